@@ -13,14 +13,14 @@ from podstatus.cli.commands import app
 from podstatus.cli.get_alerts import ShownAlert, alert_table
 from podstatus.cli.render.tables import style_of
 from podstatus.kube.scalars.time import Time
-from podstatus.web.v1.alerts import show_alert
+from podstatus.web.v1.alerts import alert_view
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.processes.on_terminal import on_terminal
 from tests.support.web.fake_alerts import an_alert
 from tests.support.web.fake_status_view import AT
 
 ALERTS = (an_alert("web"), an_alert("db", "NotReady", "pending"), an_alert("n", scope="node"))
-TOLD = [msgspec.to_builtins(show_alert(alert)) for alert in ALERTS]
+TOLD = [msgspec.to_builtins(alert_view(alert)) for alert in ALERTS]
 
 
 @pytest.fixture

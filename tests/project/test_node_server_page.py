@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from podstatus.web.auth.attributes import subresources_of
+from podstatus.web.auth.attributes import node_subresources
 from podstatus.web.routes import ROUTES, Route
 
 PAGE = (Path(__file__).parents[2] / "docs" / "node-server.md").read_text()
@@ -11,10 +11,10 @@ ROWS = re.findall(r"^\| `(/[^`]*)` \| ([A-Z, ]+) \| ([^|]+) \| [^|]+ \|$", PAGE,
 
 
 def who_may(route: Route) -> str:
-    if route.is_open_everywhere:
+    if route.allows_anonymous:
         return "everybody"
-    rights = " or ".join(f"`nodes/{part}`" for part in subresources_of(route.pattern))
-    return f"here everybody, else {rights}" if route.is_open else rights
+    rights = " or ".join(f"`nodes/{part}`" for part in node_subresources(route.pattern))
+    return f"here everybody, else {rights}" if route.allows_anonymous_local else rights
 
 
 def test_the_page_has_every_route_and_no_other() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from podstatus.observe.summary.health import Word
 from podstatus.observe.transitions import status_transitions
-from podstatus.web.v1.endpoints import QUESTIONS
+from podstatus.web.v1.endpoints import ENDPOINTS
 from tests.support.web.fake_status_view import a_moment, a_pod
 from tests.support.web.node_server import Scene, play
 
@@ -39,13 +39,13 @@ def _curl(scene: Scene, example: str) -> tuple[int, str]:
 
 
 def test_the_page_has_every_question_parameter_and_word() -> None:
-    parameters = {parameter.name for it in QUESTIONS for parameter in it.parameters}
+    parameters = {parameter.name for it in ENDPOINTS for parameter in it.parameters}
     missing = [name for name in parameters if f"`{name}`" not in PAGE]
     missing += [word for word in Word if f"`{word}`" not in PAGE]
     kinds = [
         name for name in dir(status_transitions) if name.isupper() and not name.startswith("_")
     ]
     missing += [kind for kind in kinds if f"`{getattr(status_transitions, kind)}`" not in PAGE]
-    asked = [re.sub(r"\{namespace\}/\{name\}", "default/web", it.pattern) for it in QUESTIONS]
+    asked = [re.sub(r"\{namespace\}/\{name\}", "default/web", it.pattern) for it in ENDPOINTS]
     missing += [path for path in asked if path not in PAGE and path != "/openapi/v3"]
     assert missing == []

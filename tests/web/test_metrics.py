@@ -23,7 +23,7 @@ def with_pages(scene: Scene) -> None:
     """Give it a page for each path."""
     names = ("", "resource", "probes", "slis")
     pages = MetricPages({name: partial(page, number) for number, name in enumerate(names)})
-    scene.answers._sources = structs.replace(scene.sources, metrics=pages)
+    scene.answers._dependencies = structs.replace(scene.sources, metrics=pages)
 
 
 @pytest.mark.parametrize(("number", "path"), list(enumerate(PATHS)))
@@ -71,7 +71,7 @@ def test_the_right_to_metrics_is_needed_and_that_to_the_node_is_not_enough(
         scene.reviews.rights.add(("bob", "get", right))
         return await scene.get(path, token)
 
-    answered, _ = play(tmp_path, act, ask_about_tokens=True, ask_about_access=True)
+    answered, _ = play(tmp_path, act, token_webhook=True, authorization_webhook=True)
     assert answered == code
 
 
@@ -101,7 +101,7 @@ def test_a_page_that_breaks_is_an_error_and_the_port_goes_on(tmp_path: Path) -> 
 
     async def act(scene: Scene) -> list[int]:
         pages = MetricPages({"": broken})
-        scene.answers._sources = structs.replace(scene.sources, metrics=pages)
+        scene.answers._dependencies = structs.replace(scene.sources, metrics=pages)
         answered = [(await scene.get(path))[0] for path in ("/metrics", "/healthz")]
         pages.close()
         return answered

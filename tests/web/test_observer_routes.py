@@ -4,23 +4,23 @@ import json
 
 import pytest
 
-from podstatus.web.routes import OBSERVER_ROUTES, ROUTES, About, find_route
+from podstatus.web.routes import OBSERVER_ROUTES, ROUTES, RouteKind, match_route
 from podstatus.web.v1.openapi import openapi_document
 
 NODES_ALONE = {
-    About.PODS,
-    About.RUNNING_PODS,
-    About.CONTAINER_LOGS,
-    About.EXEC,
-    About.ATTACH,
-    About.DRAIN,
-    About.STATS,
-    About.CONFIGZ,
+    RouteKind.PODS,
+    RouteKind.RUNNING_PODS,
+    RouteKind.CONTAINER_LOGS,
+    RouteKind.EXEC,
+    RouteKind.ATTACH,
+    RouteKind.DRAIN,
+    RouteKind.STATS,
+    RouteKind.CONFIGZ,
 }
 
 
 def test_a_route_is_for_all_or_for_nodes_alone() -> None:
-    assert {route.about for route in OBSERVER_ROUTES} == set(About) - NODES_ALONE
+    assert {route.kind for route in OBSERVER_ROUTES} == set(RouteKind) - NODES_ALONE
     assert set(OBSERVER_ROUTES) <= set(ROUTES)
 
 
@@ -28,8 +28,8 @@ def test_a_route_is_for_all_or_for_nodes_alone() -> None:
     "path", ["/pods", "/exec/ns/pod/c", "/containerLogs/ns/pod/c", "/drain", "/metrics/cadvisor"]
 )
 def test_what_only_a_node_can_tell_is_not_there(path: str) -> None:
-    assert find_route(path) is not None
-    assert find_route(path, OBSERVER_ROUTES) is None
+    assert match_route(path) is not None
+    assert match_route(path, OBSERVER_ROUTES) is None
 
 
 def test_all_that_changes_something_is_for_nodes_alone() -> None:

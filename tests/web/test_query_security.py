@@ -48,7 +48,7 @@ def test_from_elsewhere_nobody_learns_anything_without_a_name(tmp_path: Path, pa
     async def act(scene: Scene) -> tuple[int, str]:
         return await scene.get(path, token="")
 
-    code, text = play(tmp_path, act, address=other_address(), ask_about_tokens=True)
+    code, text = play(tmp_path, act, address=other_address(), token_webhook=True)
     assert code == 401
     if path.startswith("/v1"):
         assert json.loads(text)["reason"] == "Unauthorized"
@@ -64,7 +64,7 @@ def test_from_elsewhere_the_right_to_pods_is_asked_for(tmp_path: Path, path: str
         return codes, [it.subresource for it in about if it is not None]
 
     codes, asked = play(
-        tmp_path, act, address=other_address(), ask_about_tokens=True, ask_about_access=True
+        tmp_path, act, address=other_address(), token_webhook=True, authorization_webhook=True
     )
     assert codes[0] in (200, 404)
     assert codes[1] == 403
@@ -171,8 +171,8 @@ def test_who_asks_too_slowly_is_cut_off(tmp_path: Path, monkeypatch: pytest.Monk
 def test_who_asks_the_second_time_too_slowly_is_cut_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert server._KEEP_SECONDS > SLOW_SECONDS
-    monkeypatch.setattr(server, "_KEEP_SECONDS", 0.3)
+    assert server._KEEP_ALIVE_SECONDS > SLOW_SECONDS
+    monkeypatch.setattr(server, "_KEEP_ALIVE_SECONDS", 0.3)
 
     async def act(scene: Scene) -> float:
         first = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -197,7 +197,7 @@ def test_no_token_is_in_any_log(tmp_path: Path, caplog: pytest.LogCaptureFixture
         codes.append((await scene.get("/v1/pods"))[0])
         return codes
 
-    codes = play(tmp_path, act, ask_about_tokens=True, ask_about_access=True)
+    codes = play(tmp_path, act, token_webhook=True, authorization_webhook=True)
     assert codes == [401, 500]
     assert caplog.records
     for secret in SECRETS:

@@ -15,7 +15,7 @@ from podstatus.base.net.connection_table import StageLimits
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.testing.builders import make_pod
 from podstatus.web import server
-from podstatus.web.routes import ROUTES, Found, find_route
+from podstatus.web.routes import ROUTES, RouteMatch, match_route
 from podstatus.web.server import NodeServer
 from tests.support.web.node_server import Scene, app_pod, play, until
 
@@ -130,7 +130,7 @@ def test_all_routes_are_named_in_the_404(tmp_path: Path) -> None:
     ],
 )
 def test_a_path_has_one_route_or_none(raw: str, pattern: str | None) -> None:
-    found = find_route(raw)
+    found = match_route(raw)
     assert (None if found is None else found.route.pattern) == pattern
 
 
@@ -183,7 +183,7 @@ def test_a_taken_port_is_an_error_and_can_be_tried_again(tmp_path: Path) -> None
         port = int(scene.url.rpartition(":")[2])
         second = NodeServer(
             scene.answers,
-            scene.server._gate,
+            scene.server._authorizer,
             ssl_context=scene.server._ssl_context,
             host="127.0.0.1",
             port=port,
@@ -213,10 +213,10 @@ def test_a_client_that_goes_before_it_is_answered_is_no_fault(
     path: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def act(scene: Scene) -> None:
-        answer, is_over = scene.answers.answer, asyncio.Event()
+        answer, is_over = scene.answers.handle, asyncio.Event()
 
         async def answer_late(
-            request: web.BaseRequest, found: Found, who: str
+            request: web.BaseRequest, found: RouteMatch, who: str
         ) -> web.StreamResponse:
             # As the loop does when it sees that the client has gone.
             assert request.transport is not None
@@ -226,7 +226,7 @@ def test_a_client_that_goes_before_it_is_answered_is_no_fault(
             finally:
                 is_over.set()
 
-        monkeypatch.setattr(scene.answers, "answer", answer_late)
+        monkeypatch.setattr(scene.answers, "handle", answer_late)
         async with scene.client() as session:
             with pytest.raises(aiohttp.ClientError):
                 await session.get(path, headers=UPGRADE)
@@ -269,7 +269,7 @@ def test_only_so_many_streams_at_once(tmp_path: Path) -> None:
         codes.append((await scene.get("/logs/none"))[0])
         return codes
 
-    assert play(tmp_path, act, app_pod(), most_streams=2) == [429, 200, 404]
+    assert play(tmp_path, act, app_pod(), max_streams=2) == [429, 200, 404]
 
 
 def test_a_pod_without_containers_has_none_to_talk_to(tmp_path: Path) -> None:
@@ -367,5 +367,5 @@ def test_who_may_not_drains_nothing(tmp_path: Path, method: str, token: str, cod
         async with scene.client(token) as session, session.request(method, "/drain") as answer:
             return answer.status, scene.drain.state
 
-    told = play(tmp_path, act, ask_about_tokens=True, ask_about_access=True)
+    told = play(tmp_path, act, token_webhook=True, authorization_webhook=True)
     assert told == (code, "as it was")

@@ -7,11 +7,15 @@ from http import HTTPStatus
 
 import msgspec
 
-SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Server": "podstatus"}
+SECURITY_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+    "Server": "podstatus",
+}
 """Headers of every answer: it is what it says, nobody keeps it, and what made it is not told."""
 
 
-class Refusal(Exception):  # noqa: N818 - not a fault of ours: an answer
+class HttpError(Exception):
     """A request that is not answered as it wants; the text says why and what to do."""
 
     def __init__(self, code: HTTPStatus, text: str, **headers: str) -> None:
@@ -21,27 +25,27 @@ class Refusal(Exception):  # noqa: N818 - not a fault of ours: an answer
         self.headers = headers
 
 
-def bad_request(text: str) -> Refusal:
+def bad_request(text: str) -> HttpError:
     """The request itself makes no sense, or cannot be met as things are."""
-    return Refusal(HTTPStatus.BAD_REQUEST, text)
+    return HttpError(HTTPStatus.BAD_REQUEST, text)
 
 
-def not_found(text: str) -> Refusal:
+def not_found(text: str) -> HttpError:
     """What it is about is not there."""
-    return Refusal(HTTPStatus.NOT_FOUND, text)
+    return HttpError(HTTPStatus.NOT_FOUND, text)
 
 
-def too_long(text: str) -> Refusal:
+def too_long(text: str) -> HttpError:
     """More is asked for than anybody needs."""
-    return Refusal(HTTPStatus.REQUEST_URI_TOO_LONG, text)
+    return HttpError(HTTPStatus.REQUEST_URI_TOO_LONG, text)
 
 
-def unavailable(text: str) -> Refusal:
+def unavailable(text: str) -> HttpError:
     """It cannot be answered now, and perhaps later."""
-    return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, text, **{"Retry-After": "1"})
+    return HttpError(HTTPStatus.SERVICE_UNAVAILABLE, text, **{"Retry-After": "1"})
 
 
-def refusal_document(code: HTTPStatus, text: str) -> str:
+def error_document(code: HTTPStatus, text: str) -> str:
     """The same in JSON, in the form of a `v1.Status`."""
     status = {
         "kind": "Status",

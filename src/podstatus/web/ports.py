@@ -17,14 +17,14 @@ from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.streams import Logs, Streaming
 
 __all__ = [
-    "AboutAgent",
+    "AgentDescription",
     "Drain",
     "Logs",
-    "Machine",
     "NodePods",
-    "Reviews",
+    "ReviewClient",
+    "ServerOptions",
     "Streaming",
-    "Wishes",
+    "UsageProvider",
 ]
 
 
@@ -54,7 +54,7 @@ class Drain(Protocol):
         """How far it is, as it is told."""
 
 
-class Machine(Protocol):
+class UsageProvider(Protocol):
     """Who measures what node and pods use. Must not wait."""
 
     @property
@@ -62,7 +62,7 @@ class Machine(Protocol):
         """The newest one, or None before the first."""
 
 
-class AboutAgent(msgspec.Struct, frozen=True, kw_only=True):
+class AgentDescription(msgspec.Struct, frozen=True, kw_only=True):
     """What the agent tells of itself; no secrets are in it."""
 
     version: str
@@ -77,7 +77,7 @@ class AboutAgent(msgspec.Struct, frozen=True, kw_only=True):
     """All of them, as they would be given."""
 
 
-class Reviews(Protocol):
+class ReviewClient(Protocol):
     """Who asks the API server about others. Raises the errors of `podstatus.kube.errors`."""
 
     async def review_token(self, spec: TokenReviewSpec) -> TokenReviewStatus:
@@ -87,23 +87,23 @@ class Reviews(Protocol):
         """Whether somebody may do something."""
 
 
-class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How the owner of the node wants its port."""
 
     node_name: str
     token: str
     """Who has it may everything."""
-    ask_about_tokens: bool = False
+    token_webhook: bool = False
     """Whether the API server is asked whose the other tokens are."""
-    ask_about_access: bool = False
+    authorization_webhook: bool = False
     """Whether it is asked what others may; otherwise all that are known may everything."""
-    token_seconds: float = 120.0
+    token_cache_seconds: float = 120.0
     """How long an answer about a token is good for."""
-    allowed_seconds: float = 300.0
-    denied_seconds: float = 30.0
-    idle_seconds: float = 4 * 3600.0
+    allowed_cache_seconds: float = 300.0
+    denied_cache_seconds: float = 30.0
+    idle_timeout_seconds: float = 4 * 3600.0
     """After which a stream on which nothing happens is ended; 0: never."""
-    most_streams: int = 100
+    max_streams: int = 100
     """How many logs are sent, and processes talked to, at the same time."""
 
     def __repr__(self) -> str:

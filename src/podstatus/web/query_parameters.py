@@ -14,14 +14,14 @@ import msgspec
 
 from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.runtime.streams import LogOptions, OutputStream, StreamOptions
-from podstatus.web.errors import Refusal, bad_request
+from podstatus.web.errors import HttpError, bad_request
 
 Query = Mapping[str, Sequence[str]]
 """The values of each parameter, in order."""
 
-_WHOLE = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
+_INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
 """Not more digits than a number can have here: Python refuses to read very long ones."""
-_MOST = 2**63 - 1
+_MAX_INT64 = 2**63 - 1
 _SECOND = 1_000_000_000
 _STREAMS = {"All": None, "Stdout": OutputStream.STDOUT, "Stderr": OutputStream.STDERR}
 
@@ -45,8 +45,8 @@ def read_query(raw: str) -> dict[str, list[str]]:
 def log_request(query: Query, now: int) -> LogRequest:
     """What is to be read; `now` in nanoseconds since the Unix epoch. Raises Refusal."""
     tail = _first(query, "tail") or _first(query, "tailLines")
-    tail_lines = None if tail in (None, "all") else _whole("tailLines", tail)
-    limit_bytes = _number(query, "limitBytes")
+    tail_lines = None if tail in (None, "all") else _parse_int("tailLines", tail)
+    limit_bytes = _int_parameter(query, "limitBytes")
     stream = _first(query, "stream") or "All"
     if stream not in _STREAMS:
         supported = ", ".join(f'"{name}"' for name in _STREAMS)
@@ -60,18 +60,18 @@ def log_request(query: Query, now: int) -> LogRequest:
     if limit_bytes is not None and limit_bytes < 1:
         raise _invalid(f"limitBytes: Invalid value: {limit_bytes}: must be greater than 0")
     options = LogOptions(
-        follow=_truth(query, "follow"),
-        timestamps=_truth(query, "timestamps"),
+        follow=_bool_parameter(query, "follow"),
+        timestamps=_bool_parameter(query, "timestamps"),
         tail_lines=tail_lines,
         since=_since(query, now),
         limit_bytes=limit_bytes,
         stream=_STREAMS[stream],
     )
-    return LogRequest(options, previous=_truth(query, "previous"))
+    return LogRequest(options, previous=_bool_parameter(query, "previous"))
 
 
 def _since(query: Query, now: int) -> int | None:
-    seconds, time = _number(query, "sinceSeconds"), _time(query, "sinceTime")
+    seconds, time = _int_parameter(query, "sinceSeconds"), _time_parameter(query, "sinceTime")
     if seconds is None:
         return time
     if time is not None:
@@ -81,19 +81,19 @@ def _since(query: Query, now: int) -> int | None:
     return max(0, now - seconds * _SECOND)
 
 
-def talk_request(query: Query) -> StreamOptions:
+def stream_options(query: Query) -> StreamOptions:
     """Which streams are wanted, by the kubelet's names or the API server's. Raises Refusal."""
-    tty = _is_on(query, "tty")
-    stdin = _is_on(query, "input", "stdin")
-    stdout = _is_on(query, "output", "stdout")
+    tty = _is_set(query, "tty")
+    stdin = _is_set(query, "input", "stdin")
+    stdout = _is_set(query, "output", "stdout")
     # A terminal has one output only; upstream leaves the other out, too.
-    stderr = _is_on(query, "error", "stderr") and not tty
+    stderr = _is_set(query, "error", "stderr") and not tty
     if not (stdin or stdout or stderr):
         raise bad_request("you must specify at least 1 of stdin, stdout, stderr")
     return StreamOptions(stdin=stdin, stdout=stdout, stderr=stderr, tty=tty)
 
 
-def command_of(query: Query) -> tuple[str, ...]:
+def exec_command(query: Query) -> tuple[str, ...]:
     """The command to run. Raises Refusal if there is none."""
     command = tuple(query.get("command", ()))
     if not command or not command[0]:
@@ -108,30 +108,30 @@ def _first(query: Query, name: str) -> str | None:
     return values[0] if values else None
 
 
-def _is_on(query: Query, *names: str) -> bool:
+def _is_set(query: Query, *names: str) -> bool:
     return any(_first(query, name) in ("1", "true") for name in names)
 
 
-def _truth(query: Query, name: str) -> bool:
+def _bool_parameter(query: Query, name: str) -> bool:
     """As upstream reads one: whatever is there is true, but for these two."""
     value = _first(query, name)
     return value is not None and value != "0" and value.lower() != "false"
 
 
-def _number(query: Query, name: str) -> int | None:
+def _int_parameter(query: Query, name: str) -> int | None:
     value = _first(query, name)
-    return None if value is None else _whole(name, value)
+    return None if value is None else _parse_int(name, value)
 
 
-def _whole(name: str, text: str | None) -> int:
-    found = _WHOLE.fullmatch(text or "")
-    number = int(found[1] + found[2]) if found else _MOST + 1
-    if abs(number) > _MOST:
+def _parse_int(name: str, text: str | None) -> int:
+    found = _INTEGER.fullmatch(text or "")
+    number = int(found[1] + found[2]) if found else _MAX_INT64 + 1
+    if abs(number) > _MAX_INT64:
         raise _undecodable(name)
     return number
 
 
-def _time(query: Query, name: str) -> int | None:
+def _time_parameter(query: Query, name: str) -> int | None:
     value = _first(query, name)
     if not value:
         return None
@@ -141,9 +141,9 @@ def _time(query: Query, name: str) -> int | None:
         raise _undecodable(name) from error
 
 
-def _undecodable(name: str) -> Refusal:
+def _undecodable(name: str) -> HttpError:
     return bad_request(f'{{"message": "Unable to decode query."}} ({name})')
 
 
-def _invalid(why: str) -> Refusal:
-    return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, f'{{"message": "Invalid request."}} ({why})')
+def _invalid(why: str) -> HttpError:
+    return HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, f'{{"message": "Invalid request."}} ({why})')

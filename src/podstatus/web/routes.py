@@ -10,10 +10,10 @@ from urllib.parse import unquote
 
 import msgspec
 
-from podstatus.web.v1.endpoints import QUESTIONS, WATCH
+from podstatus.web.v1.endpoints import ENDPOINTS, WATCH_ENDPOINT
 
 
-class About(Enum):
+class RouteKind(Enum):
     """What a request is about."""
 
     HEALTH = "health"
@@ -22,7 +22,7 @@ class About(Enum):
     CONTAINER_LOGS = "container logs"
     EXEC = "exec"
     ATTACH = "attach"
-    OWN_LOGS = "own logs"
+    AGENT_LOGS = "own logs"
     DRAIN = "drain"
     STATS = "stats"
     CONFIGZ = "configz"
@@ -38,11 +38,11 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """A form that paths can have; `{names}` stand for one part of it each."""
 
     pattern: str
-    about: About
+    kind: RouteKind
     methods: tuple[str, ...] = ("GET",)
-    is_open: bool = False
+    allows_anonymous_local: bool = False
     """Whether everybody on this machine may ask: it only tells how things are."""
-    is_open_everywhere: bool = False
+    allows_anonymous: bool = False
     """Whether everybody else may, too: it tells next to nothing."""
 
     @property
@@ -51,81 +51,96 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(self.pattern.strip("/").split("/"))
 
 
-_UPGRADES = ("GET", "POST")
-_READS = ("GET", "HEAD")
+_UPGRADE_METHODS = ("GET", "POST")
+_READ_METHODS = ("GET", "HEAD")
 
-OWN = ("/v1/", "/openapi")
+OWN_API_PREFIXES = ("/v1/", "/openapi")
 """How the paths of our own API begin."""
 
 ROUTES = (
-    Route(pattern="/healthz", about=About.HEALTH, methods=_READS, is_open_everywhere=True),
+    Route(pattern="/healthz", kind=RouteKind.HEALTH, methods=_READ_METHODS, allows_anonymous=True),
     Route(
         pattern="/healthz/{check}",
-        about=About.HEALTH,
-        methods=_READS,
-        is_open_everywhere=True,
+        kind=RouteKind.HEALTH,
+        methods=_READ_METHODS,
+        allows_anonymous=True,
     ),
-    Route(pattern="/pods", about=About.PODS, is_open=True),
-    Route(pattern="/runningpods/", about=About.RUNNING_PODS, is_open=True),
-    Route(pattern="/containerLogs/{namespace}/{pod}/{container}", about=About.CONTAINER_LOGS),
-    Route(pattern="/exec/{namespace}/{pod}/{container}", about=About.EXEC, methods=_UPGRADES),
-    Route(pattern="/exec/{namespace}/{pod}/{uid}/{container}", about=About.EXEC, methods=_UPGRADES),
-    Route(pattern="/attach/{namespace}/{pod}/{container}", about=About.ATTACH, methods=_UPGRADES),
+    Route(pattern="/pods", kind=RouteKind.PODS, allows_anonymous_local=True),
+    Route(pattern="/runningpods/", kind=RouteKind.RUNNING_PODS, allows_anonymous_local=True),
+    Route(pattern="/containerLogs/{namespace}/{pod}/{container}", kind=RouteKind.CONTAINER_LOGS),
+    Route(
+        pattern="/exec/{namespace}/{pod}/{container}", kind=RouteKind.EXEC, methods=_UPGRADE_METHODS
+    ),
+    Route(
+        pattern="/exec/{namespace}/{pod}/{uid}/{container}",
+        kind=RouteKind.EXEC,
+        methods=_UPGRADE_METHODS,
+    ),
+    Route(
+        pattern="/attach/{namespace}/{pod}/{container}",
+        kind=RouteKind.ATTACH,
+        methods=_UPGRADE_METHODS,
+    ),
     Route(
         pattern="/attach/{namespace}/{pod}/{uid}/{container}",
-        about=About.ATTACH,
-        methods=_UPGRADES,
+        kind=RouteKind.ATTACH,
+        methods=_UPGRADE_METHODS,
     ),
-    Route(pattern="/logs/", about=About.OWN_LOGS),
-    Route(pattern="/logs/{file}", about=About.OWN_LOGS),
-    Route(pattern="/metrics", about=About.METRICS),
-    Route(pattern="/metrics/cadvisor", about=About.METRICS),
-    Route(pattern="/metrics/probes", about=About.METRICS),
-    Route(pattern="/metrics/resource", about=About.METRICS),
-    Route(pattern="/metrics/slis", about=About.METRICS),
-    Route(pattern="/drain", about=About.DRAIN, methods=("GET", "POST", "DELETE")),
-    Route(pattern="/stats/summary", about=About.STATS, is_open=True),
-    Route(pattern="/configz", about=About.CONFIGZ),
-    Route(pattern="/flagz", about=About.FLAGZ),
-    Route(pattern="/statusz", about=About.STATUSZ),
+    Route(pattern="/logs/", kind=RouteKind.AGENT_LOGS),
+    Route(pattern="/logs/{file}", kind=RouteKind.AGENT_LOGS),
+    Route(pattern="/metrics", kind=RouteKind.METRICS),
+    Route(pattern="/metrics/cadvisor", kind=RouteKind.METRICS),
+    Route(pattern="/metrics/probes", kind=RouteKind.METRICS),
+    Route(pattern="/metrics/resource", kind=RouteKind.METRICS),
+    Route(pattern="/metrics/slis", kind=RouteKind.METRICS),
+    Route(pattern="/drain", kind=RouteKind.DRAIN, methods=("GET", "POST", "DELETE")),
+    Route(pattern="/stats/summary", kind=RouteKind.STATS, allows_anonymous_local=True),
+    Route(pattern="/configz", kind=RouteKind.CONFIGZ),
+    Route(pattern="/flagz", kind=RouteKind.FLAGZ),
+    Route(pattern="/statusz", kind=RouteKind.STATUSZ),
     *(
-        Route(pattern=question.pattern, about=About.QUERY, methods=_READS, is_open=True)
-        for question in QUESTIONS
+        Route(
+            pattern=question.pattern,
+            kind=RouteKind.QUERY,
+            methods=_READ_METHODS,
+            allows_anonymous_local=True,
+        )
+        for question in ENDPOINTS
     ),
-    Route(pattern=WATCH.pattern, about=About.WATCH, is_open=True),
+    Route(pattern=WATCH_ENDPOINT.pattern, kind=RouteKind.WATCH, allows_anonymous_local=True),
 )
 
 
-_OF_OBSERVERS = frozenset(
+_OBSERVER_KINDS = frozenset(
     {
-        About.HEALTH,
-        About.OWN_LOGS,
-        About.METRICS,
-        About.FLAGZ,
-        About.STATUSZ,
-        About.QUERY,
-        About.WATCH,
+        RouteKind.HEALTH,
+        RouteKind.AGENT_LOGS,
+        RouteKind.METRICS,
+        RouteKind.FLAGZ,
+        RouteKind.STATUSZ,
+        RouteKind.QUERY,
+        RouteKind.WATCH,
     }
 )
-_METRICS_OF_OBSERVERS = ("/metrics", "/metrics/slis")
+_OBSERVER_METRICS = ("/metrics", "/metrics/slis")
 
 OBSERVER_ROUTES = tuple(
     route
     for route in ROUTES
-    if route.about in _OF_OBSERVERS
-    and (route.about is not About.METRICS or route.pattern in _METRICS_OF_OBSERVERS)
+    if route.kind in _OBSERVER_KINDS
+    and (route.kind is not RouteKind.METRICS or route.pattern in _OBSERVER_METRICS)
 )
 """What one can be asked who looks on: not what only a node can tell, or do."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class RouteMatch(msgspec.Struct, frozen=True):
     """The route of a path, and what stands for its names."""
 
     route: Route
-    names: Mapping[str, str]
+    parameters: Mapping[str, str]
 
 
-def find_route(raw_path: str, routes: Sequence[Route] = ROUTES) -> Found | None:
+def match_route(raw_path: str, routes: Sequence[Route] = ROUTES) -> RouteMatch | None:
     """What a path is about, as it was sent; None if nothing that is there.
 
     Each part is decoded by itself, so that an encoded slash never becomes one.
@@ -136,7 +151,7 @@ def find_route(raw_path: str, routes: Sequence[Route] = ROUTES) -> Found | None:
     for route in routes:
         names = _match(route.parts, parts)
         if names is not None:
-            return Found(route, names)
+            return RouteMatch(route, names)
     return None
 
 

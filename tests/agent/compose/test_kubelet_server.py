@@ -23,7 +23,7 @@ from podstatus.agent.compose.serving_certificate import (
 from podstatus.agent.settings.load import read_settings
 from podstatus.base.aio import SystemClock
 from podstatus.client.api_client import ApiClient
-from podstatus.web.handlers import Sources
+from podstatus.web.handlers import HandlerDependencies
 from tests.support.certificates import authority
 from tests.support.plain_access import PlainAccess
 from tests.support.processes.agent_process import agent
@@ -182,7 +182,7 @@ def test_a_taken_port_is_told_with_what_to_do(tmp_path: Path) -> None:
         port = NodePort(
             settings,
             find_port_files(settings, tmp_path, SystemClock().now()),
-            Sources(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path),
+            HandlerDependencies(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path),
             ApiClient(PlainAccess("http://127.0.0.1:1")),
             SystemClock(),
         )
@@ -207,6 +207,6 @@ def test_a_taken_port_is_told_with_what_to_do(tmp_path: Path) -> None:
 def test_the_url_can_be_asked_from_this_machine(tmp_path: Path, address: str, url: str) -> None:
     settings = read_settings({"hostname_override": "n", "address": address}, {}).settings
     files = find_port_files(settings, tmp_path, NOW)
-    sources = Sources(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path)
+    sources = HandlerDependencies(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path)
     client = ApiClient(PlainAccess("http://127.0.0.1:1"))
     assert NodePort(settings, files, sources, client, SystemClock()).url == url

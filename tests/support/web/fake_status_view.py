@@ -12,10 +12,10 @@ from podstatus.observe.snapshot_cache import Board
 from podstatus.observe.status_view import Knowledge, NodeSummary, PodSync, SyncState
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.observe.transitions.status_transitions import EVENT, PHASE, Transition
-from podstatus.web.ports import AboutAgent
+from podstatus.web.ports import AgentDescription
 
 AT = Time.parse("2026-11-15T12:00:00Z").unix_nanos()
-ABOUT = AboutAgent(
+ABOUT = AgentDescription(
     version="1.2.3",
     kubernetes="v1.36.4+podstatus.1.2.3",
     python="3.11.9",

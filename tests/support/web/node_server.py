@@ -27,10 +27,10 @@ from podstatus.kube.objects.authentication import (
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.testing.builders import make_pod, running
-from podstatus.web.auth.authorizer import Gate
-from podstatus.web.handlers import Answers, Sources
+from podstatus.web.auth.authorizer import Authorizer
+from podstatus.web.handlers import HandlerDependencies, Handlers
 from podstatus.web.kubelet.health import healthy
-from podstatus.web.ports import Wishes
+from podstatus.web.ports import ServerOptions
 from podstatus.web.server import NodeServer
 from tests.support.certificates import authority
 from tests.support.web.fake_alerts import FakeAlerts
@@ -101,7 +101,12 @@ class Scene:
     """A server and what it answers from."""
 
     def __init__(
-        self, folder: Path, wishes: Wishes, clock: Clock, *pods: Pod, address: str = "127.0.0.1"
+        self,
+        folder: Path,
+        wishes: ServerOptions,
+        clock: Clock,
+        *pods: Pod,
+        address: str = "127.0.0.1",
     ) -> None:
         self.folder = folder
         self.runtime = FakeRuntime()
@@ -116,21 +121,21 @@ class Scene:
         self.certificate = certificate
         client_ca = folder / "client-ca.crt"
         client_ca.write_bytes(authority("clients").pem)
-        self.sources = Sources(
+        self.sources = HandlerDependencies(
             pods=self.pods,
             runtime=self.runtime,
             checks=lambda: {"ping": healthy},
             logs=self.logs,
             drain=self.drain,
-            observatory=self.observatory,
+            view=self.observatory,
             alerts=self.alerts,
-            machine=FakeMachine(),
-            agent=ABOUT,
+            usage=FakeMachine(),
+            agent_info=ABOUT,
         )
-        self.answers = Answers(self.sources, wishes, clock)
+        self.answers = Handlers(self.sources, wishes, clock)
         self.server = NodeServer(
             self.answers,
-            Gate(wishes, self.reviews, clock.now),
+            Authorizer(wishes, self.reviews, clock.now),
             ssl_context=server_context(certificate, key, client_ca),
             host=address,
             port=0,
@@ -189,7 +194,7 @@ def play(
     """What comes of an act with a server that has the pods."""
 
     async def run() -> T:
-        wishes = msgspec.structs.replace(Wishes(node_name=NODE, token=TOKEN), **wanted)
+        wishes = msgspec.structs.replace(ServerOptions(node_name=NODE, token=TOKEN), **wanted)
         scene = Scene(folder, wishes, clock or SystemClock(), *pods, address=address)
         port = await scene.server.start()
         scene.url = f"https://{address}:{port}"

@@ -12,10 +12,15 @@ from yarl import URL
 
 from podstatus.kube.objects.authentication import UserInfo
 from podstatus.testing.clock import FakeClock
-from podstatus.web.auth.attributes import subresources_of, verb_of
-from podstatus.web.auth.authorizer import Asked, Gate, bearer_token, certificate_user
-from podstatus.web.errors import Refusal
-from podstatus.web.ports import Wishes
+from podstatus.web.auth.attributes import node_subresources, request_verb
+from podstatus.web.auth.authorizer import (
+    Authorizer,
+    RequestAttributes,
+    bearer_token,
+    certificate_user,
+)
+from podstatus.web.errors import HttpError
+from podstatus.web.ports import ServerOptions
 from podstatus.web.routes import ROUTES, Route
 from tests.support.web.node_server import NODE, TOKEN, FakeReviews, Scene, other_address, play
 
@@ -39,16 +44,16 @@ KNOWN = IN | {"a certificate without", "a token without"}
 
 
 def test_only_status_reads_are_open_and_only_here() -> None:
-    here = {route.pattern for route in ROUTES if route.is_open}
+    here = {route.pattern for route in ROUTES if route.allows_anonymous_local}
     own = {pattern for pattern in here if pattern.startswith("/v1/")}
     assert here - own == HERE
     assert own == {route.pattern for route in ROUTES if route.pattern.startswith("/v1/")}
-    assert {route.pattern for route in ROUTES if route.is_open_everywhere} == EVERYWHERE
+    assert {route.pattern for route in ROUTES if route.allows_anonymous} == EVERYWHERE
 
 
 def test_what_is_open_changes_nothing() -> None:
     changing = {"POST", "PUT", "PATCH", "DELETE"}
-    opened = [route for route in ROUTES if route.is_open or route.is_open_everywhere]
+    opened = [route for route in ROUTES if route.allows_anonymous_local or route.allows_anonymous]
     assert not [route.pattern for route in opened if changing & set(route.methods)]
 
 
@@ -69,10 +74,10 @@ def test_who_gets_in_where(tmp_path: Path, who: str, asks: bool, where: str) -> 
                 codes["GET", "/nope"] = answer.status
         return codes
 
-    codes = play(tmp_path, act, address=address, ask_about_tokens=True, ask_about_access=asks)
-    opened = {route.pattern for route in ROUTES if route.is_open_everywhere}
+    codes = play(tmp_path, act, address=address, token_webhook=True, authorization_webhook=asks)
+    opened = {route.pattern for route in ROUTES if route.allows_anonymous}
     if where == "here":
-        opened |= {route.pattern for route in ROUTES if route.is_open}
+        opened |= {route.pattern for route in ROUTES if route.allows_anonymous_local}
     refused = {asked: code for asked, code in codes.items() if code in (401, 403)}
     closed = {asked for asked in codes if asked[1] not in opened}
     if who not in KNOWN:
@@ -118,7 +123,7 @@ def test_refusals_have_upstreams_words(tmp_path: Path) -> None:
             answers.append((answer.status, await answer.text()))
         return answers
 
-    assert play(tmp_path, act, ask_about_tokens=True, ask_about_access=True) == [
+    assert play(tmp_path, act, token_webhook=True, authorization_webhook=True) == [
         (401, "Unauthorized\n"),
         (403, "Forbidden (user=bob, verb=get, resource=nodes, subresource(s)=[log])\n"),
         (403, "Forbidden (user=bob, verb=get, resource=nodes, subresource(s)=[proxy])\n"),
@@ -138,7 +143,7 @@ def test_what_may_be_asked_does_not_depend_on_how_it_is_written(tmp_path: Path, 
         async with scene.client(ANN) as session, session.get(url) as answer:
             return answer.status, _subresources(scene.reviews)
 
-    asked = play(tmp_path, act, ask_about_tokens=True, ask_about_access=True)
+    asked = play(tmp_path, act, token_webhook=True, authorization_webhook=True)
     assert asked == (403, ["log"])
 
 
@@ -153,13 +158,17 @@ class Watched:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.reviews = FakeReviews()
-        wishes = Wishes(node_name=NODE, token=TOKEN, ask_about_tokens=True, ask_about_access=True)
-        self.gate = Gate(wishes, self.reviews, self.clock.now)
+        wishes = ServerOptions(
+            node_name=NODE, token=TOKEN, token_webhook=True, authorization_webhook=True
+        )
+        self.gate = Authorizer(wishes, self.reviews, self.clock.now)
 
     async def code(self, token: str, path: str = "/logs/") -> int:
         try:
-            await self.gate.check(Asked(method="GET", path=path, token=token.encode()))
-        except Refusal as refusal:
+            await self.gate.authorize(
+                RequestAttributes(method="GET", path=path, token=token.encode())
+            )
+        except HttpError as refusal:
             return int(refusal.code)
         return 200
 
@@ -198,11 +207,16 @@ def test_how_long_answers_are_remembered_is_told_by_a_clock_that_nobody_sets(
 ) -> None:
     async def run() -> None:
         reviews, later = FakeReviews(), time.time_ns() + 3600 * 10**9
-        wishes = Wishes(node_name=NODE, token=TOKEN, ask_about_tokens=True, token_seconds=1800.0)
-        gate, asked = Gate(wishes, reviews), Asked(method="GET", path="/", token=b"token-of-ann")
-        await gate.check(asked)
+        wishes = ServerOptions(
+            node_name=NODE, token=TOKEN, token_webhook=True, token_cache_seconds=1800.0
+        )
+        gate, asked = (
+            Authorizer(wishes, reviews),
+            RequestAttributes(method="GET", path="/", token=b"token-of-ann"),
+        )
+        await gate.authorize(asked)
         monkeypatch.setattr("time.time_ns", lambda: later)
-        await gate.check(asked)
+        await gate.authorize(asked)
         assert len(reviews.tokens_asked) == 1
 
     asyncio.run(run())
@@ -213,7 +227,7 @@ def test_what_is_remembered_is_bounded_and_holds_no_token() -> None:
         watched = Watched()
         for number in range(1100):
             assert await watched.code(f"token-{number}") == 401
-        known = watched.gate._tokens._known
+        known = watched.gate._token_cache._entries
         assert len(known) == 1000
         assert not any("token-" in str(key) for key in known)
 
@@ -233,9 +247,9 @@ def test_an_outage_is_not_remembered() -> None:
 
 def test_an_agent_without_a_token_lets_no_empty_one_in() -> None:
     async def run() -> None:
-        gate = Gate(Wishes(node_name=NODE, token=""), None)
-        with pytest.raises(Refusal, match="Unauthorized"):
-            await gate.check(Asked(method="GET", path="/logs/"))
+        gate = Authorizer(ServerOptions(node_name=NODE, token=""), None)
+        with pytest.raises(HttpError, match="Unauthorized"):
+            await gate.authorize(RequestAttributes(method="GET", path="/logs/"))
 
     asyncio.run(run())
 
@@ -261,12 +275,12 @@ def test_an_agent_without_a_token_lets_no_empty_one_in() -> None:
     ],
 )
 def test_a_path_is_a_part_of_the_node(path: str, subresources: tuple[str, ...]) -> None:
-    assert subresources_of(path) == subresources
+    assert node_subresources(path) == subresources
 
 
 def test_methods_are_verbs() -> None:
     methods = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
-    assert [verb_of(method) for method in methods] == [
+    assert [request_verb(method) for method in methods] == [
         "get",
         "create",
         "update",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from podstatus.web.auth.origin import check_site, is_loopback, is_ours
-from podstatus.web.errors import Refusal
+from podstatus.web.auth.origin import check_origin, is_loopback, is_own_host
+from podstatus.web.errors import HttpError
 
 NAMES = ("node-1", "Node-1.example.com", "*.nodes.example.com")
 
@@ -24,7 +24,7 @@ NAMES = ("node-1", "Node-1.example.com", "*.nodes.example.com")
     ],
 )
 def test_addresses_localhost_and_names_of_the_node_are_ours(host: str) -> None:
-    assert is_ours(host, NAMES)
+    assert is_own_host(host, NAMES)
 
 
 @pytest.mark.parametrize(
@@ -42,17 +42,17 @@ def test_addresses_localhost_and_names_of_the_node_are_ours(host: str) -> None:
     ],
 )
 def test_other_names_are_not(host: str) -> None:
-    assert not is_ours(host, NAMES)
-    with pytest.raises(Refusal) as refused:
-        check_site({"Host": host}, NAMES)
+    assert not is_own_host(host, NAMES)
+    with pytest.raises(HttpError) as refused:
+        check_origin({"Host": host}, NAMES)
     assert refused.value.code == 421
     assert host not in refused.value.text
 
 
 @pytest.mark.parametrize("host", ["", "a@localhost", "localhost/x", "[::1", "localhost:p", "?"])
 def test_a_host_that_is_none_is_a_bad_request(host: str) -> None:
-    with pytest.raises(Refusal) as refused:
-        check_site({"Host": host}, NAMES)
+    with pytest.raises(HttpError) as refused:
+        check_origin({"Host": host}, NAMES)
     assert refused.value.code == 400
 
 
@@ -75,15 +75,15 @@ def test_a_host_that_is_none_is_a_bad_request(host: str) -> None:
 def test_pages_of_other_sites_are_refused(headers: dict[str, str], allowed: bool) -> None:
     asked = {"Host": "localhost:10250"} | headers
     if allowed:
-        check_site(asked, NAMES)
+        check_origin(asked, NAMES)
     else:
-        with pytest.raises(Refusal) as refused:
-            check_site(asked, NAMES)
+        with pytest.raises(HttpError) as refused:
+            check_origin(asked, NAMES)
         assert refused.value.code == 403
 
 
 def test_who_names_no_host_is_no_browser() -> None:
-    check_site({}, NAMES)
+    check_origin({}, NAMES)
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,7 @@ def test_nothing_happens_for_too_long(tmp_path: Path) -> None:
             await everything(socket)
         assert scene.runtime.talks[0].closed.is_set()
 
-    play(tmp_path, act, clock=clock, idle_seconds=60.0)
+    play(tmp_path, act, clock=clock, idle_timeout_seconds=60.0)
 
 
 def test_the_agent_stops(tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_refusals_say_what_is_wrong_before_how_it_was_asked(
 
 def test_a_runtime_without_processes_says_so(tmp_path: Path) -> None:
     async def act(scene: Scene) -> list[tuple[int, str]]:
-        scene.answers._sources = msgspec.structs.replace(scene.sources, runtime=object())
+        scene.answers._dependencies = msgspec.structs.replace(scene.sources, runtime=object())
         paths = (f"{EXEC}?command=ls&output=1", "/attach/ns/p/app?output=1")
         return [await scene.get(path) for path in (*paths, "/containerLogs/ns/p/app")]
 

@@ -9,13 +9,13 @@ import pytest
 
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.testing.clock import FakeClock
-from podstatus.web.kubelet.health import Check, HealthListener, healthy, heartbeat_checks
+from podstatus.web.kubelet.health import HealthCheck, HealthListener, healthy, heartbeat_checks
 
 T = TypeVar("T")
 Ask = Callable[[str], Awaitable[tuple[int, str]]]
 
 
-def served(checks: dict[str, Check], talk: Callable[[Ask], Awaitable[T]]) -> T:
+def served(checks: dict[str, HealthCheck], talk: Callable[[Ask], Awaitable[T]]) -> T:
     """What comes of a talk with a listener that has these checks."""
 
     async def run() -> T:
@@ -55,7 +55,7 @@ def faulty() -> str:
     ],
 )
 def test_all_is_well(path: str, code: int, text: str) -> None:
-    checks: dict[str, Check] = {"ping": healthy, "log": healthy}
+    checks: dict[str, HealthCheck] = {"ping": healthy, "log": healthy}
     assert served(checks, lambda ask: ask(path)) == (code, text)
 
 
@@ -78,7 +78,7 @@ ALL = (
     ],
 )
 def test_what_is_not_well_is_named(path: str, code: int, text: str) -> None:
-    checks: dict[str, Check] = {"relist": broken, "ping": healthy, "faulty": faulty}
+    checks: dict[str, HealthCheck] = {"relist": broken, "ping": healthy, "faulty": faulty}
     assert served(checks, lambda ask: ask(path)) == (code, text)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from podstatus.kube.scalars.time import Time
 from podstatus.runtime.port import RuntimePod
-from podstatus.web.errors import Refusal
+from podstatus.web.errors import HttpError
 from podstatus.web.kubelet.stats import stats_summary
 from podstatus.web.kubelet.zpages import configz, flagz, statusz
 from tests.support.web.fake_runtime import FakePods
@@ -88,7 +88,7 @@ def test_what_nobody_measured_is_left_out() -> None:
 
 
 def test_before_the_first_reading_there_is_nothing_to_tell(tmp_path: Path) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HttpError) as refused:
         stats_summary("node-1", FakeMachine(), [], {})
     assert refused.value.code == 503
     assert play(tmp_path, lambda scene: scene.get("/stats/summary", token=""))[0] == 503

@@ -25,8 +25,8 @@ from podstatus.kube.objects.pod_status import (
 from podstatus.runtime.streams import LogOptions, OutputStream, StreamUnavailableError
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, settle
-from podstatus.web.errors import Refusal
-from podstatus.web.kubelet.idle_timeout import IdleWatch
+from podstatus.web.errors import HttpError
+from podstatus.web.kubelet.idle_timeout import IdleTimeout
 from podstatus.web.kubelet.logs import send_container_log
 from podstatus.web.kubelet.pods import container_with_logs
 from podstatus.web.query_parameters import log_request, read_query
@@ -136,7 +136,7 @@ def test_a_log_that_breaks_off_as_its_reader_is_let_go_is_no_loose_end() -> None
             finally:
                 raise StreamUnavailableError("the log is gone")
 
-        request, idle = make_mocked_request("GET", LOGS), IdleWatch(None, 0, FakeClock())
+        request, idle = make_mocked_request("GET", LOGS), IdleTimeout(None, 0, FakeClock())
         sending = asyncio.ensure_future(
             send_container_log(request, breaks_off(), idle, follow=False)
         )
@@ -172,7 +172,7 @@ def test_a_reader_that_does_not_read_for_too_long_is_let_go(tmp_path: Path) -> N
             with pytest.raises(aiohttp.ClientError):
                 await answer.read()
 
-    play(tmp_path, act, idle_seconds=0.2)
+    play(tmp_path, act, idle_timeout_seconds=0.2)
 
 
 def test_a_log_that_is_gone_says_so(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_a_query_says_which_part(query: str, options: LogOptions, previous: bool
     ],
 )
 def test_a_query_that_cannot_be_is_refused(query: str, code: int, why: str) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(HttpError) as refused:
         log_request(read_query(query), NOW)
     assert refused.value.code == code
     assert refused.value.text.endswith(f"({why})")
@@ -340,7 +340,7 @@ def test_a_container_without_a_status_is_not_available() -> None:
 def _told(pod: Pod, *, previous: bool) -> str:
     try:
         return container_with_logs(pod, "a", previous=previous)
-    except Refusal as refusal:
+    except HttpError as refusal:
         return refusal.text
 
 

@@ -88,7 +88,7 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, query: str) -> None:
 
 def test_a_node_without_rules_says_so(tmp_path: Path) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
-        scene.answers._sources = structs.replace(scene.sources, alerts=None)
+        scene.answers._dependencies = structs.replace(scene.sources, alerts=None)
         return await scene.get("/v1/alerts")
 
     status, told = play(tmp_path, act)
@@ -98,7 +98,7 @@ def test_a_node_without_rules_says_so(tmp_path: Path) -> None:
 
 def test_an_observer_says_that_it_asks_none(tmp_path: Path) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
-        scene.answers._sources = structs.replace(scene.sources, alerts=None)
+        scene.answers._dependencies = structs.replace(scene.sources, alerts=None)
         scene.observatory.sync_state = None
         return await scene.get("/v1/alerts")
 

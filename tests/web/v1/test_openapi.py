@@ -13,7 +13,7 @@ from podstatus.observe.status_view import NodeSummary
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
 from podstatus.observe.transitions.status_transitions import EVENT
 from podstatus.web.routes import ROUTES
-from podstatus.web.v1.endpoints import QUESTIONS
+from podstatus.web.v1.endpoints import ENDPOINTS
 from podstatus.web.v1.openapi import openapi_document
 from tests.support.web.fake_status_view import a_moment, a_pod
 from tests.support.web.node_server import Scene, play
@@ -70,7 +70,7 @@ def test_every_route_and_method_is_there_and_no_other() -> None:
 
 
 def test_every_parameter_is_there_with_a_sentence() -> None:
-    for question in QUESTIONS:
+    for question in ENDPOINTS:
         told = DOCUMENT["paths"][question.pattern]["get"]["parameters"]
         named = re.findall(r"\{(\w+)\}", question.pattern)
         assert [it["name"] for it in told if it["in"] == "path"] == named
@@ -109,7 +109,7 @@ ASKED = {
 
 
 def test_every_answer_of_ours_is_held_against_its_schema() -> None:
-    assert set(ASKED) == {it.pattern for it in QUESTIONS if it.answer is not None}
+    assert set(ASKED) == {it.pattern for it in ENDPOINTS if it.response is not None}
 
 
 @pytest.mark.parametrize("pattern", ASKED)
@@ -149,7 +149,7 @@ def test_everything_that_a_pod_has_is_told(tmp_path: Path) -> None:
 
     pod = json.loads(play(tmp_path, act)[1])["pod"]
     shown = DOCUMENT["components"]["schemas"]
-    assert set(pod) == set(shown["PodShown"]["properties"])
+    assert set(pod) == set(shown["PodView"]["properties"])
     assert set(pod["containers"][0]) == set(shown["ContainerSummary"]["properties"])
     assert set(pod["conditions"][0]) == set(shown["ConditionSummary"]["properties"])
 

@@ -15,9 +15,9 @@ from podstatus.observe.status_view import Knowledge, NodeSummary
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
 from podstatus.observe.transitions.status_transitions import EVENT, Transition
 from podstatus.web.v1.filters import PodFilter
-from podstatus.web.v1.handlers import MOST_QUERY
-from podstatus.web.v1.pagination import page_of_pods
-from podstatus.web.v1.wire import read_moment, show_moment, to_the_millisecond
+from podstatus.web.v1.handlers import MAX_QUERY_BYTES
+from podstatus.web.v1.pagination import paginate_pods
+from podstatus.web.v1.wire import parse_transition, rfc3339_millis, transition_view
 from tests.support.web.fake_status_view import AT, a_moment, a_pod
 from tests.support.web.node_server import Scene, play
 
@@ -122,7 +122,7 @@ def test_pages_have_every_pod_once_and_in_order(given: set[tuple[str, str]], lim
     pods = [a_pod(name, namespace) for namespace, name in given]
     seen, after = [], ""
     while True:
-        page = page_of_pods(pods, PodFilter(), NOW, limit=limit, after=after)
+        page = paginate_pods(pods, PodFilter(), NOW, limit=limit, after=after)
         seen += [(pod.namespace, pod.name) for pod in page.pods]
         assert len(page.pods) == min(limit, len(page.pods) + page.remaining)
         if not (after := page.next):
@@ -314,7 +314,7 @@ def test_nothing_can_be_changed(tmp_path: Path, method: str) -> None:
 
 
 def test_a_query_has_an_end(tmp_path: Path) -> None:
-    path = f"/v1/pods?labelSelector={'a' * MOST_QUERY}"
+    path = f"/v1/pods?labelSelector={'a' * MAX_QUERY_BYTES}"
     assert "ask for less" in ask(tmp_path, path, code=414)["message"]
 
 
@@ -328,7 +328,7 @@ def test_a_query_has_an_end(tmp_path: Path) -> None:
     ],
 )
 def test_milliseconds_are_always_three_digits_and_never_too_late(at: int, told: str) -> None:
-    assert to_the_millisecond(at) == told
+    assert rfc3339_millis(at) == told
 
 
 def test_a_moment_that_is_shown_can_be_read_again() -> None:
@@ -337,4 +337,4 @@ def test_a_moment_that_is_shown_can_be_read_again() -> None:
     )
     at = 1_800_000_000_123_000_000
     moment = Moment(id=7, at=at, uid=PodUID("u"), namespace="ns", name="p", transition=change)
-    assert read_moment(show_moment(moment)) == moment
+    assert parse_transition(transition_view(moment)) == moment

@@ -15,13 +15,13 @@ from podstatus.observe.snapshot_cache import Board, Gone
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.v1.filters import PodFilter
 from podstatus.web.watch import pods as watch_pods
-from podstatus.web.watch.pods import Pace, PodBodies, PodWatch
-from podstatus.web.watch.request import Place, WatchRequest
-from podstatus.web.watch.selection import Selection, Tell
+from podstatus.web.watch.pods import PodEventCache, PodStream, WatchTiming
+from podstatus.web.watch.request import ResumePoint, WatchRequest
+from podstatus.web.watch.selection import PodSelection, WatchAction
 from tests.support.web.sse_client import Copy, Parser
 
 NOW = Time.parse("2026-11-15T12:00:00Z")
-AT_ONCE = Pace(batch_seconds=0.0, beat_seconds=0.001)
+AT_ONCE = WatchTiming(batch_seconds=0.0, heartbeat_seconds=0.001)
 
 
 def pod(name: str, phase: str = "Running", namespace: str = "default") -> PodSummary:
@@ -33,7 +33,7 @@ class Client:
 
     def __init__(self, board: Board, wanted: PodFilter) -> None:
         self._board, self._wanted = board, wanted
-        self._bodies = PodBodies(SystemClock())
+        self._bodies = PodEventCache(SystemClock())
         self._parser = Parser()
         self._pieces: AsyncGenerator[bytes, None] | None = None
         self._last = ""
@@ -59,10 +59,10 @@ class Client:
 
     def _connect(self) -> AsyncGenerator[bytes, None]:
         life, _, number = self._parser.last_id.rpartition("-")
-        after = Place(life, int(number)) if life else None
+        after = ResumePoint(life, int(number)) if life else None
         wanted = WatchRequest(filter=self._wanted, after=after)
-        watch = PodWatch(self._board, wanted, self._bodies, SystemClock(), AT_ONCE)
-        return watch.pieces()
+        watch = PodStream(self._board, wanted, self._bodies, SystemClock(), AT_ONCE)
+        return watch.chunks()
 
 
 STEPS = st.lists(
@@ -99,22 +99,24 @@ def test_a_client_has_the_pods_it_asked_for_wherever_it_was_cut_off(
         assert client.copy.phases == {pod.name: pod.phase for pod in pods}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(watch_pods, "_PIECE", 1)
+        patch.setattr(watch_pods, "_CHUNK_BYTES", 1)
         asyncio.run(run())
 
 
 def test_a_pod_that_changes_while_others_are_sent_is_sent_as_it_is_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(watch_pods, "_PIECE", 1)
+    monkeypatch.setattr(watch_pods, "_CHUNK_BYTES", 1)
 
     async def run() -> list[str]:
         board = Board()
         for name in "abcd":
             board.put(pod(name, "Pending"))
-        watch = PodWatch(board, WatchRequest(), PodBodies(SystemClock()), SystemClock(), AT_ONCE)
+        watch = PodStream(
+            board, WatchRequest(), PodEventCache(SystemClock()), SystemClock(), AT_ONCE
+        )
         parser, seen = Parser(), []
-        async with aclosing(watch.pieces()) as pieces:
+        async with aclosing(watch.chunks()) as pieces:
             async for piece in pieces:
                 for event in parser.feed(piece):
                     if event.name == "pod":
@@ -132,25 +134,25 @@ def test_a_pod_that_changes_while_others_are_sent_is_sent_as_it_is_then(
 
 @pytest.mark.parametrize("resumed", [False, True])
 def test_what_one_may_know_and_does_not_match_is_told_as_gone_once(resumed: bool) -> None:
-    expected = Tell.GONE if resumed else Tell.NOTHING
-    selection = Selection(PodFilter(phases=("Running",)), resumed=resumed)
-    assert selection.pod(pod("a", "Pending"), NOW) is expected
-    assert selection.pod(pod("a", "Failed"), NOW) is Tell.NOTHING
-    assert selection.pod(pod("a", "Running"), NOW) is Tell.POD
-    assert selection.pod(pod("a", "Failed"), NOW) is Tell.GONE
-    assert selection.gone(Gone(PodUID("uid-a"), "default", "a")) is Tell.NOTHING
-    assert selection.gone(Gone(PodUID("uid-b"), "default", "b")) is expected
+    expected = WatchAction.DELETED if resumed else WatchAction.NOTHING
+    selection = PodSelection(PodFilter(phases=("Running",)), resumed=resumed)
+    assert selection.on_pod(pod("a", "Pending"), NOW) is expected
+    assert selection.on_pod(pod("a", "Failed"), NOW) is WatchAction.NOTHING
+    assert selection.on_pod(pod("a", "Running"), NOW) is WatchAction.POD
+    assert selection.on_pod(pod("a", "Failed"), NOW) is WatchAction.DELETED
+    assert selection.on_deleted(Gone(PodUID("uid-a"), "default", "a")) is WatchAction.NOTHING
+    assert selection.on_deleted(Gone(PodUID("uid-b"), "default", "b")) is expected
 
 
 def test_all_who_watch_are_sent_the_same_bytes() -> None:
     clock = StandingClock()
-    bodies = PodBodies(clock)
-    first = bodies.body(1, pod("a"))
-    assert bodies.body(1, pod("a")) is first
+    bodies = PodEventCache(clock)
+    first = bodies.get(1, pod("a"))
+    assert bodies.get(1, pod("a")) is first
     clock.nanos += 3_000_000_000
-    assert bodies.body(1, pod("a")) is first
+    assert bodies.get(1, pod("a")) is first
     clock.nanos += 3_000_000_000
-    assert bodies.body(1, pod("a")) is not first, "its health is old by now"
+    assert bodies.get(1, pod("a")) is not first, "its health is old by now"
 
 
 class StandingClock:

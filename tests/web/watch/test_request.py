@@ -1,9 +1,14 @@
 import pytest
 
-from podstatus.web.errors import Refusal
+from podstatus.web.errors import HttpError
 from podstatus.web.query_parameters import read_query
 from podstatus.web.v1.filters import PodFilter
-from podstatus.web.watch.request import NOWHERE, Place, WatchRequest, watch_request
+from podstatus.web.watch.request import (
+    UNKNOWN_RESUME_POINT,
+    ResumePoint,
+    WatchRequest,
+    parse_watch_request,
+)
 
 
 @pytest.mark.parametrize(
@@ -11,15 +16,17 @@ from podstatus.web.watch.request import NOWHERE, Place, WatchRequest, watch_requ
     [
         ("", "", WatchRequest()),
         ("after=", "", WatchRequest()),
-        ("after=1f2e-17", "", WatchRequest(after=Place("1f2e", 17))),
-        ("after=1f2e-17", "1f2e-18", WatchRequest(after=Place("1f2e", 18))),
-        ("", "what a stranger gave", WatchRequest(after=NOWHERE)),
-        ("", "1f2e-" + "9" * 5000, WatchRequest(after=NOWHERE)),
+        ("after=1f2e-17", "", WatchRequest(after=ResumePoint("1f2e", 17))),
+        ("after=1f2e-17", "1f2e-18", WatchRequest(after=ResumePoint("1f2e", 18))),
+        ("", "what a stranger gave", WatchRequest(after=UNKNOWN_RESUME_POINT)),
+        ("", "1f2e-" + "9" * 5000, WatchRequest(after=UNKNOWN_RESUME_POINT)),
         ("namespace=a", "", WatchRequest(filter=PodFilter(namespace="a"))),
         (
             "moments=1&namespace=a&after=moments-3",
             "",
-            WatchRequest(filter=PodFilter(namespace="a"), moments=True, after=Place("moments", 3)),
+            WatchRequest(
+                filter=PodFilter(namespace="a"), transitions=True, after=ResumePoint("moments", 3)
+            ),
         ),
         ("moments=0&phase=Failed", "", WatchRequest(filter=PodFilter(phases=("Failed",)))),
     ],
@@ -27,7 +34,7 @@ from podstatus.web.watch.request import NOWHERE, Place, WatchRequest, watch_requ
 def test_a_query_says_what_to_watch_and_from_where_on(
     query: str, last: str, wanted: WatchRequest
 ) -> None:
-    assert watch_request(read_query(query), last) == wanted
+    assert parse_watch_request(read_query(query), last) == wanted
 
 
 @pytest.mark.parametrize(
@@ -41,5 +48,5 @@ def test_a_query_says_what_to_watch_and_from_where_on(
     ],
 )
 def test_what_cannot_be_watched_is_refused_with_a_reason(query: str, told: str) -> None:
-    with pytest.raises(Refusal, match=told):
-        watch_request(read_query(query))
+    with pytest.raises(HttpError, match=told):
+        parse_watch_request(read_query(query))

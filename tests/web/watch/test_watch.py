@@ -15,8 +15,8 @@ from podstatus.observe.history.store import Moment
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.status_transitions import Transition
-from podstatus.web.watch.pods import Pace
-from podstatus.web.watch.service import Watches, WatchLimits
+from podstatus.web.watch.pods import WatchTiming
+from podstatus.web.watch.service import WatchLimits, WatchService
 from tests.support.web.node_server import TOKEN, Scene, play, until
 from tests.support.web.sse_client import Copy, Event, Parser, watching
 
@@ -153,7 +153,7 @@ def test_who_comes_from_another_life_begins_anew(tmp_path: Path) -> None:
 def test_silence_has_a_heartbeat(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         board = scene.observatory.board
-        limit(scene, pace=Pace(beat_seconds=0.05))
+        limit(scene, pace=WatchTiming(heartbeat_seconds=0.05))
         async with watching(scene, "?namespace=elsewhere") as stream:
             await stream.until("synced")
             board.put(pod("a"))
@@ -167,7 +167,7 @@ def test_silence_has_a_heartbeat(tmp_path: Path) -> None:
 
 def test_too_many_are_refused_until_one_has_gone(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        watches = limit(scene, WatchLimits(most=1))
+        watches = limit(scene, WatchLimits(max_clients=1))
         async with watching(scene) as stream:
             await stream.until("synced")
             async with scene.client() as session, session.get("/v1/watch") as refused:
@@ -184,7 +184,7 @@ def test_too_many_are_refused_until_one_has_gone(tmp_path: Path) -> None:
 def test_those_who_do_not_say_who_they_are_leave_places_for_others(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         counts = WatchCounts()
-        limit(scene, WatchLimits(most=4, most_of_one=2), counts=counts)
+        limit(scene, WatchLimits(max_clients=4, max_clients_per_user=2), counts=counts)
         async with AsyncExitStack() as stack:
 
             async def come(token: str) -> int:
@@ -201,7 +201,7 @@ def test_those_who_do_not_say_who_they_are_leave_places_for_others(tmp_path: Pat
             assert counts.refusals.snapshot() == {("client",): 2, ("all",): 1}
         await until(lambda: counts.connected == 0)
 
-    play(tmp_path, act, ask_about_tokens=True)
+    play(tmp_path, act, token_webhook=True)
 
 
 def test_a_server_that_does_not_say_who_asks_keeps_nobody_from_watching(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_server_that_does_not_say_who_asks_keeps_nobody_from_watching(tmp_path
         async with scene.client("token-of-ann") as session, session.get("/v1/watch") as answer:
             assert answer.status == 200
 
-    play(tmp_path, act, ask_about_tokens=True)
+    play(tmp_path, act, token_webhook=True)
 
 
 def test_who_watches_is_told_that_the_agent_stops(tmp_path: Path) -> None:
@@ -275,8 +275,8 @@ def test_a_client_that_is_slow_but_takes_something_is_not_cut_off(tmp_path: Path
 
 def test_who_has_watched_for_long_has_to_come_back(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        counts, limits = WatchCounts(), WatchLimits(longest_seconds=1)
-        limit(scene, limits, pace=Pace(beat_seconds=0.02), counts=counts)
+        counts, limits = WatchCounts(), WatchLimits(max_seconds=1)
+        limit(scene, limits, pace=WatchTiming(heartbeat_seconds=0.02), counts=counts)
         async with watching(scene) as stream:
             await stream.until("synced")
             (event,) = await stream.until("cut")
@@ -365,13 +365,13 @@ def limit(
     scene: Scene,
     limits: WatchLimits | None = None,
     *,
-    pace: Pace | None = None,
+    pace: WatchTiming | None = None,
     counts: WatchCounts | None = None,
-) -> Watches:
+) -> WatchService:
     """Watches with other limits."""
     clock = SystemClock()
-    watches = Watches(scene.observatory, clock, pace=pace, limits=limits, counts=counts)
-    scene.answers.watches = watches
+    watches = WatchService(scene.observatory, clock, timing=pace, limits=limits, counts=counts)
+    scene.answers.watch_service = watches
     return watches
 
 

@@ -17,7 +17,7 @@ from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
-from podstatus.web.ports import Wishes
+from podstatus.web.ports import ServerOptions
 from tests.support.web.node_server import NODE, TOKEN, Scene
 
 NOW = Time.parse("2026-11-15T12:00:00Z")
@@ -124,7 +124,7 @@ def tell(value: dict[str, Any]) -> None:
 
 
 async def main() -> None:
-    scene = Scene(Path(sys.argv[1]), Wishes(node_name=NODE, token=TOKEN), SystemClock())
+    scene = Scene(Path(sys.argv[1]), ServerOptions(node_name=NODE, token=TOKEN), SystemClock())
     scene.url = f"https://127.0.0.1:{await scene.server.start()}"
     try:
         await serve(scene)

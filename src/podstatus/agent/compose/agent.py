@@ -48,8 +48,8 @@ from podstatus.runtime.port import ContainerStats, ReportsProbes, Runtime
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.refresher import Refresher
 from podstatus.status.ports import OutboxEntry
-from podstatus.web.handlers import Sources
-from podstatus.web.kubelet.health import Check, HealthListener, heartbeat_checks
+from podstatus.web.handlers import HandlerDependencies
+from podstatus.web.kubelet.health import HealthCheck, HealthListener, heartbeat_checks
 
 logger = logging.getLogger(__name__)
 
@@ -177,18 +177,18 @@ class NodeAgent:
         )
         self._shutdown = drains.wire(settings, self._pods, self._node, self._view, clock)
         if surroundings.port is not None:
-            sources = Sources(
+            sources = HandlerDependencies(
                 pods=AgentPods(self._pods.directory, self._pods.statuses, self._view),
                 runtime=counted,
                 checks=self._checks,
                 drain=self._shutdown,
                 logs=surroundings.root.folder("logs"),
-                observatory=self.observatory,
+                view=self.observatory,
                 alerts=alerts,
-                machine=self._node.usage,
-                agent=about_agent(settings, clock.now()),
+                usage=self._node.usage,
+                agent_info=about_agent(settings, clock.now()),
                 metrics=self._pages,
-                watching=watching,
+                watch_counts=watching,
             )
             self._port = NodePort(settings, surroundings.port, sources, self._event_client, clock)
         self._sources = SourceSide(
@@ -353,7 +353,7 @@ class NodeAgent:
     def _port_number(self) -> int:
         return 0 if self._port is None else self._port.port
 
-    def _checks(self) -> dict[str, Check]:
+    def _checks(self) -> dict[str, HealthCheck]:
         checks = heartbeat_checks(self._heartbeats)
         if self._settings.history:
             checks["history"] = self._history.health

@@ -27,9 +27,9 @@ from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import RuntimePod
 from podstatus.status.manager import StatusManager
-from podstatus.web.auth.authorizer import Gate
-from podstatus.web.handlers import Answers, Sources
-from podstatus.web.ports import Wishes
+from podstatus.web.auth.authorizer import Authorizer
+from podstatus.web.handlers import HandlerDependencies, Handlers
+from podstatus.web.ports import ServerOptions
 from podstatus.web.server import NodeServer
 
 WEBHOOK = "Webhook"
@@ -96,7 +96,7 @@ class NodePort:
         self,
         settings: AgentSettings,
         files: PortFiles,
-        sources: Sources,
+        sources: HandlerDependencies,
         client: ApiClient,
         clock: Clock,
         *,
@@ -131,8 +131,8 @@ class NodePort:
         """Begin to listen; the port. Raises CannotServeNodeError."""
         files, settings = self._files, self._settings
         server = NodeServer(
-            Answers(self._sources, self._wishes, self._clock),
-            Gate(self._wishes, self._reviews),
+            Handlers(self._sources, self._wishes, self._clock),
+            Authorizer(self._wishes, self._reviews),
             ssl_context=server_context(files.certificate, files.key, files.client_ca),
             host=settings.address,
             port=settings.port,
@@ -156,17 +156,17 @@ class NodePort:
             await server.stop()
 
 
-def _wishes(settings: AgentSettings, token: str, node_name: str) -> Wishes:
-    return Wishes(
+def _wishes(settings: AgentSettings, token: str, node_name: str) -> ServerOptions:
+    return ServerOptions(
         node_name=node_name,
         token=token,
-        ask_about_tokens=settings.authentication_token_webhook,
-        ask_about_access=settings.authorization_mode == WEBHOOK,
-        token_seconds=settings.authentication_token_webhook_cache_ttl,
-        allowed_seconds=settings.authorization_webhook_cache_authorized_ttl,
-        denied_seconds=settings.authorization_webhook_cache_unauthorized_ttl,
-        idle_seconds=settings.streaming_connection_idle_timeout,
-        most_streams=settings.max_streams,
+        token_webhook=settings.authentication_token_webhook,
+        authorization_webhook=settings.authorization_mode == WEBHOOK,
+        token_cache_seconds=settings.authentication_token_webhook_cache_ttl,
+        allowed_cache_seconds=settings.authorization_webhook_cache_authorized_ttl,
+        denied_cache_seconds=settings.authorization_webhook_cache_unauthorized_ttl,
+        idle_timeout_seconds=settings.streaming_connection_idle_timeout,
+        max_streams=settings.max_streams,
     )
 
 

@@ -39,9 +39,9 @@ from podstatus.observe.metrics.sli_collector import HealthMetrics
 from podstatus.observe.snapshot_cache import Board
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.tracker import SUMMARIES, LastSeen
-from podstatus.web.handlers import Sources
-from podstatus.web.kubelet.health import Check, healthy, heartbeat_checks
-from podstatus.web.ports import AboutAgent
+from podstatus.web.handlers import HandlerDependencies
+from podstatus.web.kubelet.health import HealthCheck, healthy, heartbeat_checks
+from podstatus.web.ports import AgentDescription
 from podstatus.web.routes import OBSERVER_ROUTES
 
 
@@ -88,12 +88,12 @@ class Observer:
         self._pages = MetricPages({"": self._metrics, "slis": HealthMetrics(self._checks)})
         self._port: NodePort | None = None
         if surroundings.port is not None:
-            sources = Sources(
+            sources = HandlerDependencies(
                 checks=self._checks,
                 routes=OBSERVER_ROUTES,
                 logs=root.folder("logs"),
-                observatory=self.observatory,
-                agent=self._about(),
+                view=self.observatory,
+                agent_info=self._about(),
                 metrics=self._pages,
             )
             # Who may ask about all nodes may ask here.
@@ -217,7 +217,7 @@ class Observer:
             if pod.uid not in there and self._scribe is not None:
                 self._scribe.gone(pod)
 
-    def _checks(self) -> dict[str, Check]:
+    def _checks(self) -> dict[str, HealthCheck]:
         checks = heartbeat_checks(self._heartbeats)
         if self._surroundings.settings.history:
             stalled = checks.get("history", healthy)
@@ -229,10 +229,10 @@ class Observer:
         yield from service_metrics(self._heartbeats)
         yield from process_metrics()
 
-    def _about(self) -> AboutAgent:
+    def _about(self) -> AgentDescription:
         asked = self._observed
         chosen = {"namespace": asked.namespace, "selector": asked.selector, "node": asked.node}
-        return AboutAgent(
+        return AgentDescription(
             version=__version__,
             kubernetes=kubelet_version(__version__),
             python=platform.python_version(),

@@ -20,7 +20,7 @@ from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.duration import format_duration
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.node.machine.system_info import kubelet_version
-from podstatus.web.ports import AboutAgent
+from podstatus.web.ports import AgentDescription
 from podstatus.workers.shutdown.plan import ShutdownPeriod
 
 CLASSIFIED = "CLASSIFIED"
@@ -92,9 +92,9 @@ def _as_text(setting: Setting, value: Any) -> str:
     return format_duration(value) if isinstance(value, float) else str(value)
 
 
-def about_agent(settings: AgentSettings, now: int) -> AboutAgent:
+def about_agent(settings: AgentSettings, now: int) -> AgentDescription:
     """The agent with these settings, started now."""
-    return AboutAgent(
+    return AgentDescription(
         version=__version__,
         kubernetes=kubelet_version(__version__),
         python=platform.python_version(),

@@ -17,7 +17,7 @@ from podstatus.cli.client.query_client import QueryPort
 from podstatus.client.rest.resources import EVENTS, PODS
 from podstatus.kube.unstructured import nested_str
 from podstatus.observe.status_view import NodeSummary
-from podstatus.web.v1.wire import MomentShown
+from podstatus.web.v1.wire import TransitionView
 
 
 class AgentObjects:
@@ -74,7 +74,7 @@ def _names(document: Document) -> tuple[str, str]:
     return nested_str(document, "metadata", "namespace"), nested_str(document, "metadata", "name")
 
 
-def _event(moment: MomentShown) -> Document:
+def _event(moment: TransitionView) -> Document:
     """What was said once: whoever repeats it says it again."""
     about: Document = {
         "kind": "Pod",

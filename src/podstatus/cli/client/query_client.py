@@ -19,7 +19,7 @@ from podstatus.observe.history.store import Moment
 from podstatus.observe.status_view import Knowledge, NodeSummary
 from podstatus.observe.summary.health import Health, Word
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.web.v1.wire import MomentShown, read_moment
+from podstatus.web.v1.wire import TransitionView, parse_transition
 
 T = TypeVar("T")
 _AT_ONCE = 5_000
@@ -37,13 +37,13 @@ class ShownPod(PodSummary, frozen=True, kw_only=True, omit_defaults=True):
 class Happened(msgspec.Struct, frozen=True):
     """Moments, the oldest first."""
 
-    moments: tuple[MomentShown, ...]
+    moments: tuple[TransitionView, ...]
     history: HistoryCounts = HistoryCounts()
     """Whether some are missing."""
 
 
 class _Moments(msgspec.Struct, frozen=True):
-    moments: tuple[MomentShown, ...]
+    moments: tuple[TransitionView, ...]
     history: HistoryCounts = HistoryCounts()
     after: int = 0
     more: bool = False
@@ -107,7 +107,7 @@ class QueryPort:
         return server_sent(pieces)
 
     def _moments(self, path: str, query: Mapping[str, str]) -> Happened:
-        moments: list[MomentShown] = []
+        moments: list[TransitionView] = []
         after = 0
         while True:
             page = {"limit": str(_AT_ONCE), "after": str(after)}
@@ -122,10 +122,10 @@ class QueryPort:
         return read_answer(b"".join(self._node.ask(path, query)), kind)
 
 
-def to_moment(shown: MomentShown) -> Moment:
+def to_moment(shown: TransitionView) -> Moment:
     """The same with a time to reckon with. Raises CannotAskError."""
     try:
-        return read_moment(shown)
+        return parse_transition(shown)
     except TimeError as error:
         raise CannotAskError(f"what the agent says cannot be read: {error}") from error
 

@@ -12,7 +12,7 @@ _VERBS = {
     "PATCH": "patch",
     "DELETE": "delete",
 }
-_ALONE = {
+_EXCLUSIVE_SUBRESOURCES = {
     "stats": "stats",
     "metrics": "metrics",
     "logs": "log",
@@ -20,7 +20,7 @@ _ALONE = {
     "statusz": "statusz",
 }
 """Parts of the node that the right to `nodes/proxy` does not cover."""
-_BESIDE_PROXY = {
+_PROXY_COVERED_SUBRESOURCES = {
     "pods": "pods",
     "runningpods": "pods",
     "healthz": "healthz",
@@ -35,18 +35,18 @@ Our own API tells of pods what `/pods` tells, and less of their specs.
 """
 
 
-def verb_of(method: str) -> str:
+def request_verb(method: str) -> str:
     """The verb of a method; empty for one that has none."""
     return _VERBS.get(method, "")
 
 
-def subresources_of(path: str) -> tuple[str, ...]:
+def node_subresources(path: str) -> tuple[str, ...]:
     """The parts of the Node of which the right to any one is enough for a path."""
     root = path.removeprefix("/").partition("/")[0]
     if root == "flagz":
         return ("configz",)
-    if root in _ALONE:
-        return (_ALONE[root],)
-    if root in _BESIDE_PROXY:
-        return _BESIDE_PROXY[root], "proxy"
+    if root in _EXCLUSIVE_SUBRESOURCES:
+        return (_EXCLUSIVE_SUBRESOURCES[root],)
+    if root in _PROXY_COVERED_SUBRESOURCES:
+        return _PROXY_COVERED_SUBRESOURCES[root], "proxy"
     return ("proxy",)

@@ -28,26 +28,26 @@ from podstatus.kube.objects.authentication import (
     TokenReviewSpec,
     UserInfo,
 )
-from podstatus.web.auth.attributes import subresources_of, verb_of
-from podstatus.web.errors import Refusal
-from podstatus.web.ports import Reviews, Wishes
+from podstatus.web.auth.attributes import node_subresources, request_verb
+from podstatus.web.errors import HttpError
+from podstatus.web.ports import ReviewClient, ServerOptions
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_MOST_ANSWERS = 1000
+_MAX_CACHED_DECISIONS = 1000
 """Remembered of each kind; the oldest go."""
-_MOST_QUESTIONS = 8
+_MAX_REVIEWS_IN_FLIGHT = 8
 """To the API server at the same time: nobody makes us flood it."""
-_MOST_TOKEN = 64 * 2**10
+_MAX_TOKEN_BYTES = 64 * 2**10
 AUTHENTICATED = "system:authenticated"
-OWNER = "the agent's owner"
+AGENT_USER = "the agent's owner"
 """Who has the agent's token."""
-_WHO_SECONDS = 2.0
+_IDENTIFY_TIMEOUT_SECONDS = 2.0
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class RequestAttributes(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks for what, as far as the connection tells."""
 
     method: str
@@ -60,79 +60,81 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return f"Asked(method={self.method!r}, path={self.path!r}, …)"
 
 
-class Gate:
+class Authorizer:
     """Lets those in who may; all others get a Refusal."""
 
     def __init__(
         self,
-        wishes: Wishes,
-        reviews: Reviews | None,
+        options: ServerOptions,
+        reviews: ReviewClient | None,
         monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
         """`monotonic`: nanoseconds of a clock that nobody sets."""
-        self._wishes = wishes
-        self._token = wishes.token.encode()
+        self._options = options
+        self._token = options.token.encode()
         self._reviews = reviews
-        self._tokens: _Answers[UserInfo | None] = _Answers(monotonic)
-        self._rights: _Answers[bool] = _Answers(monotonic)
-        self._questions = asyncio.Semaphore(_MOST_QUESTIONS)
+        self._token_cache: _DecisionCache[UserInfo | None] = _DecisionCache(monotonic)
+        self._access_cache: _DecisionCache[bool] = _DecisionCache(monotonic)
+        self._reviews_in_flight = asyncio.Semaphore(_MAX_REVIEWS_IN_FLIGHT)
         self._log_rate = LogRateLimiter(monotonic)
 
-    async def who(self, asked: Asked) -> str:
+    async def identify(self, attributes: RequestAttributes) -> str:
         """Who asks, where that does not matter for what may be asked; empty if nobody knows."""
-        if self.is_owner(asked):
-            return OWNER
-        user = asked.certificate
+        if self.has_agent_token(attributes):
+            return AGENT_USER
+        user = attributes.certificate
         if user is None:
             # An API server that hangs keeps nobody from what is open.
             with suppress(TimeoutError):
-                async with asyncio.timeout(_WHO_SECONDS):
-                    user = await self._owner(asked.token)
+                async with asyncio.timeout(_IDENTIFY_TIMEOUT_SECONDS):
+                    user = await self._review_token(attributes.token)
         return "" if user is None else user.username
 
-    def is_owner(self, asked: Asked) -> bool:
+    def has_agent_token(self, attributes: RequestAttributes) -> bool:
         """Whether it is asked with the agent's token."""
-        return bool(self._token) and hmac.compare_digest(asked.token, self._token)
+        return bool(self._token) and hmac.compare_digest(attributes.token, self._token)
 
-    async def check(self, asked: Asked) -> str:
+    async def authorize(self, attributes: RequestAttributes) -> str:
         """Who asks. Raises Refusal unless this may be asked by him."""
-        if self.is_owner(asked):
-            return OWNER
-        user = asked.certificate or await self._owner(asked.token)
+        if self.has_agent_token(attributes):
+            return AGENT_USER
+        user = attributes.certificate or await self._review_token(attributes.token)
         if user is None:
-            raise Refusal(HTTPStatus.UNAUTHORIZED, "Unauthorized")
-        if self._wishes.ask_about_access and not await self._may(user, asked):
-            raise _forbidden(user, asked)
+            raise HttpError(HTTPStatus.UNAUTHORIZED, "Unauthorized")
+        if self._options.authorization_webhook and not await self._is_allowed(user, attributes):
+            raise _forbidden(user, attributes)
         return user.username
 
-    async def _owner(self, token: bytes) -> UserInfo | None:
+    async def _review_token(self, token: bytes) -> UserInfo | None:
         reviews = self._reviews
-        if reviews is None or not self._wishes.ask_about_tokens:
+        if reviews is None or not self._options.token_webhook:
             return None
-        if not token or len(token) > _MOST_TOKEN or not token.isascii():
+        if not token or len(token) > _MAX_TOKEN_BYTES or not token.isascii():
             return None
         spec = TokenReviewSpec(token=token.decode())
 
         async def ask() -> tuple[UserInfo | None, float]:
             found = await reviews.review_token(spec)
-            return found.user if found.authenticated else None, self._wishes.token_seconds
+            return found.user if found.authenticated else None, self._options.token_cache_seconds
 
         try:
             # What is remembered are no secrets that a core dump could give away.
-            return await self._answer(self._tokens, hashlib.sha256(token).hexdigest(), ask)
+            return await self._cached_or_review(
+                self._token_cache, hashlib.sha256(token).hexdigest(), ask
+            )
         except ApiError as error:
             if self._log_rate.allow("token"):
                 logger.warning("token could not be reviewed, caller is refused: error=%s", error)
             return None
 
-    async def _may(self, user: UserInfo, asked: Asked) -> bool:
-        for subresource in subresources_of(asked.path):
-            if await self._has_right(user, verb_of(asked.method), subresource):
+    async def _is_allowed(self, user: UserInfo, asked: RequestAttributes) -> bool:
+        for subresource in node_subresources(asked.path):
+            if await self._review_access(user, request_verb(asked.method), subresource):
                 return True
         return False
 
-    async def _has_right(self, user: UserInfo, verb: str, subresource: str) -> bool:
-        reviews, wishes = self._reviews, self._wishes
+    async def _review_access(self, user: UserInfo, verb: str, subresource: str) -> bool:
+        reviews, wishes = self._reviews, self._options
         if reviews is None:
             return False
         spec = SubjectAccessReviewSpec(
@@ -151,33 +153,36 @@ class Gate:
 
         async def ask() -> tuple[bool, float]:
             allowed = (await reviews.review_access(spec)).allowed
-            return allowed, wishes.allowed_seconds if allowed else wishes.denied_seconds
+            return allowed, wishes.allowed_cache_seconds if allowed else wishes.denied_cache_seconds
 
         try:
-            return await self._answer(self._rights, msgspec.json.encode(spec), ask)
+            return await self._cached_or_review(self._access_cache, msgspec.json.encode(spec), ask)
         except ApiError as error:
             what = f"user={user.username}, verb={verb}, resource=nodes, subresource={subresource}"
             logger.warning("authorization error: user=%s error=%s", user.username, error)
-            raise Refusal(
+            raise HttpError(
                 HTTPStatus.INTERNAL_SERVER_ERROR, f"Authorization error ({what})"
             ) from error
 
-    async def _answer(
-        self, answers: "_Answers[T]", key: object, ask: Callable[[], Awaitable[tuple[T, float]]]
+    async def _cached_or_review(
+        self,
+        answers: "_DecisionCache[T]",
+        key: object,
+        ask: Callable[[], Awaitable[tuple[T, float]]],
     ) -> T:
         """What is remembered, or what is said when it is asked for."""
-        if (known := answers.find(key)) is not None:
+        if (known := answers.get(key)) is not None:
             return known[0]
-        async with self._questions:
+        async with self._reviews_in_flight:
             # Another one may have asked the same meanwhile.
-            if (known := answers.find(key)) is not None:
+            if (known := answers.get(key)) is not None:
                 return known[0]
             answer, seconds = await ask()
-        answers.remember(key, answer, seconds)
+        answers.put(key, answer, seconds)
         return answer
 
 
-class _Answers(Generic[T]):
+class _DecisionCache(Generic[T]):
     """Answers, each for some time; not more than so many.
 
     A clock that is set back would let somebody in whose rights were taken away long ago.
@@ -185,26 +190,26 @@ class _Answers(Generic[T]):
 
     def __init__(self, monotonic: Callable[[], int]) -> None:
         self._monotonic = monotonic
-        self._known: OrderedDict[object, tuple[T, int]] = OrderedDict()
+        self._entries: OrderedDict[object, tuple[T, int]] = OrderedDict()
 
-    def find(self, key: object) -> tuple[T] | None:
-        known = self._known.get(key)
+    def get(self, key: object) -> tuple[T] | None:
+        known = self._entries.get(key)
         if known is None or known[1] <= self._monotonic():
             return None
         return (known[0],)
 
-    def remember(self, key: object, answer: T, seconds: float) -> None:
-        self._known.pop(key, None)
-        self._known[key] = (answer, self._monotonic() + round(seconds * 1e9))
-        while len(self._known) > _MOST_ANSWERS:
-            self._known.popitem(last=False)
+    def put(self, key: object, answer: T, seconds: float) -> None:
+        self._entries.pop(key, None)
+        self._entries[key] = (answer, self._monotonic() + round(seconds * 1e9))
+        while len(self._entries) > _MAX_CACHED_DECISIONS:
+            self._entries.popitem(last=False)
 
 
-def _forbidden(user: UserInfo, asked: Asked) -> Refusal:
-    subresources = " ".join(subresources_of(asked.path))
-    return Refusal(
+def _forbidden(user: UserInfo, asked: RequestAttributes) -> HttpError:
+    subresources = " ".join(node_subresources(asked.path))
+    return HttpError(
         HTTPStatus.FORBIDDEN,
-        f"Forbidden (user={user.username}, verb={verb_of(asked.method)}, resource=nodes, "
+        f"Forbidden (user={user.username}, verb={request_verb(asked.method)}, resource=nodes, "
         f"subresource(s)=[{subresources}])\n",
     )
 

@@ -13,34 +13,34 @@ from http import HTTPStatus
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from podstatus.web.errors import Refusal, bad_request
+from podstatus.web.errors import HttpError, bad_request
 
 _LOCAL = "localhost"
 
 
-def check_site(headers: Mapping[str, str], names: Iterable[str]) -> None:
+def check_origin(headers: Mapping[str, str], names: Iterable[str]) -> None:
     """Raise Refusal for what was asked by others' pages, or of a host that is not ours.
 
     `names` are those that this node goes by, `*.` in front for all below one; addresses and
     `localhost` always are ours. Who sends no Host is no browser.
     """
     host = headers.get("Host")
-    if host is not None and not is_ours(host, names):
-        raise Refusal(
+    if host is not None and not is_own_host(host, names):
+        raise HttpError(
             HTTPStatus.MISDIRECTED_REQUEST,
             "this node does not go by that name; ask it by an address, by localhost, or by a name "
             "that its certificate has",
         )
     site = headers.get("Sec-Fetch-Site")
     if site is None:
-        is_others = _is_of_another(headers.get("Origin"), host)
+        is_others = _is_cross_origin(headers.get("Origin"), host)
     else:
         is_others = site not in ("none", "same-origin")
     if is_others:
-        raise Refusal(HTTPStatus.FORBIDDEN, "requests of other sites' pages are refused")
+        raise HttpError(HTTPStatus.FORBIDDEN, "requests of other sites' pages are refused")
 
 
-def is_ours(host: str, names: Iterable[str]) -> bool:
+def is_own_host(host: str, names: Iterable[str]) -> bool:
     """Whether a Host header names this node. Raises Refusal for one that makes no sense."""
     name = _host_name(host)
     if name == _LOCAL or is_address(name):
@@ -83,7 +83,7 @@ def _host_name(host: str) -> str:
     return name.removesuffix(".")
 
 
-def _is_of_another(origin: str | None, host: str | None) -> bool:
+def _is_cross_origin(origin: str | None, host: str | None) -> bool:
     """Whether the page is of another origin; `null`, of a page that has none, is another."""
     if origin is None:
         return False

@@ -16,11 +16,11 @@ V4 = "v4.channel.k8s.io"
 PROTOCOLS = (V5, V4)
 """The ones we speak, the best one first. In the older one nobody can say that input has ended."""
 
-_MOST_SIDE = 2**16 - 1
+_MAX_TERMINAL_SIDE = 2**16 - 1
 """Terminals count their columns and rows in 16 bits."""
 
 
-class Number(IntEnum):
+class ChannelNumber(IntEnum):
     """The numbers of the channels."""
 
     STDIN = 0
@@ -31,13 +31,13 @@ class Number(IntEnum):
     CLOSE = 255
 
 
-class Input(msgspec.Struct, frozen=True):
+class StdinData(msgspec.Struct, frozen=True):
     """Something for the process to read."""
 
     data: bytes
 
 
-class InputEnds(msgspec.Struct, frozen=True):
+class StdinClosed(msgspec.Struct, frozen=True):
     """There is no more for it to read."""
 
 
@@ -47,13 +47,13 @@ class Resize(msgspec.Struct, frozen=True):
     size: TerminalSize
 
 
-class Broken(msgspec.Struct, frozen=True):
+class ProtocolError(msgspec.Struct, frozen=True):
     """This is not how one talks here; the connection is to be closed."""
 
-    why: str
+    reason: str
 
 
-Told = Input | InputEnds | Resize | Broken
+ClientMessage = StdinData | StdinClosed | Resize | ProtocolError
 
 
 class _Size(msgspec.Struct, frozen=True, rename="pascal"):
@@ -88,16 +88,16 @@ def choose_protocol(offered: str) -> str | None:
     return next((protocol for protocol in PROTOCOLS if protocol in names), None)
 
 
-def read_message(data: bytes, protocol: str) -> Told | None:
+def read_message(data: bytes, protocol: str) -> ClientMessage | None:
     """What a client says; None if it is nothing that matters."""
     if not data:
         return None
     number, rest = data[0], data[1:]
-    if number == Number.STDIN:
-        return Input(rest) if rest else None
-    if number == Number.RESIZE:
+    if number == ChannelNumber.STDIN:
+        return StdinData(rest) if rest else None
+    if number == ChannelNumber.RESIZE:
         return _resize(rest)
-    if number == Number.CLOSE and protocol == V5:
+    if number == ChannelNumber.CLOSE and protocol == V5:
         return _close(rest)
     # Upstream lets pass what nobody reads, too.
     return None
@@ -108,33 +108,33 @@ def _resize(rest: bytes) -> Resize | None:
         size = decode_json(rest, _Size)
     except msgspec.DecodeError:
         return None
-    if not (0 <= size.width <= _MOST_SIDE and 0 <= size.height <= _MOST_SIDE):
+    if not (0 <= size.width <= _MAX_TERMINAL_SIDE and 0 <= size.height <= _MAX_TERMINAL_SIDE):
         return None
     return Resize(TerminalSize(columns=size.width, rows=size.height))
 
 
-def _close(rest: bytes) -> InputEnds | Broken | None:
-    if len(rest) != 1 or rest[0] > Number.RESIZE:
-        return Broken("after 255 the number of one channel is expected, from 0 to 4")
-    return InputEnds() if rest[0] == Number.STDIN else None
+def _close(rest: bytes) -> StdinClosed | ProtocolError | None:
+    if len(rest) != 1 or rest[0] > ChannelNumber.RESIZE:
+        return ProtocolError("after 255 the number of one channel is expected, from 0 to 4")
+    return StdinClosed() if rest[0] == ChannelNumber.STDIN else None
 
 
 def output_message(channel: OutputStream, data: bytes) -> bytes:
     """What a process wrote."""
-    number = Number.STDOUT if channel is OutputStream.STDOUT else Number.STDERR
+    number = ChannelNumber.STDOUT if channel is OutputStream.STDOUT else ChannelNumber.STDERR
     return bytes([number]) + data
 
 
-def is_wanted(channel: OutputStream, request: StreamOptions) -> bool:
+def is_requested(channel: OutputStream, request: StreamOptions) -> bool:
     """Whether the client asked for this."""
     return request.stdout if channel is OutputStream.STDOUT else request.stderr
 
 
-def greeting(request: StreamOptions) -> bytes:
+def hello_frame(request: StreamOptions) -> bytes:
     """The empty message that tells a client that it is connected."""
     if request.stdout:
-        return bytes([Number.STDOUT])
-    return bytes([Number.STDERR if request.stderr else Number.ERROR])
+        return bytes([ChannelNumber.STDOUT])
+    return bytes([ChannelNumber.STDERR if request.stderr else ChannelNumber.ERROR])
 
 
 def exit_message(code: int) -> bytes:
@@ -152,20 +152,20 @@ def exit_message(code: int) -> bytes:
     )
 
 
-def failure_message(why: str) -> bytes:
+def failure_message(reason: str) -> bytes:
     """Why there is nobody to talk to."""
-    message = f"Internal error occurred: {why}"
+    message = f"Internal error occurred: {reason}"
     return _status_message(
         _Status(
             metadata={},
             status="Failure",
             message=message,
             reason="InternalError",
-            details=_Details((_Cause("", why),)),
+            details=_Details((_Cause("", reason),)),
             code=500,
         )
     )
 
 
 def _status_message(status: _Status) -> bytes:
-    return bytes([Number.ERROR]) + msgspec.json.encode(status)
+    return bytes([ChannelNumber.ERROR]) + msgspec.json.encode(status)

@@ -18,9 +18,9 @@ from podstatus.base.heartbeat import Heartbeats
 from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.web.connection_limits import HEALTH_PORT_LIMITS, http_logger
 
-Check = Callable[[], str | None]
+HealthCheck = Callable[[], str | None]
 """Why something is not well; None if it is. Must not wait."""
-Checks = Callable[[], Mapping[str, Check]]
+HealthChecks = Callable[[], Mapping[str, HealthCheck]]
 """All checks there are at the moment, by name."""
 
 _PATH = "/healthz"
@@ -35,13 +35,13 @@ def healthy() -> None:
     """The check that always passes: whoever answers is there (`ping`)."""
 
 
-def heartbeat_checks(heartbeats: Heartbeats) -> dict[str, Check]:
+def heartbeat_checks(heartbeats: Heartbeats) -> dict[str, HealthCheck]:
     """The checks that are always there, as the kubelet's, and one for each service that beats."""
-    checks: dict[str, Check] = {"ping": healthy, "log": healthy}
-    return checks | {name: partial(_stalled, heartbeats, name) for name in heartbeats.names()}
+    checks: dict[str, HealthCheck] = {"ping": healthy, "log": healthy}
+    return checks | {name: partial(_stall_problem, heartbeats, name) for name in heartbeats.names()}
 
 
-def _stalled(heartbeats: Heartbeats, name: str) -> str | None:
+def _stall_problem(heartbeats: Heartbeats, name: str) -> str | None:
     found = heartbeats.find_stalled(name)
     return None if found is None else str(found)
 
@@ -49,7 +49,7 @@ def _stalled(heartbeats: Heartbeats, name: str) -> str | None:
 class HealthListener:
     """Answers on a socket of its own, so that it does while all else is busy."""
 
-    def __init__(self, host: str, port: int, checks: Checks) -> None:
+    def __init__(self, host: str, port: int, checks: HealthChecks) -> None:
         self._host = host
         self._port = port
         self._checks = checks
@@ -90,25 +90,25 @@ class HealthListener:
 
     async def _serve(self, request: web.BaseRequest) -> web.Response:
         if self._connections is None:
-            return self._answer(request)
+            return self._respond(request)
         with self._connections.serving(request.protocol):
-            return self._answer(request)
+            return self._respond(request)
 
-    def _answer(self, request: web.BaseRequest) -> web.Response:
+    def _respond(self, request: web.BaseRequest) -> web.Response:
         if request.method not in ("GET", "HEAD"):
-            return _text(HTTPStatus.METHOD_NOT_ALLOWED, "only GET\n", Allow="GET, HEAD")
+            return _text_response(HTTPStatus.METHOD_NOT_ALLOWED, "only GET\n", Allow="GET, HEAD")
         verbose = "verbose" in request.query
-        code, told = health_answer(request.path, self._checks(), verbose=verbose)
-        return _text(code, told)
+        code, told = health_response(request.path, self._checks(), verbose=verbose)
+        return _text_response(code, told)
 
 
-def health_answer(
-    path: str, checks: Mapping[str, Check], *, verbose: bool = False
+def health_response(
+    path: str, checks: Mapping[str, HealthCheck], *, verbose: bool = False
 ) -> tuple[HTTPStatus, str]:
     """What is said about a path."""
     path = path.rstrip("/")
     if path == _PATH:
-        return _all(checks, verbose=verbose)
+        return _check_all(checks, verbose=verbose)
     check = checks.get(path.removeprefix(f"{_PATH}/"))
     if check is None:
         names = ", ".join(sorted(checks))
@@ -116,14 +116,14 @@ def health_answer(
             HTTPStatus.NOT_FOUND,
             f"404 page not found; there is {_PATH}, and below it {names}\n",
         )
-    problem = _ask(check)
+    problem = _run_check(check)
     if problem is None:
         return HTTPStatus.OK, "ok"
     return HTTPStatus.INTERNAL_SERVER_ERROR, f"internal server error: {problem}\n"
 
 
-def _all(checks: Mapping[str, Check], *, verbose: bool) -> tuple[HTTPStatus, str]:
-    problems = {name: _ask(check) for name, check in sorted(checks.items())}
+def _check_all(checks: Mapping[str, HealthCheck], *, verbose: bool) -> tuple[HTTPStatus, str]:
+    problems = {name: _run_check(check) for name, check in sorted(checks.items())}
     told = "".join(
         f"[+]{name} ok\n" if problem is None else f"[-]{name} failed: {problem}\n"
         for name, problem in problems.items()
@@ -133,17 +133,17 @@ def _all(checks: Mapping[str, Check], *, verbose: bool) -> tuple[HTTPStatus, str
     return HTTPStatus.OK, f"{told}healthz check passed\n" if verbose else "ok"
 
 
-def _ask(check: Check) -> str | None:
+def _run_check(check: HealthCheck) -> str | None:
     try:
         return check()
     except Exception as error:  # noqa: BLE001 - a check that breaks is a failed one
         return f"the check itself failed: {type(error).__name__}: {error}"
 
 
-def _text(code: HTTPStatus, told: str, **headers: str) -> web.Response:
+def _text_response(code: HTTPStatus, text: str, **headers: str) -> web.Response:
     return web.Response(
         status=code,
-        text=told,
+        text=text,
         content_type="text/plain",
         headers={"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", **headers},
     )

@@ -5,10 +5,10 @@ import asyncio
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.net.sockets import enable_keepalive, is_connected
 
-_LOOK_SECONDS = 5.0
+_POLL_SECONDS = 5.0
 
 
-class IdleWatch:
+class IdleTimeout:
     """Comes back from `watch` when a connection has been idle for too long, or has gone."""
 
     def __init__(
@@ -19,20 +19,20 @@ class IdleWatch:
         self.seconds = seconds
         self._clock = clock
         self._elapsed = Elapsed(clock)
-        self._last = 0.0
+        self._last_activity = 0.0
         enable_keepalive(transport)
 
     def touch(self) -> None:
         """Something happened."""
-        self._last = self._elapsed.seconds()
+        self._last_activity = self._elapsed.seconds()
 
-    async def watch(self) -> str:
+    async def wait_idle(self) -> str:
         """Wait for the end; why it is one."""
         while True:
-            idle = self._elapsed.seconds() - self._last
+            idle = self._elapsed.seconds() - self._last_activity
             if self.seconds and idle >= self.seconds:
                 return f"nothing happened for {self.seconds:g} s"
             if not is_connected(self._transport):
                 return "the client has gone"
-            left = self.seconds - idle if self.seconds else _LOOK_SECONDS
-            await self._clock.wait(min(left, _LOOK_SECONDS))
+            left = self.seconds - idle if self.seconds else _POLL_SECONDS
+            await self._clock.wait(min(left, _POLL_SECONDS))

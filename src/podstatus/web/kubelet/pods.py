@@ -16,7 +16,7 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.runtime.port import RuntimePod
-from podstatus.web.errors import Refusal, bad_request, not_found
+from podstatus.web.errors import HttpError, bad_request, not_found
 
 
 def pod_list(pods: Iterable[Pod]) -> bytes:
@@ -76,7 +76,7 @@ def check_container(pod: Pod, container: str) -> None:
         raise not_found(f'container "{container}" not found in pod "{pod.name}"')
 
 
-def has_terminal(pod: Pod, container: str) -> bool:
+def has_tty(pod: Pod, container: str) -> bool:
     """Whether a container of the pod's spec has a terminal."""
     found = _spec(pod, container)
     return found is not None and found.tty
@@ -126,7 +126,7 @@ def _terminated_id(state: ContainerState) -> str:
     return "" if state.terminated is None else state.terminated.container_id
 
 
-def _not_started(where: str, state: ContainerState) -> Refusal:
+def _not_started(where: str, state: ContainerState) -> HttpError:
     if state.waiting is None:
         return bad_request(f"{where} is waiting to start - no logs yet")
     reason = state.waiting.reason

@@ -17,14 +17,14 @@ from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.readings import MachineReading, UsageSnapshot
 from podstatus.runtime.port import RuntimePod
 from podstatus.web.errors import unavailable
-from podstatus.web.ports import Machine
+from podstatus.web.ports import UsageProvider
 from podstatus.web.query_parameters import Query
 
 _NANOS = 1_000_000_000
 
 
 def stats_summary(
-    node: str, machine: Machine, running: Sequence[RuntimePod], query: Query
+    node: str, machine: UsageProvider, running: Sequence[RuntimePod], query: Query
 ) -> bytes:
     """The summary, as it travels; all of it, or processors and memory only. Raises Refusal."""
     snapshot = machine.snapshot
@@ -45,10 +45,10 @@ def _node(name: str, snapshot: UsageSnapshot, *, only_some: bool) -> dict[str, A
     if only_some:
         return stats
     filesystem = _filesystem(machine, at)
-    return stats | _known(
+    return stats | _without_none(
         fs=filesystem,
         runtime=filesystem and {"imageFs": filesystem, "containerFs": filesystem},
-        rlimit=_known(time=_time(at), maxpid=machine.max_pids, curproc=machine.pids),
+        rlimit=_without_none(time=_time(at), maxpid=machine.max_pids, curproc=machine.pids),
     )
 
 
@@ -57,7 +57,7 @@ def _filesystem(machine: MachineReading, at: int) -> dict[str, Any] | None:
     if disk is None:
         return None
     counted = disk.inodes > 0
-    return _known(
+    return _without_none(
         time=_time(at),
         availableBytes=disk.available_bytes,
         capacityBytes=disk.total_bytes,
@@ -83,7 +83,7 @@ def _pod(pod: RuntimePod, snapshot: UsageSnapshot, *, only_some: bool) -> dict[s
     if only_some or used is None:
         return stats
     disk, processes = used.disk_bytes, used.pids
-    return stats | _known(
+    return stats | _without_none(
         **{
             "ephemeral-storage": None
             if disk is None
@@ -99,12 +99,14 @@ def _used(used: Usage | None, *, available: int | None = None) -> dict[str, Any]
         return {}
     at = _time(used.at)
     return {
-        "cpu": _known(
+        "cpu": _without_none(
             time=at,
             usageNanoCores=_whole(used.cpu_cores),
             usageCoreNanoSeconds=_whole(used.cpu_seconds),
         ),
-        "memory": _known(time=at, availableBytes=available, workingSetBytes=used.memory_bytes),
+        "memory": _without_none(
+            time=at, availableBytes=available, workingSetBytes=used.memory_bytes
+        ),
     }
 
 
@@ -112,7 +114,7 @@ def _running(pod: RuntimePod) -> list[ContainerFacts]:
     return [it for it in pod.facts.containers if it.state is ContainerRunState.RUNNING]
 
 
-def _known(**values: Any) -> dict[str, Any]:
+def _without_none(**values: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import msgspec
 
 from podstatus.kube.scalars.time import Time
-from podstatus.web.ports import AboutAgent
+from podstatus.web.ports import AgentDescription
 from podstatus.web.routes import ROUTES, Route
 
 _COMPONENT = "podstatus"
@@ -24,18 +24,18 @@ _NOT_LISTED = {"/openapi", "/openapi.json"}
 """Upstream leaves out what is no debugging."""
 
 
-def configz(agent: AboutAgent) -> bytes:
+def configz(agent: AgentDescription) -> bytes:
     """The configuration, as JSON."""
     return msgspec.json.encode({"kubeletconfig": agent.configuration})
 
 
-def flagz(agent: AboutAgent) -> str:
+def flagz(agent: AgentDescription) -> str:
     """The flags, one per line, sorted."""
     lines = [f"{name}={agent.flags[name]}\n" for name in sorted(agent.flags)]
     return f"\n{_COMPONENT} flagz\n{_WARNING}\n{''.join(lines)}"
 
 
-def statusz(agent: AboutAgent, now: int, routes: Iterable[Route] = ROUTES) -> str:
+def statusz(agent: AgentDescription, now: int, routes: Iterable[Route] = ROUTES) -> str:
     """Since when it runs, what it is, and where it can be asked."""
     up = max(0, now - agent.started) // _SECOND
     paths = sorted({f"/{route.parts[0]}" for route in routes} - _NOT_LISTED)

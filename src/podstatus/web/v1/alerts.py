@@ -8,8 +8,8 @@ from podstatus.alerts.model import Alert, AlertState, RuleState, Severity, Subje
 from podstatus.alerts.ports import AlertReader, DeliveryState
 from podstatus.observe.status_view import Knowledge
 from podstatus.web.query_parameters import Query
-from podstatus.web.v1.filters import one_of, several
-from podstatus.web.v1.wire import to_the_millisecond
+from podstatus.web.v1.filters import list_values, parse_choice
+from podstatus.web.v1.wire import rfc3339_millis
 
 FILTERS: Mapping[str, str] = {
     "state": "alerts in one of these states, separated by commas: pending, firing, resolved",
@@ -18,14 +18,14 @@ FILTERS: Mapping[str, str] = {
     "namespace": "alerts about pods of this namespace",
 }
 """What alerts can be asked for by, and what it means."""
-MOST_ALERTS = 5_000
+MAX_ALERTS = 5_000
 """In one answer."""
 STATES: tuple[AlertState, ...] = ("firing", "pending", "resolved")
 """In the order that they are shown."""
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 
 
-class AlertShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AlertView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An alert."""
 
     id: str
@@ -46,11 +46,11 @@ class AlertShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """When it ended; left out: not yet."""
 
 
-class AlertsAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class AlertsResponse(msgspec.Struct, frozen=True, kw_only=True):
     """Alerts, those that fire first; and how rules and receivers fare."""
 
     knowledge: Knowledge
-    alerts: tuple[AlertShown, ...]
+    alerts: tuple[AlertView, ...]
     remaining: int = 0
     """How many more there are."""
     rules: tuple[RuleState, ...] = ()
@@ -78,34 +78,36 @@ class AlertFilter(msgspec.Struct, frozen=True, kw_only=True):
 def alert_filter(query: Query) -> AlertFilter:
     """The filter of a query. Raises Refusal."""
     return AlertFilter(
-        states=tuple(one_of("state", it, STATES) for it in several(query, "state")),
-        severities=tuple(one_of("severity", it, SEVERITIES) for it in several(query, "severity")),
-        rules=tuple(several(query, "rule")),
-        namespaces=tuple(several(query, "namespace")),
+        states=tuple(parse_choice("state", it, STATES) for it in list_values(query, "state")),
+        severities=tuple(
+            parse_choice("severity", it, SEVERITIES) for it in list_values(query, "severity")
+        ),
+        rules=tuple(list_values(query, "rule")),
+        namespaces=tuple(list_values(query, "namespace")),
     )
 
 
-def answer_alerts(
-    alerts: AlertReader, knowledge: Knowledge, query: Query, limit: int
-) -> AlertsAnswer:
+def list_alerts(
+    alerts: AlertReader, freshness: Knowledge, query: Query, limit: int
+) -> AlertsResponse:
     """What is answered. Raises Refusal."""
     wanted = alert_filter(query)
-    found = in_order(it for it in alerts.alerts().values() if wanted.matches(it))
-    return AlertsAnswer(
-        knowledge=knowledge,
-        alerts=tuple(map(show_alert, found[:limit])),
+    found = sort_alerts(it for it in alerts.alerts().values() if wanted.matches(it))
+    return AlertsResponse(
+        knowledge=freshness,
+        alerts=tuple(map(alert_view, found[:limit])),
         remaining=max(0, len(found) - limit),
         rules=tuple(alerts.rules()),
         deliveries=tuple(alerts.deliveries()),
     )
 
 
-def in_order(alerts: Iterable[Alert]) -> list[Alert]:
+def sort_alerts(alerts: Iterable[Alert]) -> list[Alert]:
     """Those that fire first, of these the gravest; then by whom they are about."""
-    return sorted(alerts, key=_rank)
+    return sorted(alerts, key=_sort_key)
 
 
-def _rank(alert: Alert) -> tuple[int, int, str, str, str, int]:
+def _sort_key(alert: Alert) -> tuple[int, int, str, str, str, int]:
     subject = alert.subject
     return (
         STATES.index(alert.state),
@@ -117,9 +119,9 @@ def _rank(alert: Alert) -> tuple[int, int, str, str, str, int]:
     )
 
 
-def show_alert(alert: Alert) -> AlertShown:
+def alert_view(alert: Alert) -> AlertView:
     """An alert as it travels."""
-    return AlertShown(
+    return AlertView(
         id=alert.id,
         rule=alert.rule,
         state=alert.state,
@@ -127,12 +129,12 @@ def show_alert(alert: Alert) -> AlertShown:
         subject=alert.subject,
         labels=alert.labels,
         annotations=alert.annotations,
-        since=to_the_millisecond(alert.since),
-        fired=_moment(alert.fired),
-        ceased=_moment(alert.ceased),
-        resolved=_moment(alert.resolved),
+        since=rfc3339_millis(alert.since),
+        fired=_format_time(alert.fired),
+        ceased=_format_time(alert.ceased),
+        resolved=_format_time(alert.resolved),
     )
 
 
-def _moment(at: int) -> str:
-    return to_the_millisecond(at) if at else ""
+def _format_time(at: int) -> str:
+    return rfc3339_millis(at) if at else ""

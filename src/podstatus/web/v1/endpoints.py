@@ -9,21 +9,21 @@ from typing import Literal
 import msgspec
 
 from podstatus.web.v1 import alerts, filters
-from podstatus.web.v1.alerts import MOST_ALERTS, AlertsAnswer
+from podstatus.web.v1.alerts import MAX_ALERTS, AlertsResponse
 from podstatus.web.v1.wire import (
-    MomentsAnswer,
-    NodeAnswer,
-    NodesAnswer,
-    PodAnswer,
-    PodsAnswer,
-    StatusAnswer,
+    NodeResponse,
+    NodesResponse,
+    PodResponse,
+    PodsResponse,
+    StatusResponse,
+    TransitionsResponse,
 )
 from podstatus.web.watch import request
 
-MOST_PODS = 1_000
+MAX_PODS = 1_000
 """In one answer: each takes some 20 µs, in which nothing else is done."""
-MOST_MOMENTS = 5_000
-USUAL_AT_ONCE = 500
+MAX_TRANSITIONS = 5_000
+DEFAULT_LIMIT = 500
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,16 +35,16 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["string", "integer", "boolean"] = "string"
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Something that can be asked."""
 
     pattern: str
     help: str
     """One sentence."""
-    answer: type[msgspec.Struct] | None = None
+    response: type[msgspec.Struct] | None = None
     """None: it is not a value of ours."""
     parameters: tuple[Parameter, ...] = ()
-    media: str = "application/json"
+    media_type: str = "application/json"
 
 
 _FILTERS = tuple(
@@ -56,8 +56,8 @@ _ALERT_FILTERS = tuple(
 _NAMESPACE = Parameter(name="namespace", help="Only what happened to pods of this namespace.")
 
 
-def _limit(most: int) -> Parameter:
-    help = f"At most so many, up to {most}; {USUAL_AT_ONCE} if nothing is said."
+def _limit(maximum: int) -> Parameter:
+    help = f"At most so many, up to {maximum}; {DEFAULT_LIMIT} if nothing is said."
     return Parameter(name="limit", help=help, kind="integer")
 
 
@@ -66,54 +66,54 @@ _AFTER = Parameter(
     name="after", help="Only what is later than the moment with this id.", kind="integer"
 )
 
-QUESTIONS = (
-    Question(
+ENDPOINTS = (
+    Endpoint(
         pattern="/v1/pods",
         help="Pods, each with its health in one word and one sentence.",
-        answer=PodsAnswer,
-        parameters=(*_FILTERS, _limit(MOST_PODS), _CONTINUE),
+        response=PodsResponse,
+        parameters=(*_FILTERS, _limit(MAX_PODS), _CONTINUE),
     ),
-    Question(
+    Endpoint(
         pattern="/v1/pods/{namespace}/{name}",
         help="One pod, and how far its status has got.",
-        answer=PodAnswer,
+        response=PodResponse,
     ),
-    Question(
+    Endpoint(
         pattern="/v1/pods/{namespace}/{name}/timeline",
         help="What happened to the pods of this name, also to those that are gone.",
-        answer=MomentsAnswer,
-        parameters=(_AFTER, _limit(MOST_MOMENTS)),
+        response=TransitionsResponse,
+        parameters=(_AFTER, _limit(MAX_TRANSITIONS)),
     ),
-    Question(pattern="/v1/node", help="The node, if there is one only.", answer=NodeAnswer),
-    Question(pattern="/v1/nodes", help="All nodes that are known here.", answer=NodesAnswer),
-    Question(pattern="/v1/nodes/{name}", help="One node.", answer=NodeAnswer),
-    Question(
+    Endpoint(pattern="/v1/node", help="The node, if there is one only.", response=NodeResponse),
+    Endpoint(pattern="/v1/nodes", help="All nodes that are known here.", response=NodesResponse),
+    Endpoint(pattern="/v1/nodes/{name}", help="One node.", response=NodeResponse),
+    Endpoint(
         pattern="/v1/events",
         help="What was said of pods in events.",
-        answer=MomentsAnswer,
-        parameters=(_NAMESPACE, _AFTER, _limit(MOST_MOMENTS)),
+        response=TransitionsResponse,
+        parameters=(_NAMESPACE, _AFTER, _limit(MAX_TRANSITIONS)),
     ),
-    Question(
+    Endpoint(
         pattern="/v1/alerts",
         help="Alerts that are pending, fire, or resolved a while ago.",
-        answer=AlertsAnswer,
-        parameters=(*_ALERT_FILTERS, _limit(MOST_ALERTS)),
+        response=AlertsResponse,
+        parameters=(*_ALERT_FILTERS, _limit(MAX_ALERTS)),
     ),
-    Question(
+    Endpoint(
         pattern="/v1/status",
         help="How old what is known here is, and how far it has got.",
-        answer=StatusAnswer,
+        response=StatusResponse,
     ),
-    Question(pattern="/openapi.json", help="This document."),
-    Question(pattern="/openapi/v3", help="This document."),
+    Endpoint(pattern="/openapi.json", help="This document."),
+    Endpoint(pattern="/openapi/v3", help="This document."),
 )
 
-WATCH = Question(
+WATCH_ENDPOINT = Endpoint(
     pattern="/v1/watch",
     help="Pods as they are, then what changes, as server-sent events.",
     parameters=tuple(
         Parameter(name=name, help=f"{help[:1].upper()}{help[1:]}.")
         for name, help in request.PARAMETERS.items()
     ),
-    media="text/event-stream",
+    media_type="text/event-stream",
 )

@@ -42,7 +42,7 @@ class PodFilter(msgspec.Struct, frozen=True, kw_only=True):
     phases: tuple[str, ...] = ()
     conditions: tuple[tuple[str, str], ...] = ()
     """Types, and the status that each must have."""
-    words: tuple[Word, ...] = ()
+    health_states: tuple[Word, ...] = ()
     """How it may be."""
 
     def matches(self, pod: PodSummary, now: Time) -> bool:
@@ -52,24 +52,28 @@ class PodFilter(msgspec.Struct, frozen=True, kw_only=True):
             and (not self.node or pod.node == self.node)
             and (not self.phases or pod.phase in self.phases)
             and self.labels.matches(pod.labels)
-            and all(_has(pod, type_, status) for type_, status in self.conditions)
-            and (not self.words or pod_health(pod, now).word in self.words)
+            and all(_has_condition(pod, type_, status) for type_, status in self.conditions)
+            and (not self.health_states or pod_health(pod, now).word in self.health_states)
         )
 
 
 def pod_filter(query: Query) -> PodFilter:
     """The filter of a query; other parameters are left alone. Raises Refusal."""
     return PodFilter(
-        namespace=_only(query, "namespace"),
-        node=_only(query, "node"),
-        labels=_selector(_only(query, "labelSelector")),
-        phases=tuple(one_of("phase", phase, _PHASES) for phase in several(query, "phase")),
-        conditions=tuple(map(_condition, several(query, "condition"))),
-        words=tuple(Word(one_of("health", word, list(Word))) for word in several(query, "health")),
+        namespace=_single_value(query, "namespace"),
+        node=_single_value(query, "node"),
+        labels=_selector(_single_value(query, "labelSelector")),
+        phases=tuple(
+            parse_choice("phase", phase, _PHASES) for phase in list_values(query, "phase")
+        ),
+        conditions=tuple(map(_condition, list_values(query, "condition"))),
+        health_states=tuple(
+            Word(parse_choice("health", word, list(Word))) for word in list_values(query, "health")
+        ),
     )
 
 
-def check_names(query: Query, known: Iterable[str]) -> None:
+def check_parameters(query: Query, known: Iterable[str]) -> None:
     """Raise Refusal for what nobody understands: a filter with a typing error would show all."""
     known = list(known)
     unknown = [name for name in query if name not in known]
@@ -78,12 +82,12 @@ def check_names(query: Query, known: Iterable[str]) -> None:
         raise bad_request(f"unknown parameter {unknown[0]}; {there}")
 
 
-def _has(pod: PodSummary, type_: str, status: str) -> bool:
+def _has_condition(pod: PodSummary, type_: str, status: str) -> bool:
     found = pod.condition(type_)
     return found is not None and found.status == status
 
 
-def _only(query: Query, name: str) -> str:
+def _single_value(query: Query, name: str) -> str:
     """The value of what can be given once; empty stands for not given, as in Kubernetes."""
     values = query.get(name, ())
     if len(values) > 1:
@@ -91,7 +95,7 @@ def _only(query: Query, name: str) -> str:
     return values[0] if values else ""
 
 
-def several(query: Query, name: str) -> list[str]:
+def list_values(query: Query, name: str) -> list[str]:
     """The values of what may be one of several: with commas, or given more than once."""
     values = (part.strip() for value in query.get(name, ()) for part in value.split(","))
     return [value for value in values if value]
@@ -108,10 +112,10 @@ def _condition(text: str) -> tuple[str, str]:
     type_, colon, status = text.partition(":")
     if not type_:
         raise bad_request(f"condition={text} names no condition; write it like Ready:False")
-    return type_, one_of(f"condition={type_}", status, _STATUSES) if colon else "True"
+    return type_, parse_choice(f"condition={type_}", status, _STATUSES) if colon else "True"
 
 
-def one_of(name: str, value: str, known: Sequence[str]) -> str:
+def parse_choice(name: str, value: str, known: Sequence[str]) -> str:
     """As it is written in Kubernetes; however it was written here."""
     for word in known:
         if word.lower() == value.lower():

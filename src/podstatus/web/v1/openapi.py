@@ -15,26 +15,26 @@ from msgspec import structs
 
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.web.routes import ROUTES, Route
-from podstatus.web.v1.endpoints import QUESTIONS, WATCH, Parameter, Question
-from podstatus.web.v1.wire import Refused
+from podstatus.web.v1.endpoints import ENDPOINTS, WATCH_ENDPOINT, Endpoint, Parameter
+from podstatus.web.v1.wire import ErrorResponse
 
-_INSTANT = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
+_TIMESTAMP = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
 REFERENCE = "#/components/schemas/{name}"
 
 
 def schemas(kinds: Iterable[type[msgspec.Struct]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The schema of each of these kinds, and those that they refer to, by name."""
     found, components = msgspec.json.schema_components(
-        [_as_it_travels(kind) for kind in kinds], ref_template=REFERENCE
+        [_wire_type(kind) for kind in kinds], ref_template=REFERENCE
     )
     return list(found), components
 
 
 @cache
-def _as_it_travels(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
+def _wire_type(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     """The kind with texts in place of times."""
     hints = typing.get_type_hints(kind)
-    fields = [_field(field, _travelling(hints[field.name])) for field in structs.fields(kind)]
+    fields = [_field(field, _wire_hint(hints[field.name])) for field in structs.fields(kind)]
     return msgspec.defstruct(
         kind.__name__,
         fields,
@@ -46,38 +46,38 @@ def _as_it_travels(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 def _field(field: structs.FieldInfo, kind: Any) -> tuple[str, Any, Any]:
     default = field.default
-    if kind is _INSTANT and default == UNSET_TIME:
+    if kind is _TIMESTAMP and default == UNSET_TIME:
         kind, default = kind | msgspec.UnsetType, msgspec.UNSET
     # Either of the two may be missing, which a value of msgspec's own stands for.
     given: dict[str, Any] = {"default": default, "default_factory": field.default_factory}
     return field.name, kind, msgspec.field(name=field.encode_name, **given)
 
 
-def _travelling(hint: Any) -> Any:
+def _wire_hint(hint: Any) -> Any:
     """What a field's type becomes."""
     if hint is Time:
-        return _INSTANT
+        return _TIMESTAMP
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-        return _as_it_travels(hint)
+        return _wire_type(hint)
     parts = typing.get_args(hint)
     if not parts or typing.get_origin(hint) is typing.Literal:
         return hint
-    changed = tuple(_travelling(part) for part in parts)
+    changed = tuple(_wire_hint(part) for part in parts)
     if changed == parts:
         return hint
     origin = typing.get_origin(hint)
     return typing.Union[changed] if origin not in (tuple, list, dict) else origin[changed]  # noqa: UP007
 
 
-OPENAPI = ("/openapi.json", "/openapi/v3")
+OPENAPI_PATHS = ("/openapi.json", "/openapi/v3")
 """Where it is."""
-KNOWLEDGE_AGE = "X-Podstatus-Knowledge-Age"
-_REFUSED = {
+FRESHNESS_HEADER = "X-Podstatus-Knowledge-Age"
+_ERROR_RESPONSE = {
     "description": "It was not answered; the message says why and what to do.",
-    "content": {"application/json": {"schema": {"$ref": REFERENCE.format(name="Refused")}}},
+    "content": {"application/json": {"schema": {"$ref": REFERENCE.format(name="ErrorResponse")}}},
 }
 _AGE_HEADER = {
-    KNOWLEDGE_AGE: {
+    FRESHNESS_HEADER: {
         "description": "Seconds since the API server was last heard.",
         "schema": {"type": "number"},
     }
@@ -87,10 +87,10 @@ _AGE_HEADER = {
 @cache
 def openapi_document(routes: tuple[Route, ...] = ROUTES) -> bytes:
     """The document, OpenAPI 3.1, as it travels."""
-    answers = [question.answer for question in QUESTIONS if question.answer is not None]
-    found, components = schemas([*answers, Refused])
+    answers = [question.response for question in ENDPOINTS if question.response is not None]
+    found, components = schemas([*answers, ErrorResponse])
     by_kind = dict(zip(answers, found, strict=False))
-    asked = {question.pattern: question for question in (*QUESTIONS, WATCH)}
+    asked = {question.pattern: question for question in (*ENDPOINTS, WATCH_ENDPOINT)}
     paths = {route.pattern: _path(route, asked.get(route.pattern), by_kind) for route in routes}
     document = {
         "openapi": "3.1.0",
@@ -109,50 +109,50 @@ def openapi_document(routes: tuple[Route, ...] = ROUTES) -> bytes:
 
 
 def _path(
-    route: Route, question: Question | None, by_kind: dict[type[msgspec.Struct], dict[str, Any]]
+    route: Route, question: Endpoint | None, by_kind: dict[type[msgspec.Struct], dict[str, Any]]
 ) -> dict[str, Any]:
     parameters: Sequence[Parameter] = ()
     if question is None:
         answered: dict[str, Any] = {"200": {"description": "As a kubelet answers."}}
-        help, tag = f"As of a kubelet: {route.about.value}.", "kubelet"
+        help, tag = f"As of a kubelet: {route.kind.value}.", "kubelet"
     else:
-        answered = {"200": _answered(question, by_kind), "default": _REFUSED}
+        answered = {"200": _success_response(question, by_kind), "default": _ERROR_RESPONSE}
         help, parameters, tag = question.help, question.parameters, "podstatus"
     return {
         method.lower(): {
-            "operationId": f"{method.lower()}{_words(route.pattern)}",
+            "operationId": f"{method.lower()}{_operation_name(route.pattern)}",
             "summary": help,
             "tags": [tag],
-            "parameters": [*_names(route.pattern), *_query(parameters)],
+            "parameters": [*_path_parameters(route.pattern), *_query_parameters(parameters)],
             "responses": answered,
-            "security": [{"token": []}] if not _is_open(route) else [{}, {"token": []}],
+            "security": [{"token": []}] if not _allows_anonymous(route) else [{}, {"token": []}],
         }
         for method in route.methods
     }
 
 
-def _is_open(route: Route) -> bool:
-    return route.is_open or route.is_open_everywhere
+def _allows_anonymous(route: Route) -> bool:
+    return route.allows_anonymous_local or route.allows_anonymous
 
 
-def _answered(
-    question: Question, by_kind: dict[type[msgspec.Struct], dict[str, Any]]
+def _success_response(
+    question: Endpoint, by_kind: dict[type[msgspec.Struct], dict[str, Any]]
 ) -> dict[str, Any]:
-    if question.answer is None:
-        return {"description": question.help, "content": {question.media: {"schema": {}}}}
+    if question.response is None:
+        return {"description": question.help, "content": {question.media_type: {"schema": {}}}}
     return {
-        "description": (question.answer.__doc__ or "").strip(),
+        "description": (question.response.__doc__ or "").strip(),
         "headers": _AGE_HEADER,
-        "content": {question.media: {"schema": by_kind[question.answer]}},
+        "content": {question.media_type: {"schema": by_kind[question.response]}},
     }
 
 
-def _names(pattern: str) -> Iterator[dict[str, Any]]:
+def _path_parameters(pattern: str) -> Iterator[dict[str, Any]]:
     for name in re.findall(r"\{(\w+)\}", pattern):
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
 
-def _query(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
+def _query_parameters(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
     for parameter in parameters:
         yield {
             "name": parameter.name,
@@ -162,6 +162,6 @@ def _query(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _words(pattern: str) -> str:
+def _operation_name(pattern: str) -> str:
     """A path as one name: `/v1/pods/{name}` is `V1PodsName`."""
     return "".join(word[:1].upper() + word[1:] for word in re.findall(r"\w+", pattern))

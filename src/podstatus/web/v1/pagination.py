@@ -11,12 +11,12 @@ from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.errors import bad_request
 from podstatus.web.v1.filters import PodFilter
 
-Place = tuple[str, str, str]
+PodPosition = tuple[str, str, str]
 """Where a pod is in the order: by namespace, name and UID."""
-_PLACE = msgspec.json.Decoder(tuple[str, str, str])
+_POSITION_DECODER = msgspec.json.Decoder(tuple[str, str, str])
 
 
-class Page(msgspec.Struct, frozen=True):
+class PodPage(msgspec.Struct, frozen=True):
     """Some of the pods."""
 
     pods: tuple[PodSummary, ...]
@@ -25,35 +25,39 @@ class Page(msgspec.Struct, frozen=True):
     """Where the next page begins; empty: there is none."""
 
 
-def page_of_pods(
-    pods: Iterable[PodSummary], wanted: PodFilter, now: Time, *, limit: int, after: str = ""
-) -> Page:
+def paginate_pods(
+    pods: Iterable[PodSummary], filter_: PodFilter, now: Time, *, limit: int, after: str = ""
+) -> PodPage:
     """The first pods that are wanted, after those that were given before. Raises Refusal.
 
     Pods that come and go between two pages are in one of them, or not: none is there twice, and
     none that stays is missing.
     """
-    begin = _read_place(after) if after else None
+    begin = _decode_token(after) if after else None
     found = sorted(
-        (pod for pod in pods if wanted.matches(pod, now) and (not begin or _place(pod) > begin)),
-        key=_place,
+        (
+            pod
+            for pod in pods
+            if filter_.matches(pod, now) and (not begin or _position(pod) > begin)
+        ),
+        key=_position,
     )
     shown = tuple(found[:limit])
     remaining = len(found) - len(shown)
-    return Page(shown, remaining, _write_place(shown[-1]) if remaining else "")
+    return PodPage(shown, remaining, _encode_token(shown[-1]) if remaining else "")
 
 
-def _place(pod: PodSummary) -> Place:
+def _position(pod: PodSummary) -> PodPosition:
     return pod.namespace, pod.name, pod.uid
 
 
-def _write_place(pod: PodSummary) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(_place(pod))).decode()
+def _encode_token(pod: PodSummary) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(_position(pod))).decode()
 
 
-def _read_place(text: str) -> Place:
+def _decode_token(text: str) -> PodPosition:
     try:
-        return _PLACE.decode(base64.urlsafe_b64decode(text.encode()))
+        return _POSITION_DECODER.decode(base64.urlsafe_b64decode(text.encode()))
     except (binascii.Error, msgspec.DecodeError, UnicodeError, ValueError) as error:
         raise bad_request(
             "continue is not what an answer gave; leave it out to begin anew"

@@ -24,13 +24,13 @@ _MILLI = 1_000_000
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class PodShown(PodSummary, frozen=True, kw_only=True, omit_defaults=True):
+class PodView(PodSummary, frozen=True, kw_only=True, omit_defaults=True):
     """A pod, and how it is."""
 
     health: Health
 
 
-class MomentShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TransitionView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Something that happened to a pod."""
 
     id: int
@@ -48,54 +48,54 @@ class MomentShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     message: str = ""
 
 
-class PodsAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class PodsResponse(msgspec.Struct, frozen=True, kw_only=True):
     """Pods, by namespace and name."""
 
     knowledge: Knowledge
-    pods: tuple[PodShown, ...]
+    pods: tuple[PodView, ...]
     remaining: int = 0
     """How many more there are."""
     continue_: str = msgspec.field(default="", name="continue")
     """To be given back for the next ones; empty: these were the last."""
 
 
-class PodAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class PodResponse(msgspec.Struct, frozen=True, kw_only=True):
     """One pod."""
 
     knowledge: Knowledge
-    pod: PodShown
+    pod: PodView
     sync: PodSync | None = None
     """How far the API server has its status; None if nobody here sends it."""
 
 
-class MomentsAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class TransitionsResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What happened, the oldest first."""
 
     knowledge: Knowledge
     history: HistoryCounts
     """Whether something is missing: what was lost is counted."""
-    moments: tuple[MomentShown, ...]
+    moments: tuple[TransitionView, ...]
     after: int = 0
     """What comes next is later than this."""
     more: bool = False
     """Whether there is more already."""
 
 
-class NodeAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class NodeResponse(msgspec.Struct, frozen=True, kw_only=True):
     """One node."""
 
     knowledge: Knowledge
     node: NodeSummary
 
 
-class NodesAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class NodesResponse(msgspec.Struct, frozen=True, kw_only=True):
     """All nodes that are known here, by name."""
 
     knowledge: Knowledge
     nodes: tuple[NodeSummary, ...]
 
 
-class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class StatusResponse(msgspec.Struct, frozen=True, kw_only=True):
     """How things are on the whole."""
 
     knowledge: Knowledge
@@ -109,7 +109,7 @@ class StatusAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """By word, how many pods."""
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Why something was not answered, in the form of a `v1.Status`."""
 
     kind: str
@@ -120,37 +120,37 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     code: int
 
 
-def to_the_thousandth(answer: S) -> S:
+def round_floats(answer: S) -> S:
     """The answer with what was measured to three places: it is not known better than that."""
     return structs.replace(
-        answer, **{name: _rounded(value) for name, value in structs.asdict(answer).items()}
+        answer, **{name: _round_value(value) for name, value in structs.asdict(answer).items()}
     )
 
 
-def _rounded(value: object) -> object:
+def _round_value(value: object) -> object:
     match value:
         case float():
             return int(value) if value.is_integer() else round(value, 3)
         case Knowledge() | SyncState() | PodSync() | NodeSummary():
-            return to_the_thousandth(value)
+            return round_floats(value)
         case [NodeSummary(), *_]:
-            return tuple(map(_rounded, value))
+            return tuple(map(_round_value, value))
         case Mapping():
-            return {name: _rounded(amount) for name, amount in value.items()}
+            return {name: _round_value(amount) for name, amount in value.items()}
     return value
 
 
-def show_pod(pod: PodSummary, now: Time) -> PodShown:
+def pod_view(pod: PodSummary, now: Time) -> PodView:
     """A pod, and how it is at this moment."""
-    return PodShown(health=pod_health(pod, now), **structs.asdict(pod))
+    return PodView(health=pod_health(pod, now), **structs.asdict(pod))
 
 
-def show_moment(moment: Moment) -> MomentShown:
+def transition_view(moment: Moment) -> TransitionView:
     """Something that happened, on one level."""
     change = moment.transition
-    return MomentShown(
+    return TransitionView(
         id=moment.id,
-        at=to_the_millisecond(moment.at),
+        at=rfc3339_millis(moment.at),
         uid=moment.uid,
         namespace=moment.namespace,
         name=moment.name,
@@ -163,7 +163,7 @@ def show_moment(moment: Moment) -> MomentShown:
     )
 
 
-def read_moment(shown: MomentShown) -> Moment:
+def parse_transition(shown: TransitionView) -> Moment:
     """The other way, as exact as it was told. Raises TimeError."""
     return Moment(
         id=shown.id,
@@ -182,18 +182,18 @@ def read_moment(shown: MomentShown) -> Moment:
     )
 
 
-def to_the_millisecond(at: int) -> str:
+def rfc3339_millis(at: int) -> str:
     """An instant, in nanoseconds since the Unix epoch, with three digits after the second."""
     seconds = str(Time.from_unix_nanos(at - at % _SECOND)).removesuffix("Z")
     return f"{seconds}.{at % _SECOND // _MILLI:03}Z"
 
 
-def encode_answer(answer: msgspec.Struct) -> bytes:
+def encode_response(answer: msgspec.Struct) -> bytes:
     """An answer as it travels."""
-    return msgspec.json.encode(answer, enc_hook=_text)
+    return msgspec.json.encode(answer, enc_hook=_encode_hook)
 
 
-def _text(value: object) -> str:
+def _encode_hook(value: object) -> str:
     if isinstance(value, Time | Quantity):
         return str(value)
     raise NotImplementedError(f"a {type(value).__name__} does not travel")

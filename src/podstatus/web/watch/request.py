@@ -6,9 +6,9 @@ import msgspec
 
 from podstatus.web.errors import bad_request
 from podstatus.web.query_parameters import Query
-from podstatus.web.v1.filters import FILTERS, PodFilter, check_names, pod_filter
+from podstatus.web.v1.filters import FILTERS, PodFilter, check_parameters, pod_filter
 
-MOMENTS = "moments"
+TRANSITIONS_EPOCH = "moments"
 """Stands for the board's life in the ids of moments, which go on when the agent is restarted."""
 PARAMETERS = {
     **{name: what for name, what in FILTERS.items() if name != "health"},
@@ -17,20 +17,20 @@ PARAMETERS = {
 }
 """What a watch can be asked with, and what it means."""
 _FLAGS = {"1": True, "true": True, "0": False, "false": False, "": False}
-_ID = re.compile(r"([0-9a-z]+)-([0-9]{1,18})", re.ASCII)
+_EVENT_ID = re.compile(r"([0-9a-z]+)-([0-9]{1,18})", re.ASCII)
 
 
-class Place(msgspec.Struct, frozen=True):
+class ResumePoint(msgspec.Struct, frozen=True):
     """How far somebody has got."""
 
-    life: str
-    number: int
+    epoch: str
+    revision: int
 
     def __str__(self) -> str:
-        return f"{self.life}-{self.number}"
+        return f"{self.epoch}-{self.revision}"
 
 
-NOWHERE = Place("", 0)
+UNKNOWN_RESUME_POINT = ResumePoint("", 0)
 """A place that nobody knows."""
 
 
@@ -38,22 +38,22 @@ class WatchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to send."""
 
     filter: PodFilter = PodFilter()
-    moments: bool = False
-    after: Place | None = None
+    transitions: bool = False
+    after: ResumePoint | None = None
     """None: from the beginning."""
 
 
-def watch_request(query: Query, last_event_id: str = "") -> WatchRequest:
+def parse_watch_request(query: Query, last_event_id: str = "") -> WatchRequest:
     """What a query asks for, by one who has seen the event with this id. Raises Refusal."""
     if "health" in query:
         raise bad_request(
             "a watch has no filter by health, which changes with time alone; look at the health "
             "that each event has, or ask /v1/pods?health="
         )
-    check_names(query, PARAMETERS)
+    check_parameters(query, PARAMETERS)
     moments = _flag(query, "moments")
     wanted = WatchRequest(
-        filter=pod_filter(query), moments=moments, after=_after(query, last_event_id)
+        filter=pod_filter(query), transitions=moments, after=_after(query, last_event_id)
     )
     if moments and wanted.filter != PodFilter(namespace=wanted.filter.namespace):
         raise bad_request("moments can be asked for by namespace alone; leave other filters out")
@@ -67,19 +67,19 @@ def _flag(query: Query, name: str) -> bool:
     return _FLAGS[value]
 
 
-def _after(query: Query, last_event_id: str) -> Place | None:
+def _after(query: Query, last_event_id: str) -> ResumePoint | None:
     """Browsers ask again with the same query, and tell in the header what they have seen."""
     if last_event_id:
-        return _place(last_event_id) or NOWHERE
+        return _parse_event_id(last_event_id) or UNKNOWN_RESUME_POINT
     given = [value for value in query.get("after", ()) if value]
     if not given:
         return None
-    place = _place(given[-1])
+    place = _parse_event_id(given[-1])
     if place is None:
         raise bad_request(f"after={given[-1]} is no id of an event; they look like 1f2e3d4c-17")
     return place
 
 
-def _place(text: str) -> Place | None:
-    found = _ID.fullmatch(text)
-    return None if found is None else Place(found[1], int(found[2]))
+def _parse_event_id(text: str) -> ResumePoint | None:
+    found = _EVENT_ID.fullmatch(text)
+    return None if found is None else ResumePoint(found[1], int(found[2]))

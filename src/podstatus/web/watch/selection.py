@@ -9,44 +9,44 @@ from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.v1.filters import PodFilter
 
 
-class Tell(Enum):
+class WatchAction(Enum):
     """What to tell."""
 
     POD = "pod"
-    GONE = "gone"
+    DELETED = "gone"
     NOTHING = "nothing"
 
 
-class Selection:
+class PodSelection:
     """Which pods a client knows, as far as that is not plain from the filter.
 
     A pod that does not match any more is gone for the client, if it may know it: it was told of it
     here, or perhaps before it came back.
     """
 
-    def __init__(self, wanted: PodFilter, *, resumed: bool) -> None:
-        self._wanted = wanted
+    def __init__(self, filter_: PodFilter, *, resumed: bool) -> None:
+        self._filter = filter_
         self._resumed = resumed
-        self._changes = wanted != PodFilter(namespace=wanted.namespace)
+        self._can_change = filter_ != PodFilter(namespace=filter_.namespace)
         """Whether a pod can be selected at one time and not at another."""
-        self._told: dict[PodUID, bool] = {}
+        self._client_has: dict[PodUID, bool] = {}
         """Whether the client has a pod. As many as there are pods; none if nothing can change."""
 
-    def pod(self, pod: PodSummary, now: Time) -> Tell:
+    def on_pod(self, pod: PodSummary, now: Time) -> WatchAction:
         """The pod is like this."""
-        if self._wanted.namespace not in ("", pod.namespace):
-            return Tell.NOTHING
-        if not self._changes:
-            return Tell.POD
-        has = self._told.get(pod.uid, self._resumed)
-        matches = self._told[pod.uid] = self._wanted.matches(pod, now)
+        if self._filter.namespace not in ("", pod.namespace):
+            return WatchAction.NOTHING
+        if not self._can_change:
+            return WatchAction.POD
+        has = self._client_has.get(pod.uid, self._resumed)
+        matches = self._client_has[pod.uid] = self._filter.matches(pod, now)
         if matches:
-            return Tell.POD
-        return Tell.GONE if has else Tell.NOTHING
+            return WatchAction.POD
+        return WatchAction.DELETED if has else WatchAction.NOTHING
 
-    def gone(self, gone: Gone) -> Tell:
+    def on_deleted(self, deleted: Gone) -> WatchAction:
         """The pod is not there any more."""
-        if self._wanted.namespace not in ("", gone.namespace):
-            return Tell.NOTHING
-        has = not self._changes or self._told.pop(gone.uid, self._resumed)
-        return Tell.GONE if has else Tell.NOTHING
+        if self._filter.namespace not in ("", deleted.namespace):
+            return WatchAction.NOTHING
+        has = not self._can_change or self._client_has.pop(deleted.uid, self._resumed)
+        return WatchAction.DELETED if has else WatchAction.NOTHING

@@ -19,37 +19,37 @@ from podstatus.base.net.sockets import enable_keepalive, transport_socket
 from podstatus.observe.history.store import HistoryError
 from podstatus.observe.metrics.watch_counters import Cut, Places, WatchCounts
 from podstatus.observe.status_view import Observatory
-from podstatus.web.errors import SAFE, Refusal, too_long, unavailable
+from podstatus.web.errors import SECURITY_HEADERS, HttpError, too_long, unavailable
 from podstatus.web.query_parameters import read_query
-from podstatus.web.v1.handlers import MOST_QUERY
-from podstatus.web.watch.pods import Pace, PodBodies, PodWatch
-from podstatus.web.watch.request import WatchRequest, watch_request
-from podstatus.web.watch.sse import RETRY, count_events, cut
-from podstatus.web.watch.transitions import MomentPages, MomentWatch
+from podstatus.web.v1.handlers import MAX_QUERY_BYTES
+from podstatus.web.watch.pods import PodEventCache, PodStream, WatchTiming
+from podstatus.web.watch.request import WatchRequest, parse_watch_request
+from podstatus.web.watch.sse import RETRY, closing_event, count_events
+from podstatus.web.watch.transitions import TransitionPages, TransitionStream
 
 logger = logging.getLogger(__name__)
 
 _HEADERS = {
-    **SAFE,
+    **SECURITY_HEADERS,
     "Content-Type": "text/event-stream",
     # Proxies are not to collect events until a buffer is full.
     "X-Accel-Buffering": "no",
 }
 _STOP_SECONDS = 0.5
-_GOODBYE_SECONDS = 0.2
+_CLOSE_SECONDS = 0.2
 
 
 class WatchLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What those who watch may cost."""
 
-    most: int = 100
+    max_clients: int = 100
     """Clients at the same time."""
-    most_of_one: int = 60
+    max_clients_per_user: int = 60
     """Of them, those of one user, and those who do not say who they are: so that these, who may be
     any program of this machine, do not keep others out."""
     stall_seconds: float = 15.0
     """In which a client has to take something of what waits for it."""
-    longest_seconds: float = 3600.0
+    max_seconds: float = 3600.0
     """After which one has to come back: who may watch is asked then only."""
     linger_seconds: float = 15.0
     """For one that was cut off to take the rest, and the reason."""
@@ -59,24 +59,24 @@ class WatchLimits(msgspec.Struct, frozen=True, kw_only=True):
     """That wait for it in the kernel, which doubles it: with more, it would keep some megabytes."""
 
 
-class Watches:
+class WatchService:
     """Answers those who watch."""
 
     def __init__(
         self,
-        observatory: Observatory,
+        view: Observatory,
         clock: Clock,
         *,
-        pace: Pace | None = None,
+        timing: WatchTiming | None = None,
         limits: WatchLimits | None = None,
         counts: WatchCounts | None = None,
     ) -> None:
-        self._observatory = observatory
+        self._view = view
         self._clock = clock
-        self._pace = pace or Pace()
+        self._timing = timing or WatchTiming()
         self._limits = limits or WatchLimits()
-        self._bodies = PodBodies(clock)
-        self._pages = MomentPages(observatory)
+        self._event_cache = PodEventCache(clock)
+        self._transition_pages = TransitionPages(view)
         self._counts = counts or WatchCounts()
         self._stopping = False
         self._tasks: dict[asyncio.Task[object], str] = {}
@@ -87,21 +87,21 @@ class Watches:
         """How many watch."""
         return len(self._tasks)
 
-    async def answer(self, request: web.BaseRequest, who: str = "") -> web.StreamResponse:
+    async def handle(self, request: web.BaseRequest, user: str = "") -> web.StreamResponse:
         """Send events until the client has gone, or is cut off. Raises Refusal.
 
-        `who` is the client, if it says so.
+        `user` is the client, if it says so.
         """
         raw = request.rel_url.raw_query_string
-        if len(raw) > MOST_QUERY:
-            raise too_long(f"the query has more than {MOST_QUERY} bytes; ask for less")
-        wanted = watch_request(read_query(raw), request.headers.get("Last-Event-ID", ""))
-        with self._one_more(who):
-            async with aclosing(self._pieces(wanted)) as pieces:
-                first = await _first(pieces)
+        if len(raw) > MAX_QUERY_BYTES:
+            raise too_long(f"the query has more than {MAX_QUERY_BYTES} bytes; ask for less")
+        wanted = parse_watch_request(read_query(raw), request.headers.get("Last-Event-ID", ""))
+        with self._register(user):
+            async with aclosing(self._chunks(wanted)) as pieces:
+                first = await _first_chunk(pieces)
                 response = web.StreamResponse(headers=_HEADERS)
                 response.force_close()
-                self._bound(request.transport)
+                self._limit_buffers(request.transport)
                 await response.prepare(request)
                 await self._send(request, response, first, pieces)
                 return response
@@ -115,11 +115,11 @@ class Watches:
         if tasks:
             await asyncio.wait(tasks, timeout=_STOP_SECONDS)
 
-    def _pieces(self, wanted: WatchRequest) -> AsyncGenerator[bytes, None]:
-        clock, pace = self._clock, self._pace
-        if wanted.moments:
-            return MomentWatch(self._pages, wanted, clock, pace).pieces()
-        return PodWatch(self._observatory.board, wanted, self._bodies, clock, pace).pieces()
+    def _chunks(self, wanted: WatchRequest) -> AsyncGenerator[bytes, None]:
+        clock, pace = self._clock, self._timing
+        if wanted.transitions:
+            return TransitionStream(self._transition_pages, wanted, clock, pace).chunks()
+        return PodStream(self._view.board, wanted, self._event_cache, clock, pace).chunks()
 
     async def _send(
         self,
@@ -131,29 +131,29 @@ class Watches:
         try:
             await self._write(response, RETRY + first)
             await self._write_all(response, pieces)
-        except _CutError as error:
-            self._counts.cut(error.why)
-            await self._cut(request, response, f"{error}; come back and go on")
+        except _WatchClosedError as error:
+            self._counts.cut(error.reason)
+            await self._close(request, response, f"{error}; come back and go on")
         except HistoryError as error:
             logger.warning("watch of moments ended: error=%s", error)
             self._counts.cut(Cut.HISTORY)
-            await self._cut(request, response, "the history cannot be read; the log says why")
+            await self._close(request, response, "the history cannot be read; the log says why")
         except ConnectionError as error:
             logger.debug("one who watched went away: error=%r", error)
         except asyncio.CancelledError:
             if self._stopping:
                 self._counts.cut(Cut.STOP)
-            await self._cut(request, response, "the server stops; come back later")
+            await self._close(request, response, "the server stops; come back later")
             raise
 
     async def _write_all(
         self, response: web.StreamResponse, pieces: AsyncGenerator[bytes, None]
     ) -> None:
-        longest, elapsed = self._limits.longest_seconds, Elapsed(self._clock)
+        longest, elapsed = self._limits.max_seconds, Elapsed(self._clock)
         async for piece in pieces:
             await self._write(response, piece)
             if elapsed.seconds() > longest:
-                raise _CutError(Cut.LONG, f"you have watched for {longest:g} s")
+                raise _WatchClosedError(Cut.LONG, f"you have watched for {longest:g} s")
 
     async def _write(self, response: web.StreamResponse, piece: bytes) -> None:
         try:
@@ -162,9 +162,11 @@ class Watches:
                 self._counts.events += count_events(piece)
         except TimeoutError as error:
             seconds = self._limits.stall_seconds
-            raise _CutError(Cut.SLOW, f"you have taken nothing for {seconds:g} s") from error
+            raise _WatchClosedError(
+                Cut.SLOW, f"you have taken nothing for {seconds:g} s"
+            ) from error
 
-    async def _cut(
+    async def _close(
         self, request: web.BaseRequest, response: web.StreamResponse, reason: str
     ) -> None:
         """Say why, if the client still listens, and let go of it soon in any case."""
@@ -174,14 +176,14 @@ class Watches:
         loop = asyncio.get_running_loop()
         loop.call_later(self._limits.linger_seconds, transport.abort)
         with suppress(ConnectionError, TimeoutError):
-            async with asyncio.timeout(_GOODBYE_SECONDS):
-                await response.write(cut(reason))
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await response.write(closing_event(reason))
                 await response.write_eof()
                 return
         # It goes when what waits has been taken.
         transport.close()
 
-    def _bound(self, transport: asyncio.Transport | None) -> None:
+    def _limit_buffers(self, transport: asyncio.Transport | None) -> None:
         enable_keepalive(transport)
         if transport is not None:
             transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
@@ -190,9 +192,9 @@ class Watches:
             found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.socket_bytes)
 
     @contextmanager
-    def _one_more(self, who: str) -> Iterator[None]:
+    def _register(self, who: str) -> Iterator[None]:
         """Be one of those who watch. Raises Refusal if there are too many."""
-        self._check_places(who)
+        self._check_limits(who)
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - we are in one
         self._tasks[task] = who
@@ -203,34 +205,39 @@ class Watches:
             del self._tasks[task]
             self._counts.connected -= 1
             if not self._tasks:
-                self._bodies.forget()
+                self._event_cache.clear()
 
-    def _check_places(self, who: str) -> None:
+    def _check_limits(self, who: str) -> None:
         limits = self._limits
-        if len(self._tasks) >= limits.most:
+        if len(self._tasks) >= limits.max_clients:
             self._counts.refused(Places.ALL)
-            raise _too_many(f"{limits.most} clients watch already, and no more are allowed")
-        if sum(it == who for it in self._tasks.values()) >= limits.most_of_one:
+            raise _too_many_watches(
+                f"{limits.max_clients} clients watch already, and no more are allowed"
+            )
+        if sum(it == who for it in self._tasks.values()) >= limits.max_clients_per_user:
             self._counts.refused(Places.CLIENT)
             whose = f"of {who}" if who else "that do not say who they are (by a token)"
-            raise _too_many(
-                f"{limits.most_of_one} clients {whose} watch already, and no more are allowed"
+            raise _too_many_watches(
+                f"{limits.max_clients_per_user} clients {whose} watch already, and no more "
+                "are allowed"
             )
 
 
-class _CutError(Exception):
+class _WatchClosedError(Exception):
     """The client has had enough time: of which it has taken nothing, or for all."""
 
-    def __init__(self, why: Cut, message: str) -> None:
+    def __init__(self, reason: Cut, message: str) -> None:
         super().__init__(message)
-        self.why = why
+        self.reason = reason
 
 
-def _too_many(why: str) -> Refusal:
-    return Refusal(HTTPStatus.TOO_MANY_REQUESTS, f"{why}; try again later", **{"Retry-After": "5"})
+def _too_many_watches(why: str) -> HttpError:
+    return HttpError(
+        HTTPStatus.TOO_MANY_REQUESTS, f"{why}; try again later", **{"Retry-After": "5"}
+    )
 
 
-async def _first(pieces: AsyncGenerator[bytes, None]) -> bytes:
+async def _first_chunk(pieces: AsyncGenerator[bytes, None]) -> bytes:
     """There is one soon, be it that all was sent. Raises Refusal."""
     try:
         return await anext(pieces)

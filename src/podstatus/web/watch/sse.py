@@ -4,9 +4,8 @@
     event: pod
     data: {"uid":"…","namespace":"default","name":"web-0",…}
 
-Events are `pod`, `gone`, `synced`, `anew`, `cut`, and of moments `moment` and `missed`. The data is
-JSON without a line break in it. docs/watch.md says what a client makes of them.
-"""
+Events are `pod`, `gone`, `synced`, `anew`, `closing_event`, and of moments `moment` and `missed`.
+The data is JSON without a line break in it. docs/watch.md says what a client makes of them."""
 
 import msgspec
 
@@ -15,8 +14,8 @@ from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.store import Moment
 from podstatus.observe.snapshot_cache import Gone
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.web.v1.wire import encode_answer, show_moment, show_pod
-from podstatus.web.watch.request import Place
+from podstatus.web.v1.wire import encode_response, pod_view, transition_view
+from podstatus.web.watch.request import ResumePoint
 
 RETRY = b"retry: 1000\n\n"
 """After so many milliseconds, a browser that was cut off asks again."""
@@ -25,20 +24,20 @@ HEARTBEAT = b":\n\n"
 """A comment: nothing happened."""
 
 
-class Synced(msgspec.Struct, frozen=True):
+class SyncedEvent(msgspec.Struct, frozen=True):
     """All that was there when it was asked for has been sent; from here on there are changes."""
 
     resumed: bool
     """Whether it was what changed, and not all."""
 
 
-class Reason(msgspec.Struct, frozen=True):
+class ReasonEvent(msgspec.Struct, frozen=True):
     """Why one has to begin anew, or was cut off."""
 
     reason: str
 
 
-class Missed(msgspec.Struct, frozen=True):
+class GapEvent(msgspec.Struct, frozen=True):
     """Moments that are not there any more: those later than one, and before another."""
 
     after: int
@@ -47,47 +46,47 @@ class Missed(msgspec.Struct, frozen=True):
 
 def pod_body(pod: PodSummary, now: Time) -> bytes:
     """A pod, and how it is at this moment."""
-    return _body("pod", show_pod(pod, now))
+    return _body("pod", pod_view(pod, now))
 
 
-def gone_body(uid: PodUID, namespace: str, name: str) -> bytes:
+def deleted_body(uid: PodUID, namespace: str, name: str) -> bytes:
     """A pod that is not there any more, or is not like what is asked for."""
     return _body("gone", Gone(uid, namespace, name))
 
 
-def moment_body(moment: Moment) -> bytes:
+def transition_body(moment: Moment) -> bytes:
     """Something that happened to a pod."""
-    return _body("moment", show_moment(moment))
+    return _body("moment", transition_view(moment))
 
 
-def missed_body(after: int, before: int) -> bytes:
+def gap_body(after: int, before: int) -> bytes:
     """Moments that are not there any more."""
-    return _body("missed", Missed(after, before))
+    return _body("missed", GapEvent(after, before))
 
 
 def synced_body(*, resumed: bool) -> bytes:
     """From here on there are changes."""
-    return _body("synced", Synced(resumed))
+    return _body("synced", SyncedEvent(resumed))
 
 
-def anew_body(reason: str) -> bytes:
+def reset_body(reason: str) -> bytes:
     """What was sent before does not count; all there is follows."""
-    return _body("anew", Reason(reason))
+    return _body("anew", ReasonEvent(reason))
 
 
-def cut(reason: str) -> bytes:
+def closing_event(reason: str) -> bytes:
     """The last event. It has no id: one goes on after what came before it."""
-    return _body("cut", Reason(reason))
+    return _body("cut", ReasonEvent(reason))
 
 
-def numbered(place: Place, body: bytes) -> bytes:
+def with_id(point: ResumePoint, body: bytes) -> bytes:
     """An event of which the client will say that it has seen it."""
-    return b"id: %b\n%b" % (str(place).encode(), body)
+    return b"id: %b\n%b" % (str(point).encode(), body)
 
 
-def reached(place: Place) -> bytes:
+def id_event(point: ResumePoint) -> bytes:
     """No event, but the client will say that it has got so far."""
-    return b"id: %b\n\n" % str(place).encode()
+    return b"id: %b\n\n" % str(point).encode()
 
 
 def count_events(piece: bytes) -> int:
@@ -96,4 +95,4 @@ def count_events(piece: bytes) -> int:
 
 
 def _body(name: str, value: msgspec.Struct) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (name.encode(), encode_answer(value))
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), encode_response(value))

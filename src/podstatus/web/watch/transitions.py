@@ -11,39 +11,39 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.observe.history.store import Moment
 from podstatus.observe.status_view import Observatory
-from podstatus.web.watch.pods import Pace
-from podstatus.web.watch.request import MOMENTS, Place, WatchRequest
+from podstatus.web.watch.pods import WatchTiming
+from podstatus.web.watch.request import TRANSITIONS_EPOCH, ResumePoint, WatchRequest
 from podstatus.web.watch.sse import (
     HEARTBEAT,
-    anew_body,
-    missed_body,
-    moment_body,
-    numbered,
-    reached,
+    gap_body,
+    id_event,
+    reset_body,
     synced_body,
+    transition_body,
+    with_id,
 )
 
-AT_ONCE = 200
+PAGE_SIZE = 200
 """About 64 KB."""
-_LOOK_SECONDS = 0.1
-_PAGES = 4
+_POLL_SECONDS = 0.1
+_MAX_PAGES = 4
 
 
-class MomentPages:
+class TransitionPages:
     """Moments, read once for all who have got equally far, and by one at a time.
 
     So those who watch never take up the threads that others need, and least of all who writes.
     """
 
-    def __init__(self, observatory: Observatory) -> None:
-        self._observatory = observatory
+    def __init__(self, view: Observatory) -> None:
+        self._view = view
         self._reading = asyncio.Lock()
         self._pages: OrderedDict[tuple[int, int], list[Moment]] = OrderedDict()
 
     @property
-    def written(self) -> int:
+    def written_count(self) -> int:
         """How many have been written: with another number there is more to read."""
-        return self._observatory.history().written
+        return self._view.history().written
 
     async def page(self, after: int, written: int) -> list[Moment]:
         """Those after this one, when so many had been written. Raises HistoryError."""
@@ -51,79 +51,81 @@ class MomentPages:
         async with self._reading:
             page = self._pages.get(key)
             if page is None:
-                page = await self._observatory.moments(after, most=AT_ONCE)
+                page = await self._view.moments(after, most=PAGE_SIZE)
                 self._pages[key] = page
-                if len(self._pages) > _PAGES:
+                if len(self._pages) > _MAX_PAGES:
                     self._pages.popitem(last=False)
             return page
 
 
-class MomentWatch:
+class TransitionStream:
     """What one client is sent."""
 
-    def __init__(self, pages: MomentPages, wanted: WatchRequest, clock: Clock, pace: Pace) -> None:
+    def __init__(
+        self, pages: TransitionPages, request: WatchRequest, clock: Clock, timing: WatchTiming
+    ) -> None:
         self._pages = pages
-        self._wanted = wanted
+        self._request = request
         self._clock = clock
-        self._pace = pace
-        self._after = self._told = 0
+        self._timing = timing
+        self._last_id = self._sent_id = 0
 
-    async def pieces(self) -> AsyncGenerator[bytes, None]:
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
         """One after the other, without end. Never long silent. Raises HistoryError."""
-        resumed = await self._begin()
-        if not resumed and self._wanted.after is not None:
+        resumed = await self._resume()
+        if not resumed and self._request.after is not None:
             why = "what you have seen is not of this history; it was begun anew"
-            yield self._event(anew_body(why))
+            yield self._event(reset_body(why))
         is_first = True
         while True:
-            written = self._pages.written
-            moments = await self._pages.page(self._after, written)
+            written = self._pages.written_count
+            moments = await self._pages.page(self._last_id, written)
             events = b"".join(self._events(moments))
             if events:
                 yield events
-            if len(moments) == AT_ONCE:
+            if len(moments) == PAGE_SIZE:
                 continue
             if is_first:
                 yield self._event(synced_body(resumed=resumed))
                 is_first = False
-            while not await self._news(written):
+            while not await self._wait_for_entries(written):
                 yield self._heartbeat()
 
-    async def _begin(self) -> bool:
+    async def _resume(self) -> bool:
         """Whether one can go on after what was seen: it is there, or something later is."""
-        after = self._wanted.after
-        if after is None or after.life != MOMENTS or not after.number:
+        after = self._request.after
+        if after is None or after.epoch != TRANSITIONS_EPOCH or not after.revision:
             return False
-        if not await self._pages.page(after.number - 1, self._pages.written):
+        if not await self._pages.page(after.revision - 1, self._pages.written_count):
             return False
-        self._after = self._told = after.number
+        self._last_id = self._sent_id = after.revision
         return True
 
-    async def _news(self, written: int) -> bool:
+    async def _wait_for_entries(self, written: int) -> bool:
         """Wait until more has been written."""
         silent = Elapsed(self._clock)
-        while self._pages.written == written:
-            await self._clock.wait(_LOOK_SECONDS)
-            if silent.seconds() > self._pace.beat_seconds:
+        while self._pages.written_count == written:
+            await self._clock.wait(_POLL_SECONDS)
+            if silent.seconds() > self._timing.heartbeat_seconds:
                 return False
         return True
 
     def _events(self, moments: Sequence[Moment]) -> Iterator[bytes]:
-        wanted = self._wanted.filter.namespace
+        wanted = self._request.filter.namespace
         for moment in moments:
-            before, self._after = self._after, moment.id
+            before, self._last_id = self._last_id, moment.id
             # Who begins with the oldest that is there misses nothing.
             if before and moment.id > before + 1:
-                yield self._event(missed_body(before, moment.id))
+                yield self._event(gap_body(before, moment.id))
             if wanted in ("", moment.namespace):
-                yield self._event(moment_body(moment))
+                yield self._event(transition_body(moment))
 
     def _event(self, body: bytes) -> bytes:
-        self._told = self._after
-        return numbered(Place(MOMENTS, self._after), body)
+        self._sent_id = self._last_id
+        return with_id(ResumePoint(TRANSITIONS_EPOCH, self._last_id), body)
 
     def _heartbeat(self) -> bytes:
-        if self._told == self._after:
+        if self._sent_id == self._last_id:
             return HEARTBEAT
-        self._told = self._after
-        return HEARTBEAT + reached(Place(MOMENTS, self._after))
+        self._sent_id = self._last_id
+        return HEARTBEAT + id_event(ResumePoint(TRANSITIONS_EPOCH, self._last_id))

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.testing.replay.answers import printed
-from podstatus.testing.replay.scenario import play_scenario
+from podstatus.testing.replay.answers import encode_result
+from podstatus.testing.replay.scenario import replay_scenario
 
 ROOT = Path(__file__).parents[1]
 RECORDED = ROOT / "tests" / "conformance" / "traces.jsonl.gz"
@@ -40,7 +40,7 @@ def main() -> None:
 
     async def play() -> None:
         for scenario in scenarios:
-            printed(await play_scenario(scenario))
+            encode_result(await replay_scenario(scenario))
 
     def decode() -> None:
         for line in lines:

@@ -36,7 +36,7 @@ from peers.orders import Await, Flip, Report, Seen, Set, Start, Started
 from peers.process import Peer
 from podstatus.client import ApiClient, token_config
 from podstatus.testing.servers.access import ServerAccess
-from podstatus.testing.servers.binaries import MissingPartsError
+from podstatus.testing.servers.binaries import MissingBinariesError
 from podstatus.testing.servers.kube_apiserver import running_kube_apiserver
 
 RESULTS = Path(__file__).parent / "results" / "sync.json"
@@ -286,7 +286,7 @@ def main() -> None:
                 print_contenders(way, seen)
                 print_verdict(way, seen)
                 written[way] = results(seen)
-    except MissingPartsError as error:
+    except MissingBinariesError as error:
         sys.exit(f"bench-sync: {error}")
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(written, indent=1))

@@ -50,7 +50,7 @@ class TestBatchRuntime(RuntimeSuite):
         spec = PodSpec(containers=(Container(name="app", command=command),))
         return structs.replace(make_pod(name), spec=spec)
 
-    async def wait_until_up(self, pod: Pod) -> None:
+    async def wait_until_ready(self, pod: Pod) -> None:
         """A shell needs a moment before it ignores a signal."""
         async with asyncio.timeout(60):
             while not (self.folder / pod.uid).exists():

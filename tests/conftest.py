@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from podstatus.testing.servers.binaries import MissingPartsError, find_parts
+from podstatus.testing.servers.binaries import MissingBinariesError, find_binaries
 from tests.support.break_out_table import tables
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def why_not_real(config: pytest.Config) -> str:
     if "real" not in config.getoption("--servers"):
         return "not asked for"
     try:
-        find_parts()
-    except MissingPartsError as error:
+        find_binaries()
+    except MissingBinariesError as error:
         return str(error)
     return ""
 

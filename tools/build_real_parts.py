@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from podstatus.testing.servers.binaries import ETCD, KUBE_APISERVER, cache_folder, parts_in
+from podstatus.testing.servers.binaries import ETCD, KUBE_APISERVER, binaries_in, cache_dir
 
 ROOT = Path(__file__).parents[1]
 MODULE = ROOT / "tools" / "kube-apiserver"
@@ -37,8 +37,8 @@ class BuildError(Exception):
 def main() -> None:
     """Build what is not there, and say where it is."""
     try:
-        folder = cache_folder() / f"{version()}-{locked()}"
-        if parts_in(folder) is None:
+        folder = cache_dir() / f"{version()}-{locked()}"
+        if binaries_in(folder) is None:
             provide(folder)
     except BuildError as error:
         sys.exit(f"real-parts: {error}")
@@ -80,7 +80,7 @@ def provide(folder: Path) -> None:
             made.rename(folder)
         except OSError:
             # Somebody else was as fast; theirs is as good. Otherwise it is worth knowing.
-            if parts_in(folder) is None:
+            if binaries_in(folder) is None:
                 raise
 
 

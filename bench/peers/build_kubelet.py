@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from podstatus.testing.servers.binaries import cache_folder
+from podstatus.testing.servers.binaries import cache_dir
 
 SOURCES = Path(__file__).parent / "kubelet"
 
@@ -21,7 +21,7 @@ _EVERY = 100
 
 def kubelet_program() -> Path | None:
     """The program; None, with a word about why, where it cannot be had."""
-    program = cache_folder().parent / "bench" / f"kubelet-{_locked()}"
+    program = cache_dir().parent / "bench" / f"kubelet-{_locked()}"
     if program.exists():
         return program
     go = shutil.which("go")

@@ -1,14 +1,14 @@
 import asyncio
 
 from podstatus.base.aio import wait_event_or_timeout
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 
 
 async def _waiting(
     clock: FakeClock, event: asyncio.Event, seconds: float | None
 ) -> asyncio.Task[None]:
     task = asyncio.ensure_future(wait_event_or_timeout(event, clock, seconds))
-    await settle()
+    await run_ready_tasks()
     return task
 
 
@@ -30,7 +30,7 @@ def test_it_comes_back_when_the_event_is_set_and_leaves_nothing_behind() -> None
         task = await _waiting(FakeClock(), event, 3)
         event.set()
         await task
-        await settle()
+        await run_ready_tasks()
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(wait())

@@ -183,7 +183,7 @@ def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(
             await getattr(client, verb)(CONFIG_MAPS, "kept", *body)
 
     run(api_server, call)
-    assert [stored["metadata"]["name"] for stored in api_server.all_stored("configmaps")] == [
+    assert [stored["metadata"]["name"] for stored in api_server.list_objects("configmaps")] == [
         "kept"
     ]
 

@@ -90,7 +90,7 @@ def test_a_node_that_was_there_before_is_taken_over(api_server: ApiServerThread)
     with own_node(api_server.kubeconfig) as process:
         assert process.stdout is not None
         assert "own-node is ready" in process.stdout.readline()
-    node = api_server.stored("nodes", "own-node")
+    node = api_server.get_object("nodes", "own-node")
     assert node is not None
     assert node["status"]["conditions"][0]["status"] == "True"
 

@@ -28,7 +28,7 @@ from podstatus.kube.objects.meta import ObjectReference
 from podstatus.kube.objects.pod import ApiUID
 from podstatus.status.ports import PodEvents, PodReference
 from podstatus.testing.builders import make_pod
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import FakeEventSink
 
 POD = pod_reference(make_pod("p", namespace="n"))
@@ -82,12 +82,12 @@ def numbered(number: int) -> ObjectReference:
 def test_an_event_is_sent_at_once_and_its_repeat_is_counted() -> None:
     async def test(scene: Scene) -> None:
         scene.recorder.normal(POD, "Started", "Container started")
-        await settle()
-        assert scene.sink.told == [("Started", "Container started", 1)]
+        await run_ready_tasks()
+        assert scene.sink.summaries == [("Started", "Container started", 1)]
         await scene.clock.advance(5)
         scene.recorder.normal(POD, "Started", "Container started")
-        await settle()
-        assert scene.sink.told == [("Started", "Container started", 2)]
+        await run_ready_tasks()
+        assert scene.sink.summaries == [("Started", "Container started", 2)]
         (event,) = scene.sink.events.values()
         assert event.first_timestamp.wire == "2100-01-01T00:00:00Z"
         assert event.last_timestamp.wire == "2100-01-01T00:00:05Z"
@@ -101,7 +101,7 @@ def test_events_say_who_tells_and_how_serious_it_is() -> None:
     async def test(scene: Scene) -> None:
         scene.recorder.normal(node_reference("node-a"), "NodeReady", "ready")
         scene.recorder.warn(POD, "BackOff", "Back-off")
-        await settle()
+        await run_ready_tasks()
 
     first, second = in_scene(test).sink.events.values()
     assert [first.type, second.type] == ["Normal", "Warning"]
@@ -115,7 +115,7 @@ def test_what_happened_before_it_ran_is_sent_when_it_does() -> None:
         scene = Scene()
         scene.recorder.normal(POD, "Started", "Container started")
         async with scene.running():
-            await settle()
+            await run_ready_tasks()
             assert len(scene.sink.events) == 1
 
     asyncio.run(main())
@@ -125,7 +125,7 @@ def test_events_of_one_moment_have_names_of_their_own() -> None:
     async def test(scene: Scene) -> None:
         for reason in ("Created", "Started", "Killing"):
             scene.recorder.normal(POD, reason, "m")
-        await settle()
+        await run_ready_tasks()
 
     assert len(in_scene(test).sink.events) == 3
 
@@ -136,7 +136,7 @@ def test_a_clock_that_was_ahead_leaves_no_events_of_the_future() -> None:
             scene.clock._now += ahead * 10**9
             scene.recorder.normal(POD, "Started", f"ahead by {ahead}")
             scene.clock._now -= ahead * 10**9
-        await settle()
+        await run_ready_tasks()
 
     ahead, right = in_scene(test).sink.events.values()
     assert ahead.last_timestamp.wire == "2100-01-01T01:00:00Z"
@@ -148,7 +148,7 @@ def test_events_of_a_clock_that_is_corrected_a_little_keep_their_order() -> None
         for number in range(3):
             scene.recorder.normal(POD, "Started", f"number {number}")
             scene.clock._now -= 400_000_000
-        await settle()
+        await run_ready_tasks()
 
     events = list(in_scene(test).sink.events.values())
     names = [it.metadata.name for it in events]
@@ -162,28 +162,28 @@ def test_a_clock_that_was_ahead_does_not_keep_events_held_back() -> None:
         for number in range(SPAM_BURST + 1):
             scene.recorder.normal(POD, f"Reason{number}", "it happened")
         scene.clock._now -= 3600 * 10**9
-        await settle(400)
+        await run_ready_tasks(400)
         assert scene.dropped == {"spam": 1}
         scene.recorder.normal(POD, "Soon", "it happened")
         await scene.clock.advance(SPAM_INTERVAL_NS / 10**9)
         scene.recorder.normal(POD, "Later", "it happened")
-        await settle(400)
+        await run_ready_tasks(400)
 
     scene = in_scene(test)
     assert scene.dropped == {"spam": 2}
-    assert scene.sink.told[-1][0] == "Later"
+    assert scene.sink.summaries[-1][0] == "Later"
 
 
 def test_an_event_that_the_server_has_lost_is_created_anew_with_its_count() -> None:
     async def test(scene: Scene) -> None:
         scene.recorder.warn(POD, "BackOff", "m")
-        await settle()
+        await run_ready_tasks()
         scene.sink.events.clear()
         scene.recorder.warn(POD, "BackOff", "m")
-        await settle()
+        await run_ready_tasks()
 
     scene = in_scene(test)
-    assert scene.sink.told == [("BackOff", "m", 2)]
+    assert scene.sink.summaries == [("BackOff", "m", 2)]
     assert scene.sink.calls == ["create", "patch", "create"]
     assert scene.recorder.counts == EventCounts(recorded=2, sent=2)
 
@@ -196,8 +196,8 @@ def test_after_a_restart_the_first_repeat_is_a_new_event() -> None:
             await scene.clock.advance(len(sink.events))
             async with scene.running():
                 scene.recorder.normal(POD, "Started", "m")
-                await settle()
-        assert sink.told == [("Started", "m", 1)] * 2
+                await run_ready_tasks()
+        assert sink.summaries == [("Started", "m", 1)] * 2
 
     asyncio.run(main())
 
@@ -206,13 +206,13 @@ def test_too_many_about_one_object_are_held_back_and_counted_as_dropped() -> Non
     async def test(scene: Scene) -> None:
         for _ in range(30):
             scene.recorder.warn(POD, "BackOff", "m")
-        await settle(200)
-        assert scene.sink.told == [("BackOff", "m", 25)]
+        await run_ready_tasks(200)
+        assert scene.sink.summaries == [("BackOff", "m", 25)]
         assert scene.dropped == {"spam": 5}
         await scene.clock.advance(300)
         scene.recorder.warn(POD, "BackOff", "m")
-        await settle()
-        assert scene.sink.told == [("BackOff", "m", 31)]
+        await run_ready_tasks()
+        assert scene.sink.summaries == [("BackOff", "m", 31)]
 
     in_scene(test)
 
@@ -248,8 +248,8 @@ def test_what_is_hopeless_is_dropped_at_once_and_the_rest_after_twelve_tries(
         assert scene.dropped == {dropped: 1}
         scene.sink.failures.clear()
         scene.recorder.warn(numbered(1), "Next", "m")
-        await settle()
-        assert scene.sink.told == [("Next", "m", 1)]
+        await run_ready_tasks()
+        assert scene.sink.summaries == [("Next", "m", 1)]
 
     in_scene(test)
 
@@ -260,7 +260,7 @@ def test_what_comes_while_the_server_is_away_is_sent_when_it_is_back() -> None:
         for number in range(50):
             scene.recorder.warn(numbered(number), "BackOff", "m")
             await scene.clock.advance(1)
-        assert len(scene.sink.told) == 50
+        assert len(scene.sink.summaries) == 50
         names = [event.involved_object.name for event in scene.sink.events.values()]
         assert names == [f"p{number}" for number in range(50)]
 
@@ -292,12 +292,12 @@ def test_a_busy_server_is_not_waited_for_longer_than_another() -> None:
 
 def test_an_event_whose_answer_was_lost_is_not_sent_twice() -> None:
     async def test(scene: Scene) -> None:
-        scene.sink.answers_lost = 1
+        scene.sink.lost_responses = 1
         scene.sink.failures.append(DOWN)
         scene.recorder.warn(POD, "BackOff", "m")
         await scene.clock.advance(10)
         assert scene.sink.calls == ["create", "create"]
-        assert scene.sink.told == [("BackOff", "m", 1)]
+        assert scene.sink.summaries == [("BackOff", "m", 1)]
 
     assert in_scene(test).recorder.counts == EventCounts(recorded=1, sent=1)
 
@@ -308,7 +308,7 @@ def test_a_repeat_that_failed_is_tried_again() -> None:
         for _ in range(2):
             scene.recorder.warn(POD, "BackOff", "m")
         await scene.clock.advance(20)
-        assert scene.sink.told == [("BackOff", "m", 2)]
+        assert scene.sink.summaries == [("BackOff", "m", 2)]
 
     assert in_scene(test).recorder.counts == EventCounts(recorded=2, sent=1, patched=1)
 
@@ -320,7 +320,7 @@ def test_a_full_queue_drops_the_newest_and_says_so_once(
         scene.sink.failures.append(DOWN)
         for number in range(1, 8):
             scene.recorder.warn(numbered(number), "BackOff", "m")
-            await settle()
+            await run_ready_tasks()
         assert scene.dropped == {"queue_full": 3}
         await scene.clock.advance(10)
         names = [event.involved_object.name for event in scene.sink.events.values()]
@@ -336,7 +336,7 @@ def test_nonsense_is_dropped_and_stops_nothing() -> None:
     async def test(scene: Scene) -> None:
         scene.recorder.warn(None, "BackOff", "m")  # type: ignore[arg-type]
         scene.recorder.warn(POD, "BackOff", "m")
-        await settle()
+        await run_ready_tasks()
         assert len(scene.sink.events) == 1
         assert scene.dropped == {"broken": 1}
 
@@ -350,7 +350,7 @@ def test_events_have_a_limit_of_their_own() -> None:
     async def test(scene: Scene) -> None:
         for number in range(30):
             scene.recorder.warn(numbered(number), "BackOff", "m")
-        await settle(200)
+        await run_ready_tasks(200)
         assert len(scene.sink.events) == 10
         await scene.clock.advance(1)
         assert len(scene.sink.events) == 15
@@ -364,7 +364,7 @@ def test_a_limit_of_zero_is_none() -> None:
     async def test(scene: Scene) -> None:
         for number in range(900):
             scene.recorder.warn(numbered(number), "BackOff", "m")
-        await settle(2000)
+        await run_ready_tasks(2000)
         assert len(scene.sink.events) == 900
 
     in_scene(test, EventPolicy(qps=0))
@@ -406,7 +406,7 @@ def test_what_waits_at_the_end_is_tried_once_more() -> None:
         async with scene.running():
             for number in range(3):
                 scene.recorder.warn(numbered(number), "BackOff", "m")
-            await settle()
+            await run_ready_tasks()
             assert not scene.sink.events
         scene.sink.failures.extend([None, DOWN])
         await scene.recorder.drain(10)
@@ -439,7 +439,7 @@ def test_a_recorder_with_nothing_to_say_shows_that_it_is_alive(
     async def test(scene: Scene) -> None:
         await scene.clock.advance(31)
         while scene.beats.stalled():
-            await settle(1)
+            await run_ready_tasks(1)
 
     in_scene(test)
 
@@ -473,7 +473,7 @@ def test_any_thread_may_record() -> None:
             for thread in threads:
                 await asyncio.to_thread(thread.join)
             while scene.recorder.counts.waiting:
-                await settle(1)
+                await run_ready_tasks(1)
         assert len(scene.sink.events) == 800
         assert scene.recorder.counts == EventCounts(recorded=800, sent=800)
 
@@ -487,7 +487,7 @@ def test_the_status_manager_can_tell_about_pods() -> None:
     async def test(scene: Scene) -> None:
         events: PodEvents = StatusEvents(scene.recorder, "node")
         events.warn(PodReference("n", "p", ApiUID("u")), "StatusRejected", "Status was rejected: x")
-        await settle()
+        await run_ready_tasks()
 
     (event,) = in_scene(test).sink.events.values()
     about = ObjectReference(kind="Pod", api_version="v1", namespace="n", name="p", uid="u")
@@ -499,7 +499,7 @@ def test_what_others_wrote_to_a_pod_is_told_of_the_node() -> None:
     async def test(scene: Scene) -> None:
         events: PodEvents = StatusEvents(scene.recorder, "node-a")
         events.warn(PodReference("n", "p", ApiUID("u")), "ForeignStatusWrite", "x was changed")
-        await settle()
+        await run_ready_tasks()
 
     (event,) = in_scene(test).sink.events.values()
     about = event.involved_object
@@ -511,7 +511,7 @@ def test_one_line_is_logged_for_each_event(caplog: pytest.LogCaptureFixture) -> 
     async def test(scene: Scene) -> None:
         for _ in range(2):
             scene.recorder.warn(POD, "BackOff", "Back-off")
-        await settle()
+        await run_ready_tasks()
 
     with caplog.at_level(logging.DEBUG, "podstatus.events"):
         in_scene(test)

@@ -6,7 +6,7 @@ import pytest
 
 from podstatus.kube.errors import UnavailableError
 from podstatus.node.deadline import call_with_timeout
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 
 
 async def answer() -> str:
@@ -26,7 +26,7 @@ def test_a_call_that_comes_back_leaves_nothing_behind() -> None:
     async def scene() -> None:
         clock = FakeClock()
         assert await call_with_timeout(clock, 5, answer()) == "yes"
-        await settle()
+        await run_ready_tasks()
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     asyncio.run(scene())

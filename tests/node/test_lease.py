@@ -203,10 +203,10 @@ def test_after_an_outage_longer_than_the_lease_somebody_is_told(
     async def script(scene: NodeScene) -> None:
         async with scene.running():
             await scene.clock.advance(1)
-            scene.server.go_down()
+            scene.server.fail_all()
             await scene.clock.advance(outage)
             assert scene.recoveries == 0
-            scene.server.go_down(0)
+            scene.server.fail_all(0)
             await scene.clock.advance(10)
             assert scene.recoveries == recoveries
             assert lateness(scene) <= 10.4
@@ -218,7 +218,7 @@ def test_a_dead_server_is_asked_seldom() -> None:
     async def script(scene: NodeScene) -> None:
         async with scene.running():
             await scene.clock.advance(1)
-            scene.server.go_down()
+            scene.server.fail_all()
             await scene.clock.advance(60)
             scene.verbs()
             await scene.clock.advance(70)
@@ -282,7 +282,7 @@ def test_a_clock_that_is_set_makes_no_lease_late(seconds: int) -> None:
         await scene.status.sync_once()
         assert await scene.lease.renew_once()
         await scene.clock.advance(3)
-        scene.clock.set_ahead(seconds)
+        scene.clock.step(seconds)
         assert scene.lease.age_seconds == 3
 
     play(script)

@@ -156,12 +156,12 @@ def test_a_server_that_does_not_take_the_first_ready_is_left_alone_for_a_second(
         scene.health.told = ("not yet",)
         async with scene.running():
             await scene.clock.advance(1)
-            scene.server.go_down()
+            scene.server.fail_all()
             scene.health.told = ()
             scene.verbs()
             await scene.clock.advance(3)
             assert len(scene.verbs("node")) <= 4 * 5
-            scene.server.go_down(0)
+            scene.server.fail_all(0)
             await scene.clock.advance(1.2)
             assert scene.condition("Ready").status == "True"
 
@@ -289,9 +289,9 @@ def test_a_condition_says_what_it_said_before_an_outage() -> None:
         async with scene.running():
             await scene.clock.advance(1)
             before: NodeCondition = scene.condition("Ready")
-            scene.server.go_down()
+            scene.server.fail_all()
             await scene.clock.advance(600)
-            scene.server.go_down(0)
+            scene.server.fail_all(0)
             await scene.clock.advance(11)
             after = scene.condition("Ready")
             assert after.last_heartbeat_time > before.last_heartbeat_time

@@ -17,7 +17,7 @@ from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import RuntimeDownError, RuntimePod
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.builders import make_pod
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.runtime_suite.scene import only_container
 
 A, B = PodUID("uid-a"), PodUID("uid-b")
@@ -101,7 +101,7 @@ class Scene:
     async def running(self) -> AsyncIterator[None]:
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(self.view.run())
-            await settle()
+            await run_ready_tasks()
             yield
             task.cancel()
 
@@ -168,7 +168,7 @@ def test_a_hint_is_followed_before_the_next_list() -> None:
             scene.told()
             scene.runtime.put(pod(A, code=3), pod(B))
             scene.runtime.hints[0].put_nowait(A)
-            await settle()
+            await run_ready_tasks()
             assert scene.told() == [A]
             assert scene.view.find(B) is None
             assert scene.view.counts.hints == 1
@@ -183,7 +183,7 @@ def test_hints_that_break_off_are_asked_for_again(broken: Exception | None) -> N
         async with scene.running():
             for failures, wait in enumerate((1.0, 2.0, 4.0), 1):
                 scene.runtime.hints[-1].put_nowait(broken)
-                await settle()
+                await run_ready_tasks()
                 assert len(scene.runtime.hints) == failures
                 await scene.clock.advance(wait - 0.1)
                 assert len(scene.runtime.hints) == failures
@@ -193,7 +193,7 @@ def test_hints_that_break_off_are_asked_for_again(broken: Exception | None) -> N
             scene.told()
             scene.runtime.put(pod(B))
             scene.runtime.hints[-1].put_nowait(B)
-            await settle()
+            await run_ready_tasks()
             assert scene.told() == [B]
             scene.runtime.hints[-1].put_nowait(broken)
             await scene.clock.advance(1.1)
@@ -258,7 +258,7 @@ def test_a_list_that_was_asked_for_earlier_does_not_replace_a_newer_answer() -> 
         scene.runtime.gate = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(scene.view.relist_once())
-            await settle()
+            await run_ready_tasks()
             scene.told()
             scene.runtime.put(pod(A, code=3))
             await scene.view.refresh(A)

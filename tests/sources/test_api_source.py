@@ -16,7 +16,7 @@ from podstatus.kube.objects.pod import (
 )
 from podstatus.sources.api_source import ApiSource, mark_api_source
 from podstatus.testing.builders import make_pod, make_static_pod
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.support.fake_source import FakeSource
 from tests.support.loops import in_loop
 
@@ -57,7 +57,7 @@ class Scene:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         task = asyncio.create_task(self.source.run())
-        await settle()
+        await run_ready_tasks()
         yield
         task.cancel()
         await asyncio.wait({task})
@@ -74,7 +74,7 @@ async def test_all_pods_are_delivered_at_once_and_then_every_change() -> None:
         scene.server.put("c")
         scene.server.put("a", spec={"hostname": "x"})
         scene.server.delete("b")
-        await settle()
+        await run_ready_tasks()
         assert scene.sink.told() == "api~c api~a api-b"
 
 
@@ -87,7 +87,7 @@ async def test_nothing_is_delivered_before_the_first_list() -> None:
     async with scene.running():
         assert scene.sink.told() == ""
         scene.server.answers.set()
-        await settle()
+        await run_ready_tasks()
         assert scene.sink.told() == ""
         await scene.clock.advance(2)
         assert scene.sink.told() == "api[a]"
@@ -107,7 +107,7 @@ async def test_a_pod_made_anew_is_removed_and_told_as_another_one() -> None:
     async with scene.running():
         scene.sink.told()
         scene.server.put("a", uid="2")
-        await settle()
+        await run_ready_tasks()
         assert scene.sink.told() == "api-a api~a"
 
 

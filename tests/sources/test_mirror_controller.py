@@ -16,7 +16,7 @@ from podstatus.kube.errors import (
 )
 from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod, is_mirror_pod
 from podstatus.sources.mirror_controller import MirrorController
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.support.loops import in_loop
 from tests.support.manifests import WEB, read
 
@@ -304,7 +304,7 @@ async def test_one_pod_that_is_refused_does_not_hold_up_the_others() -> None:
 async def test_run_brings_a_deleted_mirror_back_within_two_seconds_and_sooner_if_woken() -> None:
     scene = Scene()
     task = asyncio.create_task(scene.mirrors.run())
-    await settle()
+    await run_ready_tasks()
     assert scene.is_right()
     await scene.clock.advance(2)
     scene.server.pods.clear()

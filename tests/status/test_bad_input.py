@@ -31,7 +31,7 @@ class Node:
         with pytest.raises(error, match=match):
             self.manager.set_pod_status(pod, status)
         assert self.manager.entries() == before
-        assert self.notifier.told == []
+        assert self.notifier.calls == []
         assert not self.manager.pop_changes()
 
 

@@ -77,7 +77,7 @@ def test_a_status_that_was_removed_and_comes_back_starts_at_version_1() -> None:
     node.manager.remove_orphaned_statuses(set())
     node.manager.set_pod_status(pod, make_status("Running"))
     assert node.entry(pod).version == 1
-    assert [told.is_added for told in node.notifier.told] == [True, False, True]
+    assert [told.is_added for told in node.notifier.calls] == [True, False, True]
 
 
 def test_the_manager_does_not_police_the_phase() -> None:

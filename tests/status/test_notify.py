@@ -14,7 +14,12 @@ from podstatus.status.decide.update import Termination
 from podstatus.status.manager import StatusManager
 from podstatus.status.notify import CallbackQueue
 from podstatus.testing.builders import ended, make_pod, make_status, running
-from podstatus.testing.fakes import CountingObserver, FakeDeletionSafety, RecordingNotifier, Told
+from podstatus.testing.fakes import (
+    CountingObserver,
+    FakeDeletionSafety,
+    NotifierCall,
+    RecordingNotifier,
+)
 from tests.support.status_node import Node, deleting
 
 RUNNING, FAILED = make_status("Running"), make_status("Failed")
@@ -24,7 +29,7 @@ LONG = 10.0
 
 def phases(notifier: RecordingNotifier) -> list[str | None]:
     """What was told in order; None when a pod was removed."""
-    return [None if told.status is None else told.status.phase for told in notifier.told]
+    return [None if told.status is None else told.status.phase for told in notifier.calls]
 
 
 def test_a_first_status_is_added_and_later_ones_are_updates() -> None:
@@ -32,25 +37,28 @@ def test_a_first_status_is_added_and_later_ones_are_updates() -> None:
     node = Node(pod)
     first, _ = node.manager.set_pod_status(pod, RUNNING)
     second, _ = node.manager.set_pod_status(pod, FAILED)
-    assert node.notifier.told == [Told(pod.uid, first, True), Told(pod.uid, second, False)]
+    assert node.notifier.calls == [
+        NotifierCall(pod.uid, first, True),
+        NotifierCall(pod.uid, second, False),
+    ]
 
 
 def test_what_changes_nothing_is_not_told() -> None:
     pod = make_pod(restart_policy="Never")
     node = Node(pod)
     node.manager.set_pod_status(pod, make_status("Running", ended("app")))
-    node.notifier.told.clear()
+    node.notifier.calls.clear()
     node.manager.set_pod_status(pod, make_status("Running", ended("app")))
     node.manager.set_pod_status(pod, make_status("Running", running("app")))
     node.manager.remove_orphaned_statuses(set())
-    assert node.notifier.told == []
+    assert node.notifier.calls == []
 
 
 def test_a_terminated_pod_is_removed() -> None:
     pod = make_pod()
     node = Node(pod)
     node.manager.terminate_pod(pod)
-    assert node.notifier.told == [Told(pod.uid)]
+    assert node.notifier.calls == [NotifierCall(pod.uid)]
 
 
 def test_surprise_20_once_finished_every_update_tells_removed() -> None:
@@ -66,7 +74,7 @@ def test_surprise_16_a_pod_that_is_being_deleted_is_never_added() -> None:
     pod = deleting(make_pod())
     node = Node(pod)
     node.manager.set_pod_status(pod, RUNNING)
-    assert [told.is_added for told in node.notifier.told] == [False]
+    assert [told.is_added for told in node.notifier.calls] == [False]
 
 
 def test_probes_tell_too() -> None:
@@ -75,7 +83,7 @@ def test_probes_tell_too() -> None:
     node.manager.set_pod_status(pod, make_status("Running", running("app", ready=False)))
     node.manager.set_container_readiness(pod.uid, "fake://app", ready=True)
     node.manager.set_container_startup(pod.uid, "fake://app", started=False)
-    assert [told.is_added for told in node.notifier.told] == [True, False, False]
+    assert [told.is_added for told in node.notifier.calls] == [True, False, False]
 
 
 class PodKeeper:
@@ -205,7 +213,7 @@ def test_a_notifier_added_by_another_is_not_told_what_was_cached_before() -> Non
     node.manager.add_notifier(late)
     node.manager.set_pod_status(pod, RUNNING)
     assert phases(late) == ["Running", "Failed"]
-    assert friend.told == []
+    assert friend.calls == []
 
 
 # Observers

@@ -41,7 +41,7 @@ from podstatus.testing.builders import (
     running,
     waiting,
 )
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import FakeDeletionSafety, RecordingNotifier
 from podstatus.testing.pod_api import InMemoryPodApi
 
@@ -211,7 +211,7 @@ async def running_manager(
 ) -> tuple[StatusManager, asyncio.Task[None]]:
     manager = StatusManager(api, PodManager(pods), safety, clock=clock)
     task = asyncio.create_task(manager.run())
-    await settle()
+    await run_ready_tasks()
     return manager, task
 
 
@@ -221,7 +221,7 @@ def test_stop_sends_what_failed_before() -> None:
         api = FailsOnce(pod)
         manager, loop = await running_manager(api, FakeDeletionSafety(), FakeClock(), pod)
         manager.set_pod_status(pod, RUNNING)
-        await settle()
+        await run_ready_tasks()
         assert api.calls == []
         manager.stop()
         await loop
@@ -236,7 +236,7 @@ def test_stop_sends_a_phase_that_was_held_back() -> None:
         api, safety = InMemoryPodApi(pod), FakeDeletionSafety({pod.uid: True})
         manager, loop = await running_manager(api, safety, FakeClock(), pod)
         manager.set_pod_status(pod, make_status("Failed"))
-        await settle()
+        await run_ready_tasks()
         held = api.pod("default", "pod")
         safety.table[pod.uid] = False
         manager.stop()
@@ -254,14 +254,14 @@ def test_a_second_stop_can_shorten_the_first() -> None:
         pod, clock = make_pod(), FakeClock()
         manager, loop = await running_manager(Hangs(pod), FakeDeletionSafety(), clock, pod)
         manager.set_pod_status(pod, RUNNING)
-        await settle()
+        await run_ready_tasks()
         manager.stop(drain=600)
         await clock.advance(1)
         manager.stop(drain=900)
         await clock.advance(1)
         assert not loop.done()
         manager.stop(drain=0)
-        await settle()
+        await run_ready_tasks()
         assert loop.done()
 
     asyncio.run(scenario())
@@ -282,7 +282,7 @@ def test_a_clock_that_is_set_back_does_not_prolong_stop() -> None:
         pod, clock = make_pod(), BackwardsClock()
         manager, loop = await running_manager(Hangs(pod), FakeDeletionSafety(), clock, pod)
         manager.set_pod_status(pod, RUNNING)
-        await settle()
+        await run_ready_tasks()
         manager.stop(drain=5)
         await clock.advance(4)
         assert not loop.done()
@@ -316,7 +316,7 @@ def test_a_run_that_never_began_leaves_the_manager_free() -> None:
         manager.stop()
         again = asyncio.create_task(manager.run())
         await forgotten  # ends at once: its turn is over
-        await settle()
+        await run_ready_tasks()
         assert not again.done()
         manager.stop()
         await again
@@ -384,7 +384,7 @@ def test_a_listener_that_is_an_object_and_fails_harms_nobody(
     assert [record.getMessage() for record in caplog.records] == [
         "somebody who was told failed: call=Failing"
     ]
-    assert len(heard.told) == 1
+    assert len(heard.calls) == 1
 
 
 class BrokenTracker:

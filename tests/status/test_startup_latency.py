@@ -19,7 +19,7 @@ from podstatus.testing.builders import (
     running,
     waiting,
 )
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.pod_api import InMemoryPodApi
 
@@ -437,7 +437,7 @@ def test_with_a_manager_the_running_loop_leads_to_a_measurement() -> None:
         loop = asyncio.create_task(manager.run())
 
         async def watch() -> None:
-            await settle()
+            await run_ready_tasks()
             shown = api.pod(pod.namespace, pod.name)
             assert shown is not None
             directory.update_pod(shown)

@@ -19,7 +19,7 @@ from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import PodDeletionSafetyProvider, StatusObserver
 from podstatus.status.store import VersionedStatus
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import (
     CountingObserver,
     FakeDeletionSafety,
@@ -114,7 +114,7 @@ class Node:
 async def in_loop(node: Node) -> AsyncIterator[asyncio.Task[None]]:
     """The manager's loop, at rest; stopped in the end."""
     loop = asyncio.create_task(node.manager.run())
-    await settle()
+    await run_ready_tasks()
     try:
         yield loop
     finally:

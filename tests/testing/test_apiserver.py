@@ -27,12 +27,12 @@ MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data
 
 def test_a_server_in_a_thread_serves_and_shows_what_it_stores(api_server: ApiServerThread) -> None:
     assert api_server.request("POST", MAPS, MAP)[0] == 201
-    stored = api_server.stored("configmaps", "a", "default")
+    stored = api_server.get_object("configmaps", "a", "default")
     assert stored is not None
     assert stored["data"] == {"k": "v"}
-    assert api_server.all_stored("configmaps", "default") == [stored]
-    assert api_server.all_stored("configmaps", "kube-system") == []
-    assert api_server.stored("configmaps", "b", "default") is None
+    assert api_server.list_objects("configmaps", "default") == [stored]
+    assert api_server.list_objects("configmaps", "kube-system") == []
+    assert api_server.get_object("configmaps", "b", "default") is None
 
 
 def test_what_clients_need_is_in_files(api_server: ApiServerThread) -> None:
@@ -53,8 +53,8 @@ def test_faults_are_injected_and_bad_ones_refused(api_server: ApiServerThread) -
 def test_each_server_has_objects_of_its_own(tmp_path: Path) -> None:
     with running_api_server(tmp_path / "1") as first, running_api_server(tmp_path / "2") as second:
         first.request("POST", MAPS, MAP)
-        assert len(first.all_stored("configmaps")) == 1
-        assert second.all_stored("configmaps") == []
+        assert len(first.list_objects("configmaps")) == 1
+        assert second.list_objects("configmaps") == []
 
 
 def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.testing.apiserver import ApiServerProcess
-from podstatus.testing.servers.access import SECONDS
+from podstatus.testing.servers.access import TIMEOUT_SECONDS
 
 
 def test_a_server_that_runs_is_not_started_twice(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_paused_server_answers_when_it_goes_on(tmp_path: Path) -> None:
         with pytest.raises(TimeoutError):
             connection.sock.recv(1)
         process.resume()
-        connection.sock.settimeout(SECONDS)
+        connection.sock.settimeout(TIMEOUT_SECONDS)
         assert connection.sock.recv(1) == b"H"
     finally:
         connection.close()

@@ -2,7 +2,7 @@ import asyncio
 import itertools
 
 from podstatus.kube.scalars.time import Time
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 
 SECOND = 1_000_000_000
 
@@ -18,7 +18,7 @@ def test_a_waiter_comes_back_when_its_time_has_come_and_not_before() -> None:
     async def main() -> None:
         clock = FakeClock()
         waiter = asyncio.create_task(clock.wait(10))
-        await settle()
+        await run_ready_tasks()
         await clock.advance(9.999)
         assert not waiter.done()
         await clock.advance(0.001)
@@ -39,7 +39,7 @@ def test_every_moment_on_the_way_is_seen_at_its_own_time() -> None:
 
     async def main() -> None:
         ticker = asyncio.create_task(tick())
-        await settle()
+        await run_ready_tasks()
         await clock.advance(35)
         ticker.cancel()
 
@@ -60,7 +60,7 @@ def test_waiters_come_back_in_the_order_of_their_times_then_of_asking() -> None:
         async with asyncio.TaskGroup() as tasks:
             for name, seconds in (("late", 3), ("first", 1), ("second", 1), ("soon", 0.5)):
                 tasks.create_task(wait(name, seconds))
-            await settle()
+            await run_ready_tasks()
             await clock.advance(3)
 
     asyncio.run(main())
@@ -72,7 +72,7 @@ def test_a_waiter_that_gave_up_is_passed_over() -> None:
         clock = FakeClock()
         given_up = asyncio.create_task(clock.wait(1))
         patient = asyncio.create_task(clock.wait(2))
-        await settle()
+        await run_ready_tasks()
         given_up.cancel()
         await clock.advance(2)
         assert given_up.cancelled()
@@ -99,7 +99,7 @@ def test_the_clock_settles_as_long_as_it_is_told() -> None:
     async def main(rounds: int) -> bool:
         clock = FakeClock(rounds=rounds)
         task = asyncio.create_task(slow(clock))
-        await settle()
+        await run_ready_tasks()
         await clock.advance(1)
         return task.done()
 
@@ -117,10 +117,10 @@ def test_settle_lets_a_chain_of_tasks_run_to_its_end() -> None:
         async with asyncio.TaskGroup() as tasks:
             for before, after in itertools.pairwise(links):
                 tasks.create_task(hand_on(before, after))
-            await settle()
+            await run_ready_tasks()
             assert not links[-1].is_set()
             links[0].set()
-            await settle()
+            await run_ready_tasks()
             assert links[-1].is_set()
 
     asyncio.run(main())

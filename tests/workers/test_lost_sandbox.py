@@ -36,7 +36,7 @@ def test_a_new_sandbox_in_place_of_another_is_told() -> None:
             before = len(sink.events)
             while await recorder.send_once():
                 pass
-            return [f"{reason}: {message}" for reason, message, _ in sink.told[before:]]
+            return [f"{reason}: {message}" for reason, message, _ in sink.summaries[before:]]
 
         told = "SandboxChanged: Pod sandbox changed, it will be killed and re-created."
         assert told not in await look_after(pod)

@@ -26,11 +26,11 @@ import pytest
 from podstatus.apiserver.faults.middleware import FAULTS_PATH
 from podstatus.apiserver.storage.store import StorageKey, Store
 from podstatus.base.programs import python_module_command
-from podstatus.testing.servers.access import SECONDS, Document, ServerAccess
-from podstatus.testing.servers.embedded import Served, serve
+from podstatus.testing.servers.access import TIMEOUT_SECONDS, Document, ServerAccess
+from podstatus.testing.servers.embedded import RunningServer, serve
 from podstatus.testing.servers.free_port import free_port
 
-Found = TypeVar("Found")
+ResultT = TypeVar("ResultT")
 
 
 class ApiAccess(ServerAccess):
@@ -51,22 +51,22 @@ class ApiServerThread(ApiAccess):
         self._loop = loop
         self._store = store
 
-    def stored(self, resource: str, name: str, namespace: str = "") -> Document | None:
+    def get_object(self, resource: str, name: str, namespace: str = "") -> Document | None:
         """An object as it is stored, by the plural of its kind; None if there is none."""
-        found = self._look(lambda store: store.get(resource, StorageKey(namespace, name)))
+        found = self._read_store(lambda store: store.get(resource, StorageKey(namespace, name)))
         return None if found is None else found.document()
 
-    def all_stored(self, resource: str, namespace: str | None = None) -> list[Document]:
+    def list_objects(self, resource: str, namespace: str | None = None) -> list[Document]:
         """All objects of a kind, or of one namespace, in the order of their names."""
-        found = self._look(lambda store: list(store.objects(resource, namespace)))
+        found = self._read_store(lambda store: list(store.objects(resource, namespace)))
         return [stored.document() for stored in found]
 
-    def _look(self, look: Callable[[Store], Found]) -> Found:
-        async def found() -> Found:
-            return look(self._store)
+    def _read_store(self, read: Callable[[Store], ResultT]) -> ResultT:
+        async def found() -> ResultT:
+            return read(self._store)
 
         # The store is used by the server's thread alone.
-        return asyncio.run_coroutine_threadsafe(found(), self._loop).result(SECONDS)
+        return asyncio.run_coroutine_threadsafe(found(), self._loop).result(TIMEOUT_SECONDS)
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def running_api_server(
     `node_authority` is a file with who signs the certificates of nodes; without it there are no
     logs and no exec.
     """
-    ready: list[Served] = []
+    ready: list[RunningServer] = []
     started = threading.Event()
     failures: list[BaseException] = []
     loop, stopped = asyncio.new_event_loop(), asyncio.Event()
@@ -176,7 +176,7 @@ class ApiServerProcess:
         if process is not None:
             process.send_signal(number)
             process.send_signal(signal.SIGCONT)  # it may be paused
-            process.communicate(timeout=SECONDS)
+            process.communicate(timeout=TIMEOUT_SECONDS)
 
 
 @pytest.fixture

@@ -7,31 +7,33 @@ import itertools
 from podstatus.kube.scalars.time import Time
 
 _SECOND = 1_000_000_000
-ROUNDS = 50
-"""How many steps `settle` lets every task take, unless told otherwise."""
+DEFAULT_ROUNDS = 50
+"""How many steps `run_ready_tasks` lets every task take, unless told otherwise."""
 
 
 class FakeClock:
-    """Virtual time for the tasks of one event loop; `rounds` as in `settle`."""
+    """Virtual time for the tasks of one event loop; `rounds` as in `run_ready_tasks`."""
 
-    def __init__(self, start: str = "2100-01-01T00:00:00Z", *, rounds: int = ROUNDS) -> None:
+    def __init__(
+        self, start: str = "2100-01-01T00:00:00Z", *, rounds: int = DEFAULT_ROUNDS
+    ) -> None:
         self._rounds = rounds
         self._now = Time.parse(start).unix_nanos()
-        self._ahead = 0
+        self._wall_offset = 0
         self._timers: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._order = itertools.count()
+        self._sequence = itertools.count()
 
     def now(self) -> int:
         """The virtual time in nanoseconds since the Unix epoch."""
-        return self._now + self._ahead
+        return self._now + self._wall_offset
 
     def monotonic(self) -> int:
         """The virtual time without what was added by `set_ahead`."""
         return self._now
 
-    def set_ahead(self, seconds: float) -> None:
+    def step(self, seconds: float) -> None:
         """Set the wall clock ahead, or back: no time passes by that."""
-        self._ahead += round(seconds * _SECOND)
+        self._wall_offset += round(seconds * _SECOND)
 
     async def wait(self, seconds: float) -> None:
         """Come back when the clock was moved so far; at once if that is now."""
@@ -39,24 +41,24 @@ class FakeClock:
             return
         done = asyncio.get_running_loop().create_future()
         due = self._now + round(seconds * _SECOND)
-        heapq.heappush(self._timers, (due, next(self._order), done))
+        heapq.heappush(self._timers, (due, next(self._sequence), done))
         await done
 
     async def advance(self, seconds: float) -> None:
         """Move on, stopping at each moment that somebody waits for until all is at rest."""
-        await settle(self._rounds)
+        await run_ready_tasks(self._rounds)
         end = self._now + round(seconds * _SECOND)
         while self._timers and self._timers[0][0] <= end:
             due, _, done = heapq.heappop(self._timers)
             self._now = max(self._now, due)
             if not done.done():
                 done.set_result(None)
-                await settle(self._rounds)
+                await run_ready_tasks(self._rounds)
         self._now = end
-        await settle(self._rounds)
+        await run_ready_tasks(self._rounds)
 
 
-async def settle(rounds: int = ROUNDS) -> None:
+async def run_ready_tasks(rounds: int = DEFAULT_ROUNDS) -> None:
     """Let every task take so many steps: enough to come to rest, unless they are long.
 
     A step ends where a task really waits. Calls of an API in memory do not, so a batch of

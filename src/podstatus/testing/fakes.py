@@ -28,7 +28,7 @@ class FakeDeletionSafety:
         return self.table.get(pod.uid, False)
 
 
-class Told(msgspec.Struct, frozen=True):
+class NotifierCall(msgspec.Struct, frozen=True):
     """A call of a notifier; `status` and `is_added` are None when the pod was removed."""
 
     uid: PodUID
@@ -40,15 +40,15 @@ class RecordingNotifier:
     """Remembers every notification in order."""
 
     def __init__(self) -> None:
-        self.told: list[Told] = []
+        self.calls: list[NotifierCall] = []
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
         """Remember it."""
-        self.told.append(Told(pod.uid, status, is_added))
+        self.calls.append(NotifierCall(pod.uid, status, is_added))
 
     def on_pod_removed(self, pod: Pod) -> None:
         """Remember it."""
-        self.told.append(Told(pod.uid))
+        self.calls.append(NotifierCall(pod.uid))
 
 
 class RecordingStartupLatency:
@@ -74,7 +74,7 @@ class CountingObserver:
         self.terminations: Counter[Termination] = Counter()
         self.pending: dict[str, int] = {}
         self.in_progress = 0
-        self.synced: list[float] = []
+        self.sync_durations: list[float] = []
         self.failures: Counter[str] = Counter()
 
     def container_terminated(self, termination: Termination) -> None:
@@ -91,7 +91,7 @@ class CountingObserver:
 
     def status_synced(self, duration_seconds: float) -> None:
         """Remember it."""
-        self.synced.append(duration_seconds)
+        self.sync_durations.append(duration_seconds)
 
     def sync_failed(self, failure: str) -> None:
         """Count it."""
@@ -107,11 +107,11 @@ class FakeEventSink:
         """`create` or `patch`, in order, also those that failed."""
         self.failures: deque[Exception | None] = deque()
         """What the next calls raise instead; None for a call that works."""
-        self.answers_lost = 0
+        self.lost_responses = 0
         """So many of the failures come after the work was done."""
 
     @property
-    def told(self) -> list[tuple[str, str, int]]:
+    def summaries(self) -> list[tuple[str, str, int]]:
         """Reason, message and count of all events, in the order in which they came."""
         return [(event.reason, event.message, event.count) for event in self.events.values()]
 
@@ -139,12 +139,12 @@ class FakeEventSink:
         return self.events[key]
 
     def _fail_before(self) -> None:
-        if not self.answers_lost:
+        if not self.lost_responses:
             self._fail()
 
     def _fail_after(self) -> None:
-        if self.answers_lost:
-            self.answers_lost -= 1
+        if self.lost_responses:
+            self.lost_responses -= 1
             self._fail()
 
     def _fail(self) -> None:

@@ -46,20 +46,20 @@ class InMemoryNodeApi:
         self.leases: dict[str, Lease] = {}
         self._failures: defaultdict[str, deque[int]] = defaultdict(deque)
         self._numbers = itertools.count(1)
-        self._down = 0
+        self._outage_code = 0
         self._hanging = False
 
     # What the node does
 
     async def get_node(self, name: str) -> Node:
         """Read a node."""
-        await self._meet("get_node", name, exists=name in self.nodes)
+        await self._record_call("get_node", name, exists=name in self.nodes)
         return self.nodes[name]
 
     async def create_node(self, node: Node) -> Node:
         """Create a node."""
         name = node.metadata.name
-        await self._meet("create_node", name, exists=name not in self.nodes, otherwise=409)
+        await self._record_call("create_node", name, exists=name not in self.nodes, otherwise=409)
         return self.put_node(node)
 
     async def patch_node(self, name: str, patch: bytes) -> Node:
@@ -74,13 +74,13 @@ class InMemoryNodeApi:
         """Read a lease."""
         stored = self.leases.get(name)
         found = stored is not None and stored.metadata.namespace == namespace
-        await self._meet("get_lease", name, exists=found)
+        await self._record_call("get_lease", name, exists=found)
         return self.leases[name]
 
     async def create_lease(self, lease: Lease) -> Lease:
         """Create a lease."""
         name = lease.metadata.name
-        await self._meet("create_lease", name, exists=name not in self.leases, otherwise=409)
+        await self._record_call("create_lease", name, exists=name not in self.leases, otherwise=409)
         return self._put_lease(lease)
 
     async def replace_lease(self, lease: Lease) -> Lease:
@@ -91,7 +91,7 @@ class InMemoryNodeApi:
         same = stored is not None and (
             stored.metadata.resource_version == lease.metadata.resource_version
         )
-        await self._meet("replace_lease", name, exists=same, otherwise=code)
+        await self._record_call("replace_lease", name, exists=same, otherwise=code)
         return self._put_lease(lease)
 
     # What everybody else does
@@ -118,9 +118,9 @@ class InMemoryNodeApi:
             raise ValueError(f"verb is {verb!r}; one of {', '.join(VERBS)} is expected")
         self._failures[verb].extend(codes)
 
-    def go_down(self, code: int = 503) -> None:
+    def fail_all(self, code: int = 503) -> None:
         """Let every call fail from now on, or none with 0."""
-        self._down = code
+        self._outage_code = code
 
     def hang(self, *, hanging: bool = True) -> None:
         """Let no call come back from now on, or let them again."""
@@ -134,10 +134,10 @@ class InMemoryNodeApi:
         stored = self.nodes.get(name)
         same = stored is not None and uid in (None, stored.metadata.uid)
         code = 404 if stored is None else 409
-        await self._meet(verb, name, exists=same, otherwise=code, patch=patch)
+        await self._record_call(verb, name, exists=same, otherwise=code, patch=patch)
         return self.change_node(name, document)
 
-    async def _meet(
+    async def _record_call(
         self,
         verb: str,
         name: str,
@@ -151,7 +151,7 @@ class InMemoryNodeApi:
             self.calls.append(NodeCall(verb=verb, name=name, code=0, patch=patch))
             await asyncio.get_running_loop().create_future()
         failures = self._failures[verb]
-        code = self._down or (failures.popleft() if failures else 0 if exists else otherwise)
+        code = self._outage_code or (failures.popleft() if failures else 0 if exists else otherwise)
         self.calls.append(NodeCall(verb=verb, name=name, code=code or None, patch=patch))
         if code:
             raise api_error(code, f"{verb} {name}: HTTP {code}")

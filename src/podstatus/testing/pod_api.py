@@ -29,7 +29,7 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
     grace_period_seconds: int | None = None
 
 
-class Watcher(Protocol):
+class PodChangeHandler(Protocol):
     """Who wants to see what the API server has."""
 
     def update_pod(self, pod: Pod) -> None:
@@ -53,7 +53,7 @@ class InMemoryPodApi:
         *pods: Pod,
         check_uid: bool = True,
         versions: bool = True,
-        watcher: Watcher | None = None,
+        watcher: PodChangeHandler | None = None,
     ) -> None:
         self.calls: list[ApiCall] = []
         self._pods: dict[tuple[str, str], Pod] = {}
@@ -68,21 +68,21 @@ class InMemoryPodApi:
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         """Read one pod."""
-        return self._stored(ApiCall(verb="get", namespace=namespace, name=name))
+        return self._find_pod(ApiCall(verb="get", namespace=namespace, name=name))
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
         """Apply a strategic merge patch; the pod afterwards."""
         call = ApiCall(verb="patch", namespace=namespace, name=name, patch=patch)
         try:
-            document = _decoded(patch)
+            document = _decode_patch(patch)
         except PatchFormatError as error:
-            raise self._refused(call, error) from error
-        stored = self._stored(call, uid=_uid_in(document))
+            raise self._rejection(call, error) from error
+        stored = self._find_pod(call, uid=_patch_uid(document))
         try:
-            return self._patched(stored, document)
+            return self._apply_patch(stored, document)
         except (PatchError, DecodeError) as error:
             self.calls.pop()
-            raise self._refused(call, error) from error
+            raise self._rejection(call, error) from error
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
@@ -95,7 +95,7 @@ class InMemoryPodApi:
             uid=uid,
             grace_period_seconds=grace_period_seconds,
         )
-        self._stored(call, uid=uid)
+        self._find_pod(call, uid=uid)
         self.remove(namespace, name)
 
     # What everybody else does
@@ -116,7 +116,7 @@ class InMemoryPodApi:
         """Another writer's strategic merge patch; whether the pod exists."""
         stored = self._pods.get((namespace, name))
         if stored is not None:
-            self._patched(stored, patch)
+            self._apply_patch(stored, patch)
         return stored is not None
 
     def request_deletion(self, namespace: str, name: str, *, at: str, grace: int = 30) -> None:
@@ -143,7 +143,7 @@ class InMemoryPodApi:
 
     # Inside
 
-    def _stored(self, call: ApiCall, uid: str | None = None) -> Pod:
+    def _find_pod(self, call: ApiCall, uid: str | None = None) -> Pod:
         """The pod the call is about, or the error it meets."""
         stored = self._pods.get((call.namespace, call.name))
         failures = self._failures[call.verb, call.namespace, call.name]
@@ -161,12 +161,12 @@ class InMemoryPodApi:
             )
         return stored
 
-    def _refused(self, call: ApiCall, error: PatchError | DecodeError) -> ApiError:
-        code = _code_of(error)
+    def _rejection(self, call: ApiCall, error: PatchError | DecodeError) -> ApiError:
+        code = _status_code(error)
         self.calls.append(structs.replace(call, code=code))
         return api_error(code, f"{call.verb} pod {call.namespace}/{call.name}: {error}")
 
-    def _patched(self, stored: Pod, patch: dict[str, Any]) -> Pod:
+    def _apply_patch(self, stored: Pod, patch: dict[str, Any]) -> Pod:
         document = apply_patch(to_document(stored), patch, POD)
         return self._store(from_document(document, Pod))
 
@@ -182,20 +182,20 @@ class InMemoryPodApi:
         return pod
 
 
-def _decoded(patch: bytes) -> dict[str, Any]:
+def _decode_patch(patch: bytes) -> dict[str, Any]:
     try:
         return decode_json(patch, dict[str, Any])
     except (msgspec.DecodeError, UnicodeError) as error:
         raise PatchFormatError(f"a patch must be a JSON object: {error}") from error
 
 
-def _code_of(error: PatchError | DecodeError) -> int:
+def _status_code(error: PatchError | DecodeError) -> int:
     """How a kube-apiserver answers a patch that cannot be applied, or makes no pod."""
     if isinstance(error, PatchFormatError):
         return 400
     return 422 if isinstance(error, NestedListError | DecodeError) else 500
 
 
-def _uid_in(patch: dict[str, Any]) -> str | None:
+def _patch_uid(patch: dict[str, Any]) -> str | None:
     uid = (patch.get("metadata") or {}).get("uid")
     return uid if isinstance(uid, str) else None

@@ -71,7 +71,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 def test_the_start_is_told_once(tmp_path: Path, server: ApiServerThread) -> None:
     def told(reason: str) -> list[int]:
-        events = server.all_stored("events")
+        events = server.list_objects("events")
         return [event["count"] for event in events if event["reason"] == reason]
 
     async def scene() -> None:

@@ -18,7 +18,7 @@ from podstatus.observe.history.agent_downtime import last_there
 from podstatus.observe.history.store import Moment, reading
 from podstatus.status.ports import PodReference
 from podstatus.testing.builders import make_pod
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import FakeEventSink
 
 POD = make_pod("web")
@@ -114,7 +114,7 @@ def leave(history: KeptHistory) -> None:
     async def scene() -> None:
         assert history.absence is not None
         there = asyncio.create_task(history.absence.run())
-        await settle()
+        await run_ready_tasks()
         await asyncio.get_running_loop().shutdown_default_executor()
         there.cancel()
 
@@ -194,7 +194,7 @@ def test_a_disk_that_hangs_does_not_stop_the_loop(
     async def scene() -> None:
         assert history.absence is not None
         there = asyncio.create_task(history.absence.run())
-        await settle()
+        await run_ready_tasks()
         disk.set()
         await asyncio.get_running_loop().shutdown_default_executor()
         there.cancel()

@@ -240,7 +240,7 @@ def test_a_node_runs_on_without_a_history_that_cannot_be_used(
             with pytest.raises(HistoryError, match="move it away"):
                 await known.timeline("default", "web")
             await until(
-                lambda: "HistoryNotKept" in {e["reason"] for e in server.all_stored("events")}
+                lambda: "HistoryNotKept" in {e["reason"] for e in server.list_objects("events")}
             )
 
     asyncio.run(scene())

@@ -137,16 +137,16 @@ class AlertingNode:
         assert code < 300, told
 
     async def pod(self, name: str) -> Document | None:
-        return await asyncio.to_thread(self.server.stored, "pods", name, "default")
+        return await asyncio.to_thread(self.server.get_object, "pods", name, "default")
 
     async def node(self) -> Document:
         """Its Node; one without anything if it is not registered yet."""
-        found = await asyncio.to_thread(self.server.stored, "nodes", NODE)
+        found = await asyncio.to_thread(self.server.get_object, "nodes", NODE)
         return found or {"spec": {}, "status": {}}
 
     async def told(self, *reasons: str) -> list[str]:
         """Events with these reasons, as `pod/web AlertFiring Bad: …`, in the order of names."""
-        events = await asyncio.to_thread(self.server.all_stored, "events")
+        events = await asyncio.to_thread(self.server.list_objects, "events")
         return sorted(
             f"{_about(event)} {event['reason']} {event['message']}"
             for event in events

@@ -8,7 +8,7 @@ import pytest
 from podstatus.agent.observer.observer import GAVE_BACK
 from podstatus.client import ApiClient
 from podstatus.client.auth.load_config import kubeconfig_config
-from podstatus.testing.servers.binaries import MissingPartsError, find_parts
+from podstatus.testing.servers.binaries import MissingBinariesError, find_binaries
 from podstatus.testing.servers.kube_apiserver import running_kube_apiserver
 from tests.support.data import deployment_pods
 from tests.support.processes.agent_process import until
@@ -39,8 +39,8 @@ async def create(kubeconfig: Path, pods: int) -> None:
 
 def test_a_pod_of_a_real_cluster_takes_six_kilobytes_at_most(tmp_path: Path) -> None:
     try:
-        find_parts()
-    except MissingPartsError as error:
+        find_binaries()
+    except MissingBinariesError as error:
         pytest.skip(str(error))
     with running_kube_apiserver(tmp_path / "server") as server:
         kubeconfig = server.access.kubeconfig

@@ -14,7 +14,7 @@ from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.errors import DeniedError
 from podstatus.observe.snapshot_cache import Board
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.support.fake_source import FakeSource, FakeStream
 
 DENIED = DeniedError("pods is forbidden", code=403)
@@ -47,12 +47,12 @@ def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Pat
         contact.record_response()
         assert not known.knowledge().server_reachable
         task = asyncio.ensure_future(view.pods.run())
-        await settle()
+        await run_ready_tasks()
         assert known.knowledge().server_reachable
         cluster.of["pods"].list_errors.extend([DENIED] * 100)
         cluster.of["pods"].watch_errors.extend([DENIED] * 100)
         cluster.of["pods"].stream.end(DENIED)
-        await settle()
+        await run_ready_tasks()
         await clock.advance(40)
         contact.record_response()
         assert not known.knowledge().server_reachable
@@ -79,20 +79,20 @@ def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> None:
         view = ClusterView(cluster, Observed(), Board(), clock=clock)
         renew(cluster, "2099-12-31T23:59:55.000000Z")
         task = asyncio.ensure_future(view.leases.run())
-        await settle()
+        await run_ready_tasks()
         assert view.lease_age("n1") == 5
-        clock.set_ahead(864_000)
+        clock.step(864_000)
         await clock.advance(2)
         assert view.lease_age("n1") == 7
         # Its node's clock is 10 days behind ours now.
         renew(cluster, "2100-01-01T00:00:02.000000Z")
-        await settle()
+        await run_ready_tasks()
         assert view.lease_age("n1") == 0
-        clock.set_ahead(-2 * 864_000)
+        clock.step(-2 * 864_000)
         await clock.advance(3)
         assert view.lease_age("n1") == 3
         cluster.of["leases"].delete("n1")
-        await settle()
+        await run_ready_tasks()
         assert view.lease_age("n1") is None
         task.cancel()
         await asyncio.wait({task})

@@ -19,7 +19,7 @@ from podstatus.alerts.ports import (
     RetryableError,
 )
 from podstatus.kube.objects.pod import PodUID
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.alerts.sample_alerts import (
     SECOND,
     BatchListener,
@@ -66,14 +66,14 @@ def test_beginning_and_end_are_told_once_each_and_pending_is_not() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(pending(alert), [HOOK])
-            await settle()
+            await run_ready_tasks()
             assert hook.heard == []
             for _ in range(3):  # what is known is not told again
                 dispatcher.dispatch(alert, [HOOK])
-            await settle()
+            await run_ready_tasks()
             assert hook.heard == [told(alert)]
             dispatcher.dispatch(resolved(alert), [HOOK])
-            await settle()
+            await run_ready_tasks()
             dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(3600)
             assert hook.heard == [told(alert), told(resolved(alert))]
@@ -121,7 +121,7 @@ def test_one_that_hangs_holds_up_nobody_and_is_tried_again() -> None:
         slow.open.clear()
         async with dispatching({"hook": slow, "other": quick}, clock) as dispatcher:
             dispatcher.dispatch(alert, [HOOK, OTHER])
-            await settle()
+            await run_ready_tasks()
             assert quick.heard == [told(alert)]
             await clock.advance(31)
             states = {state.name: state for state in dispatcher.deliveries()}
@@ -217,7 +217,7 @@ def test_an_end_is_told_for_an_hour_and_then_dropped() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(alert, [HOOK])
-            await settle()
+            await run_ready_tasks()
             hook.is_away = BUSY
             dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(3000)
@@ -237,7 +237,7 @@ def test_who_asks_to_be_left_alone_is_left_alone_by_news_too() -> None:
         hook.errors = [RetryableError("slow down", retry_after_seconds=40)]
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(firing("a"), [HOOK])
-            await settle()
+            await run_ready_tasks()
             dispatcher.dispatch(firing("b"), [HOOK])
             await clock.advance(39.9)
             assert hook.tries == 1
@@ -309,10 +309,10 @@ def test_news_about_the_same_name_keep_their_order(uid: str) -> None:
         second = firing(life=2, subject=structs.replace(first.subject, uid=PodUID(uid)))
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(first, [HOOK])
-            await settle()
+            await run_ready_tasks()
             hook.is_away, hook.never = BUSY, {first.id}
             dispatcher.dispatch(resolved(first), [HOOK])
-            await settle()
+            await run_ready_tasks()
             dispatcher.dispatch(second, [HOOK])
             await clock.advance(100)
             dispatcher.dispatch(firing("other"), [HOOK])
@@ -364,7 +364,7 @@ def test_a_kind_that_is_not_there_is_a_problem_of_that_receiver_alone() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(alert, [Action(kind="fax", place=Location(7, 3)), HOOK])
-            await settle()
+            await run_ready_tasks()
             assert hook.heard == [told(alert)]
             fax = dispatcher.deliveries()[0]
             assert (fax.name, fax.dropped) == ("fax", 1)
@@ -378,9 +378,9 @@ def test_who_was_told_of_the_beginning_is_told_of_the_end_though_the_rule_has_ch
         hook, clock, alert = Listener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(alert, [HOOK])
-            await settle()
+            await run_ready_tasks()
             dispatcher.dispatch(resolved(alert), [])
-            await settle()
+            await run_ready_tasks()
             assert hook.heard[-1] == told(resolved(alert))
 
     play(scene)
@@ -396,7 +396,7 @@ def test_many_are_told_at_once_and_those_that_fire_again_and_again() -> None:
         async with dispatching({"hook": many}, clock) as dispatcher:
             for alert in alerts:
                 dispatcher.dispatch(alert, [HOOK])
-            await settle()
+            await run_ready_tasks()
             first = [told(alert) for alert in alerts]
             assert many.batches == [first[:3], first[3:]]
             many.batches.clear()
@@ -462,7 +462,7 @@ def test_one_that_is_refused_is_found_among_many() -> None:
         async with dispatching({"hook": many}, clock) as dispatcher:
             for alert in alerts:
                 dispatcher.dispatch(alert, [HOOK])
-            await settle(500)
+            await run_ready_tasks(500)
             assert set(many.heard) == {told(alert) for alert in alerts} - {told(alerts[13])}
             assert (only(dispatcher).delivered, only(dispatcher).dropped) == (19, 1)
 
@@ -478,7 +478,7 @@ def test_one_that_is_refused_when_told_again_holds_up_no_other(
         async with dispatching({"hook": many}, clock) as dispatcher:
             for alert in alerts:
                 dispatcher.dispatch(alert, [HOOK])
-            await settle()
+            await run_ready_tasks()
             many.refused = {alerts[1].id: NEVER}
             for _ in range(3):
                 many.batches.clear()
@@ -503,7 +503,7 @@ def test_what_always_fails_when_told_again_comes_last(error: Exception) -> None:
         async with dispatching({"hook": many}, clock) as dispatcher:
             for alert in alerts:
                 dispatcher.dispatch(alert, [HOOK])
-            await settle()
+            await run_ready_tasks()
             many.refused = {alerts[0].id: error}
             many.batches.clear()
             await clock.advance(60)
@@ -530,11 +530,11 @@ def test_the_end_waits_for_a_try_that_is_under_way_but_not_long() -> None:
         task = asyncio.create_task(made.run())
         made.dispatch(firing("a"), [HOOK, OTHER])
         made.dispatch(firing("b"), [HOOK])
-        await settle()
+        await run_ready_tasks()
         loop = asyncio.get_running_loop()
         began = loop.time()
         task.cancel()
-        await settle()
+        await run_ready_tasks()
         slow.open.set()
         with suppress(asyncio.CancelledError):
             await task

@@ -21,7 +21,7 @@ from podstatus.alerts.ports import (
     RetryableError,
 )
 from podstatus.base.aio import SystemClock
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.alerts.sample_alerts import (
     START,
     BatchListener,
@@ -278,7 +278,7 @@ def test_a_disk_that_hangs_delays_by_two_seconds_and_the_end_by_one(
         assert hook.heard == [told(firing())]
         assert dispatcher.problem == "the disk does not answer"
         dispatcher.dispatch(firing("b"), [HOOK])
-        await settle()
+        await run_ready_tasks()
         assert hook.heard[1:] == [told(firing("b"))]  # once is enough
         await clock.advance(10)
         began = loop.time()

@@ -13,7 +13,7 @@ from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.storage.store import StorageError, StorageKey, Store
 from podstatus.apiserver.strategies.base import DeleteOptions, Document
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.apiserver.controllers.test_scheduling import node
 from tests.apiserver.test_registry import NAMESPACES, PODS, pod, target
 
@@ -43,7 +43,7 @@ class Rig:
     async def served_by(self, controller: Scheduler | NamespaceController) -> AsyncIterator[None]:
         self.store.listener = controller.on_change
         running = asyncio.create_task(controller.run())
-        await settle()
+        await run_ready_tasks()
         yield
         running.cancel()
         await asyncio.wait([running])

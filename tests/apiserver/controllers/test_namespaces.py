@@ -33,7 +33,7 @@ def create_pod(server: ApiServerThread, namespace: str, node: str = "") -> None:
 
 def wait_until_gone(server: ApiServerThread, name: str) -> None:
     end = time.monotonic() + 60
-    while server.stored("namespaces", name) is not None:
+    while server.get_object("namespaces", name) is not None:
         assert time.monotonic() < end
 
 
@@ -45,8 +45,8 @@ def test_what_is_in_a_namespace_goes_with_it(server: ApiServerThread) -> None:
     code, marked = server.request("DELETE", f"{NAMESPACES}/x")
     assert (code, marked["status"]["phase"]) == (200, "Terminating")
     wait_until_gone(server, "x")
-    assert server.all_stored("pods") == []
-    assert server.all_stored("configmaps", "x") == []
+    assert server.list_objects("pods") == []
+    assert server.list_objects("configmaps", "x") == []
 
 
 def test_a_namespace_waits_for_pods_that_a_node_has_to_stop(server: ApiServerThread) -> None:
@@ -59,7 +59,7 @@ def test_a_namespace_waits_for_pods_that_a_node_has_to_stop(server: ApiServerThr
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late"}},
     )
     assert (code, refused["reason"]) == (403, "Forbidden")
-    pod = server.stored("pods", "a", "x")
+    pod = server.get_object("pods", "a", "x")
     assert pod is not None
     assert pod["metadata"]["deletionGracePeriodSeconds"] == 30
     options = {"gracePeriodSeconds": 0}

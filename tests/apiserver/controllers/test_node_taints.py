@@ -165,7 +165,7 @@ def wait_for(server: ApiServerThread, is_so: Callable[[Document], bool]) -> Docu
 def test_a_node_loses_the_taint_it_was_born_with_when_it_is_ready(tmp_path: Path) -> None:
     with running_api_server(tmp_path, schedule=True) as server:
         create_node(server, "False")
-        assert keys_of(server.stored("nodes", "n1") or {}) == ["not-ready"]
+        assert keys_of(server.get_object("nodes", "n1") or {}) == ["not-ready"]
         say_ready(server, "True")
         ready = wait_for(server, lambda found: keys_of(found) == [])
         assert "taints" not in ready["spec"]
@@ -187,7 +187,7 @@ def test_a_node_that_is_as_it_should_be_is_not_written_again(tmp_path: Path) -> 
         # The patch is one write, its consequence another.
         assert int(version(after)) == int(version(settled)) + 2
         say_ready(server, "True")
-        assert server.stored("nodes", "n1") == after
+        assert server.get_object("nodes", "n1") == after
 
 
 def version(document: Document) -> str:
@@ -209,7 +209,7 @@ def test_a_change_of_somebody_else_at_the_same_time_is_not_lost(tmp_path: Path) 
 def test_nodes_are_looked_at_again_after_a_restart(tmp_path: Path) -> None:
     with running_api_server(tmp_path, durable=True) as server:
         create_node(server, "True")
-        assert keys_of(server.stored("nodes", "n1") or {}) == ["not-ready"]
+        assert keys_of(server.get_object("nodes", "n1") or {}) == ["not-ready"]
     with running_api_server(tmp_path, durable=True, schedule=True) as server:
         wait_for(server, lambda found: keys_of(found) == [])
 
@@ -218,4 +218,4 @@ def test_a_server_that_plays_no_controllers_leaves_nodes_alone(tmp_path: Path) -
     with running_api_server(tmp_path) as server:
         create_node(server, "False")
         say_ready(server, "True")
-        assert keys_of(server.stored("nodes", "n1") or {}) == ["not-ready"]
+        assert keys_of(server.get_object("nodes", "n1") or {}) == ["not-ready"]

@@ -74,9 +74,9 @@ def test_a_pod_that_came_first_is_bound_when_a_node_becomes_ready(server: ApiSer
 def test_without_a_ready_node_nothing_is_written(server: ApiServerThread) -> None:
     create_node(server, node("n0", ready="False"))
     create_pod(server, "early")
-    before = server.stored("pods", "early", "default")
+    before = server.get_object("pods", "early", "default")
     create_pod(server, "other", pod(nodeName="n0"))
-    assert server.stored("pods", "early", "default") == before
+    assert server.get_object("pods", "early", "default") == before
     assert before is not None
     assert scheduled(before) == {}
 
@@ -121,14 +121,14 @@ def test_pods_of_others_are_left_alone(server: ApiServerThread, spec: Document) 
     create_pod(server, "ours")
     wait_for(server, "ours", lambda found: node_of(found) == "n1")
     for name in ("theirs", "large"):
-        theirs = server.stored("pods", name, "default")
+        theirs = server.get_object("pods", name, "default")
         assert theirs is not None
         assert node_of(theirs) == ""
         assert scheduled(theirs).get("reason") != "Unschedulable"
 
 
 def events(server: ApiServerThread, pod: str) -> list[Document]:
-    found = server.all_stored("events", "default")
+    found = server.list_objects("events", "default")
     return [event for event in found if event["involvedObject"]["name"] == pod]
 
 

@@ -186,14 +186,14 @@ def test_a_dropped_request_did_nothing(server: ApiServerThread) -> None:
     server.inject({"verb": "create", "action": "drop"})
     with pytest.raises((OSError, http.client.HTTPException)):
         create(server, "a")
-    assert server.stored("configmaps", "a", "default") is None
+    assert server.get_object("configmaps", "a", "default") is None
 
 
 def test_a_lost_answer_was_given_to_a_request_that_was_done(server: ApiServerThread) -> None:
     server.inject({"verb": "create", "action": "lose", "times": 1})
     with pytest.raises((OSError, http.client.HTTPException)):
         create(server, "a")
-    assert server.stored("configmaps", "a", "default") is not None
+    assert server.get_object("configmaps", "a", "default") is not None
 
 
 def test_a_stalled_watch_goes_on_when_the_rule_is_gone(server: ApiServerThread) -> None:

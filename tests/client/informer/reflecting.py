@@ -11,7 +11,7 @@ from podstatus.client.informer.store import Added, ObjectChange, Removed, Update
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.errors import UnavailableError
 from podstatus.kube.objects.cluster import ConfigMap
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.client.informer.story import Story
 from tests.support.fake_source import FakeSource
 
@@ -57,7 +57,7 @@ class Scene:
     async def running(self) -> AsyncIterator[None]:
         task = asyncio.ensure_future(self.reflector.run())
         try:
-            await settle()
+            await run_ready_tasks()
             yield
         finally:
             task.cancel()

@@ -7,7 +7,7 @@ import pytest
 
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.errors import BusyError, RejectedError, UnavailableError
-from podstatus.testing.clock import settle
+from podstatus.testing.clock import run_ready_tasks
 from tests.client.informer.reflecting import DOWN, Scene, names, run
 from tests.support.fake_source import FakeSource, expired
 
@@ -24,7 +24,7 @@ def test_it_lists_then_watches_from_there() -> None:
             source.put("b")
             source.put("a")
             source.delete("b")
-            await settle()
+            await run_ready_tasks()
         assert scene.told == ["+a", "+b", "~a", "-b"]
         found = scene.reflector.get("default", "a")
         assert found is not None
@@ -77,7 +77,7 @@ def test_a_stream_that_ended_is_resumed_where_it_was(error: Exception | None) ->
         async with scene.running():
             source.put("a")
             source.stream.end(error)
-            await settle()
+            await run_ready_tasks()
             source.put("b")
             await scene.clock.advance(1)
             assert source.stream.version == "11"
@@ -108,11 +108,11 @@ def test_a_version_that_is_gone_is_listed_anew_at_once(where: str) -> None:
                 source.stream.end()
             else:
                 source.stream.end(expired())
-            await settle()
+            await run_ready_tasks()
             assert names(scene) == ["b"]
             assert source.stream.version == "13"
             source.bookmark()
-            await settle()
+            await run_ready_tasks()
         counts = scene.reflector.counts
         assert (counts.expired, counts.failures, counts.missed) == (1, 0, 0)
 
@@ -163,7 +163,7 @@ def test_an_event_ends_a_row_of_failures() -> None:
         async with scene.running():
             for _ in range(5):
                 source.put("a")
-                await settle()
+                await run_ready_tasks()
                 source.stream.end(DOWN)
                 assert await scene.attempts(2, lambda: scene.reflector.counts.watches) == [8]
 
@@ -219,7 +219,7 @@ def test_one_outage_is_two_lines(caplog: pytest.LogCaptureFixture) -> None:
             source.stream.end(DOWN)
             await scene.clock.advance(100)
             source.put("a")
-            await settle()
+            await run_ready_tasks()
 
     run(play)
     first, last = caplog.records
@@ -235,10 +235,10 @@ def test_it_can_be_stopped_and_go_on_later() -> None:
         scene = Scene(source := FakeSource())
         async with scene.running():
             source.put("a")
-            await settle()
+            await run_ready_tasks()
         source.put("b")
         async with scene.running():
-            await settle()
+            await run_ready_tasks()
             assert source.stream.version == "11"
         assert scene.told == ["+a", "+b"]
         assert scene.reflector.counts.lists == 1

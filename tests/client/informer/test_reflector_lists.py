@@ -3,7 +3,7 @@
 import pytest
 
 from podstatus.client.rest.resources import CONFIG_MAPS
-from podstatus.testing.clock import settle
+from podstatus.testing.clock import run_ready_tasks
 from tests.client.informer.reflecting import DOWN, Scene, names, run
 from tests.support.fake_source import FakeSource, expired
 
@@ -57,7 +57,7 @@ def test_what_the_watch_missed_is_repaired_and_counted() -> None:
             assert scene.told[3:] == ["-b", "~a", "-c", "+c", "+new"]
             assert scene.reflector.counts.missed == 0, "it may yet come"
             source.bookmark()
-            await settle()
+            await run_ready_tasks()
             assert scene.reflector.counts.missed == 4
             source.put("a")
             await scene.clock.advance(301)
@@ -97,7 +97,7 @@ def test_what_was_just_on_its_way_is_not_missed() -> None:
             source.stream.release()
             source.bookmark()
             source.put("a")
-            await settle()
+            await run_ready_tasks()
         counts = scene.reflector.counts
         assert (counts.missed, counts.duplicates) == (0, 6)
 
@@ -118,7 +118,7 @@ def test_part_of_what_was_on_its_way_is_not_all_of_it() -> None:
             await scene.clock.advance(301)
             source.stream.release()
             source.bookmark()
-            await settle()
+            await run_ready_tasks()
         assert scene.told == ["+a", "+b", "-b", "~a"]
         assert scene.reflector.counts.missed == 2
 
@@ -149,7 +149,7 @@ def test_a_stream_with_nothing_in_doubt_is_resumed_at_the_last_list() -> None:
             source.version = 50
             await scene.clock.advance(301)
             source.stream.end()
-            await settle()
+            await run_ready_tasks()
             assert source.stream.version == "50"
 
     run(play)
@@ -162,9 +162,9 @@ def test_differences_are_forgotten_when_the_watch_has_to_begin_anew() -> None:
             source.put("a", silently=True)
             await scene.clock.advance(301)
             source.stream.end(expired())
-            await settle()
+            await run_ready_tasks()
             source.bookmark()
-            await settle()
+            await run_ready_tasks()
         assert scene.told == ["+a"]
         assert scene.reflector.counts.missed == 0
 
@@ -178,11 +178,11 @@ def test_it_tells_how_stale_it_is() -> None:
             await scene.clock.advance(30)
             assert scene.reflector.staleness() == 30
             source.bookmark()
-            await settle()
+            await run_ready_tasks()
             assert scene.reflector.staleness() == 0
             await scene.clock.advance(20)
             source.put("a")
-            await settle()
+            await run_ready_tasks()
             assert scene.reflector.staleness() == 0
             source.stream.end(DOWN)
             source.watch_errors.extend([DOWN] * 100)
@@ -201,7 +201,7 @@ def test_a_list_is_as_old_as_the_question() -> None:
         async with scene.running():
             await scene.clock.advance(12)
             source.answers.set()
-            await settle()
+            await run_ready_tasks()
             assert scene.reflector.staleness() == 12
 
     run(play)
@@ -217,7 +217,7 @@ def test_a_slow_list_makes_nothing_older() -> None:
             source.bookmark()
             await scene.clock.advance(2)
             source.answers.set()
-            await settle()
+            await run_ready_tasks()
             assert scene.reflector.counts.lists == 2
             assert scene.reflector.staleness() == 2
 

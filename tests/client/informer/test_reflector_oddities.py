@@ -15,7 +15,7 @@ from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.client.rest.watch import ADDED, BOOKMARK, MODIFIED
 from podstatus.kube.errors import UnavailableError
 from podstatus.kube.objects.cluster import ConfigMap
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.client.informer.reflecting import DOWN, Scene, names, run
 from tests.support.fake_source import FakeSource
 
@@ -33,7 +33,7 @@ def test_what_cannot_be_decoded_is_counted_and_skipped(caplog: pytest.LogCapture
             source.stream.tell(ADDED, "nothing")
             source.stream.tell("NEW", source.objects["a"])
             source.stream.tell(BOOKMARK, [])
-            await settle()
+            await run_ready_tasks()
             assert scene.told == ["+a", "+b", "~b"]
             assert scene.reflector.counts.undecodable == 5
             lists = await scene.attempts(300, lambda: scene.reflector.counts.lists)
@@ -42,7 +42,7 @@ def test_what_cannot_be_decoded_is_counted_and_skipped(caplog: pytest.LogCapture
             assert scene.reflector.counts.undecodable == 5 + 2 * 7
             source.delete("a")
             source.put("c", data={"k": "v"})
-            await settle()
+            await run_ready_tasks()
         assert scene.told[3:] == ["-a", "+c"]
         assert len(source.streams) == 1
         assert scene.reflector.counts.missed == 0
@@ -64,7 +64,7 @@ def test_an_event_that_was_damaged_on_its_way_is_repaired_within_seconds(
         async with scene.running():
             source.put("a", silently=True, data={"k": "new"})
             source.stream.tell(MODIFIED if is_known else ADDED, source.objects["a"] | damage)
-            await settle()
+            await run_ready_tasks()
             assert scene.told == (["+a"] if is_known else [])
             await scene.clock.advance(2)
             assert scene.told[-1] == ("~a" if is_known else "+a")
@@ -81,14 +81,14 @@ def test_a_version_that_was_damaged_on_its_way_is_repaired_within_seconds() -> N
         async with scene.running():
             metadata = source.objects["a"]["metadata"] | {"resourceVersion": "9" * 30}
             source.stream.tell(MODIFIED, source.objects["a"] | {"metadata": metadata})
-            await settle()
+            await run_ready_tasks()
             source.put("a", data={"k": "new"})
             source.put("b")
-            await settle()
+            await run_ready_tasks()
             await scene.clock.advance(2)
             assert [found.data for found in scene.reflector.objects()] == [{"k": "new"}, None]
             source.put("a", data={"k": "newest"})
-            await settle()
+            await run_ready_tasks()
             assert [found.data for found in scene.reflector.objects()] == [{"k": "newest"}, None]
 
     run(play)
@@ -144,7 +144,7 @@ def test_what_has_no_version_is_no_place_to_resume_at() -> None:
         async with scene.running():
             source.stream.tell(ADDED, {"metadata": {"name": "a", "namespace": "n", "uid": "u"}})
             source.stream.tell(BOOKMARK, {"metadata": {}})
-            await settle()
+            await run_ready_tasks()
             source.stream.end(DOWN)
             await scene.clock.advance(1)
             assert source.stream.version == "10"
@@ -174,9 +174,9 @@ def test_a_handler_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -
         source.put("b")
         reflector = Reflector(source, CONFIG_MAPS, ConfigMap, handler, clock=FakeClock())
         task = asyncio.ensure_future(reflector.run())
-        await settle()
+        await run_ready_tasks()
         source.put("c")
-        await settle()
+        await run_ready_tasks()
         task.cancel()
         await asyncio.wait({task})
         assert heard == ["a", "b", "c"]
@@ -201,7 +201,7 @@ def test_a_flood_of_events_leaves_others_their_turn() -> None:
         source = FakeSource()
         reflector = Reflector(source, CONFIG_MAPS, ConfigMap, slow, clock=FakeClock())
         task = asyncio.ensure_future(reflector.run())
-        await settle()
+        await run_ready_tasks()
         for number in range(40):
             source.put(str(number))
         while len(heard) < 40:
@@ -232,7 +232,7 @@ def test_a_server_that_was_begun_anew_is_taken_as_it_is(caplog: pytest.LogCaptur
             assert source.stream.version == "5"
             source.put("c")
             source.delete("b")
-            await settle()
+            await run_ready_tasks()
         assert scene.told == ["+a", "+b", "-a", "~b", "+c", "~c", "-b"]
         assert scene.reflector.counts.missed == 0
 
@@ -267,7 +267,7 @@ def test_versions_that_are_no_numbers_are_followed_in_order() -> None:
         async with scene.running():
             source.put("a")
             source.put("b")
-            await settle()
+            await run_ready_tasks()
             source.stream.end(DOWN)
             await scene.clock.advance(1)
             assert source.stream.version == "v13"

@@ -14,7 +14,7 @@ from podstatus.client.informer.store import Added, ObjectChange, Removed, Update
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.objects.cluster import ConfigMap
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.client.informer.reflecting import run
 from tests.support.fake_source import FakeSource
 
@@ -53,7 +53,7 @@ class Scene:
     async def running(self) -> AsyncIterator[None]:
         task = asyncio.ensure_future(self.reflector.run())
         try:
-            await settle()
+            await run_ready_tasks()
             yield
         finally:
             task.cancel()
@@ -69,7 +69,7 @@ def test_what_is_made_of_objects_is_kept_and_told() -> None:
             source.put("b")
             source.put("a")
             source.delete("b")
-            await settle()
+            await run_ready_tasks()
         kinds = [type(change) for change in scene.told]
         assert kinds == [Added, Added, Updated, Removed]
         assert all(isinstance(it, Kept) for it in scene.reflector.objects())
@@ -107,7 +107,7 @@ def test_no_object_is_remembered_for_who_may_ask_again() -> None:
         scene = Scene(source)
         async with scene.running():
             source.put("config-3")
-            await settle()
+            await run_ready_tasks()
         assert scene.made == 6
         assert managed_fields._decode_with_cache.cache_info() == before
 

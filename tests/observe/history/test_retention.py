@@ -35,7 +35,7 @@ def test_a_clock_that_is_set_erases_nothing(tmp_path: Path, seconds: int) -> Non
         historian = Historian(history, clock=clock)
         tell(historian, "before")
         await historian.write_once()
-        clock.set_ahead(seconds)
+        clock.step(seconds)
         for _ in range(10):
             await clock.advance(60)
             await historian.clean_once()
@@ -120,7 +120,7 @@ def test_what_is_kept_goes_by_the_time_that_was_seen_to_pass(
         seen, cleaned, written = 0.0, clock.monotonic(), dict[str, float]()
         for number, (seconds, jump, act) in enumerate(steps):
             await clock.advance(seconds)
-            clock.set_ahead(jump)
+            clock.step(jump)
             if act == "tell":
                 # Written at once, but what passed counts from the next cleaning on.
                 tell(historian, f"pod-{number}")
@@ -154,7 +154,7 @@ def test_its_size_is_bounded_though_the_clock_jumps(tmp_path: Path) -> None:
         retention = Retention(days=7, size=300_000)
         historian = Historian(history, clock=clock, retention=retention)
         for round_ in range(12):
-            clock.set_ahead((-1) ** round_ * 10 * YEAR)
+            clock.step((-1) ** round_ * 10 * YEAR)
             for number in range(400):
                 tell(historian, f"pod-{round_}-{number}")
             await historian.write_once()

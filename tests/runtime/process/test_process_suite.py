@@ -55,7 +55,7 @@ class OnProcesses(RuntimeSuite):
         pod = make_pod(name, uid=f"uid-{name}")
         return structs.replace(pod, spec=PodSpec(containers=(container,)))
 
-    async def wait_until_up(self, pod: Pod) -> None:
+    async def wait_until_ready(self, pod: Pod) -> None:
         def is_up() -> bool:
             logs = PodFolder(self.folder, pod.uid).containers.glob("*/0.log")
             newest = max(logs, key=os.path.getmtime, default=None)

@@ -26,7 +26,7 @@ from podstatus.runtime.port import (
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.runtime.simulated.model.addresses import AddressPool
 from podstatus.testing.builders import make_pod
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 
 PROBED = Container(
     name="app", startup_probe=Probe(), readiness_probe=Probe(), liveness_probe=Probe()
@@ -71,7 +71,7 @@ class Node:
     async def meanwhile(self, call: Awaitable[object]) -> AsyncIterator["asyncio.Future[object]"]:
         """While a call is under way; it is cancelled in the end."""
         task = asyncio.ensure_future(call)
-        await settle()
+        await run_ready_tasks()
         yield task
         task.cancel()
         await asyncio.wait([task])

@@ -59,7 +59,7 @@ class TestInRealTime(Simulated):
 
 
 class TestWithoutAFolder(Simulated):
-    keeps_records = False
+    persists_records = False
 
     @asynccontextmanager
     async def open_runtime(self) -> AsyncIterator[Runtime]:

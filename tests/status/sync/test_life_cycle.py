@@ -8,7 +8,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod, make_status
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.pod_api import InMemoryPodApi
 from tests.support.status_node import HangingApi, Node, in_loop
@@ -25,7 +25,7 @@ def test_stop_ends_run() -> None:
     async def main() -> None:
         node = Node()
         loop = asyncio.create_task(node.manager.run())
-        await settle()
+        await run_ready_tasks()
         assert not loop.done()
         node.manager.stop()
         await asyncio.wait_for(loop, LONG)
@@ -52,7 +52,7 @@ def test_run_again_after_stop() -> None:
         for phase in ("Pending", "Running"):
             async with in_loop(node):
                 node.manager.set_pod_status(pod, make_status(phase))
-                await settle()
+                await run_ready_tasks()
                 assert node.verbs() == ["get", "patch"]
             node.api.calls.clear()
 
@@ -63,7 +63,7 @@ def test_a_cancelled_run_can_be_run_again() -> None:
     async def main() -> None:
         node = Node()
         loop = asyncio.create_task(node.manager.run())
-        await settle()
+        await run_ready_tasks()
         loop.cancel()
         with pytest.raises(asyncio.CancelledError):
             await loop
@@ -79,9 +79,9 @@ def test_a_run_is_cancelled_at_once_even_while_a_call_hangs() -> None:
         node = Node(pod, api=HangingApi())
         node.manager.set_pod_status(pod, RUNNING)
         loop = asyncio.create_task(node.manager.run())
-        await settle()
+        await run_ready_tasks()
         loop.cancel()
-        await settle()
+        await run_ready_tasks()
         assert loop.cancelled()
 
     asyncio.run(main())
@@ -102,7 +102,7 @@ def test_a_second_stop_while_the_loop_ends_does_not_end_the_next_loop() -> None:
     async def main() -> None:
         node = Node()
         loop = asyncio.create_task(node.manager.run())
-        await settle()
+        await run_ready_tasks()
         while not loop.done():
             node.manager.stop()
             await asyncio.sleep(0)
@@ -121,7 +121,7 @@ def test_run_counts_from_the_call_on_and_can_be_stopped_before_it_is_awaited() -
         node.manager.stop()
         async with in_loop(node) as again:
             await asyncio.wait_for(run, LONG)
-            await settle()
+            await run_ready_tasks()
             assert not again.done()
 
     asyncio.run(main())
@@ -149,7 +149,7 @@ def test_a_call_that_hangs_is_given_up_by_stop_and_made_again_by_the_next_loop(
         node = Node(pod, api=api)
         async with in_loop(node) as loop:
             node.manager.set_pod_status(pod, RUNNING)
-            await settle()
+            await run_ready_tasks()
             node.manager.stop(drain=drain)
             await node.clock.advance(drain)
             await asyncio.wait_for(loop, LONG)
@@ -158,7 +158,7 @@ def test_a_call_that_hangs_is_given_up_by_stop_and_made_again_by_the_next_loop(
         async with in_loop(node):
             assert node.verbs() == ["get", "patch"]
             node.manager.set_pod_status(pod, make_status("Failed"))
-            await settle()
+            await run_ready_tasks()
             assert node.verbs() == ["get", "patch"]
 
     asyncio.run(main())
@@ -170,9 +170,9 @@ def test_a_call_that_ends_in_time_is_waited_for_by_stop() -> None:
         node = Node(pod, api=api)
         async with in_loop(node) as loop:
             node.manager.set_pod_status(pod, RUNNING)
-            await settle()
+            await run_ready_tasks()
             node.manager.stop(drain=LONG)
-            await settle()
+            await run_ready_tasks()
             assert not loop.done()
             with pytest.raises(RuntimeError, match="syncing already"):
                 await node.manager.run()
@@ -205,7 +205,7 @@ def test_two_batches_by_hand_at_once_are_refused_and_so_is_the_loop_beside_one()
         node = Node(pod, api=api)
         node.manager.set_pod_status(pod, RUNNING)
         batch = asyncio.create_task(node.manager.sync_batch(full=False))
-        await settle()
+        await run_ready_tasks()
         node.manager.stop()  # is for the loop, and ends no batch
         with pytest.raises(RuntimeError, match="syncing already"):
             await node.manager.sync_batch(full=False)

@@ -7,7 +7,7 @@ from podstatus.pods.pod_manager import PodManager, UidTranslations
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.testing.builders import make_pod, make_status
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.pod_api import InMemoryPodApi
 from tests.support.status_node import HangingApi, Node, in_loop
@@ -27,7 +27,7 @@ def test_a_changed_status_is_sent_at_once() -> None:
         node = Node(pod)
         async with in_loop(node):
             node.manager.set_pod_status(pod, RUNNING)
-            await settle()
+            await run_ready_tasks()
             assert node.verbs() == ["get", "patch"]
 
     asyncio.run(main())
@@ -40,7 +40,7 @@ def test_changes_before_the_loop_looks_are_one_batch() -> None:
         async with in_loop(node):
             for phase in ("Pending", "Running", "Failed"):
                 node.manager.set_pod_status(pod, make_status(phase))
-            await settle()
+            await run_ready_tasks()
             assert node.verbs() == ["get", "patch"]
             assert node.stored(pod).status.phase == "Failed"
 
@@ -54,11 +54,11 @@ def test_a_change_of_one_pod_reconciles_no_other() -> None:
         async with in_loop(node):
             for pod in pods:
                 node.manager.set_pod_status(pod, RUNNING)
-            await settle()
+            await run_ready_tasks()
             write_over(node, other)
             node.verbs()
             node.manager.set_pod_status(one, make_status("Failed"))
-            await settle()
+            await run_ready_tasks()
             assert node.verbs() == ["get", "patch"]
             assert node.stored(other).status.phase == "Unknown"
 
@@ -82,7 +82,7 @@ def test_everything_is_reconciled_once_per_period() -> None:
         node = Node(pod)
         async with in_loop(node):
             node.manager.set_pod_status(pod, RUNNING)
-            await settle()
+            await run_ready_tasks()
             node.verbs()
             for _ in range(2):
                 write_over(node, pod)
@@ -102,7 +102,7 @@ def test_the_period_is_that_of_the_policy() -> None:
         node.api.fail("get", "default", "pod", code=503, times=100)
         async with in_loop(node):
             node.manager.set_pod_status(pod, RUNNING)
-            await settle()
+            await run_ready_tasks()
             await node.clock.advance(9)
             assert node.verbs() == ["get"] * 4
 
@@ -116,7 +116,7 @@ def test_outage_is_survived_without_a_new_status() -> None:
         node.api.fail("get", "default", "pod", code=503, times=3)
         async with in_loop(node):
             node.manager.set_pod_status(pod, RUNNING)
-            await settle()
+            await run_ready_tasks()
             await node.clock.advance(30)
             assert node.verbs() == ["get", "get", "get", "get", "patch"]
             assert node.stored(pod).status.phase == "Running"
@@ -130,10 +130,10 @@ def test_a_change_during_a_sync_is_sent_after_it() -> None:
         node = Node(pod, api=api)
         async with in_loop(node):
             node.manager.set_pod_status(pod, RUNNING)
-            await settle()
+            await run_ready_tasks()
             node.manager.set_pod_status(pod, make_status("Failed"))
             api.answers.set()
-            await settle()
+            await run_ready_tasks()
             assert node.verbs() == ["get", "patch", "get", "patch"]
             assert node.sent == {pod.uid: 2}
 
@@ -146,10 +146,10 @@ def test_ticks_during_a_sync_are_made_up_for_once() -> None:
         node = Node(pod, api=api)
         async with in_loop(node):
             node.manager.set_pod_status(pod, RUNNING)
-            await settle()
+            await run_ready_tasks()
             await node.clock.advance(35)
             api.answers.set()
-            await settle()
+            await run_ready_tasks()
             # The directory still shows the old status: one reconcile, without a patch.
             assert node.verbs() == ["get", "patch", "get"]
 
@@ -174,7 +174,7 @@ def test_a_directory_that_raises_does_not_end_the_loop(caplog: pytest.LogCapture
         loop = asyncio.create_task(manager.run())
         directory.fails = True
         manager.set_pod_status(pod, RUNNING)
-        await settle()
+        await run_ready_tasks()
         assert api.calls == []
         directory.fails = False
         await clock.advance(10)
@@ -200,10 +200,10 @@ def test_a_reconcile_that_is_asked_for_does_not_wait_for_the_period() -> None:
         node = Node(pod)
         async with in_loop(node):
             node.manager.set_pod_status(pod, RUNNING)
-            await settle()
+            await run_ready_tasks()
             write_over(node, pod)
             node.manager.reconcile()
-            await settle()
+            await run_ready_tasks()
             assert node.stored(pod).status.phase == "Running"
 
     asyncio.run(main())
@@ -236,11 +236,11 @@ def test_a_status_has_arrived_when_the_server_acknowledged_the_newest() -> None:
         node.manager.set_pod_status(pod, RUNNING)
         assert not node.manager.is_acknowledged(pod.uid)
         async with in_loop(node):
-            await settle()
+            await run_ready_tasks()
             assert node.manager.is_acknowledged(pod.uid)
             node.manager.set_pod_status(pod, make_status("Failed"))
             assert not node.manager.is_acknowledged(pod.uid)
-            await settle()
+            await run_ready_tasks()
             assert node.manager.is_acknowledged(pod.uid)
 
     asyncio.run(main())

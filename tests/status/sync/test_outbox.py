@@ -11,7 +11,7 @@ from podstatus.kube.scalars.time import Time
 from podstatus.status.ports import OutboxEntry
 from podstatus.status.store import UnsentUpdate, VersionedStatus
 from podstatus.status.sync.outbox import OutboxWriter
-from podstatus.testing.clock import settle
+from podstatus.testing.clock import run_ready_tasks
 from tests.status.sync.test_parallel import in_loop
 from tests.status.sync.test_parallel_stop import SUCCEEDED, HangingOutbox
 from tests.support.status_fleet import MemoryOutbox
@@ -47,7 +47,7 @@ async def test_what_was_kept_while_the_outbox_is_tidied_stays() -> None:
     await undelivered.store(PodUID("uid-0"), old, lambda _: old)
     undelivered._stored_versions = dict(reversed(undelivered._stored_versions.items()))
     tidying = asyncio.create_task(undelivered.retain_only(()))  # waits for the disk with the first
-    await settle()
+    await run_ready_tasks()
     await undelivered.store(uid, new, lambda _: new)
     outbox.disk.set()
     await tidying
@@ -89,9 +89,9 @@ async def test_who_asks_while_an_earlier_one_waits_for_its_turn_is_heard_as_if_a
     await undelivered.store(uid, old, lambda _: old)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(undelivered.store(uid, newest, lambda _: newest))
-        await settle()
+        await run_ready_tasks()
         tasks.create_task(undelivered.acknowledged(uid, old, lambda _: newest))
-        await settle()
+        await run_ready_tasks()
         if is_gone:
             await undelivered.drop(uid)
         else:

@@ -13,7 +13,7 @@ from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import OutboxEntry
 from podstatus.testing.builders import ended, make_pod, make_status, running
-from podstatus.testing.clock import settle
+from podstatus.testing.clock import run_ready_tasks
 from podstatus.testing.pod_api import InMemoryPodApi
 from tests.status.sync.test_parallel import in_loop
 from tests.support.status_fleet import READY, Fleet, MemoryOutbox
@@ -53,7 +53,7 @@ def test_what_a_stop_leaves_unsent_the_next_run_sends(moment: float, drain: floa
                 fleet.set(pod, "last")
             await fleet.clock.advance(moment)
             await stopped(fleet, loop, drain=drain)
-        await settle()
+        await run_ready_tasks()
         for uid, version in fleet.manager.sent_versions().items():
             pod = next(pod for pod in fleet.pods if str(pod.uid) == uid)
             assert (fleet.message(pod), version) == ("last", 1)
@@ -211,7 +211,7 @@ async def patiently(fleet: Fleet, seconds: float = 0) -> None:
     await fleet.clock.advance(seconds)
     for _ in range(20):
         await asyncio.to_thread(int)
-        await settle(5)
+        await run_ready_tasks(5)
 
 
 def last_status(name: str, message: str) -> OutboxEntry:

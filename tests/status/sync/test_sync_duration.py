@@ -13,7 +13,7 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.status.store import MAX_UNSENT, StatusCache, VersionedStatus
 from podstatus.testing.builders import make_pod, make_static_pod, make_status
-from podstatus.testing.clock import settle
+from podstatus.testing.clock import run_ready_tasks
 from podstatus.testing.fakes import RecordingNotifier
 from podstatus.testing.pod_api import InMemoryPodApi
 from tests.support.status_node import HangingApi, Node, deleting, in_loop
@@ -30,9 +30,9 @@ def test_it_is_measured_from_the_update_to_its_acknowledgement() -> None:
     node.advance(7)
     node.manager.set_pod_status(pod, RUNNING)
     node.advance(2.5)
-    assert node.observer.synced == []
+    assert node.observer.sync_durations == []
     node.sync()
-    assert node.observer.synced == [2.5]
+    assert node.observer.sync_durations == [2.5]
 
 
 def test_of_several_updates_before_one_send_the_oldest_counts() -> None:
@@ -42,7 +42,7 @@ def test_of_several_updates_before_one_send_the_oldest_counts() -> None:
         node.manager.set_pod_status(pod, status)
         node.advance(1)
     node.sync()
-    assert node.observer.synced == [3.0]
+    assert node.observer.sync_durations == [3.0]
 
 
 def test_an_update_after_an_acknowledgement_is_measured_from_itself() -> None:
@@ -53,7 +53,7 @@ def test_an_update_after_an_acknowledgement_is_measured_from_itself() -> None:
         node.manager.set_pod_status(pod, status)
         node.advance(seconds)
         node.sync()
-    assert node.observer.synced == [1.0, 2.0, 3.0]
+    assert node.observer.sync_durations == [1.0, 2.0, 3.0]
 
 
 def test_an_update_that_changes_nothing_does_not_begin_to_wait() -> None:
@@ -66,7 +66,7 @@ def test_an_update_that_changes_nothing_does_not_begin_to_wait() -> None:
     node.advance(50)
     node.manager.set_pod_status(pod, FAILED)
     node.sync()
-    assert node.observer.synced == [0.0, 0.0]
+    assert node.observer.sync_durations == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("verb", ["get", "patch"])
@@ -79,10 +79,10 @@ def test_a_failed_send_keeps_the_time(verb: str) -> None:
     node.advance(4)
     node.manager.set_pod_status(pod, RUNNING)
     node.sync()
-    assert node.observer.synced == []
+    assert node.observer.sync_durations == []
     node.advance(4)
     node.sync()
-    assert node.observer.synced == [8.0]
+    assert node.observer.sync_durations == [8.0]
 
 
 def test_a_server_that_is_right_already_acknowledges_too() -> None:
@@ -92,7 +92,7 @@ def test_a_server_that_is_right_already_acknowledges_too() -> None:
     node.api.put(structs.replace(pod, status=status))
     node.advance(3)
     assert node.sync() == ["get pod"]
-    assert node.observer.synced == [3.0]
+    assert node.observer.sync_durations == [3.0]
 
 
 def test_a_reconcile_of_what_was_sent_is_not_measured() -> None:
@@ -100,12 +100,12 @@ def test_a_reconcile_of_what_was_sent_is_not_measured() -> None:
     node = Node(pod)
     node.manager.set_pod_status(pod, RUNNING)
     node.sync()
-    node.observer.synced.clear()
+    node.observer.sync_durations.clear()
     node.advance(30)
     node.api.patch("default", "pod", {"status": {"phase": "Unknown"}})
     node.observe(pod)
     assert node.sync(full=True) == ["get pod", "patch pod"]
-    assert node.observer.synced == []
+    assert node.observer.sync_durations == []
 
 
 def test_a_retried_delete_is_not_measured() -> None:
@@ -118,7 +118,7 @@ def test_a_retried_delete_is_not_measured() -> None:
     node.observe(pod)
     node.advance(10)
     assert node.sync(full=True) == ["get pod", "delete pod"]
-    assert node.observer.synced == [1.0]
+    assert node.observer.sync_durations == [1.0]
 
 
 def test_a_removed_status_leaves_no_time_behind() -> None:
@@ -130,7 +130,7 @@ def test_a_removed_status_leaves_no_time_behind() -> None:
     node.manager.set_pod_status(pod, RUNNING)
     node.advance(1)
     node.sync()
-    assert node.observer.synced == [1.0]
+    assert node.observer.sync_durations == [1.0]
 
 
 def test_a_status_dropped_because_its_name_is_another_pods_is_not_measured() -> None:
@@ -139,7 +139,7 @@ def test_a_status_dropped_because_its_name_is_another_pods_is_not_measured() -> 
     node.manager.set_pod_status(pod, RUNNING)
     node.api.put(make_pod(uid="another"))
     node.sync()
-    assert node.observer.synced == []
+    assert node.observer.sync_durations == []
 
 
 def test_a_static_pod_waits_for_its_mirror_and_that_counts() -> None:
@@ -155,7 +155,7 @@ def test_a_static_pod_waits_for_its_mirror_and_that_counts() -> None:
     node.manager.set_pod_status(static, FAILED)
     node.advance(2)
     node.sync()
-    assert node.observer.synced == [6.0, 2.0]
+    assert node.observer.sync_durations == [6.0, 2.0]
 
 
 def test_a_clock_that_is_set_back_gives_no_negative_duration() -> None:
@@ -164,7 +164,7 @@ def test_a_clock_that_is_set_back_gives_no_negative_duration() -> None:
     node.manager.set_pod_status(pod, RUNNING)
     node.clock._now -= 3600 * SECOND
     node.sync()
-    assert node.observer.synced == [0.0]
+    assert node.observer.sync_durations == [0.0]
 
 
 # While a send is under way
@@ -206,11 +206,11 @@ def test_an_update_during_a_send_waits_from_its_own_time(
     api.node = node = Node(pod, api=api)
     node.manager.set_pod_status(pod, PENDING)
     node.sync()
-    assert node.observer.synced == [sent]
+    assert node.observer.sync_durations == [sent]
     node.observe(pod)
     node.advance(4)
     node.sync(full=True)
-    assert node.observer.synced == [sent, then]
+    assert node.observer.sync_durations == [sent, then]
 
 
 def test_a_pod_removed_during_its_send_is_measured_and_does_not_come_back() -> None:
@@ -218,7 +218,7 @@ def test_a_pod_removed_during_its_send_is_measured_and_does_not_come_back() -> N
     api.node = node = Node(pod, api=api)
     node.manager.set_pod_status(pod, PENDING)
     node.sync()
-    assert node.observer.synced == [2.0]
+    assert node.observer.sync_durations == [2.0]
     assert node.manager.entries() == {}
 
 
@@ -228,15 +228,15 @@ def test_the_running_loop_measures_each_send() -> None:
         node = Node(pod, api=api)
         async with in_loop(node):
             node.manager.set_pod_status(pod, PENDING)
-            await settle()
+            await run_ready_tasks()
             await node.clock.advance(1)
             node.manager.set_pod_status(pod, RUNNING)
             await node.clock.advance(2)
             api.answers.set()
-            await settle()
-            assert node.observer.synced == [3.0, 2.0]
+            await run_ready_tasks()
+            assert node.observer.sync_durations == [3.0, 2.0]
             await node.clock.advance(60)
-            assert node.observer.synced == [3.0, 2.0]
+            assert node.observer.sync_durations == [3.0, 2.0]
 
     asyncio.run(main())
 
@@ -250,7 +250,7 @@ def test_an_outage_counts_in_full_in_the_running_loop() -> None:
             await node.clock.advance(4)
             node.manager.set_pod_status(pod, RUNNING)
             await node.clock.advance(60)
-            assert node.observer.synced == [26.0]
+            assert node.observer.sync_durations == [26.0]
 
     asyncio.run(main())
 
@@ -289,10 +289,10 @@ def test_a_slow_listener_does_not_hold_up_the_sync_and_nothing_is_lost() -> None
     caller.start()
     assert slow.entered.wait(LONG)
     assert node.sync() == ["get pod", "patch pod"]
-    assert node.observer.synced == []
+    assert node.observer.sync_durations == []
     slow.leave.set()
     caller.join(LONG)
-    assert node.observer.synced == [0.0]
+    assert node.observer.sync_durations == [0.0]
 
 
 # The cache

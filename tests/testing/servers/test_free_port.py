@@ -16,7 +16,7 @@ def test_it_is_none_that_the_kernel_gives_to_those_who_connect(
 ) -> None:
     told = tmp_path / "range"
     told.write_text(given)
-    monkeypatch.setattr(module, "_RANGE", told)
+    monkeypatch.setattr(module, "_EPHEMERAL_RANGE_FILE", told)
     first, last = map(int, given.split())
     port = free_port()
     assert not first <= port <= last
@@ -28,14 +28,14 @@ def test_where_the_kernel_takes_all_of_them_it_is_any(
 ) -> None:
     told = tmp_path / "range"
     told.write_text("1024 65535")
-    monkeypatch.setattr(module, "_RANGE", told)
+    monkeypatch.setattr(module, "_EPHEMERAL_RANGE_FILE", told)
     assert free_port() > 0
 
 
 def test_where_the_kernel_says_nothing_its_usual_range_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_RANGE", tmp_path / "nothing")
+    monkeypatch.setattr(module, "_EPHEMERAL_RANGE_FILE", tmp_path / "nothing")
     assert not 32768 <= free_port() <= 60999
 
 

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("cryptography", reason="the harness needs podstatus[agent]")
 
 from podstatus.testing.servers import etcd
-from podstatus.testing.servers.binaries import MissingPartsError, RealParts
+from podstatus.testing.servers.binaries import MissingBinariesError, ServerBinaries
 from podstatus.testing.servers.etcd import StartError
 from podstatus.testing.servers.kube_apiserver import KubeApiServer
 from tests.testing.servers.test_process import ended, linux_only
@@ -47,11 +47,11 @@ def program(path: Path, source: str) -> Path:
 
 def server_of(folder: Path, *, etcd: str, kube_apiserver: str) -> KubeApiServer:
     """A harness around programs of one's own."""
-    parts = RealParts(
+    parts = ServerBinaries(
         etcd=program(folder / "etcd-program", etcd),
         kube_apiserver=program(folder / "server-program", kube_apiserver),
     )
-    return KubeApiServer(folder / "server", parts=parts)
+    return KubeApiServer(folder / "server", binaries=parts)
 
 
 def test_an_etcd_that_dies_is_named_with_its_last_words(tmp_path: Path) -> None:
@@ -82,16 +82,16 @@ def test_a_server_that_dies_takes_its_etcd_along(tmp_path: Path) -> None:
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
-    parts = RealParts(etcd=tmp_path / "no-etcd", kube_apiserver=tmp_path / "no-server")
+    parts = ServerBinaries(etcd=tmp_path / "no-etcd", kube_apiserver=tmp_path / "no-server")
     with pytest.raises(StartError, match=r"cannot start .*no-etcd: no such file.*real-servers\.md"):
-        KubeApiServer(tmp_path / "server", parts=parts).start()
+        KubeApiServer(tmp_path / "server", binaries=parts).start()
 
 
 def test_without_the_programs_there_is_no_harness(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
-    with pytest.raises(MissingPartsError, match="KUBEBUILDER_ASSETS"):
+    with pytest.raises(MissingBinariesError, match="KUBEBUILDER_ASSETS"):
         KubeApiServer(tmp_path / "server")
 
 

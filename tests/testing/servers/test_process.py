@@ -45,8 +45,8 @@ def test_what_it_says_is_in_the_log(tmp_path: Path) -> None:
     process = GuardedProcess([sys.executable, "-c", "print('out'); 1 / 0"], log)
     assert process.wait(SECONDS)
     process.end()
-    assert process.last_words().startswith("out\n")
-    assert process.last_words().endswith("ZeroDivisionError: division by zero")
+    assert process.log_tail().startswith("out\n")
+    assert process.log_tail().endswith("ZeroDivisionError: division by zero")
     assert log.read_text().startswith("from before\n")
 
 
@@ -56,7 +56,7 @@ def test_only_the_last_lines_are_shown(tmp_path: Path) -> None:
     )
     assert process.wait(SECONDS)
     process.end()
-    assert process.last_words().split() == [str(number) for number in range(88, 100)]
+    assert process.log_tail().split() == [str(number) for number in range(88, 100)]
 
 
 def test_a_program_that_is_not_there_is_an_error(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_it_is_ended(tmp_path: Path, number: int) -> None:
 
 def test_one_that_is_paused_is_ended_too(tmp_path: Path) -> None:
     process = GuardedProcess(SLEEPER, tmp_path / "log")
-    process.send(signal.SIGSTOP)
+    process.send_signal(signal.SIGSTOP)
     process.end()
     assert not process.running
 

@@ -24,7 +24,7 @@ from podstatus.kube.objects.pod_status import (
 )
 from podstatus.runtime.streams import LogOptions, OutputStream, StreamUnavailableError
 from podstatus.testing.builders import make_pod
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.web.errors import HttpError
 from podstatus.web.kubelet.idle_timeout import IdleTimeout
 from podstatus.web.kubelet.logs import send_container_log
@@ -140,7 +140,7 @@ def test_a_log_that_breaks_off_as_its_reader_is_let_go_is_no_loose_end() -> None
         sending = asyncio.ensure_future(
             send_container_log(request, breaks_off(), idle, follow=False)
         )
-        await settle()
+        await run_ready_tasks()
         sending.cancel()
         await asyncio.wait([sending])
         assert sending.cancelled()

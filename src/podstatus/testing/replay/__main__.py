@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from podstatus.testing.replay.answers import printed
-from podstatus.testing.replay.checkpoints import play_checkpoint
-from podstatus.testing.replay.scenario import play_scenario
-from podstatus.testing.replay.vectors import play_vector
+from podstatus.testing.replay.answers import encode_result
+from podstatus.testing.replay.checkpoints import replay_checkpoint
+from podstatus.testing.replay.scenario import replay_scenario
+from podstatus.testing.replay.vectors import replay_vector
 
 
 async def main() -> int:
@@ -22,22 +22,22 @@ async def main() -> int:
     for line in filter(None, map(bytes.strip, sys.stdin.buffer)):
         record = msgspec.json.decode(line)
         try:
-            answer = printed(await _play(record))
+            answer = encode_result(await _replay(record))
         except Exception as error:  # noqa: BLE001 - the other cases deserve their answers
             print(f"cannot play a case: {error!r}", file=sys.stderr)
-            answer = printed({"failed": repr(error)})
+            answer = encode_result({"failed": repr(error)})
             failed += 1
         sys.stdout.buffer.write(answer + b"\n")
     return int(failed > 0)
 
 
-async def _play(record: dict[str, Any]) -> object:
+async def _replay(record: dict[str, Any]) -> object:
     if "scenario" in record:
-        return await play_scenario(record["scenario"])
+        return await replay_scenario(record["scenario"])
     if "fn" in record:
-        return play_vector(record)
+        return replay_vector(record)
     if "checkpointName" in record:
-        return play_checkpoint(record)
+        return replay_checkpoint(record)
     raise ValueError("not a scenario, a vector or a checkpoint; see tests/conformance/FORMAT.md")
 
 

@@ -16,12 +16,12 @@ START = Time.parse(START_TEXT)
 _STAMP = re.compile(rb'"(221[789]-[0-9T:-]+Z)"')
 
 
-def printed(answer: object) -> bytes:
+def encode_result(answer: object) -> bytes:
     """The answer as one line of JSON."""
-    return with_now(msgspec.json.encode(_plain(answer)))
+    return relative_times(msgspec.json.encode(_to_builtins(answer)))
 
 
-def with_now(text: bytes) -> bytes:
+def relative_times(text: bytes) -> bytes:
     """JSON text with the times of this run as `NOW` or `NOW+7s`."""
     return _STAMP.sub(_distance, text)
 
@@ -31,11 +31,11 @@ def _distance(match: re.Match[bytes]) -> bytes:
     return f'"NOW+{seconds}s"'.encode() if seconds else b'"NOW"'
 
 
-def _plain(answer: object) -> object:
+def _to_builtins(answer: object) -> object:
     if isinstance(answer, Wire):
         return to_document(answer)
     if isinstance(answer, Mapping):
-        return {key: _plain(value) for key, value in answer.items()}
+        return {key: _to_builtins(value) for key, value in answer.items()}
     if isinstance(answer, list | tuple):
-        return [_plain(value) for value in answer]
+        return [_to_builtins(value) for value in answer]
     return answer

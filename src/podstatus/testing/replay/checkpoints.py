@@ -21,14 +21,16 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 
 
-def play_checkpoint(record: Mapping[str, Any]) -> object:
+def replay_checkpoint(record: Mapping[str, Any]) -> object:
     """What opening, operations and opening again lead to."""
-    player = {"v1.36.4": _Resources, "v1.28.0": _StatusManager}[record["version"]]
+    player = {"v1.36.4": _ResourceCheckpoint, "v1.28.0": _StatusManagerCheckpoint}[
+        record["version"]
+    ]
     with tempfile.TemporaryDirectory() as folder:
-        return player(Path(folder), record["checkpointName"]).play(record)
+        return player(Path(folder), record["checkpointName"]).run(record)
 
 
-class _Player(ABC):
+class _CheckpointRunner(ABC):
     """Plays one record in a folder of its own."""
 
     format = KUBELET_V1_36
@@ -38,44 +40,44 @@ class _Player(ABC):
         self.name = name
         self.path = folder / name
 
-    def play(self, record: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, record: Mapping[str, Any]) -> dict[str, Any]:
         if record.get("file") is not None:
             self.path.write_bytes(record["file"].encode())
         state = FileState(self.folder, format=self.format)
-        opened = self._tried(state, state.restore)
+        opened = self._try(state, state.restore)
         if opened["error"] is not None:
             return {"open": opened | {"file": self._file()}}
         return {
             "open": opened | {"file": self._file()},
             "steps": [self._step(state, op) for op in record["ops"]],
-            "reopen": self._reopened(),
+            "reopen": self._reopen(),
         }
 
     def _step(self, state: FileState, op: Mapping[str, Any]) -> dict[str, Any]:
-        return self._tried(state, lambda: self.apply(state, op)) | {"file": self._file()}
+        return self._try(state, lambda: self.apply(state, op)) | {"file": self._file()}
 
-    def _reopened(self) -> dict[str, Any]:
+    def _reopen(self) -> dict[str, Any]:
         again = FileState(self.folder, format=self.format)
-        return self._tried(again, again.restore)
+        return self._try(again, again.restore)
 
-    def _tried(self, state: FileState, action: Callable[[], None]) -> dict[str, Any]:
+    def _try(self, state: FileState, action: Callable[[], None]) -> dict[str, Any]:
         try:
             action()
         except CheckpointError as error:
             return {"error": str(error).replace(str(self.folder), "<DIR>")}
-        return {"error": None, "state": self.shown(state)}
+        return {"error": None, "state": self.state_document(state)}
 
     def _file(self) -> str | None:
         return self.path.read_text() if self.path.exists() else None
 
     @abstractmethod
-    def shown(self, state: FileState) -> object: ...
+    def state_document(self, state: FileState) -> object: ...
 
     @abstractmethod
     def apply(self, state: FileState, op: Mapping[str, Any]) -> None: ...
 
 
-class _Resources(_Player):
+class _ResourceCheckpoint(_CheckpointRunner):
     """The allocated or actuated resources of v1.36."""
 
     def record(self, state: FileState) -> PodResourceState:
@@ -83,7 +85,7 @@ class _Resources(_Player):
             self.name
         ]
 
-    def shown(self, state: FileState) -> object:
+    def state_document(self, state: FileState) -> object:
         return self.record(state).pods()
 
     def apply(self, state: FileState, op: Mapping[str, Any]) -> None:
@@ -105,12 +107,12 @@ class _Resources(_Player):
                 raise LookupError(f"no operation {unknown} on checkpoints of v1.36")
 
 
-class _StatusManager(_Player):
+class _StatusManagerCheckpoint(_CheckpointRunner):
     """The allocation and resize status of v1.28."""
 
     format = KUBELET_V1_28
 
-    def shown(self, state: FileState) -> object:
+    def state_document(self, state: FileState) -> object:
         known = state.allocations()
         return {
             "allocation": {uid: _amounts(info) for uid, info in known.allocated.items()},

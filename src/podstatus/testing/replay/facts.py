@@ -18,7 +18,7 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 
 
-def read_facts(runtime: Mapping[str, Any]) -> PodFacts:
+def parse_facts(runtime: Mapping[str, Any]) -> PodFacts:
     """The facts of a `runtimeStatus`."""
     return PodFacts(
         sandboxes=tuple(map(_sandbox, runtime.get("sandboxStatuses") or ())),

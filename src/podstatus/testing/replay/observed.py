@@ -13,18 +13,18 @@ from podstatus.status.manager import StatusManager
 from podstatus.status.store import VersionedStatus
 from podstatus.testing.fakes import (
     CountingObserver,
+    NotifierCall,
     RecordingNotifier,
     RecordingStartupLatency,
-    Told,
 )
 from podstatus.testing.pod_api import ApiCall, InMemoryPodApi
-from podstatus.testing.replay.answers import with_now
+from podstatus.testing.replay.answers import relative_times
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 
-class Observed(msgspec.Struct, frozen=True):
+class StateSnapshot(msgspec.Struct, frozen=True):
     """One moment; lists grow, maps change."""
 
     cache: Mapping[PodUID, Mapping[str, Any]]
@@ -32,36 +32,36 @@ class Observed(msgspec.Struct, frozen=True):
     api: Mapping[str, PodStatus]
     metrics: Mapping[str, int]
     calls: Sequence[ApiCall]
-    told: Sequence[Told]
-    started: Sequence[tuple[str, str]]
+    notifications: Sequence[NotifierCall]
+    startup_events: Sequence[tuple[str, str]]
 
     @classmethod
-    def of(
+    def capture(
         cls,
         manager: StatusManager,
         api: InMemoryPodApi,
         notifier: RecordingNotifier,
         latency: RecordingStartupLatency,
         observer: CountingObserver,
-    ) -> "Observed":
+    ) -> "StateSnapshot":
         """This moment. What was recorded is handed over: the recorders begin anew."""
         calls, api.calls = api.calls, []
-        told, notifier.told = notifier.told, []
+        told, notifier.calls = notifier.calls, []
         started = [("statusUpdated", uid) for uid in latency.updated]
         started += [("deleted", uid) for uid in latency.deleted]
         latency.updated, latency.deleted = [], []
         return cls(
-            cache={uid: _cached(entry) for uid, entry in manager.entries().items()},
+            cache={uid: _cache_entry(entry) for uid, entry in manager.entries().items()},
             resizes=manager.resizes(),
             api={f"{pod.namespace}/{pod.name}": pod.status for pod in api.pods()},
             metrics=_metrics(observer),
             calls=calls,
-            told=told,
-            started=started,
+            notifications=told,
+            startup_events=started,
         )
 
 
-def difference(before: Observed, after: Observed) -> dict[str, Any]:
+def diff(before: StateSnapshot, after: StateSnapshot) -> dict[str, Any]:
     """What a step changed, as a record; only what there is to report."""
     record = {
         "cache": dict(_changes(before.cache, after.cache)),
@@ -73,12 +73,14 @@ def difference(before: Observed, after: Observed) -> dict[str, Any]:
         "apiStatus": {
             name: status
             for name, status in _changes(before.api, after.api)
-            if not (name in before.api and status and _prints_alike(before.api[name], status))
+            if not (name in before.api and status and _same_document(before.api[name], status))
         },
         "metrics": dict(_changes(before.metrics, after.metrics)),
-        "calls": _groups(after.calls),
-        "notifications": [_notification(told) for told in after.told],
-        "startupLatency": [{"event": event, "uid": uid} for event, uid in sorted(after.started)],
+        "calls": _sorted_calls(after.calls),
+        "notifications": [_notification(told) for told in after.notifications],
+        "startupLatency": [
+            {"event": event, "uid": uid} for event, uid in sorted(after.startup_events)
+        ],
     }
     return {key: value for key, value in record.items() if value}
 
@@ -90,11 +92,11 @@ def _changes(before: Mapping[K, V], after: Mapping[K, V]) -> list[tuple[K, V | N
     return changed + [(key, None) for key in before if key not in after]
 
 
-def _prints_alike(left: PodStatus, right: PodStatus) -> bool:
+def _same_document(left: PodStatus, right: PodStatus) -> bool:
     return to_document(left) == to_document(right)
 
 
-def _cached(entry: VersionedStatus) -> dict[str, Any]:
+def _cache_entry(entry: VersionedStatus) -> dict[str, Any]:
     return {
         "version": entry.version,
         "podIsFinished": entry.finished,
@@ -111,10 +113,10 @@ def _resize(conditions: ResizeConditions | None) -> dict[str, Any] | None:
     return {name: condition for name, condition in named.items() if condition is not None}
 
 
-def _notification(told: Told) -> dict[str, Any]:
-    if told.status is None:
-        return {"event": "removed", "uid": told.uid}
-    return {"event": "updated", "uid": told.uid, "isAdded": told.is_added}
+def _notification(call: NotifierCall) -> dict[str, Any]:
+    if call.status is None:
+        return {"event": "removed", "uid": call.uid}
+    return {"event": "updated", "uid": call.uid, "isAdded": call.is_added}
 
 
 def _metrics(observer: CountingObserver) -> dict[str, int]:
@@ -126,7 +128,7 @@ def _metrics(observer: CountingObserver) -> dict[str, int]:
     return metrics | {"pod_in_progress_resizes": observer.in_progress}
 
 
-def _groups(calls: Sequence[ApiCall]) -> list[dict[str, Any]]:
+def _sorted_calls(calls: Sequence[ApiCall]) -> list[dict[str, Any]]:
     """The calls, one sync after another; the order of the syncs is by name, size and text."""
     groups: list[list[dict[str, Any]]] = []
     for call in calls:
@@ -152,7 +154,7 @@ def _call(call: ApiCall) -> dict[str, Any]:
     if call.code is not None:
         record["code"] = call.code
     if call.patch is not None:
-        record["body"] = msgspec.json.decode(with_now(call.patch))
+        record["body"] = msgspec.json.decode(relative_times(call.patch))
     if call.verb == "delete":
         record["uidPrecondition"] = call.uid
         record["gracePeriodSeconds"] = call.grace_period_seconds

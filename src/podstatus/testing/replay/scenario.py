@@ -16,7 +16,7 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
-from podstatus.testing.clock import FakeClock, settle
+from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import (
     CountingObserver,
     FakeDeletionSafety,
@@ -25,39 +25,39 @@ from podstatus.testing.fakes import (
 )
 from podstatus.testing.pod_api import InMemoryPodApi
 from podstatus.testing.replay.answers import START_TEXT
-from podstatus.testing.replay.observed import Observed, difference
+from podstatus.testing.replay.observed import StateSnapshot, diff
 
-Step = Mapping[str, Any]
+ScenarioStep = Mapping[str, Any]
 
 
-async def play_scenario(scenario: Mapping[str, Any]) -> list[dict[str, Any]]:
+async def replay_scenario(scenario: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Play all steps; one record per step."""
-    play = _Play(scenario)
+    play = _ScenarioRunner(scenario)
     if not scenario.get("loop"):
         return [await play.step(step) for step in scenario["steps"]]
     loop = asyncio.create_task(play.manager.run())
-    await settle()
+    await run_ready_tasks()
     records = [await play.step(step) for step in scenario["steps"]]
     play.manager.stop()
     await loop
     return records
 
 
-class _Play:
+class _ScenarioRunner:
     def __init__(self, scenario: Mapping[str, Any]) -> None:
         self._loop = bool(scenario.get("loop"))
-        self._given: dict[str, Pod] = {}
+        self._pods_by_uid: dict[str, Pod] = {}
         self._clock = FakeClock(START_TEXT)
         self._api = InMemoryPodApi(*_pods(scenario.get("apiPods")), check_uid=False, versions=False)
-        self._directory = PodManager()
-        self._manage(_pods(scenario.get("managerPods")))
+        self._pod_manager = PodManager()
+        self._set_pods(_pods(scenario.get("managerPods")))
         self._safety = FakeDeletionSafety(scenario.get("couldHaveRunningContainers"))
         self._notifier = RecordingNotifier()
         self._startup_latency = RecordingStartupLatency()
         self._observer = CountingObserver()
         self.manager = StatusManager(
             self._api,
-            self._directory,
+            self._pod_manager,
             self._safety,
             startup_latency=self._startup_latency,
             observer=self._observer,
@@ -66,156 +66,158 @@ class _Play:
             policy=SyncPolicy.upstream(),
         )
         self.manager.add_notifier(self._notifier)
-        self._seen = self._observe()
+        self._snapshot = self._observe()
 
-    async def step(self, step: Step) -> dict[str, Any]:
+    async def step(self, step: ScenarioStep) -> dict[str, Any]:
         """Do one step; what it returned and what it changed."""
         record: dict[str, Any] = {}
         operation = _OPERATIONS[step["op"]]
         returned = operation(self, step)
         if isinstance(returned, Awaitable):
             returned = await returned
-        if returned is not _NOTHING:
+        if returned is not _NO_RESULT:
             record["return"] = returned
         if self._loop:
-            await settle()
+            await run_ready_tasks()
         elif self.manager.pop_changes():
             record["signalled"] = True
-        before, self._seen = self._seen, self._observe()
-        record |= difference(before, self._seen)
+        before, self._snapshot = self._snapshot, self._observe()
+        record |= diff(before, self._snapshot)
         if step["op"] == "SyncBatch" or (self._loop and "calls" in record):
             record["apiVersions"] = self.manager.sent_versions()
         return record
 
-    def _observe(self) -> Observed:
-        return Observed.of(
+    def _observe(self) -> StateSnapshot:
+        return StateSnapshot.capture(
             self.manager, self._api, self._notifier, self._startup_latency, self._observer
         )
 
-    def _pod(self, step: Step) -> Pod:
-        return from_document(step["pod"], Pod) if "pod" in step else self._given[step["podUID"]]
+    def _pod(self, step: ScenarioStep) -> Pod:
+        return (
+            from_document(step["pod"], Pod) if "pod" in step else self._pods_by_uid[step["podUID"]]
+        )
 
-    def _manage(self, pods: list[Pod]) -> None:
-        self._given.update((pod.uid, pod) for pod in pods)
-        self._directory.set_pods(pods)
+    def _set_pods(self, pods: list[Pod]) -> None:
+        self._pods_by_uid.update((pod.uid, pod) for pod in pods)
+        self._pod_manager.set_pods(pods)
 
     # Environment
 
-    def manager_set_pods(self, step: Step) -> object:
-        self._manage(_pods(step["pods"]))
-        return _NOTHING
+    def manager_set_pods(self, step: ScenarioStep) -> object:
+        self._set_pods(_pods(step["pods"]))
+        return _NO_RESULT
 
-    def manager_update_pod(self, step: Step) -> object:
+    def manager_update_pod(self, step: ScenarioStep) -> object:
         pod = from_document(step["pod"], Pod)
-        self._given[pod.uid] = pod
-        self._directory.update_pod(pod)
-        return _NOTHING
+        self._pods_by_uid[pod.uid] = pod
+        self._pod_manager.update_pod(pod)
+        return _NO_RESULT
 
-    def manager_observe(self, step: Step) -> object:
+    def manager_observe(self, step: ScenarioStep) -> object:
         pod = self._api.pod(step["namespace"], step["name"])
         if pod is not None:
-            self._given[pod.uid] = pod
-            self._directory.update_pod(pod)
+            self._pods_by_uid[pod.uid] = pod
+            self._pod_manager.update_pod(pod)
         return pod is not None
 
-    def manager_remove_pod(self, step: Step) -> object:
-        pod = self._given.get(step["podUID"])
+    def manager_remove_pod(self, step: ScenarioStep) -> object:
+        pod = self._pods_by_uid.get(step["podUID"])
         if pod is not None:
-            self._directory.remove_pod(pod)
-        return _NOTHING
+            self._pod_manager.remove_pod(pod)
+        return _NO_RESULT
 
-    def api_put(self, step: Step) -> object:
+    def api_put(self, step: ScenarioStep) -> object:
         self._api.put(from_document(step["pod"], Pod))
-        return _NOTHING
+        return _NO_RESULT
 
-    def api_patch(self, step: Step) -> object:
+    def api_patch(self, step: ScenarioStep) -> object:
         return self._api.patch(step["namespace"], step["name"], step["patch"])
 
-    def api_delete(self, step: Step) -> object:
+    def api_delete(self, step: ScenarioStep) -> object:
         self._api.remove(step["namespace"], step["name"])
-        return _NOTHING
+        return _NO_RESULT
 
-    def api_fail(self, step: Step) -> object:
+    def api_fail(self, step: ScenarioStep) -> object:
         self._api.fail(
             step["verb"], step["namespace"], step["name"], code=step["code"], times=step["times"]
         )
-        return _NOTHING
+        return _NO_RESULT
 
-    def set_could_have_running_containers(self, step: Step) -> object:
+    def set_could_have_running_containers(self, step: ScenarioStep) -> object:
         self._safety.table[step["podUID"]] = step["value"]
-        return _NOTHING
+        return _NO_RESULT
 
-    async def advance_clock(self, step: Step) -> object:
+    async def advance_clock(self, step: ScenarioStep) -> object:
         await self._clock.advance(step["seconds"])
-        return _NOTHING
+        return _NO_RESULT
 
     # Manager
 
-    def set_pod_status(self, step: Step) -> object:
+    def set_pod_status(self, step: ScenarioStep) -> object:
         given = from_document(step["status"], PodStatus)
         status, changed = self.manager.set_pod_status(self._pod(step), given)
         return {"status": status, "changed": changed}
 
-    def set_container_readiness(self, step: Step) -> object:
+    def set_container_readiness(self, step: ScenarioStep) -> object:
         self.manager.set_container_readiness(
             step["podUID"], step["containerID"], ready=step["ready"]
         )
-        return _NOTHING
+        return _NO_RESULT
 
-    def set_container_startup(self, step: Step) -> object:
+    def set_container_startup(self, step: ScenarioStep) -> object:
         self.manager.set_container_startup(
             step["podUID"], step["containerID"], started=step["started"]
         )
-        return _NOTHING
+        return _NO_RESULT
 
-    def terminate_pod(self, step: Step) -> object:
+    def terminate_pod(self, step: ScenarioStep) -> object:
         self.manager.terminate_pod(self._pod(step))
-        return _NOTHING
+        return _NO_RESULT
 
-    def remove_orphaned_statuses(self, step: Step) -> object:
+    def remove_orphaned_statuses(self, step: ScenarioStep) -> object:
         self.manager.remove_orphaned_statuses(step["podUIDs"])
-        return _NOTHING
+        return _NO_RESULT
 
-    def get_pod_status(self, step: Step) -> object:
+    def get_pod_status(self, step: ScenarioStep) -> object:
         status = self.manager.pod_status(step["podUID"])
         return {"status": status or PodStatus(), "found": status is not None}
 
-    async def sync_batch(self, step: Step) -> object:
+    async def sync_batch(self, step: ScenarioStep) -> object:
         return await self.manager.sync_batch(full=step["all"])
 
-    def set_pod_resize_pending_condition(self, step: Step) -> object:
+    def set_pod_resize_pending_condition(self, step: ScenarioStep) -> object:
         return self.manager.set_pod_resize_pending_condition(*_resize_arguments(step))
 
-    def set_pod_resize_in_progress_condition(self, step: Step) -> object:
+    def set_pod_resize_in_progress_condition(self, step: ScenarioStep) -> object:
         return self.manager.set_pod_resize_in_progress_condition(*_resize_arguments(step))
 
-    def clear_pod_resize_pending_condition(self, step: Step) -> object:
+    def clear_pod_resize_pending_condition(self, step: ScenarioStep) -> object:
         self.manager.clear_pod_resize_pending_condition(step["podUID"])
-        return _NOTHING
+        return _NO_RESULT
 
-    def clear_pod_resize_in_progress_condition(self, step: Step) -> object:
+    def clear_pod_resize_in_progress_condition(self, step: ScenarioStep) -> object:
         generation = self.manager.clear_pod_resize_in_progress_condition(step["podUID"])
         return [generation or 0, generation is not None]
 
-    def get_pod_resize_conditions(self, step: Step) -> object:
+    def get_pod_resize_conditions(self, step: ScenarioStep) -> object:
         return self.manager.pod_resize_conditions(step["podUID"])
 
-    def is_pod_resize_deferred(self, step: Step) -> object:
+    def is_pod_resize_deferred(self, step: ScenarioStep) -> object:
         return self.manager.is_pod_resize_deferred(step["podUID"])
 
-    def is_pod_resize_infeasible(self, step: Step) -> object:
+    def is_pod_resize_infeasible(self, step: ScenarioStep) -> object:
         return self.manager.is_pod_resize_infeasible(step["podUID"])
 
-    def backfill_pod_resize_conditions(self, step: Step) -> object:
-        found = (self._given.get(uid) for uid in step["podUIDs"])
+    def backfill_pod_resize_conditions(self, step: ScenarioStep) -> object:
+        found = (self._pods_by_uid.get(uid) for uid in step["podUIDs"])
         self.manager.backfill_pod_resize_conditions(pod for pod in found if pod is not None)
-        return _NOTHING
+        return _NO_RESULT
 
 
-_NOTHING = msgspec.UNSET
-_OPERATIONS: dict[str, Callable[[_Play, Step], object]] = {
+_NO_RESULT = msgspec.UNSET
+_OPERATIONS: dict[str, Callable[[_ScenarioRunner, ScenarioStep], object]] = {
     "".join(word.title() for word in name.split("_")): operation
-    for name, operation in vars(_Play).items()
+    for name, operation in vars(_ScenarioRunner).items()
     if not name.startswith("_") and name != "step"
 }
 
@@ -224,5 +226,5 @@ def _pods(documents: list[Any] | None) -> list[Pod]:
     return [from_document(document, Pod) for document in documents or ()]
 
 
-def _resize_arguments(step: Step) -> tuple[str, str, str, int]:
+def _resize_arguments(step: ScenarioStep) -> tuple[str, str, str, int]:
     return step["podUID"], step["reason"], step["message"], step["observedGeneration"]

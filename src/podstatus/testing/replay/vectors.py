@@ -38,23 +38,23 @@ from podstatus.status.decide import generate, normalize, terminate, transitions
 from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.readiness import find_container_status
-from podstatus.testing.replay.answers import START, with_now
-from podstatus.testing.replay.facts import read_facts
+from podstatus.testing.replay.answers import START, relative_times
+from podstatus.testing.replay.facts import parse_facts
 
 W = TypeVar("W", bound=Wire)
-Vector = Callable[["Arguments"], object]
+Vector = Callable[["VectorArguments"], object]
 
 
-def play_vector(record: Mapping[str, Any]) -> object:
+def replay_vector(record: Mapping[str, Any]) -> object:
     """The result of the call that the record describes."""
     gates = FeatureGates.from_names(record.get("featureGates") or {})
     name = record["fn"]
     if name not in _VECTORS:
         raise LookupError(f"no function of the product stands for {name}")
-    return _VECTORS[name](Arguments(record["args"], gates))
+    return _VECTORS[name](VectorArguments(record["args"], gates))
 
 
-class Arguments:
+class VectorArguments:
     """The arguments of a vector, read as what they are."""
 
     def __init__(self, args: Mapping[str, Any], gates: FeatureGates) -> None:
@@ -109,7 +109,7 @@ class Arguments:
 
     @property
     def facts(self) -> PodFacts:
-        return read_facts(self._args["runtimeStatus"])
+        return parse_facts(self._args["runtimeStatus"])
 
     @property
     def start_failures(self) -> dict[str, StartFailure]:
@@ -117,7 +117,7 @@ class Arguments:
         return {name: StartFailure(**failure) for name, failure in failures.items()}
 
 
-def _merge(a: Arguments) -> object:
+def _merge(a: VectorArguments) -> object:
     new = a.status("newStatus")
     merged = merge_pod_status(
         a.pod,
@@ -133,7 +133,7 @@ def _merge(a: Arguments) -> object:
     return result
 
 
-class _AllReady:
+class _AllReadyProber:
     """The recorded cases' prober: every regular container is ready."""
 
     def apply_to(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:  # noqa: ARG002
@@ -141,22 +141,22 @@ class _AllReady:
         return structs.replace(status, container_statuses=tuple(ready))
 
 
-def _api_pod_status(a: Arguments) -> object:
+def _api_pod_status(a: VectorArguments) -> object:
     return generate_api_pod_status(
         a.pod,
         a.facts,
         now=START,
         pod_is_terminal=a["podIsTerminal"],
         start_failures=a.start_failures,
-        prober=_AllReady(),
+        prober=_AllReadyProber(),
         host_ips=("127.0.0.1", "::1"),
         gates=a.gates,
     )
 
 
-def _patch(a: Arguments) -> object:
+def _patch(a: VectorArguments) -> object:
     patch = prepare_status_patch(a["uid"], a.status("oldStatus"), a.status("newStatus"))
-    text = with_now(patch.body)
+    text = relative_times(patch.body)
     return {
         "patch": msgspec.json.decode(text),
         "patchText": text.decode(),
@@ -164,19 +164,19 @@ def _patch(a: Arguments) -> object:
     }
 
 
-def _strategic_merge_patch(a: Arguments) -> object:
+def _strategic_merge_patch(a: VectorArguments) -> object:
     try:
         return {"result": apply_patch(a["original"], a["patch"], POD)}
     except PatchError as error:
         return {"error": str(error)}
 
 
-def _update_condition(a: Arguments) -> object:
+def _update_condition(a: VectorArguments) -> object:
     status, changed = conditions.update_pod_condition(a.status(), a.condition, START)
     return {"changed": changed, "status": status}
 
 
-def _find_container(a: Arguments) -> object:
+def _find_container(a: VectorArguments) -> object:
     found = find_container_status(a.status(), a["containerID"])
     if found is None:
         return {"found": False, "init": False}
@@ -188,19 +188,19 @@ def _find_container(a: Arguments) -> object:
     }
 
 
-def _container_by_index(a: Arguments) -> object:
+def _container_by_index(a: VectorArguments) -> object:
     container = transitions.get_container_by_index(
         a.spec.init_containers or (), a.containers or (), a["index"]
     )
     return {"found": container is not None, "name": "" if container is None else container.name}
 
 
-def _restart_rule(a: Arguments) -> object:
+def _restart_rule(a: VectorArguments) -> object:
     rule = find_matching_container_restart_rule(a.container, a["exitCode"])
     return {"found": rule is not None, "action": "" if rule is None else rule.action}
 
 
-def _is_container_restartable(a: Arguments) -> object:
+def _is_container_restartable(a: VectorArguments) -> object:
     container = a.container
     if container.restart_policy is None:
         return a.spec.restart_policy != "Never"
@@ -209,14 +209,14 @@ def _is_container_restartable(a: Arguments) -> object:
     return container.restart_policy != "Never"
 
 
-def _quantity_canonical(a: Arguments) -> object:
+def _quantity_canonical(a: VectorArguments) -> object:
     try:
         return {"canonical": Quantity.parse(a["quantity"]).canonical}
     except QuantityError as error:
         return {"error": str(error)}
 
 
-def _quantity_equal(a: Arguments) -> object:
+def _quantity_equal(a: VectorArguments) -> object:
     try:
         order = Quantity.parse(a["a"]).compare(Quantity.parse(a["b"]))
     except QuantityError as error:
@@ -224,7 +224,7 @@ def _quantity_equal(a: Arguments) -> object:
     return {"equal": order == 0, "cmp": order}
 
 
-def _time_round_trip(a: Arguments) -> object:
+def _time_round_trip(a: VectorArguments) -> object:
     try:
         time = Time.parse(a["time"])
     except TimeError:

@@ -19,14 +19,14 @@ _PARTS = ("resizing", "starting", "stopping", "listing")
 # Before they are imported: so that a failed assertion shows what it compared.
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
-from podstatus.testing.runtime_suite.listing import Telling  # noqa: E402
-from podstatus.testing.runtime_suite.resizing import Resizes  # noqa: E402
+from podstatus.testing.runtime_suite.listing import ListingTests  # noqa: E402
+from podstatus.testing.runtime_suite.resizing import ResizingTests  # noqa: E402
 from podstatus.testing.runtime_suite.scene import Behaviour  # noqa: E402
-from podstatus.testing.runtime_suite.starting import Starting  # noqa: E402
-from podstatus.testing.runtime_suite.stopping import Stopping  # noqa: E402
+from podstatus.testing.runtime_suite.starting import StartingTests  # noqa: E402
+from podstatus.testing.runtime_suite.stopping import StoppingTests  # noqa: E402
 
 __all__ = ["Behaviour", "RuntimeSuite"]
 
 
-class RuntimeSuite(Starting, Stopping, Telling, Resizes):
+class RuntimeSuite(StartingTests, StoppingTests, ListingTests, ResizingTests):
     """The tests, and what is to be overridden: `open_runtime`, `make_pod`; in need the others."""

@@ -11,34 +11,38 @@ from podstatus.kube.objects.runtime_facts import ContainerRunState, ResourceFact
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import ResizesPods
 from podstatus.testing.runtime_suite.scene import (
-    LONG_GRACE,
+    LONG_GRACE_SECONDS,
     Behaviour,
+    RuntimeHarness,
     RuntimeUnderTest,
-    Scene,
     only_container,
-    played,
+    runtime_test,
 )
 
 SMALL = {"cpu": Quantity("200m"), "memory": Quantity("256Mi")}
 LARGE = {"cpu": Quantity("400m"), "memory": Quantity("512Mi")}
 
 
-class Resizes(RuntimeUnderTest):
+class ResizingTests(RuntimeUnderTest):
     """The tests, as a part of `RuntimeSuite`."""
 
-    @played
-    async def test_who_resizes_lists_what_a_container_was_started_with(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_who_resizes_lists_what_a_container_was_started_with(
+        self, scene: RuntimeHarness
+    ) -> None:
         """All four amounts: what is not said is taken to be as it was before."""
         pod, container_id = await self._start(scene)
-        assert await _in_force(scene, pod, container_id) == _both(SMALL)
+        assert await _actuated_resources(scene, pod, container_id) == _requests_and_limits(SMALL)
 
-    @played
-    async def test_a_running_container_is_given_other_resources(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_running_container_is_given_other_resources(
+        self, scene: RuntimeHarness
+    ) -> None:
         """It is the same attempt, and runs on; then the way back."""
         pod, container_id = await self._start(scene)
         before = await scene.find(pod, container_id)
         for amounts in (LARGE, SMALL):
-            await _resize(scene, _asking(pod, amounts), container_id)
+            await _resize(scene, _with_resources(pod, amounts), container_id)
             found = await scene.find(pod, container_id)
             assert found is not None
             assert before is not None
@@ -47,74 +51,82 @@ class Resizes(RuntimeUnderTest):
                 before.started_at,
                 before.restart_count,
             )
-            assert await _in_force(scene, pod, container_id) == _both(amounts)
+            assert await _actuated_resources(scene, pod, container_id) == _requests_and_limits(
+                amounts
+            )
 
-    @played
-    async def test_resized_again_nothing_changes(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_resized_again_nothing_changes(self, scene: RuntimeHarness) -> None:
         """A call that was cancelled, or an agent that died, is repeated."""
         pod, container_id = await self._start(scene)
-        large = _asking(pod, LARGE)
+        large = _with_resources(pod, LARGE)
         await _resize(scene, large, container_id)
-        before = list(await scene.soon(scene.runtime.list_pods()))
+        before = list(await scene.call(scene.runtime.list_pods()))
         await _resize(scene, large, container_id)
-        assert list(await scene.soon(scene.runtime.list_pods())) == before
+        assert list(await scene.call(scene.runtime.list_pods())) == before
 
-    @played
-    async def test_the_next_agent_knows_what_was_resized(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_the_next_agent_knows_what_was_resized(self, scene: RuntimeHarness) -> None:
         """What is in force, not what it was started with."""
         pod, container_id = await self._start(scene)
-        await _resize(scene, _asking(pod, LARGE), container_id)
+        await _resize(scene, _with_resources(pod, LARGE), container_id)
         before = await scene.facts(pod)
-        if not self.keeps_records:
+        if not self.persists_records:
             pytest.skip("its records do not outlive the agent")
         await scene.open()
         assert await scene.facts(pod) == before
 
-    @played
-    async def test_a_container_that_is_not_named_keeps_what_it_has(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_container_that_is_not_named_keeps_what_it_has(
+        self, scene: RuntimeHarness
+    ) -> None:
         """The pod as a whole may be resized alone: before a container is started again."""
         pod, container_id = await self._start(scene)
-        await _resize(scene, _asking(pod, LARGE), None)
-        assert await _in_force(scene, pod, container_id) == _both(SMALL)
+        await _resize(scene, _with_resources(pod, LARGE), None)
+        assert await _actuated_resources(scene, pod, container_id) == _requests_and_limits(SMALL)
 
-    @played
-    async def test_a_container_that_has_ended_is_no_reason_to_fail(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_container_that_has_ended_is_no_reason_to_fail(
+        self, scene: RuntimeHarness
+    ) -> None:
         """Nobody can know in time; the next attempt is given what its pod asks for then."""
         pod, container_id = await self._start(scene)
-        await scene.stop(pod, container_id, grace=LONG_GRACE)
-        large = _asking(pod, LARGE)
+        await scene.stop(pod, container_id, grace=LONG_GRACE_SECONDS)
+        large = _with_resources(pod, LARGE)
         await _resize(scene, large, container_id)
-        again = await scene.start_again(large, restart_count=1)
-        assert await _in_force(scene, pod, again) == _both(LARGE)
+        again = await scene.start_container(large, restart_count=1)
+        assert await _actuated_resources(scene, pod, again) == _requests_and_limits(LARGE)
 
-    async def _start(self, scene: Scene) -> tuple[Pod, str]:
+    async def _start(self, scene: RuntimeHarness) -> tuple[Pod, str]:
         if not isinstance(scene.runtime, ResizesPods):
             pytest.skip("it does not resize")
-        pod = _asking(self.make_pod("pod", Behaviour.OBEYS), SMALL)
-        await scene.soon(scene.runtime.start_pod(pod))
-        return pod, await scene.start_again(pod, restart_count=0)
+        pod = _with_resources(self.make_pod("pod", Behaviour.OBEYS), SMALL)
+        await scene.call(scene.runtime.start_pod(pod))
+        return pod, await scene.start_container(pod, restart_count=0)
 
 
-def _asking(pod: Pod, amounts: Mapping[str, Quantity]) -> Pod:
+def _with_resources(pod: Pod, amounts: Mapping[str, Quantity]) -> Pod:
     resources = ResourceRequirements(requests=dict(amounts), limits=dict(amounts))
     container = structs.replace(only_container(pod), resources=resources)
     return structs.replace(pod, spec=structs.replace(pod.spec, containers=(container,)))
 
 
-async def _resize(scene: Scene, pod: Pod, container_id: str | None) -> None:
+async def _resize(scene: RuntimeHarness, pod: Pod, container_id: str | None) -> None:
     assert isinstance(scene.runtime, ResizesPods)
     ids = {} if container_id is None else {only_container(pod).name: container_id}
-    await scene.soon(scene.runtime.resize_pod(pod, ids))
+    await scene.call(scene.runtime.resize_pod(pod, ids))
 
 
-async def _in_force(scene: Scene, pod: Pod, container_id: str) -> dict[str, int | None]:
+async def _actuated_resources(
+    scene: RuntimeHarness, pod: Pod, container_id: str
+) -> dict[str, int | None]:
     found = await scene.find(pod, container_id)
     facts = (found.resources if found is not None else None) or ResourceFacts()
     said = structs.asdict(facts)
     return {name: None if amount is None else amount.nanos for name, amount in said.items()}
 
 
-def _both(amounts: Mapping[str, Quantity]) -> dict[str, int]:
+def _requests_and_limits(amounts: Mapping[str, Quantity]) -> dict[str, int]:
     return {
         f"{name}_{side}": amount.nanos
         for name, amount in amounts.items()

@@ -14,11 +14,11 @@ from podstatus.runtime.port import Runtime
 
 T = TypeVar("T")
 
-STEP = 0.05
+POLL_SECONDS = 0.05
 """Seconds between two looks."""
-LONG_GRACE = 30.0
+LONG_GRACE_SECONDS = 30.0
 """Seconds that nobody wants to wait."""
-SOON = 10.0
+PROMPT_SECONDS = 10.0
 """Seconds that something may take that should take no time: plenty on a loaded machine."""
 
 
@@ -34,9 +34,9 @@ class Behaviour(Enum):
 class RuntimeUnderTest:
     """What the suite must be told. Subclass `RuntimeSuite` and override these."""
 
-    keeps_records = True
+    persists_records = True
     """Whether a runtime that is opened again knows what the one before did."""
-    tells_changes = True
+    reports_changes = True
     """Whether it gives hints, or leaves all to the relisting."""
 
     def open_runtime(self) -> AbstractAsyncContextManager[Runtime]:
@@ -47,7 +47,7 @@ class RuntimeUnderTest:
         """A pod with one container that behaves so; the name gives it a UID of its own."""
         raise NotImplementedError("say how pods behave in the runtime: override make_pod")
 
-    async def wait_until_up(self, pod: Pod) -> None:
+    async def wait_until_ready(self, pod: Pod) -> None:
         """Come back when the container of a pod, just started, is ready to behave.
 
         For processes: one that is to ignore a signal needs a moment to say so.
@@ -62,7 +62,7 @@ class RuntimeUnderTest:
         await asyncio.sleep(seconds)
 
 
-class Scene:
+class RuntimeHarness:
     """An opened runtime, and pods in it."""
 
     def __init__(self, test: RuntimeUnderTest, stack: AsyncExitStack) -> None:
@@ -84,26 +84,26 @@ class Scene:
     ) -> tuple[Pod, str]:
         """Start a pod and its container; the ID of the attempt."""
         pod = self._test.make_pod(name, behaviour)
-        await self.soon(self.runtime.start_pod(pod))
-        return pod, await self.start_again(pod, restart_count=restart_count)
+        await self.call(self.runtime.start_pod(pod))
+        return pod, await self.start_container(pod, restart_count=restart_count)
 
-    async def start_again(self, pod: Pod, *, restart_count: int) -> str:
+    async def start_container(self, pod: Pod, *, restart_count: int) -> str:
         """Start the container of a pod."""
         start = self.runtime.start_container(pod, only_container(pod), restart_count=restart_count)
-        container_id = await self.soon(start)
-        await self._test.wait_until_up(pod)
+        container_id = await self.call(start)
+        await self._test.wait_until_ready(pod)
         return container_id
 
     async def stop(self, pod: Pod, container_id: str, *, grace: float) -> float:
         """Stop a container; how many seconds that took."""
         began = self._test.now()
         stop = self.runtime.stop_container(pod.uid, container_id, grace_seconds=grace)
-        await self.within(SOON + grace, stop)
+        await self.call_within(PROMPT_SECONDS + grace, stop)
         return self._test.now() - began
 
     async def facts(self, pod: Pod) -> PodFacts:
         """What the runtime says about a pod now; nothing if it is not listed."""
-        listed = await self.soon(self.runtime.list_pods())
+        listed = await self.call(self.runtime.list_pods())
         found = [other.facts for other in listed if other.uid == pod.uid]
         assert len(found) <= 1, f"the pod is listed {len(found)} times"
         return found[0] if found else PodFacts()
@@ -115,26 +115,28 @@ class Scene:
         assert len(found) <= 1, f"the attempt is listed {len(found)} times"
         return found[0] if found else None
 
-    async def see_end(self, pod: Pod, container_id: str) -> ContainerFacts:
+    async def wait_for_exit(self, pod: Pod, container_id: str) -> ContainerFacts:
         """The attempt as soon as it has ended."""
-        until = self._test.now() + SOON
+        until = self._test.now() + PROMPT_SECONDS
         while self._test.now() < until:
             found = await self.find(pod, container_id)
             assert found is not None, "an attempt that was made is not listed any more"
             if found.state is ContainerRunState.EXITED:
                 return found
-            await self._test.wait(STEP)
-        raise AssertionError(f"a container has not ended within {SOON:g} s, or nobody says so")
+            await self._test.wait(POLL_SECONDS)
+        raise AssertionError(
+            f"a container has not ended within {PROMPT_SECONDS:g} s, or nobody says so"
+        )
 
-    async def soon(self, call: Coroutine[Any, Any, T]) -> T:
+    async def call(self, call: Coroutine[Any, Any, T]) -> T:
         """What a call comes to that should take no time."""
-        return await self.within(SOON, call)
+        return await self.call_within(PROMPT_SECONDS, call)
 
-    async def within(self, seconds: float, call: Coroutine[Any, Any, T]) -> T:
+    async def call_within(self, seconds: float, call: Coroutine[Any, Any, T]) -> T:
         """What a call comes to, with time passing meanwhile; it may take so long."""
         async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(_outcome(call))
-            await self.passes(seconds, task)
+            task = tasks.create_task(_call_result(call))
+            await self.wait_for_task(seconds, task)
             if not task.done():
                 task.cancel()
                 raise AssertionError(f"{call} has not come back within {seconds:g} s")
@@ -144,31 +146,33 @@ class Scene:
         assert result is not None
         return result[0]
 
-    async def passes(self, seconds: float, task: "asyncio.Task[Any]") -> None:
+    async def wait_for_task(self, seconds: float, task: "asyncio.Task[Any]") -> None:
         """Let time pass until a task is done, at most so much."""
         # What needs no time at all is done without any.
         for _ in range(3):
             await asyncio.sleep(0)
         until = self._test.now() + seconds
         while not task.done() and self._test.now() < until:
-            await self._test.wait(STEP)
+            await self._test.wait(POLL_SECONDS)
 
 
-def played(test: Callable[[Any, Scene], Awaitable[None]]) -> Callable[[Any], None]:
+def runtime_test(case: Callable[[Any, RuntimeHarness], Awaitable[None]]) -> Callable[[Any], None]:
     """A test that pytest can run, of one that is played in a scene."""
 
     def play(self: RuntimeUnderTest) -> None:
-        asyncio.run(_play(self, test))
+        asyncio.run(_run_case(self, case))
 
-    play.__name__, play.__doc__ = test.__name__, test.__doc__
+    play.__name__, play.__doc__ = case.__name__, case.__doc__
     return play
 
 
-async def _play(suite: RuntimeUnderTest, test: Callable[[Any, Scene], Awaitable[None]]) -> None:
+async def _run_case(
+    suite: RuntimeUnderTest, case: Callable[[Any, RuntimeHarness], Awaitable[None]]
+) -> None:
     async with AsyncExitStack() as stack:
-        scene = Scene(suite, stack)
+        scene = RuntimeHarness(suite, stack)
         await scene.open()
-        await test(suite, scene)
+        await case(suite, scene)
 
 
 def only_container(pod: Pod) -> Container:
@@ -177,7 +181,7 @@ def only_container(pod: Pod) -> Container:
     return container
 
 
-async def _outcome(call: Coroutine[Any, Any, T]) -> tuple[tuple[T] | None, Exception | None]:
+async def _call_result(call: Coroutine[Any, Any, T]) -> tuple[tuple[T] | None, Exception | None]:
     """What a call returns or raises: a task group would wrap the error."""
     try:
         return (await call,), None

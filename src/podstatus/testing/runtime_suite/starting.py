@@ -10,50 +10,52 @@ from podstatus.kube.scalars.time import UNSET_TIME
 from podstatus.runtime.port import CannotStartError
 from podstatus.testing.runtime_suite.scene import (
     Behaviour,
+    RuntimeHarness,
     RuntimeUnderTest,
-    Scene,
     only_container,
-    played,
+    runtime_test,
 )
 
 _RUNNING, _EXITED = ContainerRunState.RUNNING, ContainerRunState.EXITED
 
 
-class Starting(RuntimeUnderTest):
+class StartingTests(RuntimeUnderTest):
     """The tests, as a part of `RuntimeSuite`."""
 
-    @played
-    async def test_it_has_a_name_of_one_word_and_a_version(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_it_has_a_name_of_one_word_and_a_version(self, scene: RuntimeHarness) -> None:
         """The name stands in front of IDs, both are shown on the Node."""
         name = scene.runtime.name
         assert name == name.strip().lower(), f"{name!r} is shown in front of IDs"
         assert name.isidentifier(), f"{name!r} is not one word"
         assert isinstance(scene.runtime.version, str)
 
-    @played
-    async def test_a_started_pod_is_listed_with_a_ready_sandbox(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_started_pod_is_listed_with_a_ready_sandbox(
+        self, scene: RuntimeHarness
+    ) -> None:
         """Its namespace and name are known from the list alone."""
         pod = self.make_pod("pod", Behaviour.OBEYS)
-        await scene.soon(scene.runtime.start_pod(pod))
-        pods = await scene.soon(scene.runtime.list_pods())
+        await scene.call(scene.runtime.start_pod(pod))
+        pods = await scene.call(scene.runtime.list_pods())
         assert len(pods) == 1, "one pod was started"
         listed = pods[0]
         assert (listed.uid, listed.namespace, listed.name) == (pod.uid, pod.namespace, pod.name)
         assert listed.facts.sandboxes[0].state is SandboxState.READY
 
-    @played
-    async def test_starting_a_started_pod_changes_nothing(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_starting_a_started_pod_changes_nothing(self, scene: RuntimeHarness) -> None:
         """A ready sandbox stays as it is, and what runs in it goes on."""
         pod, container_id = await scene.start(Behaviour.OBEYS)
         before = await scene.facts(pod)
-        await scene.soon(scene.runtime.start_pod(pod))
+        await scene.call(scene.runtime.start_pod(pod))
         assert (await scene.facts(pod)).sandboxes == before.sandboxes
         found = await scene.find(pod, container_id)
         assert found is not None
         assert found.state is _RUNNING
 
-    @played
-    async def test_a_started_container_is_listed_as_running(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_started_container_is_listed_as_running(self, scene: RuntimeHarness) -> None:
         """When the start returns, not a moment later."""
         pod, container_id = await scene.start(Behaviour.OBEYS, restart_count=0)
         found = await scene.find(pod, container_id)
@@ -63,21 +65,23 @@ class Starting(RuntimeUnderTest):
         assert found.restart_count in (0, None)
         assert found.started_at != UNSET_TIME
 
-    @played
+    @runtime_test
     async def test_a_start_that_is_repeated_finds_the_attempt_that_was_made(
-        self, scene: Scene
+        self, scene: RuntimeHarness
     ) -> None:
         """Whoever was cancelled and asks again must not get a second one."""
         pod, first = await scene.start(Behaviour.OBEYS)
-        assert await scene.start_again(pod, restart_count=0) == first
+        assert await scene.start_container(pod, restart_count=0) == first
         assert [found.id for found in (await scene.facts(pod)).containers] == [first]
 
-    @played
-    async def test_another_attempt_is_listed_before_the_one_that_ended(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_another_attempt_is_listed_before_the_one_that_ended(
+        self, scene: RuntimeHarness
+    ) -> None:
         """The newest attempt gives the state, the one before it the last state."""
         pod, first = await scene.start(Behaviour.EXITS)
-        ended = await scene.see_end(pod, first)
-        second = await scene.start_again(pod, restart_count=1)
+        ended = await scene.wait_for_exit(pod, first)
+        second = await scene.start_container(pod, restart_count=1)
         assert second != first, "each attempt has an ID of its own"
         attempts = (await scene.facts(pod)).containers
         assert [found.id for found in attempts[:2]] == [second, first], "the exit is lost"
@@ -86,60 +90,62 @@ class Starting(RuntimeUnderTest):
         assert newest.restart_count in (1, None)
         assert (before.exit_code, before.finished_at) == (3, ended.finished_at)
 
-    @played
-    async def test_what_cannot_be_executed_says_why(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_what_cannot_be_executed_says_why(self, scene: RuntimeHarness) -> None:
         """One word and a sentence; an attempt that was made is listed as StartError."""
         pod = self.make_pod("pod", Behaviour.FAILS)
-        await scene.soon(scene.runtime.start_pod(pod))
+        await scene.call(scene.runtime.start_pod(pod))
         for restart_count in (0, 1):
             with pytest.raises(CannotStartError) as caught:
-                await scene.start_again(pod, restart_count=restart_count)
+                await scene.start_container(pod, restart_count=restart_count)
             assert caught.value.reason.isidentifier(), "the reason is not one word"
             assert caught.value.message, "the message says nothing"
         for found in (await scene.facts(pod)).containers:
             assert (found.state, found.exit_code, found.reason) == (_EXITED, 128, "StartError")
 
-    @played
-    async def test_a_start_that_was_cancelled_can_be_repeated(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_start_that_was_cancelled_can_be_repeated(self, scene: RuntimeHarness) -> None:
         """Whatever came of it, there is one attempt afterwards, and it runs."""
         pod = self.make_pod("pod", Behaviour.OBEYS)
-        await scene.soon(scene.runtime.start_pod(pod))
+        await scene.call(scene.runtime.start_pod(pod))
         start = asyncio.ensure_future(
             scene.runtime.start_container(pod, only_container(pod), restart_count=0)
         )
         await asyncio.sleep(0)
         start.cancel()
         await asyncio.wait([start])
-        container_id = await scene.start_again(pod, restart_count=0)
+        container_id = await scene.start_container(pod, restart_count=0)
         attempts = (await scene.facts(pod)).containers
         assert [(found.id, found.state) for found in attempts] == [(container_id, _RUNNING)]
 
-    @played
-    async def test_a_stopped_pod_can_be_started_again(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_stopped_pod_can_be_started_again(self, scene: RuntimeHarness) -> None:
         """It has a ready sandbox then, and containers can be started in it."""
         pod, first = await scene.start(Behaviour.OBEYS)
-        await scene.soon(scene.runtime.stop_pod(pod.uid))
-        await scene.soon(scene.runtime.start_pod(pod))
-        second = await scene.start_again(pod, restart_count=1)
+        await scene.call(scene.runtime.stop_pod(pod.uid))
+        await scene.call(scene.runtime.start_pod(pod))
+        second = await scene.start_container(pod, restart_count=1)
         facts = await scene.facts(pod)
         assert facts.sandboxes[0].state is SandboxState.READY
         running = [found.id for found in facts.containers if found.state is _RUNNING]
         assert running == [second]
         assert second != first
 
-    @played
-    async def test_attempts_of_a_given_up_sandbox_are_not_active(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_attempts_of_a_given_up_sandbox_are_not_active(
+        self, scene: RuntimeHarness
+    ) -> None:
         """They are over: what has to run first in a sandbox runs again in the new one."""
         pod, first = await scene.start(Behaviour.OBEYS)
         assert await _activity(scene, pod) == {first: True}
-        await scene.soon(scene.runtime.stop_pod(pod.uid))
-        await scene.soon(scene.runtime.start_pod(pod))
+        await scene.call(scene.runtime.stop_pod(pod.uid))
+        await scene.call(scene.runtime.start_pod(pod))
         assert (await _activity(scene, pod)).get(first, False) is False, "its sandbox was given up"
-        second = await scene.start_again(pod, restart_count=1)
+        second = await scene.start_container(pod, restart_count=1)
         activity = await _activity(scene, pod)
         assert (activity.get(first, False), activity[second]) == (False, True)
 
 
-async def _activity(scene: Scene, pod: Pod) -> dict[str, bool]:
+async def _activity(scene: RuntimeHarness, pod: Pod) -> dict[str, bool]:
     """Which attempts are listed, and whether as active."""
     return {found.id: found.active for found in (await scene.facts(pod)).containers}

@@ -5,33 +5,35 @@ import asyncio
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState, SandboxState
 from podstatus.testing.runtime_suite.scene import (
-    LONG_GRACE,
-    SOON,
-    STEP,
+    LONG_GRACE_SECONDS,
+    POLL_SECONDS,
+    PROMPT_SECONDS,
     Behaviour,
+    RuntimeHarness,
     RuntimeUnderTest,
-    Scene,
-    played,
+    runtime_test,
 )
 
 _RUNNING, _EXITED = ContainerRunState.RUNNING, ContainerRunState.EXITED
 
 
-class Stopping(RuntimeUnderTest):
+class StoppingTests(RuntimeUnderTest):
     """The tests, as a part of `RuntimeSuite`."""
 
-    @played
-    async def test_a_container_that_obeys_is_not_waited_for(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_container_that_obeys_is_not_waited_for(self, scene: RuntimeHarness) -> None:
         """The grace is the longest it may take, not how long it takes."""
         pod, container_id = await scene.start(Behaviour.OBEYS)
-        assert await scene.stop(pod, container_id, grace=LONG_GRACE) < SOON
+        assert await scene.stop(pod, container_id, grace=LONG_GRACE_SECONDS) < PROMPT_SECONDS
         found = await scene.find(pod, container_id)
         assert found is not None, "a container that was stopped stays listed until it is removed"
         assert found.state is _EXITED
         assert found.exit_code != 137, "it was made to end before it could"
 
-    @played
-    async def test_a_container_that_ignores_it_is_ended_after_the_grace(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_container_that_ignores_it_is_ended_after_the_grace(
+        self, scene: RuntimeHarness
+    ) -> None:
         """Not before, and when the stop returns it has ended."""
         pod, container_id = await scene.start(Behaviour.IGNORES)
         assert await scene.stop(pod, container_id, grace=1.0) >= 0.9, "the grace was cut short"
@@ -39,97 +41,105 @@ class Stopping(RuntimeUnderTest):
         assert found is not None
         assert (found.state, found.exit_code, found.reason) == (_EXITED, 137, "Error")
 
-    @played
-    async def test_a_shorter_grace_shortens_a_stop_under_way(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_shorter_grace_shortens_a_stop_under_way(self, scene: RuntimeHarness) -> None:
         """Both come back when it has ended."""
         pod, container_id = await scene.start(Behaviour.IGNORES)
         async with asyncio.TaskGroup() as tasks:
             first = tasks.create_task(
-                scene.runtime.stop_container(pod.uid, container_id, grace_seconds=LONG_GRACE)
+                scene.runtime.stop_container(
+                    pod.uid, container_id, grace_seconds=LONG_GRACE_SECONDS
+                )
             )
-            await self.wait(STEP)
+            await self.wait(POLL_SECONDS)
             assert not first.done(), "the stop came back before the container had ended"
-            assert await scene.stop(pod, container_id, grace=0.5) < SOON
-            await scene.passes(SOON, first)
+            assert await scene.stop(pod, container_id, grace=0.5) < PROMPT_SECONDS
+            await scene.wait_for_task(PROMPT_SECONDS, first)
             assert first.done(), "the first stop goes on waiting"
 
-    @played
-    async def test_a_stop_that_was_cancelled_can_be_repeated(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_stop_that_was_cancelled_can_be_repeated(self, scene: RuntimeHarness) -> None:
         """The container has ended then, once."""
         pod, container_id = await scene.start(Behaviour.IGNORES)
         stop = asyncio.ensure_future(
-            scene.runtime.stop_container(pod.uid, container_id, grace_seconds=LONG_GRACE)
+            scene.runtime.stop_container(pod.uid, container_id, grace_seconds=LONG_GRACE_SECONDS)
         )
-        await self.wait(STEP)
+        await self.wait(POLL_SECONDS)
         stop.cancel()
         await asyncio.wait([stop])
         assert stop.cancelled(), "a call that is cancelled ends as cancelled"
-        assert await scene.stop(pod, container_id, grace=0.0) < SOON
+        assert await scene.stop(pod, container_id, grace=0.0) < PROMPT_SECONDS
         found = await scene.find(pod, container_id)
         assert found is not None
         assert found.state is _EXITED
 
-    @played
+    @runtime_test
     async def test_calls_about_different_pods_do_not_wait_for_each_other(
-        self, scene: Scene
+        self, scene: RuntimeHarness
     ) -> None:
         """A pod that takes its time to end holds up nobody."""
         slow, container_id = await scene.start(Behaviour.IGNORES, "slow")
-        stop = scene.runtime.stop_container(slow.uid, container_id, grace_seconds=LONG_GRACE)
+        stop = scene.runtime.stop_container(
+            slow.uid, container_id, grace_seconds=LONG_GRACE_SECONDS
+        )
         async with asyncio.TaskGroup() as tasks:
             stopping = tasks.create_task(stop)
             await scene.start(Behaviour.OBEYS, "other")
             assert not stopping.done()
             await scene.stop(slow, container_id, grace=0.0)
 
-    @played
-    async def test_stopping_and_removing_what_is_not_there_is_no_error(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_stopping_and_removing_what_is_not_there_is_no_error(
+        self, scene: RuntimeHarness
+    ) -> None:
         """Nor is doing it twice."""
         pod, container_id = await scene.start(Behaviour.OBEYS)
         runtime, nobody = scene.runtime, PodUID("uid-nobody")
         unknown = f"{runtime.name}://unknown"
         for uid, an_id in ((nobody, unknown), (nobody, container_id), (pod.uid, unknown)):
-            await scene.soon(runtime.stop_container(uid, an_id, grace_seconds=LONG_GRACE))
-            await scene.soon(runtime.remove_container(uid, an_id))
+            await scene.call(runtime.stop_container(uid, an_id, grace_seconds=LONG_GRACE_SECONDS))
+            await scene.call(runtime.remove_container(uid, an_id))
         found = await scene.find(pod, container_id)
         assert found is not None
         assert found.state is _RUNNING, "the container of another pod was stopped"
         for uid in (nobody, pod.uid, pod.uid):
-            await scene.soon(runtime.stop_pod(uid))
-            await scene.soon(runtime.stop_container(uid, container_id, grace_seconds=1.0))
+            await scene.call(runtime.stop_pod(uid))
+            await scene.call(runtime.stop_container(uid, container_id, grace_seconds=1.0))
         for uid in (nobody, pod.uid, pod.uid):
-            await scene.soon(runtime.remove_container(uid, container_id))
-            await scene.soon(runtime.remove_pod(uid))
+            await scene.call(runtime.remove_container(uid, container_id))
+            await scene.call(runtime.remove_pod(uid))
 
-    @played
-    async def test_a_removed_attempt_is_forgotten(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_removed_attempt_is_forgotten(self, scene: RuntimeHarness) -> None:
         """The other attempts at the container stay."""
         pod, first = await scene.start(Behaviour.EXITS)
-        await scene.see_end(pod, first)
-        second = await scene.start_again(pod, restart_count=1)
-        await scene.soon(scene.runtime.remove_container(pod.uid, first))
+        await scene.wait_for_exit(pod, first)
+        second = await scene.start_container(pod, restart_count=1)
+        await scene.call(scene.runtime.remove_container(pod.uid, first))
         assert [found.id for found in (await scene.facts(pod)).containers] == [second]
 
-    @played
-    async def test_stopping_a_pod_ends_it_at_once_and_keeps_its_records(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_stopping_a_pod_ends_it_at_once_and_keeps_its_records(
+        self, scene: RuntimeHarness
+    ) -> None:
         """What runs is ended whether it wants or not, and the sandbox with it."""
         pod, container_id = await scene.start(Behaviour.IGNORES)
-        await scene.soon(scene.runtime.stop_pod(pod.uid))
+        await scene.call(scene.runtime.stop_pod(pod.uid))
         facts = await scene.facts(pod)
         assert [found.id for found in facts.containers] == [container_id], "its exit is lost"
         assert facts.containers[0].state is _EXITED
         assert all(sandbox.state is SandboxState.NOT_READY for sandbox in facts.sandboxes)
 
-    @played
-    async def test_a_removed_pod_is_not_listed_and_others_are(self, scene: Scene) -> None:
+    @runtime_test
+    async def test_a_removed_pod_is_not_listed_and_others_are(self, scene: RuntimeHarness) -> None:
         """When the removal returns."""
         pod, _ = await scene.start(Behaviour.OBEYS)
         other, container_id = await scene.start(Behaviour.OBEYS, "other")
-        await scene.soon(scene.runtime.stop_pod(pod.uid))
-        await scene.soon(scene.runtime.remove_pod(pod.uid))
-        listed = await scene.soon(scene.runtime.list_pods())
+        await scene.call(scene.runtime.stop_pod(pod.uid))
+        await scene.call(scene.runtime.remove_pod(pod.uid))
+        listed = await scene.call(scene.runtime.list_pods())
         assert [found.uid for found in listed] == [other.uid]
-        assert not await scene.soon(scene.runtime.list_pods(pod.uid))
+        assert not await scene.call(scene.runtime.list_pods(pod.uid))
         found = await scene.find(other, container_id)
         assert found is not None
         assert found.state is _RUNNING

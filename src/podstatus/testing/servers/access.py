@@ -13,7 +13,7 @@ from podstatus.apiserver.pki.credentials import ENDPOINTS, KUBECONFIG
 
 Document = dict[str, Any]
 
-SECONDS = 30.0
+TIMEOUT_SECONDS = 30.0
 """After which a test that waits for an answer has gone wrong."""
 
 
@@ -48,5 +48,5 @@ class ServerAccess:
         context = ssl.create_default_context(cafile=str(self.authority))
         where = urlsplit(self.url)
         return http.client.HTTPSConnection(
-            where.hostname or "", where.port, context=context, timeout=SECONDS
+            where.hostname or "", where.port, context=context, timeout=TIMEOUT_SECONDS
         )

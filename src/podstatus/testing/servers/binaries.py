@@ -12,23 +12,23 @@ import msgspec
 
 from podstatus.base.programs import find_program
 
-ASSETS = "KUBEBUILDER_ASSETS"
+ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
 KUBE_APISERVER = "kube-apiserver"
 ETCD = "etcd"
 
 
-class MissingPartsError(Exception):
+class MissingBinariesError(Exception):
     """The programs are not there; the message says where they were looked for, and what to do."""
 
 
-class RealParts(msgspec.Struct, frozen=True, kw_only=True):
+class ServerBinaries(msgspec.Struct, frozen=True, kw_only=True):
     """The programs."""
 
     kube_apiserver: Path
     etcd: Path
 
 
-def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
+def cache_dir(environment: Mapping[str, str] = os.environ) -> Path:
     """What `make real-parts` fills: one folder in it for each build."""
     base = environment.get("XDG_CACHE_HOME", "")
     # As the specification of these folders has it: a relative one counts as none.
@@ -36,48 +36,48 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return folder / "podstatus" / "real"
 
 
-def parts_in(folder: Path) -> RealParts | None:
+def binaries_in(folder: Path) -> ServerBinaries | None:
     """The programs of a folder, None unless it has both."""
-    parts = RealParts(kube_apiserver=folder / KUBE_APISERVER, etcd=folder / ETCD)
+    parts = ServerBinaries(kube_apiserver=folder / KUBE_APISERVER, etcd=folder / ETCD)
     both = all(os.access(part, os.X_OK) for part in (parts.kube_apiserver, parts.etcd))
     return parts if both else None
 
 
-def find_parts(environment: Mapping[str, str] = os.environ) -> RealParts:
+def find_binaries(environment: Mapping[str, str] = os.environ) -> ServerBinaries:
     """The programs to use. Raises MissingPartsError."""
-    assets = environment.get(ASSETS, "")
+    assets = environment.get(ASSETS_VARIABLE, "")
     if assets:
-        return _of_assets(Path(assets))
-    cache = cache_folder(environment)
-    found = _newest_in(cache) or _on_path(environment.get("PATH", ""))
+        return _from_assets(Path(assets))
+    cache = cache_dir(environment)
+    found = _newest_build(cache) or _on_path(environment.get("PATH", ""))
     if found is None:
-        raise MissingPartsError(
+        raise MissingBinariesError(
             f"no {KUBE_APISERVER} and {ETCD} in {cache} or on PATH; run `make real-parts`, or set "
-            f"{ASSETS} to a folder that holds both (docs/real-servers.md)"
+            f"{ASSETS_VARIABLE} to a folder that holds both (docs/real-servers.md)"
         )
     return found
 
 
-def _of_assets(folder: Path) -> RealParts:
+def _from_assets(folder: Path) -> ServerBinaries:
     # Whoever names a folder means that one: no others are looked at.
-    found = parts_in(folder)
+    found = binaries_in(folder)
     if found is None:
-        raise MissingPartsError(
-            f"{ASSETS} is {folder}, which does not hold {KUBE_APISERVER} and {ETCD}, both "
+        raise MissingBinariesError(
+            f"{ASSETS_VARIABLE} is {folder}, which does not hold {KUBE_APISERVER} and {ETCD}, both "
             "executable; correct it, or unset it to use what `make real-parts` builds"
         )
     return found
 
 
-def _newest_in(cache: Path) -> RealParts | None:
+def _newest_build(cache: Path) -> ServerBinaries | None:
     # What is still being built has a name with a dot.
-    builds = [folder for folder in cache.glob("v*") if parts_in(folder)]
+    builds = [folder for folder in cache.glob("v*") if binaries_in(folder)]
     newest = max(builds, key=lambda folder: folder.stat().st_mtime_ns, default=None)
-    return None if newest is None else parts_in(newest)
+    return None if newest is None else binaries_in(newest)
 
 
-def _on_path(path: str) -> RealParts | None:
+def _on_path(path: str) -> ServerBinaries | None:
     server, etcd = find_program(KUBE_APISERVER, path), find_program(ETCD, path)
     if server is None or etcd is None:
         return None
-    return RealParts(kube_apiserver=Path(server), etcd=Path(etcd))
+    return ServerBinaries(kube_apiserver=Path(server), etcd=Path(etcd))

@@ -23,7 +23,7 @@ from podstatus.apiserver.storage.store import Store
 from podstatus.base.aio import wall_clock_ns
 
 
-class Served(NamedTuple):
+class RunningServer(NamedTuple):
     """A server that serves, and what it keeps."""
 
     access: ClientCredentials
@@ -39,7 +39,7 @@ async def serve(
     schedule: bool,
     port: int = 0,
     node_authority: Path | None = None,
-) -> AsyncIterator[Served]:
+) -> AsyncIterator[RunningServer]:
     """Serve with the certificates and the token of a folder, and if durable its objects."""
     with closing(StateDir(path)) as folder:
         certificates = Certificates(folder, wall_clock_ns())
@@ -63,7 +63,7 @@ async def serve(
                 url = f"https://127.0.0.1:{await server.start()}"
                 access = ClientCredentials(url=url, token=token, authority=authority)
                 write_client_files(folder, access)
-                yield Served(access, store)
+                yield RunningServer(access, store)
             finally:
                 await server.stop()
 

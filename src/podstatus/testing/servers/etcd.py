@@ -67,7 +67,7 @@ class Etcd:
         words = [f"--{name}={value}" for name, value in options.items()]
         log = self._folder / "etcd.log"
         self._process = start_program([self._program, *words, "--unsafe-no-fsync"], log)
-        wait_until(self._serves, self._process, "etcd", _START_SECONDS)
+        wait_until_ready(self._is_ready, self._process, "etcd", _START_SECONDS)
 
     def end(self, number: int = signal.SIGTERM) -> None:
         """End it, if it runs."""
@@ -77,17 +77,17 @@ class Etcd:
 
     def compact(self) -> int:
         """Forget every change up to now; the revision that is the oldest one known."""
-        revision = int(self._ask("/v3/kv/range", {"key": "AA=="})["header"]["revision"])
-        self._ask("/v3/kv/compaction", {"revision": str(revision), "physical": True})
+        revision = int(self._post("/v3/kv/range", {"key": "AA=="})["header"]["revision"])
+        self._post("/v3/kv/compaction", {"revision": str(revision), "physical": True})
         return revision
 
-    def _serves(self) -> bool:
+    def _is_ready(self) -> bool:
         try:
-            return bool(self._ask("/v3/maintenance/status", {})["leader"])
+            return bool(self._post("/v3/maintenance/status", {})["leader"])
         except (OSError, http.client.HTTPException, KeyError):
             return False
 
-    def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         connection = http.client.HTTPConnection(_HOST, self._port, timeout=_STOP_SECONDS)
         try:
             connection.request("POST", path, msgspec.json.encode(body))
@@ -108,18 +108,20 @@ def start_program(command: Sequence[str | Path], log: Path) -> GuardedProcess:
         raise StartError(f"{error}; see docs/real-servers.md for how to get it") from error
 
 
-def wait_until(
-    serves: Callable[[], bool], process: GuardedProcess, name: str, seconds: float
+def wait_until_ready(
+    is_ready: Callable[[], bool], process: GuardedProcess, name: str, seconds: float
 ) -> None:
     """Wait for a program to serve. Ends it and raises StartError if it does not."""
     deadline = time.monotonic() + seconds
-    while not serves():
+    while not is_ready():
         if process.wait(_POLL_SECONDS):
-            raise StartError(f"{name} ended before it served; {_told(process)}")
+            raise StartError(f"{name} ended before it served; {_failure_details(process)}")
         if time.monotonic() > deadline:
             process.end(signal.SIGKILL)
-            raise StartError(f"{name} did not serve within {seconds:.0f} s; {_told(process)}")
+            raise StartError(
+                f"{name} did not serve within {seconds:.0f} s; {_failure_details(process)}"
+            )
 
 
-def _told(process: GuardedProcess) -> str:
-    return f"the end of {process.log}:\n{process.last_words()}"
+def _failure_details(process: GuardedProcess) -> str:
+    return f"the end of {process.log}:\n{process.log_tail()}"

@@ -10,29 +10,29 @@ from contextlib import suppress
 from pathlib import Path
 
 _HOST = "127.0.0.1"
-_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
-_USUAL = 32768, 60999
+_EPHEMERAL_RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_DEFAULT_EPHEMERAL_RANGE = 32768, 60999
 _FIRST, _LAST = 10_000, 65_535
 """Below are those of well-known services."""
 
 
 def free_port() -> int:
     """A port of loopback that nobody uses, and that nobody is given by chance."""
-    first, last = _given_by_chance()
+    first, last = _ephemeral_range()
     ports = [*range(_FIRST, first), *range(last + 1, _LAST + 1)]
     while True:
-        with suppress(OSError), _listening(secrets.choice(ports or [0])) as listener:
+        with suppress(OSError), _listen(secrets.choice(ports or [0])) as listener:
             port: int = listener.getsockname()[1]
             return port
 
 
-def _given_by_chance() -> tuple[int, int]:
+def _ephemeral_range() -> tuple[int, int]:
     try:
-        first, last = _RANGE.read_text().split()
+        first, last = _EPHEMERAL_RANGE_FILE.read_text().split()
     except OSError:  # not on Linux
-        return _USUAL
+        return _DEFAULT_EPHEMERAL_RANGE
     return int(first), int(last)
 
 
-def _listening(port: int) -> socket.socket:
+def _listen(port: int) -> socket.socket:
     return socket.create_server((_HOST, port))

@@ -26,15 +26,15 @@ from podstatus.apiserver.pki.credentials import ClientCredentials, ensure_token,
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.base.aio import wall_clock_ns
 from podstatus.testing.servers.access import ServerAccess
-from podstatus.testing.servers.binaries import RealParts, find_parts
-from podstatus.testing.servers.etcd import Etcd, StartError, start_program, wait_until
+from podstatus.testing.servers.binaries import ServerBinaries, find_binaries
+from podstatus.testing.servers.etcd import Etcd, StartError, start_program, wait_until_ready
 from podstatus.testing.servers.free_port import free_port
 from podstatus.testing.servers.process import GuardedProcess
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 120.0
 """It takes two or three, more on a machine with much else to do."""
-_ANSWER_SECONDS = 2.0
+_RESPONSE_SECONDS = 2.0
 _STOP_SECONDS = 15.0
 _ATTEMPTS = 3
 """Ports are chosen before they are used: now and then somebody else is faster."""
@@ -50,7 +50,7 @@ class KubeApiServer:
         self,
         folder: Path,
         *,
-        parts: RealParts | None = None,
+        binaries: ServerBinaries | None = None,
         nodes: Iterable[str] = (),
         port: int = 0,
         node_authority: Path | None = None,
@@ -63,15 +63,15 @@ class KubeApiServer:
         has signed.
         """
         self.folder = folder.absolute()
-        self._parts = parts or find_parts()
+        self._binaries = binaries or find_binaries()
         self._users = {"admin": "system:masters"}
         self._users |= {f"system:node:{node}": "system:nodes" for node in nodes}
         self._node_authority = node_authority
         self._options = tuple(options)
-        self._asked_port = port
+        self._requested_port = port
         self._port = 0
-        self._served = False
-        self._claimed: StateDir | None = None
+        self._has_served = False
+        self._state_dir: StateDir | None = None
         self._etcd: Etcd | None = None
         self._server: GuardedProcess | None = None
 
@@ -99,8 +99,8 @@ class KubeApiServer:
                 self._start()
             except StartError as error:
                 self.stop()
-                chosen = not self._served and not self._asked_port
-                if attempt == _ATTEMPTS or not chosen or not _port_was_taken(error):
+                chosen = not self._has_served and not self._requested_port
+                if attempt == _ATTEMPTS or not chosen or not _is_port_in_use(error):
                     raise
                 shutil.rmtree(self.folder / "etcd", ignore_errors=True)
                 self._etcd = None
@@ -109,7 +109,7 @@ class KubeApiServer:
                 raise
             else:
                 break
-        self._served = True
+        self._has_served = True
         return self.access
 
     def kill(self) -> None:
@@ -121,9 +121,9 @@ class KubeApiServer:
         self._end_server(signal.SIGTERM)
         if self._etcd is not None:
             self._etcd.end()
-        if self._claimed is not None:
-            self._claimed.close()
-            self._claimed = None
+        if self._state_dir is not None:
+            self._state_dir.close()
+            self._state_dir = None
 
     def pause(self) -> None:
         """Let kube-apiserver stand still: connections stay open, nothing is answered."""
@@ -143,17 +143,17 @@ class KubeApiServer:
         return ServerAccess(self.folder / "users" / user)
 
     def _start(self) -> None:
-        if self._claimed is None:
-            self._claimed = StateDir(self.folder)
+        if self._state_dir is None:
+            self._state_dir = StateDir(self.folder)
         if self._etcd is None:
-            self._etcd = Etcd(self._parts.etcd, self.folder)
-            self._port = self._asked_port or free_port()
-            self._write_files(self._claimed)
+            self._etcd = Etcd(self._binaries.etcd, self.folder)
+            self._port = self._requested_port or free_port()
+            self._write_files(self._state_dir)
         self._etcd.start()
-        command: list[str | Path] = [self._parts.kube_apiserver]
-        command += [*self._words(self._etcd.url), *self._options]
+        command: list[str | Path] = [self._binaries.kube_apiserver]
+        command += [*self._flags(self._etcd.url), *self._options]
         self._server = start_program(command, self.folder / "kube-apiserver.log")
-        wait_until(self._serves, self._server, "kube-apiserver", _START_SECONDS)
+        wait_until_ready(self._is_ready, self._server, "kube-apiserver", _START_SECONDS)
 
     def _write_files(self, folder: StateDir) -> None:
         authority = Certificates(folder, wall_clock_ns()).ensure()
@@ -171,7 +171,7 @@ class KubeApiServer:
             lines.append(f"{token},{user},{user},{group}\n")
         folder.write(_TOKENS, "".join(lines).encode())
 
-    def _words(self, etcd: str) -> list[str]:
+    def _flags(self, etcd: str) -> list[str]:
         key = self.folder / _SERVICE_ACCOUNT_KEY
         options = {
             "etcd-servers": etcd,
@@ -201,9 +201,9 @@ class KubeApiServer:
             options["kubelet-certificate-authority"] = self._node_authority
         return [f"--{name}={value}" for name, value in options.items()]
 
-    def _serves(self) -> bool:
+    def _is_ready(self) -> bool:
         paths = ["/readyz", *(f"/api/v1/namespaces/{name}" for name in _NAMESPACES)]
-        return all(_answers(self.access, path) for path in paths)
+        return all(_responds(self.access, path) for path in paths)
 
     def _end_server(self, number: int) -> None:
         server, self._server = self._server, None
@@ -213,7 +213,7 @@ class KubeApiServer:
     def _signal(self, number: int) -> None:
         if self._server is None or not self._server.running:
             raise RuntimeError("kube-apiserver does not run; start() it first")
-        self._server.send(number)
+        self._server.send_signal(number)
 
 
 @contextmanager
@@ -233,10 +233,10 @@ def running_kube_apiserver(
         server.stop()
 
 
-def _answers(access: ServerAccess, path: str) -> bool:
+def _responds(access: ServerAccess, path: str) -> bool:
     connection = access.connect()
     # Somebody else may be at the port, and say nothing.
-    connection.timeout = _ANSWER_SECONDS
+    connection.timeout = _RESPONSE_SECONDS
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {access.token}"})
         return connection.getresponse().status == http.HTTPStatus.OK
@@ -246,7 +246,7 @@ def _answers(access: ServerAccess, path: str) -> bool:
         connection.close()
 
 
-def _port_was_taken(error: StartError) -> bool:
+def _is_port_in_use(error: StartError) -> bool:
     return "address already in use" in str(error)
 
 

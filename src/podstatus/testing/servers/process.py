@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-_SECONDS = 90.0
+_TIMEOUT_SECONDS = 90.0
 """For a program to end after SIGKILL, or a guard to start: plenty on a loaded machine."""
-_LINES = 12
+_TAIL_LINES = 12
 """Of a log, in an error."""
 _PR_SET_PDEATHSIG = 1
 
@@ -43,7 +43,7 @@ class GuardedProcess:
         assert self._guard.stdout is not None  # noqa: S101 - a pipe was asked for
         told = self._guard.stdout.readline().strip()
         if not told.isdigit():
-            self._guard.communicate(timeout=_SECONDS)
+            self._guard.communicate(timeout=_TIMEOUT_SECONDS)
             raise OSError(f"cannot start {words[0]}: {told or 'the guard died'}")
         self.pid = int(told)
 
@@ -60,28 +60,28 @@ class GuardedProcess:
             return False
         return True
 
-    def send(self, number: int) -> None:
+    def send_signal(self, number: int) -> None:
         """Send a signal to the program, if it has not ended."""
         if self.running:
             # It may have ended a moment ago; the guard takes another to follow.
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
-    def end(self, number: int = signal.SIGTERM, *, grace: float = _SECONDS) -> None:
+    def end(self, number: int = signal.SIGTERM, *, grace: float = _TIMEOUT_SECONDS) -> None:
         """End it with this signal; by force if it takes longer than the grace."""
-        self.send(number)
+        self.send_signal(number)
         # One that is paused would hear of it only afterwards.
-        self.send(signal.SIGCONT)
+        self.send_signal(signal.SIGCONT)
         if not self.wait(grace):
-            self.send(signal.SIGKILL)
-        self._guard.communicate(timeout=_SECONDS)
+            self.send_signal(signal.SIGKILL)
+        self._guard.communicate(timeout=_TIMEOUT_SECONDS)
 
-    def last_words(self) -> str:
+    def log_tail(self) -> str:
         """The last lines that it wrote."""
         with self.log.open("rb") as log:
             log.seek(self._log_start)
             lines = log.read().decode(errors="replace").splitlines()
-        return "\n".join(lines[-_LINES:])
+        return "\n".join(lines[-_TAIL_LINES:])
 
 
 def guard(command: Sequence[str]) -> int:

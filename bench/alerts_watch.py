@@ -31,9 +31,9 @@ from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.status_writer import HistoryCounts
-from podstatus.observe.history.store import Moment
-from podstatus.observe.snapshot_cache import Board
-from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.snapshot_cache import SnapshotCache
+from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 RESULTS = Path(__file__).parent / "results" / "alerts_watch.json"
@@ -45,11 +45,11 @@ AT_MOST = {"idle_percent": 5.0, "changes_percent": 20.0}
 _TYPES = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady", "PodScheduled")
 
 
-class Known:
+class StaticStatusView:
     """What is known, as an agent has it; its node is well, and a little different every time."""
 
     def __init__(self) -> None:
-        self.board = Board()
+        self.snapshot_cache = SnapshotCache()
         self._asked = count()
 
     def nodes(self) -> Mapping[str, NodeSummary]:
@@ -63,19 +63,19 @@ class Known:
         """All is sent."""
         return SyncState()
 
-    def knowledge(self) -> Knowledge:
+    def freshness(self) -> Freshness:
         """The API server is there."""
-        return Knowledge()
+        return Freshness()
 
     def history(self) -> HistoryCounts:
         """None is kept."""
         return HistoryCounts()
 
-    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[Moment]:
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
         """None is kept."""
         return []
 
-    async def moments(self, after: int, *, most: int) -> list[Moment]:
+    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
         """None is kept."""
         return []
 
@@ -134,7 +134,7 @@ def changed(pod: PodSummary) -> PodSummary:
     return msgspec.structs.replace(pod, conditions=conditions, containers=(setup, app))
 
 
-async def change_pods(board: Board) -> None:
+async def change_pods(board: SnapshotCache) -> None:
     """So many a second, evenly, until cancelled."""
     uids = list(board.pods())
     began, done = time.monotonic(), 0
@@ -156,9 +156,9 @@ def used() -> float:
 
 async def measure(folder: Path, *, alerts: bool, changes: bool) -> tuple[float, int]:
     """The part of a core that is used, in percent; and how many alerts there are in the end."""
-    known, clock = Known(), SystemClock()
+    known, clock = StaticStatusView(), SystemClock()
     for number in range(PODS):
-        known.board.put(make_pod(number))
+        known.snapshot_cache.put(make_pod(number))
     evaluator = EvaluatorProcess()
     rules = default_rules(evaluator).rules
     evaluator.load(it.rule for it in rules)
@@ -175,7 +175,7 @@ async def measure(folder: Path, *, alerts: bool, changes: bool) -> tuple[float, 
         clock=clock,
     )
     tasks = [asyncio.create_task(watchman.run())] if alerts else []
-    tasks += [asyncio.create_task(change_pods(known.board))] if changes else []
+    tasks += [asyncio.create_task(change_pods(known.snapshot_cache))] if changes else []
     await asyncio.sleep(WARM_SECONDS)
     gc.collect()
     began, spent = time.monotonic(), used()

@@ -29,8 +29,8 @@ from podstatus.kube.objects.runtime_facts import (
 from podstatus.kube.patch import apply_patch
 from podstatus.kube.patch.schema import POD
 from podstatus.kube.validation.pod_spec import validate_new_pod
-from podstatus.observe.summary.pod import summarize
-from podstatus.observe.transitions.status_transitions import transitions
+from podstatus.observe.summary.pod import summarize_pod
+from podstatus.observe.transitions.status_transitions import status_transitions
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.sources.manifest.decode import read_manifest
 from podstatus.sources.manifest.static_pods import ManifestOrigin
@@ -102,8 +102,8 @@ class Rig:
             "apply patch": lambda: apply_patch(*documents, POD),
             "terminate": lambda: terminate_status(pod, after),
             "stop order": lambda: termination_order(pod, self.running),
-            "summary": lambda: summarize(self.shown),
-            "transitions": lambda: transitions(before, after),
+            "summary": lambda: summarize_pod(self.shown),
+            "transitions": lambda: status_transitions(before, after),
         }
 
     def _status(self, facts: PodFacts, old: PodStatus) -> PodStatus:

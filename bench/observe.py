@@ -19,11 +19,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podstatus import Pod, PodManager, StatusManager
-from podstatus.agent.compose.snapshot_updater import PodPoster
+from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
 from podstatus.base.aio import SystemClock
-from podstatus.observe.history.status_writer import Historian
+from podstatus.observe.history.status_writer import StatusHistoryWriter
 from podstatus.observe.history.store import History
-from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.testing.builders import make_pod, make_status, running
 
 RESULTS = Path(__file__).parent / "results" / "observe.json"
@@ -50,11 +50,13 @@ class Rig:
         self.pods = [make_pod(f"pod-{number}") for number in range(PODS)]
         directory = PodManager(self.pods)
         self.manager = StatusManager(None, directory, NothingRuns())
-        self.historian: Historian | None = None
-        self.poster: PodPoster | None = None
+        self.historian: StatusHistoryWriter | None = None
+        self.poster: SnapshotUpdater | None = None
         if folder is not None:
-            self.historian = Historian(History.open(folder / "history.db"), clock=SystemClock())
-            self.poster = PodPoster(Board(), directory, self.manager)
+            self.historian = StatusHistoryWriter(
+                History.open(folder / "history.db"), clock=SystemClock()
+            )
+            self.poster = SnapshotUpdater(SnapshotCache(), directory, self.manager)
             self.manager.add_notifier(self.historian)
             self.manager.add_notifier(self.poster)
         self.ready = False
@@ -91,7 +93,7 @@ class Rig:
         """Write down what was told, and put it up."""
         if self.historian is not None and self.poster is not None:
             asyncio.run(self.historian.write_once())
-            self.poster.post_once()
+            self.poster.update_once()
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from podstatus.agent.compose.agent import NodeAgent
-from podstatus.agent.daemon.logging_setup import configure_logs
-from podstatus.agent.daemon.run import Running, Surroundings, run_agent
-from podstatus.agent.settings.load import read_settings
+from podstatus.agent.daemon.logging_setup import configure_logging
+from podstatus.agent.daemon.run import AgentContext, AgentInfo, run_agent
+from podstatus.agent.settings.load import load_settings
 from podstatus.base.aio import SystemClock
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
@@ -30,7 +30,7 @@ class TellingRuntime(SimulatedRuntime):
             yield result
 
 
-def _tell(running: Running) -> None:
+def _tell(running: AgentInfo) -> None:
     print(running.apiserver, flush=True)
 
 
@@ -38,11 +38,11 @@ def main(root: str) -> None:
     """Run in this folder; the only line of output says that it serves."""
     flags = {"root_dir": root, "port": "0", "samples": "false", "max_pods": "600"}
     flags |= {"hostname_override": "node-a", "node_capacity": "cpu=100,memory=500Gi"}
-    settings = read_settings(flags, dict(os.environ)).settings
-    configure_logs(0, "text")
+    settings = load_settings(flags, dict(os.environ)).settings
+    configure_logging(0, "text")
     changes = Path(root, "changes")
 
-    def build(surroundings: Surroundings) -> NodeAgent:
+    def build(surroundings: AgentContext) -> NodeAgent:
         return NodeAgent(surroundings, TellingRuntime(surroundings.root.folder("runtime"), changes))
 
     asyncio.run(run_agent(settings, build, _tell))

@@ -106,24 +106,24 @@ def _checker() -> Iterator[None]:
 
 
 def test_without_files_they_are_asked(tmp_path: Path) -> None:
-    assert [it.rule.name for it in load(tmp_path).loaded] == NAMES
+    assert [it.rule.name for it in load(tmp_path).rules] == NAMES
 
 
 def test_rules_of_files_are_asked_beside_them(tmp_path: Path) -> None:
     loaded = load(tmp_path, "rules: [{name: Mine, expr: pod.ready}]")
-    assert [it.rule.name for it in loaded.loaded] == [*NAMES, "Mine"]
+    assert [it.rule.name for it in loaded.rules] == [*NAMES, "Mine"]
 
 
 def test_a_rule_of_the_same_name_replaces_one(tmp_path: Path) -> None:
     loaded = load(tmp_path, "rules: [{name: PodNotReady, expr: '!pod.ready', for: 1m}]")
-    [found] = [it.rule for it in loaded.loaded if it.rule.name == "PodNotReady"]
+    [found] = [it.rule for it in loaded.rules if it.rule.name == "PodNotReady"]
     assert (found.expression, found.for_seconds) == ("!pod.ready", 60.0)
-    assert len(loaded.loaded) == len(NAMES)
+    assert len(loaded.rules) == len(NAMES)
 
 
 def test_one_can_be_switched_off(tmp_path: Path) -> None:
     loaded = load(tmp_path, "disable: [NodePressure, PodNotReady]", "rules: []")
-    names = [it.rule.name for it in loaded.loaded]
+    names = [it.rule.name for it in loaded.rules]
     assert names == [name for name in NAMES if name not in ("NodePressure", "PodNotReady")]
 
 
@@ -138,4 +138,4 @@ def test_to_switch_off_what_is_not_there_is_a_mistake(tmp_path: Path) -> None:
 
 def test_default_rules_may_change_nothing(tmp_path: Path) -> None:
     loaded = load(tmp_path)
-    assert [name for name in NAMES if loaded.allowed(name).allow_actions] == []
+    assert [name for name in NAMES if loaded.rule_set(name).allow_actions] == []

@@ -1,7 +1,7 @@
 """A pod that crash-loops, then recovers: what its history holds, for those who show it."""
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.store import Moment
+from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.transitions import status_transitions as kinds
 from podstatus.observe.transitions.status_transitions import Transition
 
@@ -20,9 +20,9 @@ def moment(
     reason: str = "",
     message: str = "",
     uid: str = "u1",
-) -> Moment:
+) -> HistoryEntry:
     before, after = states
-    return Moment(
+    return HistoryEntry(
         at=BEGIN + round(seconds * SECOND),
         uid=PodUID(uid),
         namespace="default",
@@ -33,12 +33,12 @@ def moment(
     )
 
 
-def crash_loop() -> list[Moment]:
+def crash_loop() -> list[HistoryEntry]:
     """Runs for 2 s four times, and then for good; 160 s until then."""
     creating = "waiting ContainerCreating"
     unready = "ContainersNotReady"
     told = [
-        moment(0, kinds.SEEN),
+        moment(0, kinds.FIRST_SEEN),
         moment(0, kinds.CONTAINER, "app", ("", creating), "ContainerCreating"),
         moment(0, kinds.CONTAINER, "log", ("", creating), "ContainerCreating"),
         moment(0, kinds.PHASE, "", ("", "Pending")),
@@ -73,6 +73,6 @@ def crash_loop() -> list[Moment]:
     return told
 
 
-def _ready(now: float, states: tuple[str, str], reason: str = "") -> list[Moment]:
+def _ready(now: float, states: tuple[str, str], reason: str = "") -> list[HistoryEntry]:
     types = ("Ready", "ContainersReady")
     return [moment(now, kinds.CONDITION, type_, states, reason) for type_ in types]

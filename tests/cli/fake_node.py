@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from podstatus.agent.daemon.root_dir import Endpoints, RootDir
+from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDir
 from tests.support.certificates import authority
 
 TOKEN = "t0ken"  # noqa: S105 - of nobody
@@ -120,7 +120,7 @@ def fake_node(root_dir: Path, **more: Any) -> Iterator[FakeNode]:
     with RootDir(root_dir) as root, node.serve_at(root_dir) as server:
         told: dict[str, Any] = {"agent": node.url, "token": TOKEN, "node": "n1", **more}
         trusted = {"agent_certificate": str(root_dir / "ca.crt")}
-        root.announce(Endpoints(apiserver="", pid=1, **{**trusted, **told}))
+        root.write_endpoints(AgentEndpoints(apiserver="", pid=1, **{**trusted, **told}))
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
         try:

@@ -7,7 +7,7 @@ from typer.testing import CliRunner, Result
 
 from podstatus.cli.commands import app
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.store import History, Moment
+from podstatus.observe.history.store import History, HistoryEntry
 from podstatus.observe.transitions.status_transitions import Transition
 
 RULES = "rules: [{name: Slow, expr: pod.phase == 'Pending', for: 1m}]"
@@ -110,7 +110,7 @@ def test_the_history_of_a_root_dir_is_played(tests: Path) -> None:
     changes = [(0, "Pending"), (90, "Running")]
     history.append(
         [
-            Moment(
+            HistoryEntry(
                 at=(1_700_000_000 + seconds) * SECOND,
                 uid=PodUID("1"),
                 namespace="shop",

@@ -14,13 +14,13 @@ from podstatus.cli.checks import (
     OK,
     PROBLEM,
     Finding,
-    judge_clock,
-    judge_disk,
-    judge_files,
-    judge_packages,
-    judge_pids,
-    judge_python,
-    judge_rights,
+    check_clock,
+    check_disk,
+    check_files,
+    check_packages,
+    check_pids,
+    check_python,
+    check_rights,
 )
 from podstatus.cli.commands import app
 from podstatus.kube.scalars.time import Time
@@ -41,30 +41,30 @@ def doctor(*options: str) -> tuple[Result, dict[str, list[str]]]:
 @pytest.mark.parametrize(
     ("finding", "result"),
     [
-        (judge_python((3, 11)), OK),
-        (judge_python((3, 10)), PROBLEM),
-        (judge_packages({"a": "1", "b": "2"}), OK),
-        (judge_packages({"a": "1", "b": None}), PROBLEM),
-        (judge_clock(Time.parse("2026-11-15T00:00:00Z")), OK),
-        (judge_clock(Time.parse("1970-01-01T00:00:10Z")), PROBLEM),
-        (judge_clock(Time.parse("2106-02-07T06:28:15Z")), PROBLEM),
-        (judge_disk(5000 * MIB, "/x"), OK),
-        (judge_disk(500 * MIB, "/x"), HINT),
-        (judge_disk(5 * MIB, "/x"), PROBLEM),
-        (judge_files(None), OK),
-        (judge_files(1024), OK),
-        (judge_files(1000), HINT),
-        (judge_files(64), PROBLEM),
-        (judge_pids(100, 32768), OK),
-        (judge_pids(32000, 32768), HINT),
-        (judge_pids(32700, 32768), PROBLEM),
-        (judge_rights([], "me"), OK),
-        (judge_rights(["list pods"], "me"), PROBLEM),
+        (check_python((3, 11)), OK),
+        (check_python((3, 10)), PROBLEM),
+        (check_packages({"a": "1", "b": "2"}), OK),
+        (check_packages({"a": "1", "b": None}), PROBLEM),
+        (check_clock(Time.parse("2026-11-15T00:00:00Z")), OK),
+        (check_clock(Time.parse("1970-01-01T00:00:10Z")), PROBLEM),
+        (check_clock(Time.parse("2106-02-07T06:28:15Z")), PROBLEM),
+        (check_disk(5000 * MIB, "/x"), OK),
+        (check_disk(500 * MIB, "/x"), HINT),
+        (check_disk(5 * MIB, "/x"), PROBLEM),
+        (check_files(None), OK),
+        (check_files(1024), OK),
+        (check_files(1000), HINT),
+        (check_files(64), PROBLEM),
+        (check_pids(100, 32768), OK),
+        (check_pids(32000, 32768), HINT),
+        (check_pids(32700, 32768), PROBLEM),
+        (check_rights([], "me"), OK),
+        (check_rights(["list pods"], "me"), PROBLEM),
     ],
 )
 def test_what_is_measured_is_judged(finding: Finding, result: str) -> None:
     assert finding.result == result
-    assert bool(finding.cure) == (result != OK)
+    assert bool(finding.remedy) == (result != OK)
 
 
 def test_a_fine_place_is_fine(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from podstatus.agent.compose.drain_progress import describe_left
+from podstatus.agent.compose.drain_progress import describe_remaining
 from podstatus.cli.commands import app
 from tests.cli.fake_node import fake_node
 
@@ -89,4 +89,4 @@ def test_a_time_that_is_none_is_told(tmp_path: Path, timeout: str) -> None:
 
 def test_not_all_of_many_are_named() -> None:
     names = tuple(f"ns/p{index}" for index in range(7))
-    assert describe_left(names) == "7 pods left: ns/p0, ns/p1, ns/p2, ns/p3, ns/p4 and 2 more"
+    assert describe_remaining(names) == "7 pods left: ns/p0, ns/p1, ns/p2, ns/p3, ns/p4 and 2 more"

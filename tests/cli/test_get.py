@@ -9,11 +9,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from podstatus.agent.daemon.root_dir import Endpoints, RootDir
-from podstatus.cli.client.api_server import CannotAskError, Server
+from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDir
+from podstatus.cli.client.api_server import RequestError, ServerObjects
 from podstatus.cli.commands import app
 from podstatus.cli.render.describe_pod import describe_pod
-from podstatus.cli.render.tables import Table, style_of
+from podstatus.cli.render.tables import Table, cell_style
 from podstatus.cli.terminal import render
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.scalars.time import Time
@@ -233,11 +233,11 @@ def test_an_agents_root_dir_is_enough(server: ApiServerThread, tmp_path: Path) -
     assert before.exit_code == 1
     told = f"no agent runs in {tmp_path}; start one with: podstatus run --root-dir {tmp_path}"
     assert told in before.stderr
-    endpoints = Endpoints(
+    endpoints = AgentEndpoints(
         apiserver=server.url, agent="", kubeconfig=str(server.kubeconfig), node="n1", pid=1
     )
     with RootDir(tmp_path) as root:
-        root.announce(endpoints)
+        root.write_endpoints(endpoints)
         during = CliRunner().invoke(app, words)
         assert during.stdout == "pod/crash\npod/web\n"
     killed = CliRunner().invoke(app, words)
@@ -267,7 +267,7 @@ def test_prose_is_folded_to_the_terminal_and_names_are_not() -> None:
 
 def test_rows_that_follow_stand_below_those_before() -> None:
     later = Table(("NAME", "MESSAGE"), (("c", "more"),))
-    row = render(later, None, headings=False, least=TABLE.widths())
+    row = render(later, None, headings=False, min_widths=TABLE.widths())
     assert row.index("more") == render(TABLE, None).splitlines()[0].index("MESSAGE")
 
 
@@ -282,7 +282,7 @@ def test_rows_that_follow_stand_below_those_before() -> None:
     ],
 )
 def test_colours_tell_how_things_are(heading: str, text: str, style: str) -> None:
-    assert style_of(heading, text) == style
+    assert cell_style(heading, text) == style
 
 
 def test_a_watch_goes_on_below_its_list(
@@ -292,9 +292,9 @@ def test_a_watch_goes_on_below_its_list(
 
     def changes(*_: object) -> Iterator[dict[str, Any]]:
         yield later
-        raise CannotAskError("that was all")
+        raise RequestError("that was all")
 
-    monkeypatch.setattr(Server, "changes", changes)
+    monkeypatch.setattr(ServerObjects, "watch", changes)
     result = asked(server, "get", "pods", "-w")
     heading, _, _, row = result.stdout.splitlines()
     assert row.startswith("later ")

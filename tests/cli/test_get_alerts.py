@@ -10,8 +10,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from podstatus.cli.commands import app
-from podstatus.cli.get_alerts import ShownAlert, alert_table
-from podstatus.cli.render.tables import style_of
+from podstatus.cli.get_alerts import AlertItem, alert_table
+from podstatus.cli.render.tables import cell_style
 from podstatus.kube.scalars.time import Time
 from podstatus.web.v1.alerts import alert_view
 from tests.cli.fake_node import FakeNode, fake_node
@@ -53,7 +53,7 @@ def test_a_row_for_each(tmp_path: Path) -> None:
 
 def test_since_is_an_age() -> None:
     shown = [
-        msgspec.convert(it, ShownAlert, dec_hook=lambda _, text: Time.parse(text)) for it in TOLD
+        msgspec.convert(it, AlertItem, dec_hook=lambda _, text: Time.parse(text)) for it in TOLD
     ]
     table = alert_table(shown, Time.from_unix_nanos(AT + 250 * 10**9), wide=True)
     assert table.headings[4:7] == ("SINCE", "NODE", "RESOLVED")
@@ -150,7 +150,7 @@ def test_an_agent_without_rules_says_so(tmp_path: Path, node: FakeNode) -> None:
 
 
 def test_severities_have_colours() -> None:
-    assert [style_of("SEVERITY", it) for it in ("critical", "warning", "info")] == [
+    assert [cell_style("SEVERITY", it) for it in ("critical", "warning", "info")] == [
         "red",
         "yellow",
         "",

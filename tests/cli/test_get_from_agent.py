@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.cli.commands import app
-from podstatus.cli.render.tables import style_of
+from podstatus.cli.render.tables import cell_style
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.processes.on_terminal import on_terminal
 
@@ -116,7 +116,7 @@ def test_a_terminal_gets_colours_unless_somebody_minds(tmp_path: Path) -> None:
     ("word", "colour"), [("healthy", "green"), ("starting", "yellow"), ("stuck", "red")]
 )
 def test_health_is_seen_at_a_glance(word: str, colour: str) -> None:
-    assert style_of("HEALTH", word) == colour
+    assert cell_style("HEALTH", word) == colour
 
 
 @pytest.mark.usefixtures("node")

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.cli.commands import app
-from podstatus.cli.default_container import DEFAULT_CONTAINER
+from podstatus.cli.default_container import DEFAULT_CONTAINER_ANNOTATION
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.certificates import authority
@@ -32,7 +32,7 @@ def node(tmp_path: Path) -> Iterator[FakeNode]:
 def make_pod(
     name: str, *containers: str, default: str = "", namespace: str = "default", init: str = ""
 ) -> dict[str, Any]:
-    annotations = {DEFAULT_CONTAINER: default} if default else {}
+    annotations = {DEFAULT_CONTAINER_ANNOTATION: default} if default else {}
     spec = {
         "containers": [{"name": container} for container in containers or ("app",)],
         "initContainers": [{"name": init}] if init else [],

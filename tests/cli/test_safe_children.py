@@ -13,7 +13,7 @@ from podstatus.cli import commands
 MODULES = ("yaml", "aiohttp", "msgspec", "typing_extensions", "sitecustomize", "podstatus")
 
 
-@pytest.mark.parametrize("command", [commands.PROGRAM, apiserver_process.COMMAND])
+@pytest.mark.parametrize("command", [commands.PROGRAM, apiserver_process.APISERVER_COMMAND])
 def test_modules_of_the_current_folder_are_not_imported(
     command: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -12,9 +12,9 @@ from typer.testing import CliRunner, Result
 
 from podstatus.cli import timeline as timeline_command
 from podstatus.cli.commands import app
-from podstatus.cli.timeline_view.time_axis import stamp
+from podstatus.cli.timeline_view.time_axis import format_timestamp
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.store import Moment
+from podstatus.observe.history.store import HistoryEntry
 from tests.cli.crash_loop import BEGIN, SECOND, crash_loop
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.processes.on_terminal import on_terminal
@@ -25,7 +25,7 @@ PATH = "/v1/pods/default/crash"
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNode]:
     now = Time.from_unix_nanos(BEGIN + 180 * SECOND)
-    monkeypatch.setattr(timeline_command, "wall_time", lambda: now)
+    monkeypatch.setattr(timeline_command, "current_time", lambda: now)
     with fake_node(tmp_path) as node:
         node.told[f"{PATH}/timeline"] = answer(crash_loop())
         node.told[PATH] = {"pod": pod()}
@@ -37,12 +37,12 @@ def pod(**more: Any) -> dict[str, Any]:
     return {"uid": "u1", "namespace": "default", "name": "crash", "health": health, **more}
 
 
-def answer(moments: list[Moment], **more: Any) -> dict[str, Any]:
+def answer(moments: list[HistoryEntry], **more: Any) -> dict[str, Any]:
     told = [
         {
             **msgspec.to_builtins(moment.transition),
             "id": number,
-            "at": stamp(moment.at),
+            "at": format_timestamp(moment.at),
             "uid": moment.uid,
             "namespace": moment.namespace,
             "name": moment.name,

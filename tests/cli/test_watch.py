@@ -14,9 +14,9 @@ from typer.testing import CliRunner, Result
 
 from podstatus.cli import watch as watch_command
 from podstatus.cli.client import agent_client
-from podstatus.cli.client.pod_feed import Watched
-from podstatus.cli.client.sse import ServerSent, TooLongError, server_sent
-from podstatus.cli.client.staleness import Silence
+from podstatus.cli.client.pod_feed import PodFeed
+from podstatus.cli.client.sse import SseEvent, SseLineTooLongError, parse_sse
+from podstatus.cli.client.staleness import Staleness
 from podstatus.cli.commands import app
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.processes.agent_process import ENVIRONMENT, SECONDS, until
@@ -58,7 +58,7 @@ CUT = b'event: cut\ndata: {"reason": "too slow"}\n\n'
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNode]:
     """One that ends a watch: whoever watches has patience until it has seen that."""
-    monkeypatch.setattr(watch_command, "_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(watch_command, "_RECONNECT_SECONDS", 0.0)
     with fake_node(tmp_path) as node:
         yield node
 
@@ -105,8 +105,8 @@ def test_an_agent_that_is_away_is_told_once(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     web = sent(1, "pod", pod("web")).decode().partition("data: ")[2].strip()
-    away = [ServerSent("away", why) for why in ("it broke off", "no agent runs", "no agent runs")]
-    events = [ServerSent("pod", web), ServerSent("synced"), *away, ServerSent(), away[0]]
+    away = [SseEvent("away", why) for why in ("it broke off", "no agent runs", "no agent runs")]
+    events = [SseEvent("pod", web), SseEvent("synced"), *away, SseEvent(), away[0]]
     monkeypatch.setattr(watch_command, "_follow", lambda *_: iter(events))
     assert watch(tmp_path, node).stderr.splitlines() == [
         "podstatus: the agent is away, waiting for it",
@@ -163,7 +163,7 @@ def test_wide_says_why(node: FakeNode, tmp_path: Path) -> None:
 def test_a_watch_may_be_silent_for_longer_than_an_answer_may_take(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_client, "_ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(agent_client, "_RESPONSE_TIMEOUT_SECONDS", 2.0)
     node.watches = [[sent(1, "pod", pod("web")) + SYNCED, sent(3, "gone", gone("web"))]]
     node.may_go_on.clear()
     threading.Timer(3.0, node.may_go_on.set).start()
@@ -215,25 +215,25 @@ def test_a_terminal_shows_a_table_that_is_drawn_again(node: FakeNode, tmp_path: 
 
 def test_events_are_read_however_they_are_cut() -> None:
     text = b": hello\r\nid: a-1\nevent: pod\ndata: {\ndata: }\n\n:\nid: a-2\n\nevent: x\ndata"
-    told = [ServerSent("pod", "{\n}", "a-1"), ServerSent("", "", "a-2")]
+    told = [SseEvent("pod", "{\n}", "a-1"), SseEvent("", "", "a-2")]
     for size in (1, 2, 7, 1000):
         pieces = [text[at : at + size] for at in range(0, len(text), size)]
-        assert list(server_sent(pieces)) == told
+        assert list(parse_sse(pieces)) == told
 
 
 def test_an_event_without_end_is_not_kept() -> None:
-    with pytest.raises(TooLongError):
-        list(server_sent(b"x" * 65536 for _ in range(1000)))
+    with pytest.raises(SseLineTooLongError):
+        list(parse_sse(b"x" * 65536 for _ in range(1000)))
 
 
 def test_events_of_a_newer_agent_are_left_alone() -> None:
-    assert Watched().apply(ServerSent("novelty", "?")) == []
+    assert PodFeed().apply(SseEvent("novelty", "?")) == []
 
 
 def test_of_a_cluster_each_row_says_which_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch_command, "_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(watch_command, "_RECONNECT_SECONDS", 0.0)
     with fake_node(tmp_path, node="", observes=True) as node:
         node.watches = [[sent(1, "pod", pod("web")), SYNCED]]
         rows = [line.split() for line in watch(tmp_path, node).stdout.splitlines()]
@@ -244,33 +244,33 @@ def test_of_a_cluster_each_row_says_which_node(
 def test_a_pipe_is_told_that_an_observer_hears_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch_command, "_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(watch_command, "_RECONNECT_SECONDS", 0.0)
     with fake_node(tmp_path, node="", observes=True) as node:
         node.told["/v1/status"] = SILENT
         node.watches = [[sent(1, "pod", pod("web")), SYNCED]]
         node.may_go_on.clear()
-        print_silence = watch_command._print_silence
+        print_silence = watch_command._print_staleness
 
         def tell(silence: str) -> None:
             print_silence(silence)
             node.may_go_on.set()
 
-        monkeypatch.setattr(watch_command, "_print_silence", tell)
+        monkeypatch.setattr(watch_command, "_print_staleness", tell)
         told = watch(tmp_path, node).stderr
     assert told.splitlines()[0] == "podstatus: API server not heard for 4 min 13 s"
 
 
 def test_the_last_line_says_that_an_observer_hears_nothing() -> None:
     columns = watch_command._Columns(wide=False, namespaces=True, nodes=True)
-    foot = watch_command._page(Watched(), "", "API server not heard for 9 s", columns)[-1]
+    foot = watch_command._render_page(PodFeed(), "", "API server not heard for 9 s", columns)[-1]
     assert foot[0].text == "API server not heard for 9 s; 0 pods"
 
 
 def test_silence_is_told_when_it_begins_and_ends(tmp_path: Path) -> None:
     told: list[str] = []
     with fake_node(tmp_path, node="", observes=True) as node:
-        silence = Silence(lambda: agent_client.find_node(tmp_path, {}), told.append)
+        silence = Staleness(lambda: agent_client.find_agent(tmp_path, {}), told.append)
         for status in (SILENT, SILENT, None, HEARD, HEARD):
             node.told["/v1/status"] = status
-            silence.ask_once()
+            silence.poll_once()
     assert told == ["API server not heard for 4 min 13 s", ""]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.snapshot_cache import Board, News
+from podstatus.observe.snapshot_cache import ChangedSnapshots, SnapshotCache
 from podstatus.observe.summary.pod import PodSummary
 
 
@@ -21,14 +21,14 @@ class Follower:
         self.number: int | None = None
         self.pods: dict[str, PodSummary] = {}
 
-    def take(self, news: News) -> None:
-        if news.anew:
+    def take(self, news: ChangedSnapshots) -> None:
+        if news.reset:
             self.pods = {}
-        for gone in news.gone:
+        for gone in news.deleted:
             self.pods.pop(gone.uid, None)
         for known in news.pods:
             self.pods[known.uid] = known
-        self.number = news.number
+        self.number = news.revision
 
 
 STEPS = st.lists(
@@ -41,50 +41,50 @@ STEPS = st.lists(
 def test_follower_has_what_the_board_has_however_often_it_looks(
     steps: list[tuple[str, str]], most_gone: int
 ) -> None:
-    board, follower = Board(most_gone=most_gone), Follower()
+    board, follower = SnapshotCache(max_deleted=most_gone), Follower()
     for name, what in steps:
         if what == "look":
-            follower.take(board.news(follower.number))
+            follower.take(board.changes_since(follower.number))
             assert follower.pods == dict(board.pods())
         elif what == "gone":
             board.remove(PodUID(f"uid-{name}"))
         else:
             board.put(pod(name, what))
-    follower.take(board.news(follower.number))
+    follower.take(board.changes_since(follower.number))
     assert follower.pods == dict(board.pods())
 
 
 def test_same_again_is_no_news() -> None:
-    board = Board()
+    board = SnapshotCache()
     assert board.put(pod("a"))
-    number = board.number
+    number = board.revision
     assert not board.put(pod("a"))
-    assert board.number == number
+    assert board.revision == number
 
 
 def test_only_what_changed_is_told() -> None:
-    board = Board()
+    board = SnapshotCache()
     for name in "abc":
         board.put(pod(name))
-    number = board.number
+    number = board.revision
     board.put(pod("b", "Failed"))
     board.remove(PodUID("uid-a"))
-    news = board.news(number)
+    news = board.changes_since(number)
     assert [known.name for known in news.pods] == ["b"]
-    assert [gone.name for gone in news.gone] == ["a"]
-    assert not news.anew
+    assert [gone.name for gone in news.deleted] == ["a"]
+    assert not news.reset
 
 
 def test_number_of_another_board_begins_anew() -> None:
-    board = Board()
+    board = SnapshotCache()
     board.put(pod("a"))
-    assert board.news(17).anew
-    assert board.news(None).anew
+    assert board.changes_since(17).reset
+    assert board.changes_since(None).reset
 
 
 def test_waiting_ends_with_the_next_change() -> None:
     async def live() -> None:
-        board = Board()
+        board = SnapshotCache()
         waiting = asyncio.create_task(board.wait(0))
         await asyncio.sleep(0)
         assert not waiting.done()

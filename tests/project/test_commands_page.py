@@ -9,7 +9,7 @@ import typer
 
 from podstatus.agent.settings.schema.table import SETTINGS
 from podstatus.cli.commands import app
-from podstatus.observe.summary.health import Word
+from podstatus.observe.summary.health import HealthState
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
 
@@ -70,4 +70,4 @@ def test_a_section_tells_the_exit_codes(name: str) -> None:
 
 def test_the_page_has_every_word_for_health() -> None:
     table = PAGE.partition("| health | |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| (\w+) \|", table, re.MULTILINE) == [word.value for word in Word]
+    assert re.findall(r"^\| (\w+) \|", table, re.MULTILINE) == [word.value for word in HealthState]

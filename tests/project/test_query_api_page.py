@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.summary.health import Word
+from podstatus.observe.summary.health import HealthState
 from podstatus.observe.transitions import status_transitions
 from podstatus.web.v1.endpoints import ENDPOINTS
 from tests.support.web.fake_status_view import a_moment, a_pod
@@ -22,7 +22,7 @@ EXAMPLES = re.findall(r"^\$ ask (.+)$", PAGE, re.MULTILINE)
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
 def test_every_example_is_answered(tmp_path: Path) -> None:
     async def act(scene: Scene) -> list[tuple[int, str]]:
-        scene.observatory.board.put(a_pod("web", "default"))
+        scene.observatory.snapshot_cache.put(a_pod("web", "default"))
         scene.observatory.all_moments = [a_moment(id, "web", namespace="default") for id in (1, 2)]
         return [await asyncio.to_thread(_curl, scene, example) for example in EXAMPLES]
 
@@ -41,7 +41,7 @@ def _curl(scene: Scene, example: str) -> tuple[int, str]:
 def test_the_page_has_every_question_parameter_and_word() -> None:
     parameters = {parameter.name for it in ENDPOINTS for parameter in it.parameters}
     missing = [name for name in parameters if f"`{name}`" not in PAGE]
-    missing += [word for word in Word if f"`{word}`" not in PAGE]
+    missing += [word for word in HealthState if f"`{word}`" not in PAGE]
     kinds = [
         name for name in dir(status_transitions) if name.isupper() and not name.startswith("_")
     ]

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from podstatus.agent.compose.agent import NodeAgent
-from podstatus.agent.daemon.run import Surroundings
+from podstatus.agent.daemon.run import AgentContext
 from podstatus.base.aio import SystemClock
 from podstatus.cli import commands
 
@@ -42,10 +42,10 @@ def set_offset(file: Path, seconds: float) -> None:
 def main() -> None:
     clock = SkewedClock(Path(sys.argv.pop(1)))
 
-    def build(surroundings: Surroundings) -> NodeAgent:
-        return NodeAgent(surroundings, clock=clock)
+    def build(context: AgentContext) -> NodeAgent:
+        return NodeAgent(context, clock=clock)
 
-    commands.build_node = build  # type: ignore[attr-defined]
+    commands.build_node_agent = build  # type: ignore[attr-defined]
     commands.app()
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.observe.metrics.model import Told, gauge, one
+from podstatus.observe.metrics.model import Samples, gauge, single
 from podstatus.observe.metrics.pages import MetricPages
 from tests.support.web.node_server import Scene, play
 
 PATHS = ("/metrics", "/metrics/resource", "/metrics/probes", "/metrics/slis")
 
 
-def page(number: int) -> list[Told]:
+def page(number: int) -> list[Samples]:
     """One that says which it is."""
-    return [one(gauge("page", "Which one."), number)]
+    return [single(gauge("page", "Which one."), number)]
 
 
 def with_pages(scene: Scene) -> None:

@@ -10,7 +10,7 @@ from tests.workers.test_pods_stay import a_static_pod
 
 
 def steps(work: WorkCounts) -> dict[str, int]:
-    return {kind: spread.count for (kind,), spread in work.steps.snapshot().items()}
+    return {kind: spread.count for (kind,), spread in work.pod_worker_durations.snapshot().items()}
 
 
 @in_loop
@@ -19,7 +19,7 @@ async def test_the_steps_of_a_pods_life_are_told_with_what_they_are() -> None:
         node.create(a_pod("p", "start=2s"))
         await node.passes(5)
         work = node.agent.work
-        assert work.steps.snapshot()["create",].sum == 2.0
+        assert work.pod_worker_durations.snapshot()["create",].sum == 2.0
         assert steps(work)["create"] == 1
         node.delete("p")
         await node.passes(40)
@@ -34,7 +34,7 @@ async def test_how_long_a_pod_takes_to_run_is_told_once_and_not_after_a_restart(
         await node.passes(100)
         work = node.agent.work
         (start,) = work.pod_starts.snapshot().values()
-        (first,) = work.first_steps.snapshot().values()
+        (first,) = work.pod_worker_starts.snapshot().values()
         assert (start.count, start.sum, first.count, first.sum) == (1, 2.0, 1, 0.0)
         await node.restart()
         await node.passes(10)
@@ -49,7 +49,7 @@ async def test_what_is_started_is_counted_by_type_and_what_is_not_by_reason() ->
         await node.passes(5)
         work = node.agent.work
         assert work.started_containers.snapshot()["container",] >= 3
-        ((kind, reason),) = work.not_started_containers.snapshot()
+        ((kind, reason),) = work.failed_container_starts.snapshot()
         assert (kind, reason) == ("container", "RunContainerError")
 
 
@@ -78,7 +78,7 @@ async def test_a_static_pod_that_comes_again_under_its_uid_is_counted() -> None:
         await node.passes(1)
         node.write_manifests(pod)
         await node.passes(40)
-        assert node.agent.work.returned_pods.snapshot() == {("true",): 1}
+        assert node.agent.work.recreated_pods.snapshot() == {("true",): 1}
 
 
 @in_loop

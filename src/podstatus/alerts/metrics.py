@@ -6,28 +6,28 @@ from itertools import islice
 from podstatus.alerts.model import Alert
 from podstatus.alerts.ports import AlertReader
 from podstatus.observe.metrics import podstatus_catalog as table
-from podstatus.observe.metrics.model import Labels, Told, each, one, told
+from podstatus.observe.metrics.model import Labels, Samples, by_label, samples, single
 
 MAX_SERIES = 1_000
 """Of ALERTS: a page is not to grow with all that goes wrong at once."""
 
 
-def alert_metrics(alerts: AlertReader) -> Iterator[Told]:
+def alert_metrics(alerts: AlertReader) -> Iterator[Samples]:
     """What is told of alerts, rules and receivers."""
     living = [it for it in alerts.alerts().values() if it.state != "resolved"]
     # Those that fire have the better claim to a place.
     living.sort(key=lambda alert: alert.state != "firing")
-    yield told(table.ALERTS, {_labels(it): 1 for it in islice(living, MAX_SERIES)})
-    yield one(table.ALERTS_LEFT_OUT, max(0, len(living) - MAX_SERIES))
+    yield samples(table.ALERTS, {_labels(it): 1 for it in islice(living, MAX_SERIES)})
+    yield single(table.ALERTS_TRUNCATED, max(0, len(living) - MAX_SERIES))
     rules = alerts.rules()
-    yield each(table.ALERT_RULES_FAILING, {rule.name: rule.failing for rule in rules})
-    yield each(table.ALERT_RULE_FAILURES, {rule.name: rule.failures for rule in rules})
+    yield by_label(table.ALERT_RULES_FAILING, {rule.name: rule.failing for rule in rules})
+    yield by_label(table.ALERT_RULE_FAILURES, {rule.name: rule.failures for rule in rules})
     off = {rule.name: int(rule.switched_off) for rule in rules}
-    yield each(table.ALERT_RULE_SWITCHED_OFF, off)
+    yield by_label(table.ALERT_RULE_DISABLED, off)
     receivers = alerts.deliveries()
-    yield each(table.ALERT_DELIVERIES, {it.name: it.delivered for it in receivers})
-    yield each(table.ALERT_DELIVERIES_DROPPED, {it.name: it.dropped for it in receivers})
-    yield each(table.ALERT_DELIVERIES_WAITING, {it.name: it.waiting for it in receivers})
+    yield by_label(table.ALERT_DELIVERIES, {it.name: it.delivered for it in receivers})
+    yield by_label(table.ALERT_DELIVERIES_DROPPED, {it.name: it.dropped for it in receivers})
+    yield by_label(table.ALERT_DELIVERIES_WAITING, {it.name: it.waiting for it in receivers})
 
 
 def _labels(alert: Alert) -> Labels:

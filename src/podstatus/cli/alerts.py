@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from podstatus.agent.compose.alert_rules import AlertRulesError, read_rule_file, rule_text
+from podstatus.agent.compose.alert_rules import AlertRulesError, decode_rules, read_rule_file
 from podstatus.alerts.defaults import default_rules, unknown_disabled
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.evaluator.process import EvaluatorProcess
@@ -15,7 +15,7 @@ from podstatus.alerts.model import Diagnostic, Rule, sort_diagnostics
 from podstatus.alerts.notifiers.secret_files import file_errors
 from podstatus.alerts.rules.load import LoadedRules, load_rules
 from podstatus.cli.render.tables import Table
-from podstatus.cli.terminal import print_table, show
+from podstatus.cli.terminal import print_table, write
 from podstatus.kube.scalars.go_text import go_duration
 
 alerts = typer.Typer(
@@ -25,7 +25,7 @@ alerts = typer.Typer(
     help="Check and test alert rules.",
 )
 _STDIN, _STDIN_NAME = "-", "<stdin>"
-Files = Annotated[
+FilesArgument = Annotated[
     list[Path], typer.Argument(metavar="FILE…", help="Files of rules; - is the standard input.")
 ]
 
@@ -36,7 +36,7 @@ def _alerts() -> None:
 
 
 @alerts.command()
-def check(files: Files) -> None:
+def check(files: FilesArgument) -> None:
     """Say what is wrong with files of alert rules, each with its line and column, or show them."""
     with EvaluatorProcess() as evaluator:
         right = [_check(str(file), evaluator) for file in files]
@@ -50,23 +50,23 @@ def _check(file: str, evaluator: EvaluatorProcess) -> bool:
         loaded = load_rules(_read(file), evaluator)
         defaults = default_rules(evaluator)
     except (AlertRulesError, EvaluatorError) as error:
-        show(f"{error}\n", err=True)
+        write(f"{error}\n", err=True)
         return False
     name = _STDIN_NAME if file == _STDIN else file
     mistakes = (*loaded.errors, *unknown_disabled(defaults, loaded.rule_set))
     for mistake in mistakes:
-        show(f"{mistake.format(name)}\n", err=True)
-    for hint in sort_diagnostics((*loaded.warnings, *_file_hints(loaded))):
-        show(f"{hint.format(name, 'note: ')}\n", err=True)
+        write(f"{mistake.format(name)}\n", err=True)
+    for hint in sort_diagnostics((*loaded.warnings, *_file_warnings(loaded))):
+        write(f"{hint.format(name, 'note: ')}\n", err=True)
     if mistakes:
         return False
     if loaded.rules:
         print_table(_table(loaded))
-    show(f"{name}: {_summary(loaded)}\n")
+    write(f"{name}: {_summary(loaded)}\n")
     return True
 
 
-def _file_hints(loaded: LoadedRules) -> Iterator[Diagnostic]:
+def _file_warnings(loaded: LoadedRules) -> Iterator[Diagnostic]:
     """Files that could not be used here; where the agent is it may be otherwise."""
     for action in (action for rule in loaded.rule_set.rules for action in rule.actions):
         for problem in file_errors(action):
@@ -75,7 +75,7 @@ def _file_hints(loaded: LoadedRules) -> Iterator[Diagnostic]:
 
 def _read(file: str) -> str:
     if file == _STDIN:
-        return rule_text(sys.stdin.buffer.read(), _STDIN_NAME)
+        return decode_rules(sys.stdin.buffer.read(), _STDIN_NAME)
     return read_rule_file(Path(file))
 
 

@@ -10,11 +10,11 @@ from podstatus.kube.scalars.time import Time
 OK, HINT, PROBLEM = "ok", "hint", "problem"
 
 _MIB = 2**20
-_LEAST_DISK, _LITTLE_DISK = 100 * _MIB, 1024 * _MIB
-_LEAST_FILES, _FEW_FILES = 256, 1024
+_MIN_DISK, _LOW_DISK = 100 * _MIB, 1024 * _MIB
+_MIN_FILES, _LOW_FILES = 256, 1024
 """Sockets, watches and pipes of 110 pods and the embedded API server fit into a thousand."""
-_LEAST_PIDS, _FEW_PIDS = 100, 1000
-_EARLIEST, _LATEST = Time.parse("2026-01-01T00:00:00Z"), Time.parse("2100-01-01T00:00:00Z")
+_MIN_PIDS, _LOW_PIDS = 100, 1000
+_MIN_TIME, _MAX_TIME = Time.parse("2026-01-01T00:00:00Z"), Time.parse("2100-01-01T00:00:00Z")
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -22,24 +22,27 @@ class Finding(msgspec.Struct, frozen=True):
 
     name: str
     result: str
-    found: str
-    cure: str = ""
+    message: str
+    remedy: str = ""
 
 
-def as_table(findings: Iterable[Finding]) -> Table:
+def findings_table(findings: Iterable[Finding]) -> Table:
     """For people."""
     return Table(
         ("CHECK", "RESULT", "MESSAGE"),
-        tuple((f.name, f.result, f"{f.found}; {f.cure}" if f.cure else f.found) for f in findings),
+        tuple(
+            (f.name, f.result, f"{f.message}; {f.remedy}" if f.remedy else f.message)
+            for f in findings
+        ),
     )
 
 
-def is_sick(findings: Iterable[Finding]) -> bool:
+def has_problems(findings: Iterable[Finding]) -> bool:
     """Whether a node cannot run like this."""
     return any(finding.result == PROBLEM for finding in findings)
 
 
-def judge_python(version: tuple[int, int]) -> Finding:
+def check_python(version: tuple[int, int]) -> Finding:
     """The version of Python."""
     found = f"Python {version[0]}.{version[1]}"
     if version >= (3, 11):
@@ -47,7 +50,7 @@ def judge_python(version: tuple[int, int]) -> Finding:
     return Finding("python", PROBLEM, found, "install Python 3.11 or newer")
 
 
-def judge_packages(versions: Mapping[str, str | None]) -> Finding:
+def check_packages(versions: Mapping[str, str | None]) -> Finding:
     """The packages of the extra; None is one that is not there."""
     missing = [name for name, version in versions.items() if version is None]
     if missing:
@@ -56,43 +59,43 @@ def judge_packages(versions: Mapping[str, str | None]) -> Finding:
     return Finding("packages", OK, ", ".join(f"{name} {v}" for name, v in versions.items()))
 
 
-def judge_clock(now: Time) -> Finding:
+def check_clock(now: Time) -> Finding:
     """What time it is here."""
-    if _EARLIEST <= now <= _LATEST:
+    if _MIN_TIME <= now <= _MAX_TIME:
         return Finding("clock", OK, f"it is {now.truncated()}")
     cure = "set the clock (timedatectl set-ntp true): leases and certificates depend on it"
     return Finding("clock", PROBLEM, f"it is {now.truncated()}, which cannot be", cure)
 
 
-def judge_disk(free: int, where: str) -> Finding:
+def check_disk(free: int, where: str) -> Finding:
     """Bytes that are free where everything is kept."""
     found = f"{free // _MIB} MiB free in {where}"
-    if free < _LEAST_DISK:
+    if free < _MIN_DISK:
         return Finding("disk", PROBLEM, found, "free some, or choose another --root-dir")
-    if free < _LITTLE_DISK:
+    if free < _LOW_DISK:
         return Finding("disk", HINT, found, "the node will soon be under disk pressure")
     return Finding("disk", OK, found)
 
 
-def judge_files(most: int | None) -> Finding:
+def check_files(limit: int | None) -> Finding:
     """How many files a process may have open; None is no limit."""
-    found = "no limit" if most is None else f"{most} open files for a process"
-    if most is not None and most < _FEW_FILES:
-        result = PROBLEM if most < _LEAST_FILES else HINT
-        return Finding("files", result, found, f"raise it: ulimit -n {4 * _FEW_FILES}")
+    found = "no limit" if limit is None else f"{limit} open files for a process"
+    if limit is not None and limit < _LOW_FILES:
+        result = PROBLEM if limit < _MIN_FILES else HINT
+        return Finding("files", result, found, f"raise it: ulimit -n {4 * _LOW_FILES}")
     return Finding("files", OK, found)
 
 
-def judge_pids(used: int, most: int) -> Finding:
+def check_pids(used: int, limit: int) -> Finding:
     """How many processes there are, and may be."""
-    found = f"{used} of {most} processes"
-    if most - used < _FEW_PIDS:
-        result = PROBLEM if most - used < _LEAST_PIDS else HINT
+    found = f"{used} of {limit} processes"
+    if limit - used < _LOW_PIDS:
+        result = PROBLEM if limit - used < _MIN_PIDS else HINT
         return Finding("pids", result, found, "end some, or raise kernel.pid_max or pids.max")
     return Finding("pids", OK, found)
 
 
-def judge_rights(denied: Iterable[str], user: str) -> Finding:
+def check_rights(denied: Iterable[str], user: str) -> Finding:
     """What the API server does not let us do."""
     missing = list(denied)
     if missing:

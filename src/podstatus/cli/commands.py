@@ -10,26 +10,37 @@ from typing import Annotated, NoReturn
 import typer
 
 from podstatus import __version__
-from podstatus.agent.compose.agent import build_node
+from podstatus.agent.compose.agent import build_node_agent
 from podstatus.agent.compose.apiserver import build_api_server
-from podstatus.agent.daemon.apiserver_main import ApiSettings, CannotServeError, Serving, serve_api
-from podstatus.agent.daemon.logging_setup import configure_logs
-from podstatus.agent.daemon.run import MISTAKE, CannotRunError, Running, run_agent
+from podstatus.agent.daemon.apiserver_main import (
+    ApiServerSettings,
+    ServeError,
+    ServerInfo,
+    serve_api,
+)
+from podstatus.agent.daemon.logging_setup import configure_logging
+from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError, AgentInfo, run_agent
 from podstatus.agent.daemon.supervisor import Supervisor
-from podstatus.agent.settings.load import RESTARTED, ROOT_DIR, Found, SettingsError, read_settings
+from podstatus.agent.settings.load import (
+    RESTART_REASON_VARIABLE,
+    ROOT_DIR_VARIABLE,
+    LoadedSettings,
+    SettingsError,
+    load_settings,
+)
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.aio import SystemClock
 from podstatus.base.programs import python_module_command
 from podstatus.cli import alerts_rule_tests
 from podstatus.cli.alerts import alerts
-from podstatus.cli.checks import HINT, PROBLEM, Finding, as_table, is_sick
-from podstatus.cli.doctor import examine
+from podstatus.cli.checks import HINT, PROBLEM, Finding, findings_table, has_problems
+from podstatus.cli.doctor import run_checks
 from podstatus.cli.drain import drain
 from podstatus.cli.get import describe, get
 from podstatus.cli.logs import logs
 from podstatus.cli.observe import observe
 from podstatus.cli.options import Flags, with_settings
-from podstatus.cli.stop_message import BuiltNode, program
+from podstatus.cli.stop_message import AgentHolder, program_command
 from podstatus.cli.terminal import print_table
 from podstatus.cli.timeline import timeline
 from podstatus.cli.watch import watch
@@ -44,21 +55,21 @@ app = typer.Typer(
 
 PROGRAM = python_module_command("podstatus.cli")
 """This one, for the supervisor to start."""
-_SUPERVISED = ("--no-supervise", "--stop-at-eof")
+_SUPERVISED_FLAGS = ("--no-supervise", "--stop-at-eof")
 """What a supervisor adds to the options of the agent that it starts."""
 
-RootDir = Annotated[
+RootDirOption = Annotated[
     str | None,
     typer.Option(
         metavar="DIRECTORY", help="Keep objects, certificates and token here. [default: in memory]"
     ),
 ]
-Host = Annotated[str, typer.Option(help="Address to listen on.")]
-Port = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any.")]
-Faults = Annotated[
+HostOption = Annotated[str, typer.Option(help="Address to listen on.")]
+PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any.")]
+FaultsOption = Annotated[
     bool, typer.Option("--faults", help="Let clients ask for faults, at /podstatus/faults.")
 ]
-NodeAuthority = Annotated[
+NodeAuthorityOption = Annotated[
     str | None,
     typer.Option(
         "--node-certificate-authority",
@@ -66,7 +77,7 @@ NodeAuthority = Annotated[
         help="Who has signed the certificates of nodes; needed for logs and exec.",
     ),
 ]
-NodeAddress = Annotated[
+NodeAddressOption = Annotated[
     str,
     typer.Option(
         "--node-address",
@@ -74,7 +85,7 @@ NodeAddress = Annotated[
         help="Where the ports of nodes are; by default at the InternalIP of each.",
     ),
 ]
-ClusterId = Annotated[
+ClusterIdOption = Annotated[
     str,
     typer.Option(
         "--cluster-id",
@@ -82,7 +93,7 @@ ClusterId = Annotated[
         help="Refuse to serve objects of another cluster.",
     ),
 ]
-StopAtEof = Annotated[
+StopAtEofOption = Annotated[
     bool,
     typer.Option(
         "--stop-at-eof",
@@ -115,46 +126,46 @@ def podstatus(
 
 
 @with_settings
-def run(flags: Flags, *, stop_at_eof: StopAtEof = False) -> None:
+def run(flags: Flags, *, stop_at_eof: StopAtEofOption = False) -> None:
     """Be a node: run pods and keep their status true in the API server, until interrupted.
 
     Each option can also be given as an environment variable, --max-pods as PODSTATUS_MAX_PODS.
     """
-    found = _settings(flags)
+    found = _load_settings(flags)
     if found.settings.supervise:
         raise typer.Exit(asyncio.run(_supervise(found.settings)))
-    configure_logs(found.settings.v, found.settings.log_format)
-    for note in found.notes:
+    configure_logging(found.settings.v, found.settings.log_format)
+    for note in found.warnings:
         typer.echo(f"podstatus: {note}", err=True)
-    restarted = os.environ.get(RESTARTED, "")
-    node = BuiltNode(build_node)
+    restarted = os.environ.get(RESTART_REASON_VARIABLE, "")
+    node = AgentHolder(build_node_agent)
     running = run_agent(
         found.settings,
         node.build,
         _announce_node,
-        say=_say_line,
-        restarted=restarted,
+        report=_print_line,
+        restart_reason=restarted,
         stop_at_eof=stop_at_eof,
     )
     try:
         drained = asyncio.run(running)
-    except CannotRunError as error:
+    except AgentError as error:
         _fail(str(error), error.code)
-    became = "pods have ended" if drained else node.what_stays()
-    typer.echo(f"stopped; {became}. Go on with: {_again(flags, found.settings)}")
+    became = "pods have ended" if drained else node.describe_remaining()
+    typer.echo(f"stopped; {became}. Go on with: {_restart_command(flags, found.settings)}")
 
 
 @with_settings
 def doctor(flags: Flags) -> None:
     """Check what a node needs here, and say how to get it; with the options of `run`."""
     try:
-        found = read_settings(flags, os.environ)
-        findings = [Finding("settings", HINT, note) for note in found.notes]
-        findings += examine(found.settings)
+        found = load_settings(flags, os.environ)
+        findings = [Finding("settings", HINT, note) for note in found.warnings]
+        findings += run_checks(found.settings)
     except SettingsError as error:
-        findings = [Finding("settings", PROBLEM, mistake) for mistake in error.mistakes]
-    print_table(as_table(findings))
-    if is_sick(findings):
+        findings = [Finding("settings", PROBLEM, mistake) for mistake in error.errors]
+    print_table(findings_table(findings))
+    if has_problems(findings):
         raise typer.Exit(1)
 
 
@@ -175,22 +186,22 @@ app.add_typer(alerts)
 @app.command()
 def apiserver(
     *,
-    root_dir: RootDir = None,
-    host: Host = "127.0.0.1",
-    port: Port = 6443,
-    faults: Faults = False,
-    node_certificate_authority: NodeAuthority = None,
-    node_address: NodeAddress = "",
-    cluster_id: ClusterId = "",
-    stop_at_eof: StopAtEof = False,
+    root_dir: RootDirOption = None,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 6443,
+    faults: FaultsOption = False,
+    node_certificate_authority: NodeAuthorityOption = None,
+    node_address: NodeAddressOption = "",
+    cluster_id: ClusterIdOption = "",
+    stop_at_eof: StopAtEofOption = False,
 ) -> None:
     """Serve the Kubernetes API to kubectl, without a cluster, until interrupted."""
     if root_dir == "":
         _fail("--root-dir is empty; name a folder, or leave it out to keep everything in memory")
     folder = None if root_dir is None else Path(root_dir)
     authority = node_certificate_authority
-    configure_logs(0, "text")
-    settings = ApiSettings(
+    configure_logging(0, "text")
+    settings = ApiServerSettings(
         root_dir=folder,
         host=host,
         port=port,
@@ -201,63 +212,63 @@ def apiserver(
         node_address=node_address,
     )
     try:
-        asyncio.run(serve_api(settings, build_api_server, _announce))
-    except CannotServeError as error:
+        asyncio.run(serve_api(settings, build_api_server, _announce_server))
+    except ServeError as error:
         _fail(str(error))
 
 
-def _announce(serving: Serving) -> None:
-    typer.echo(f"serving {serving.url}, objects {serving.where}; stop with Ctrl-C\n")
-    path = shlex.quote(str(serving.kubeconfig))
+def _announce_server(info: ServerInfo) -> None:
+    typer.echo(f"serving {info.url}, objects {info.where}; stop with Ctrl-C\n")
+    path = shlex.quote(str(info.kubeconfig))
     typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
 
 
-def _announce_node(running: Running) -> None:
-    settings = running.settings
+def _announce_node(info: AgentInfo) -> None:
+    settings = info.settings
     whose = "our own API server" if settings.embedded else "the API server"
-    typer.echo(f"node {settings.node_name} at {whose} {running.apiserver}; stop with Ctrl-C")
-    agent = running.agent or "(nobody listens)"
+    typer.echo(f"node {settings.node_name} at {whose} {info.apiserver}; stop with Ctrl-C")
+    agent = info.agent or "(nobody listens)"
     typer.echo(f"runtime {settings.runtime}, agent {agent}, files {settings.root_dir}\n")
-    if running.kubeconfig is not None:
-        path = shlex.quote(str(running.kubeconfig))
+    if info.kubeconfig is not None:
+        path = shlex.quote(str(info.kubeconfig))
         typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
     root_dir = shlex.quote(str(settings.root_dir))
-    typer.echo(f"    {program()} get pods -A --root-dir {root_dir}")
+    typer.echo(f"    {program_command()} get pods -A --root-dir {root_dir}")
     sys.stdout.flush()
 
 
-def _again(flags: Flags, settings: AgentSettings) -> str:
-    words = [word for word in sys.argv[1:] if word not in _SUPERVISED]
+def _restart_command(flags: Flags, settings: AgentSettings) -> str:
+    words = [word for word in sys.argv[1:] if word not in _SUPERVISED_FLAGS]
     # In another shell the variable may have another value, or none.
-    if flags["root_dir"] is None and os.environ.get(ROOT_DIR):
+    if flags["root_dir"] is None and os.environ.get(ROOT_DIR_VARIABLE):
         words += ["--root-dir", str(settings.root_dir)]
-    return f"{program()} {shlex.join(words)}"
+    return f"{program_command()} {shlex.join(words)}"
 
 
-def _settings(flags: Flags) -> Found:
+def _load_settings(flags: Flags) -> LoadedSettings:
     try:
-        return read_settings(flags, os.environ, on_terminal=sys.stderr.isatty())
+        return load_settings(flags, os.environ, on_terminal=sys.stderr.isatty())
     except SettingsError as error:
-        _fail("these settings cannot be used:\n" + "\n".join(error.mistakes), MISTAKE)
+        _fail("these settings cannot be used:\n" + "\n".join(error.errors), EXIT_CONFIG)
 
 
 async def _supervise(settings: AgentSettings) -> int:
     supervisor = Supervisor(
-        [*PROGRAM, *sys.argv[1:], *_SUPERVISED],
+        [*PROGRAM, *sys.argv[1:], *_SUPERVISED_FLAGS],
         settings.root_dir,
         clock=SystemClock(),
-        say=_say,
+        write_stderr=_write_stderr,
     )
-    supervisor.stop_at_signals()
+    supervisor.forward_signals()
     return await supervisor.run()
 
 
-def _say(text: bytes) -> None:
+def _write_stderr(text: bytes) -> None:
     sys.stderr.buffer.write(text)
     sys.stderr.buffer.flush()
 
 
-def _say_line(line: str) -> None:
+def _print_line(line: str) -> None:
     typer.echo(line)
     sys.stdout.flush()
 

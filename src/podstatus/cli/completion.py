@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import typer
 
-from podstatus.cli.client.agent_client import find_node
-from podstatus.cli.client.api_server import CannotAskError
-from podstatus.cli.client.query_client import QueryPort
+from podstatus.cli.client.agent_client import find_agent
+from podstatus.cli.client.api_server import RequestError
+from podstatus.cli.client.query_client import QueryClient
 from podstatus.kube.unstructured import nested_list, nested_str
 
 _KINDS = ("pods", "nodes", "events", "alerts")
@@ -35,16 +35,16 @@ def complete_pod(ctx: typer.Context, incomplete: str) -> list[str]:
     root_dir = given.get("root_dir")
     try:
         names = _pod_names(Path(root_dir) if root_dir else None, given.get("namespace"))
-    except (CannotAskError, msgspec.DecodeError):
+    except (RequestError, msgspec.DecodeError):
         return []
     return [name for name in names if name.startswith(incomplete) and _NAME.fullmatch(name)]
 
 
 def _pod_names(root_dir: Path | None, namespace: str | None) -> list[str]:
-    where, node = namespace or "default", find_node(root_dir, os.environ)
-    if node.observes:
-        return sorted(pod.name for pod in QueryPort(node).pods(where))
-    listed = msgspec.json.decode(b"".join(node.ask("/pods", {})))
+    where, node = namespace or "default", find_agent(root_dir, os.environ)
+    if node.is_observer:
+        return sorted(pod.name for pod in QueryClient(node).pods(where))
+    listed = msgspec.json.decode(b"".join(node.request("/pods", {})))
     return sorted(
         nested_str(pod, "metadata", "name")
         for pod in nested_list(listed, "items")

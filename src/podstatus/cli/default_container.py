@@ -8,39 +8,39 @@ import msgspec
 
 from podstatus.kube.objects.pod import Pod
 
-DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+DEFAULT_CONTAINER_ANNOTATION = "kubectl.kubernetes.io/default-container"
 
 
-class NoContainerError(Exception):
+class ContainerNotFoundError(Exception):
     """The pod has no such container; the message names those it has."""
 
 
-class Choice(msgspec.Struct, frozen=True):
+class ContainerChoice(msgspec.Struct, frozen=True):
     """A container, and what whoever asked should know about the choice."""
 
     name: str
     notes: tuple[str, ...] = ()
 
 
-def choose_container(pod: Pod, wanted: str | None = None) -> Choice:
+def choose_container(pod: Pod, requested: str | None = None) -> ContainerChoice:
     """The one that is wanted, that of the annotation, or the first. Raises NoContainerError."""
     first, *others = _names(pod) or [("", "")]
     names = [name for name, _ in (first, *others)]
     told = ", ".join(f"{name}{kind}" for name, kind in (first, *others))
-    if wanted:
-        if wanted not in names:
-            raise NoContainerError(
-                f"container {wanted} is not valid for pod {pod.name} out of: {told}"
+    if requested:
+        if requested not in names:
+            raise ContainerNotFoundError(
+                f"container {requested} is not valid for pod {pod.name} out of: {told}"
             )
-        return Choice(wanted)
+        return ContainerChoice(requested)
     notes: tuple[str, ...] = ()
-    if annotated := (pod.metadata.annotations or {}).get(DEFAULT_CONTAINER):
+    if annotated := (pod.metadata.annotations or {}).get(DEFAULT_CONTAINER_ANNOTATION):
         if annotated in names:
-            return Choice(annotated)
+            return ContainerChoice(annotated)
         notes = (f'Default container name "{annotated}" not found in pod {pod.name}',)
     if others:
         notes += (f'Defaulted container "{first[0]}" out of: {told}',)
-    return Choice(first[0], notes)
+    return ContainerChoice(first[0], notes)
 
 
 def _names(pod: Pod) -> list[tuple[str, str]]:

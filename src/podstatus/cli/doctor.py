@@ -27,13 +27,13 @@ from podstatus.cli.checks import (
     OK,
     PROBLEM,
     Finding,
-    judge_clock,
-    judge_disk,
-    judge_files,
-    judge_packages,
-    judge_pids,
-    judge_python,
-    judge_rights,
+    check_clock,
+    check_disk,
+    check_files,
+    check_packages,
+    check_pids,
+    check_python,
+    check_rights,
 )
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
@@ -64,11 +64,11 @@ _REVIEWS = ApiResource("selfsubjectaccessreviews", "authorization.k8s.io", names
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
-def examine(settings: AgentSettings) -> Iterator[Finding]:
+def run_checks(settings: AgentSettings) -> Iterator[Finding]:
     """All that can be said before a start."""
-    yield judge_python(sys.version_info[:2])
-    yield judge_packages({name: _version(name) for name in _PACKAGES})
-    yield judge_clock(Time.from_unix_nanos(wall_clock_ns()))
+    yield check_python(sys.version_info[:2])
+    yield check_packages({name: _version(name) for name in _PACKAGES})
+    yield check_clock(Time.from_unix_nanos(wall_clock_ns()))
     folder, runs = _root_dir(settings.root_dir)
     yield folder
     if not runs:
@@ -96,7 +96,7 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
     if holder is not None:
         told = f"an agent runs in {path} (pid {holder.pid}, since {holder.since})"
         return Finding("root-dir", HINT, told, "a second one needs another --root-dir"), True
-    there = _nearest(path)
+    there = _nearest_existing(path)
     try:
         with tempfile.TemporaryFile(dir=there):
             pass
@@ -108,7 +108,7 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
     return Finding("root-dir", OK, f"{path}{new}"), False
 
 
-def _nearest(path: Path) -> Path:
+def _nearest_existing(path: Path) -> Path:
     """The folder, or what there is of the way to it."""
     return next(folder for folder in (path, *path.parents) if folder.exists())
 
@@ -150,7 +150,7 @@ def _api_server(settings: AgentSettings) -> Iterator[Finding]:
         return
     try:
         with SyncClient(access, timeouts=Timeouts(connect_seconds=3, total_seconds=10)) as client:
-            denied = list(_denied(client, settings.node_name))
+            denied = list(_denied_requests(client, settings.node_name))
     except GoneError:
         yield Finding("api-server", OK, f"{access.server} answers")
         yield Finding("rights", HINT, "the server does not say what we may do")
@@ -158,11 +158,11 @@ def _api_server(settings: AgentSettings) -> Iterator[Finding]:
         yield Finding("api-server", PROBLEM, str(error))
     else:
         yield Finding("api-server", OK, f"{access.server} answers")
-        yield judge_rights(denied, f"the user of {access.source}")
+        yield check_rights(denied, f"the user of {access.source}")
 
 
-def _denied(client: SyncClient, node: str) -> Iterator[str]:
-    for told, asked in _needed(node):
+def _denied_requests(client: SyncClient, node: str) -> Iterator[str]:
+    for told, asked in _required_access(node):
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
@@ -173,7 +173,7 @@ def _denied(client: SyncClient, node: str) -> Iterator[str]:
             yield told
 
 
-def _needed(node: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _required_access(node: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """What a node asks for, and no more: a node's own user may see nothing else."""
     mine = {"name": node}
     of_mine = {"key": "spec.nodeName", "operator": "In", "values": [node]}
@@ -227,9 +227,9 @@ def _bubblewrap(*, must: bool) -> Finding:
     )
 
 
-def _counted(rules: AlertRules) -> str:
-    count = len(rules.loaded)
-    return f"{count} rules, {count - len(rules.sets)} of them default ones"
+def _count_rules(rules: AlertRules) -> str:
+    count = len(rules.rules)
+    return f"{count} rules, {count - len(rules.rule_sets)} of them default ones"
 
 
 def _alert_rules(settings: AgentSettings) -> Iterator[Finding]:
@@ -242,19 +242,21 @@ def _alert_rules(settings: AgentSettings) -> Iterator[Finding]:
         yield Finding("alert-rules", PROBLEM, str(error), "see whether there is memory left")
         return
     except AlertRulesError as error:
-        told = _first_of(str(error).splitlines())
+        told = _first_line(str(error).splitlines())
         yield Finding("alert-rules", PROBLEM, told, "mend it, or leave --alert-rules out")
         return
-    if rules.unasked:
-        told = _first_of(rules.unasked)
+    if rules.errors:
+        told = _first_line(rules.errors)
         yield Finding("alert-rules", PROBLEM, told, "mend it: the rule is not asked")
-    elif rules.notes:
-        yield Finding("alert-rules", HINT, _first_of(rules.notes), "it may not do what it seems to")
+    elif rules.warnings:
+        yield Finding(
+            "alert-rules", HINT, _first_line(rules.warnings), "it may not do what it seems to"
+        )
     else:
-        yield Finding("alert-rules", OK, _counted(rules))
+        yield Finding("alert-rules", OK, _count_rules(rules))
 
 
-def _first_of(lines: Sequence[str]) -> str:
+def _first_line(lines: Sequence[str]) -> str:
     first, *others = lines
     return f"{first} (and {len(others)} more)" if others else first
 
@@ -281,19 +283,19 @@ def _manifests(settings: AgentSettings) -> Iterator[Finding]:
 
 
 def _machine(settings: AgentSettings) -> Iterator[Finding]:
-    there = _nearest(settings.root_dir)
-    yield judge_disk(psutil.disk_usage(str(there)).free, str(there))
+    there = _nearest_existing(settings.root_dir)
+    yield check_disk(psutil.disk_usage(str(there)).free, str(there))
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    yield judge_files(None if soft == resource.RLIM_INFINITY else soft)
-    if most := _most_pids():
-        yield judge_pids(len(psutil.pids()), most)
+    yield check_files(None if soft == resource.RLIM_INFINITY else soft)
+    if most := _max_pids():
+        yield check_pids(len(psutil.pids()), most)
     if found := find_program("kubectl"):
         yield Finding("kubectl", OK, found)
     else:
         yield Finding("kubectl", HINT, "not on PATH", "podstatus get and describe do the basics")
 
 
-def _most_pids() -> int | None:
+def _max_pids() -> int | None:
     """How many processes there may be; None where nobody says."""
     limits = []
     for path in (Path("/proc/sys/kernel/pid_max"), _CGROUPS / "pids.max"):

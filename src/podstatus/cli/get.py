@@ -14,25 +14,25 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from podstatus.cli.client.agent_client import NodePort, find_node
+from podstatus.cli.client.agent_client import AgentClient, find_agent
 from podstatus.cli.client.agent_objects import AgentObjects
 from podstatus.cli.client.api_server import (
-    CannotAskError,
-    Listed,
-    Server,
-    ServerAwayError,
-    Shown,
-    find_access,
-    shown_kind,
-    wall_time,
+    ObjectList,
+    RequestError,
+    ResourceKind,
+    ServerObjects,
+    ServerUnavailableError,
+    current_time,
+    find_client_config,
+    find_resource_kind,
 )
-from podstatus.cli.client.query_client import QueryPort
-from podstatus.cli.client.staleness import tell_silence
+from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.completion import complete_kind, complete_pod
-from podstatus.cli.get_alerts import KINDS, show_alerts
+from podstatus.cli.get_alerts import ALERT_KINDS, print_alerts
 from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.cli.render.tables import Table, object_table, with_health
-from podstatus.cli.terminal import print_table, show, show_json, show_yaml
+from podstatus.cli.terminal import print_table, write, write_json, write_yaml
 from podstatus.client.rest.resources import PODS
 from podstatus.client.rest.transport import Timeouts
 from podstatus.client.sync_client import SyncClient
@@ -41,10 +41,10 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.unstructured import nested_str
 
 Document = dict[str, Any]
-Asked = Server | AgentObjects
+ObjectSource = ServerObjects | AgentObjects
 
 
-class Output(StrEnum):
+class OutputFormat(StrEnum):
     """How objects are printed."""
 
     WIDE = "wide"
@@ -53,7 +53,7 @@ class Output(StrEnum):
     NAME = "name"
 
 
-class Source(StrEnum):
+class DataSource(StrEnum):
     """Who is asked."""
 
     AUTO = "auto"
@@ -61,86 +61,88 @@ class Source(StrEnum):
     AGENT = "agent"
 
 
-Kind = Annotated[
+KindArgument = Annotated[
     str,
     typer.Argument(
         metavar="pods|node|events|alerts", help="What to show.", autocompletion=complete_kind
     ),
 ]
-Name = Annotated[
+NameArgument = Annotated[
     str | None, typer.Argument(metavar="[NAME]", help="One of them.", autocompletion=complete_pod)
 ]
-PodKind = Annotated[str, typer.Argument(metavar="pod", help="What to describe: a pod.")]
-PodName = Annotated[
+PodKindArgument = Annotated[str, typer.Argument(metavar="pod", help="What to describe: a pod.")]
+PodNameArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="Which one.", autocompletion=complete_pod)
 ]
-RootDir = Annotated[
+RootDirOption = Annotated[
     Path | None,
     typer.Option(metavar="PATH", help="The root-dir of the agent to ask (PODSTATUS_ROOT_DIR)."),
 ]
-Kubeconfig = Annotated[
+KubeconfigOption = Annotated[
     Path | None, typer.Option(metavar="PATH", help="The cluster to ask instead of an agent's.")
 ]
-Namespace = Annotated[
+NamespaceOption = Annotated[
     str | None, typer.Option("--namespace", "-n", metavar="NAME", help="In this namespace.")
 ]
-AllNamespaces = Annotated[bool, typer.Option("--all-namespaces", "-A", help="In all of them.")]
-Format = Annotated[
-    Output | None,
+AllNamespacesOption = Annotated[
+    bool, typer.Option("--all-namespaces", "-A", help="In all of them.")
+]
+OutputOption = Annotated[
+    OutputFormat | None,
     typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="In this form."),
 ]
-From = Annotated[
-    Source,
+FromOption = Annotated[
+    DataSource,
     typer.Option(
         "--from",
         metavar="auto|server|agent",
         help="Whom to ask; auto: the API server, and the agent if that is away.",
     ),
 ]
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="Go on with what changes.")]
+WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Go on with what changes.")]
 
 
 def get(
-    kind: Kind,
-    name: Name = None,
+    kind: KindArgument,
+    name: NameArgument = None,
     *,
-    root_dir: RootDir = None,
-    kubeconfig: Kubeconfig = None,
-    namespace: Namespace = None,
-    all_namespaces: AllNamespaces = False,
-    output: Format = None,
-    watch: Watch = False,
-    source: From = Source.AUTO,
+    root_dir: RootDirOption = None,
+    kubeconfig: KubeconfigOption = None,
+    namespace: NamespaceOption = None,
+    all_namespaces: AllNamespacesOption = False,
+    output: OutputOption = None,
+    watch: WatchOption = False,
+    source: FromOption = DataSource.AUTO,
 ) -> None:
     """Show pods, the node or events, as kubectl does, or alerts."""
-    if kind.lower() in KINDS:
+    if kind.lower() in ALERT_KINDS:
         where = None if all_namespaces else namespace
         _get_alerts(name, root_dir, kubeconfig, where, output, watch=watch, source=source)
         return
     if name is not None and (all_namespaces or watch):
-        mistaken("one object is named; leave -A and --watch out")
-    if watch and source is Source.AGENT:
-        mistaken("get --watch asks the API server; the agent is asked by podstatus watch")
+        usage_error("one object is named; leave -A and --watch out")
+    if watch and source is DataSource.AGENT:
+        usage_error("get --watch asks the API server; the agent is asked by podstatus watch")
 
     try:
-        shown = shown_kind(kind)
-    except CannotAskError as error:
-        mistaken(str(error))
+        shown = find_resource_kind(kind)
+    except RequestError as error:
+        usage_error(str(error))
 
-    def show_them(asked: Asked) -> None:
+    def show_them(asked: ObjectSource) -> None:
         where = None if all_namespaces else namespace or asked.namespace
         if name is not None:
-            listed = Listed([asked.get(shown, where, name)])
+            listed = ObjectList([asked.get(shown, where, name)])
         else:
             listed = asked.list(shown, where)
         _print(shown, listed.items, output, namespaces=all_namespaces, one=name is not None)
-        if not listed.items and output in (None, Output.WIDE):
-            show(f"{_nothing(shown, where)}\n", err=True)
-        if watch and isinstance(asked, Server):
+        if not listed.items and output in (None, OutputFormat.WIDE):
+            write(f"{_empty_message(shown, where)}\n", err=True)
+        if watch and isinstance(asked, ServerObjects):
             _follow(asked, shown, where, listed, output)
 
-    with complaining():
-        _ask(Source.SERVER if watch else source, root_dir, kubeconfig, show_them)
+    with report_errors():
+        _query(DataSource.SERVER if watch else source, root_dir, kubeconfig, show_them)
 
 
 def _get_alerts(
@@ -148,82 +150,85 @@ def _get_alerts(
     root_dir: Path | None,
     kubeconfig: Path | None,
     namespace: str | None,
-    output: Output | None,
+    output: OutputFormat | None,
     *,
     watch: bool,
-    source: Source,
+    source: DataSource,
 ) -> None:
-    if source is Source.SERVER or kubeconfig is not None:
+    if source is DataSource.SERVER or kubeconfig is not None:
         fail("alerts are the agent's: the API server knows none; leave --from and --kubeconfig out")
     if watch:
         fail("alerts cannot be watched; ask again, or have rules tell you")
-    with complaining():
-        asked = QueryPort(find_node(root_dir, os.environ))
-        show_alerts(asked, rule, namespace, output, wall_time())
+    with report_errors():
+        asked = QueryClient(find_agent(root_dir, os.environ))
+        print_alerts(asked, rule, namespace, output, current_time())
 
 
 def describe(
-    kind: PodKind,
-    name: PodName,
+    kind: PodKindArgument,
+    name: PodNameArgument,
     *,
-    root_dir: RootDir = None,
-    kubeconfig: Kubeconfig = None,
-    namespace: Namespace = None,
-    source: From = Source.AUTO,
+    root_dir: RootDirOption = None,
+    kubeconfig: KubeconfigOption = None,
+    namespace: NamespaceOption = None,
+    source: FromOption = DataSource.AUTO,
 ) -> None:
     """Say all there is to say about a pod, with its events."""
     if kind not in ("pod", "pods", "po"):
-        mistaken(f"{kind!r} cannot be described; a pod can; for all else use kubectl")
+        usage_error(f"{kind!r} cannot be described; a pod can; for all else use kubectl")
 
-    def show_it(asked: Asked) -> None:
+    def show_it(asked: ObjectSource) -> None:
         where = namespace or asked.namespace
-        document = asked.get(shown_kind("pods"), where, name)
-        events = asked.events_of(where, name).items
+        document = asked.get(find_resource_kind("pods"), where, name)
+        events = asked.pod_events(where, name).items
         try:
             pod = from_document(document, Pod)
         except DecodeError as error:
-            raise CannotAskError(f"the server's pod cannot be read: {error}") from error
+            raise RequestError(f"the server's pod cannot be read: {error}") from error
         # Not those of a pod that had the same name before.
         ours = [e for e in events if nested_str(e, "involvedObject", "uid") in ("", pod.uid)]
-        show(describe_pod(pod, ours, wall_time()))
+        write(describe_pod(pod, ours, current_time()))
 
-    with complaining():
-        _ask(source, root_dir, kubeconfig, show_it)
+    with report_errors():
+        _query(source, root_dir, kubeconfig, show_it)
 
 
-def _ask(
-    source: Source, root_dir: Path | None, kubeconfig: Path | None, show_it: Callable[[Asked], None]
+def _query(
+    source: DataSource,
+    root_dir: Path | None,
+    kubeconfig: Path | None,
+    print_objects: Callable[[ObjectSource], None],
 ) -> None:
     """Show what whoever is to be asked says. Raises CannotAskError."""
-    if source is Source.AGENT:
+    if source is DataSource.AGENT:
         if kubeconfig is not None:
-            mistaken("--kubeconfig names an API server; leave it out to ask the agent")
-        _ask_agent(find_node(root_dir, os.environ), show_it)
+            usage_error("--kubeconfig names an API server; leave it out to ask the agent")
+        _query_agent(find_agent(root_dir, os.environ), print_objects)
         return
-    access = find_access(root_dir, kubeconfig, os.environ)
+    access = find_client_config(root_dir, kubeconfig, os.environ)
     try:
         with SyncClient(access, timeouts=Timeouts(connect_seconds=3.0)) as client:
-            show_it(Server(client))
-    except ServerAwayError as error:
-        if source is Source.SERVER or kubeconfig is not None:
+            print_objects(ServerObjects(client))
+    except ServerUnavailableError as error:
+        if source is DataSource.SERVER or kubeconfig is not None:
             raise
-        node = find_node(root_dir, os.environ)
-        who = "observer" if node.observes else "agent"
-        show(f"podstatus: {error}; this is what the {who} knows\n", err=True)
-        _ask_agent(node, show_it)
+        node = find_agent(root_dir, os.environ)
+        who = "observer" if node.is_observer else "agent"
+        write(f"podstatus: {error}; this is what the {who} knows\n", err=True)
+        _query_agent(node, print_objects)
 
 
-def _ask_agent(node: NodePort, show_it: Callable[[Asked], None]) -> None:
-    tell_silence(node)
-    show_it(AgentObjects(node))
+def _query_agent(agent: AgentClient, print_objects: Callable[[ObjectSource], None]) -> None:
+    warn_if_stale(agent)
+    print_objects(AgentObjects(agent))
 
 
 @contextmanager
-def complaining() -> Iterator[None]:
+def report_errors() -> Iterator[None]:
     """Tell in one line why something cannot be shown, and end the program."""
     try:
         yield
-    except CannotAskError as error:
+    except RequestError as error:
         fail(str(error))
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
@@ -234,68 +239,72 @@ def complaining() -> Iterator[None]:
 
 
 def _print(
-    shown: Shown,
+    kind: ResourceKind,
     items: list[Document],
-    output: Output | None,
+    output: OutputFormat | None,
     *,
     namespaces: bool = False,
     one: bool = False,
 ) -> None:
     match output:
-        case Output.NAME:
+        case OutputFormat.NAME:
             for item in items:
-                show(f"{shown.printed.singular}/{item['metadata']['name']}\n")
-        case Output.JSON:
-            show_json(_whole(items, one=one))
-        case Output.YAML:
-            show_yaml(_whole(items, one=one))
+                write(f"{kind.printed_resource.singular}/{item['metadata']['name']}\n")
+        case OutputFormat.JSON:
+            write_json(_to_document(items, one=one))
+        case OutputFormat.YAML:
+            write_yaml(_to_document(items, one=one))
         case _ if items:
-            print_table(_table(shown, items, output, namespaces=namespaces))
+            print_table(_table(kind, items, output, namespaces=namespaces))
 
 
 def _table(
-    shown: Shown, items: list[Document], output: Output | None, *, namespaces: bool
+    kind: ResourceKind, items: list[Document], output: OutputFormat | None, *, namespaces: bool
 ) -> Table:
-    wide, namespaces = output is Output.WIDE, namespaces and shown.asked.namespaced
-    now = wall_time()
-    table = object_table(shown.printed, items, now, wide=wide, namespaces=namespaces)
-    return with_health(table, items, now) if wide and shown.asked is PODS else table
+    wide, namespaces = output is OutputFormat.WIDE, namespaces and kind.resource.namespaced
+    now = current_time()
+    table = object_table(kind.printed_resource, items, now, wide=wide, namespaces=namespaces)
+    return with_health(table, items, now) if wide and kind.resource is PODS else table
 
 
 def _follow(
-    server: Server, shown: Shown, where: str | None, listed: Listed, output: Output | None
+    server: ServerObjects,
+    kind: ResourceKind,
+    namespace: str | None,
+    listed: ObjectList,
+    output: OutputFormat | None,
 ) -> None:
-    namespaces, above = where is None, bool(listed.items)
-    least = _table(shown, listed.items, output, namespaces=namespaces).widths()
-    for document in server.changes(shown, where, listed.version):
-        if output in (None, Output.WIDE):
-            table = _table(shown, [document], output, namespaces=namespaces)
-            print_table(table, headings=not above, least=least)
+    namespaces, above = namespace is None, bool(listed.items)
+    least = _table(kind, listed.items, output, namespaces=namespaces).widths()
+    for document in server.watch(kind, namespace, listed.version):
+        if output in (None, OutputFormat.WIDE):
+            table = _table(kind, [document], output, namespaces=namespaces)
+            print_table(table, headings=not above, min_widths=least)
             above = True
             least = [max(pair) for pair in zip(least, table.widths(), strict=True)]
         else:
-            _print(shown, [document], output, one=True)
+            _print(kind, [document], output, one=True)
         sys.stdout.flush()
 
 
-def _whole(items: list[Document], *, one: bool) -> Document:
+def _to_document(items: list[Document], *, one: bool) -> Document:
     if one:
         return items[0]
     return {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}
 
 
-def _nothing(shown: Shown, where: str | None) -> str:
-    if where is None or not shown.asked.namespaced:
+def _empty_message(kind: ResourceKind, namespace: str | None) -> str:
+    if namespace is None or not kind.resource.namespaced:
         return "No resources found"
-    return f"No resources found in {where} namespace."
+    return f"No resources found in {namespace} namespace."
 
 
 def fail(message: str, code: int = 1) -> NoReturn:
     """Say why, and end the program."""
-    show(f"podstatus: {message}\n", err=True)
+    write(f"podstatus: {message}\n", err=True)
     raise typer.Exit(code)
 
 
-def mistaken(message: str) -> NoReturn:
+def usage_error(message: str) -> NoReturn:
     """Say what is wrong with the command line, and end the program."""
     fail(message, 2)

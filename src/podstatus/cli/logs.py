@@ -6,45 +6,47 @@ from typing import Annotated
 
 import typer
 
-from podstatus.cli.client.agent_client import find_node
-from podstatus.cli.client.api_server import CannotAskError
+from podstatus.cli.client.agent_client import find_agent
+from podstatus.cli.client.api_server import RequestError
 from podstatus.cli.completion import complete_pod
-from podstatus.cli.default_container import NoContainerError, choose_container
-from podstatus.cli.get import Namespace, RootDir, complaining, mistaken
-from podstatus.cli.terminal import show, show_bytes
+from podstatus.cli.default_container import ContainerNotFoundError, choose_container
+from podstatus.cli.get import NamespaceOption, RootDirOption, report_errors, usage_error
+from podstatus.cli.terminal import write, write_bytes
 from podstatus.kube.scalars.duration import DurationError, parse_duration
 
-PodName = Annotated[
+PodNameArgument = Annotated[
     str, typer.Argument(metavar="POD", help="Whose logs.", autocompletion=complete_pod)
 ]
-ContainerName = Annotated[
+ContainerOption = Annotated[
     str | None,
     typer.Option("--container", "-c", metavar="NAME", help="Of this container, or init container."),
 ]
-Follow = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is written.")]
-Previous = Annotated[
+FollowOption = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is written.")]
+PreviousOption = Annotated[
     bool, typer.Option("--previous", "-p", help="Of the attempt before, if it was restarted.")
 ]
-Tail = Annotated[
+TailOption = Annotated[
     int, typer.Option(metavar="N", min=-1, help="Only so many of the last lines; -1: all.")
 ]
-Since = Annotated[
+SinceOption = Annotated[
     str, typer.Option(metavar="DURATION", help="Only what is newer, such as 5s, 2m or 3h.")
 ]
-Timestamps = Annotated[bool, typer.Option("--timestamps", help="Say when each line was written.")]
+TimestampsOption = Annotated[
+    bool, typer.Option("--timestamps", help="Say when each line was written.")
+]
 
 
 def logs(
-    pod: PodName,
+    pod: PodNameArgument,
     *,
-    container: ContainerName = None,
-    namespace: Namespace = None,
-    follow: Follow = False,
-    previous: Previous = False,
-    tail: Tail = -1,
-    since: Since = "",
-    timestamps: Timestamps = False,
-    root_dir: RootDir = None,
+    container: ContainerOption = None,
+    namespace: NamespaceOption = None,
+    follow: FollowOption = False,
+    previous: PreviousOption = False,
+    tail: TailOption = -1,
+    since: SinceOption = "",
+    timestamps: TimestampsOption = False,
+    root_dir: RootDirOption = None,
 ) -> None:
     """Print what a container of this node wrote.
 
@@ -55,30 +57,30 @@ def logs(
     if tail >= 0:
         query["tailLines"] = str(tail)
     if since:
-        query["sinceSeconds"] = str(_seconds(since))
-    with complaining():
-        _show(root_dir, namespace or "default", pod, container, query)
+        query["sinceSeconds"] = str(_parse_since(since))
+    with report_errors():
+        _print_logs(root_dir, namespace or "default", pod, container, query)
 
 
-def _show(
+def _print_logs(
     root_dir: Path | None, namespace: str, pod: str, container: str | None, query: dict[str, str]
 ) -> None:
-    node = find_node(root_dir, os.environ)
+    node = find_agent(root_dir, os.environ)
     try:
-        choice = choose_container(node.find_pod(namespace, pod), container)
-    except NoContainerError as error:
-        raise CannotAskError(str(error)) from error
+        choice = choose_container(node.get_pod(namespace, pod), container)
+    except ContainerNotFoundError as error:
+        raise RequestError(str(error)) from error
     for note in choice.notes:
-        show(f"{note}\n", err=True)
-    show_bytes(node.logs(namespace, pod, choice.name, query))
+        write(f"{note}\n", err=True)
+    write_bytes(node.logs(namespace, pod, choice.name, query))
 
 
-def _seconds(since: str) -> int:
+def _parse_since(since: str) -> int:
     """As kubectl: to the nearest second, and at least one."""
     try:
         seconds = parse_duration(since)
     except DurationError as error:
-        mistaken(f"--since: {error}")
+        usage_error(f"--since: {error}")
     if seconds <= 0:
-        mistaken("--since must be greater than 0, such as 5m")
+        usage_error("--since must be greater than 0, such as 5m")
     return max(1, int(seconds + 0.5))

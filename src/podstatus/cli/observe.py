@@ -9,26 +9,28 @@ from typing import Annotated
 
 import typer
 
-from podstatus.agent.daemon.logging_setup import configure_logs
-from podstatus.agent.daemon.run import MISTAKE, CannotRunError, Running, run_agent
-from podstatus.agent.observer.cluster_view import Observed
+from podstatus.agent.daemon.logging_setup import configure_logging
+from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError, AgentInfo, run_agent
+from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observer import build_observer
-from podstatus.agent.observer.settings import OBSERVE_SETTINGS, read_observe_settings
-from podstatus.agent.settings.load import Found, SettingsError
+from podstatus.agent.observer.settings import OBSERVE_SETTINGS, load_observe_settings
+from podstatus.agent.settings.load import LoadedSettings, SettingsError
 from podstatus.cli.get import fail
 from podstatus.cli.options import Flags, with_settings
 
 _FOLDERS = ("logs", "pki")
 
-Namespace = Annotated[
+NamespaceOption = Annotated[
     str, typer.Option("--namespace", "-n", metavar="NAME", help="Pods of this namespace alone.")
 ]
-Selector = Annotated[
+SelectorOption = Annotated[
     str,
     typer.Option("--selector", "-l", metavar="LABELS", help="Pods with labels like these alone."),
 ]
-Node = Annotated[str, typer.Option("--node", metavar="NAME", help="This node and its pods alone.")]
-StopAtEof = Annotated[
+NodeOption = Annotated[
+    str, typer.Option("--node", metavar="NAME", help="This node and its pods alone.")
+]
+StopAtEofOption = Annotated[
     bool,
     typer.Option(
         "--stop-at-eof",
@@ -41,44 +43,44 @@ StopAtEof = Annotated[
 def _observe(
     flags: Flags,
     *,
-    namespace: Namespace = "",
-    selector: Selector = "",
-    node: Node = "",
-    stop_at_eof: StopAtEof = False,
+    namespace: NamespaceOption = "",
+    selector: SelectorOption = "",
+    node: NodeOption = "",
+    stop_at_eof: StopAtEofOption = False,
 ) -> None:
     """Look on at a cluster, and answer for it as an agent does for its node, until interrupted.
 
     It writes nothing to the cluster. Each option but those that choose pods can also be given as
     an environment variable, --kubeconfig as PODSTATUS_KUBECONFIG.
     """
-    observed = Observed(namespace=namespace, selector=selector, node=node)
-    found = _settings(flags, observed)
+    observed = ObserverScope(namespace=namespace, selector=selector, node=node)
+    found = _load_settings(flags, observed)
     settings = found.settings
-    configure_logs(settings.v, settings.log_format)
-    for note in found.notes:
+    configure_logging(settings.v, settings.log_format)
+    for note in found.warnings:
         typer.echo(f"podstatus: {note}", err=True)
-    build = partial(build_observer, observed=observed)
+    build = partial(build_observer, scope=observed)
     announce = partial(_announce, observed)
     running = run_agent(settings, build, announce, stop_at_eof=stop_at_eof, folders=_FOLDERS)
     try:
         asyncio.run(running)
-    except CannotRunError as error:
+    except AgentError as error:
         fail(str(error), error.code)
     typer.echo("stopped")
 
 
-def _settings(flags: Flags, observed: Observed) -> Found:
-    names = {"--namespace": observed.namespace, "--node": observed.node}
+def _load_settings(flags: Flags, scope: ObserverScope) -> LoadedSettings:
+    names = {"--namespace": scope.namespace, "--node": scope.node}
     try:
-        return read_observe_settings(flags, os.environ, names, on_terminal=sys.stderr.isatty())
+        return load_observe_settings(flags, os.environ, names, on_terminal=sys.stderr.isatty())
     except SettingsError as error:
-        fail("these settings cannot be used:\n" + "\n".join(error.mistakes), MISTAKE)
+        fail("these settings cannot be used:\n" + "\n".join(error.errors), EXIT_CONFIG)
 
 
-def _announce(observed: Observed, running: Running) -> None:
-    root_dir = shlex.quote(str(running.settings.root_dir))
-    typer.echo(f"observing {observed} at the API server {running.apiserver}; stop with Ctrl-C")
-    typer.echo(f"port {running.agent}, files {running.settings.root_dir}\n")
+def _announce(scope: ObserverScope, info: AgentInfo) -> None:
+    root_dir = shlex.quote(str(info.settings.root_dir))
+    typer.echo(f"observing {scope} at the API server {info.apiserver}; stop with Ctrl-C")
+    typer.echo(f"port {info.agent}, files {info.settings.root_dir}\n")
     typer.echo(f"    podstatus watch -A --root-dir {root_dir}")
     sys.stdout.flush()
 

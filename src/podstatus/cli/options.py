@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from podstatus.agent.settings.load import flag_text
-from podstatus.agent.settings.schema.scalars import TRUTH
+from podstatus.agent.settings.schema.scalars import BOOL
 from podstatus.agent.settings.schema.setting import Setting
 from podstatus.agent.settings.schema.table import SETTINGS
 
@@ -37,13 +37,13 @@ def with_settings(
 
 
 def _parameter(setting: Setting) -> inspect.Parameter:
-    switch = setting.kind is TRUTH
+    switch = setting.value_type is BOOL
     names = [f"{setting.option}/--no-{setting.flag}" if switch else setting.option]
     if setting.short:
         names.append(f"-{setting.short}")
     option = typer.Option(
         *names,
-        metavar=None if switch else setting.kind.metavar,
+        metavar=None if switch else setting.value_type.metavar,
         help=f"{setting.help} Default: {setting.default_help or setting.default or 'none'}.",
         show_default=False,
         rich_help_panel=setting.group,

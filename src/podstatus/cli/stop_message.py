@@ -5,30 +5,30 @@ import sys
 from pathlib import Path
 
 from podstatus.agent.compose.agent import NodeAgent
-from podstatus.agent.daemon.run import Agent, Build, Surroundings
+from podstatus.agent.daemon.run import AgentContext, BuildAgent, RunnableAgent
 from podstatus.base.programs import find_program
 
 
-class BuiltNode:
+class AgentHolder:
     """The node that was built, for those who have something to ask of it when it has ended."""
 
-    def __init__(self, build: Build) -> None:
+    def __init__(self, build: BuildAgent) -> None:
         self._build = build
-        self._agent: Agent | None = None
+        self._agent: RunnableAgent | None = None
 
-    def build(self, surroundings: Surroundings) -> Agent:
+    def build(self, context: AgentContext) -> RunnableAgent:
         """Build it."""
-        self._agent = agent = self._build(surroundings)
+        self._agent = agent = self._build(context)
         return agent
 
-    def what_stays(self) -> str:
+    def describe_remaining(self) -> str:
         """What is left of a node whose pods were not told to end."""
         if isinstance(self._agent, NodeAgent) and not self._agent.has_running_containers():
             return "no containers run"
         return "containers run on until their pods are deleted"
 
 
-def program() -> str:
+def program_command() -> str:
     """What to type to call this program again."""
     called = Path(sys.argv[0])
     if called.name != "podstatus":

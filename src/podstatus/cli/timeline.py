@@ -8,126 +8,136 @@ from typing import Annotated
 import typer
 
 from podstatus.base.terminal import escape_control_chars
-from podstatus.cli.client.agent_client import find_node
-from podstatus.cli.client.api_server import wall_time
-from podstatus.cli.client.query_client import Happened, QueryPort, ShownPod, to_moment
-from podstatus.cli.client.staleness import tell_silence
+from podstatus.cli.client.agent_client import find_agent
+from podstatus.cli.client.api_server import current_time
+from podstatus.cli.client.query_client import HistoryItems, PodItem, QueryClient, to_history_entry
+from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.completion import complete_pod
-from podstatus.cli.get import Namespace, RootDir, complaining, mistaken
+from podstatus.cli.get import NamespaceOption, RootDirOption, report_errors, usage_error
 from podstatus.cli.render.styled_text import Line, Piece
-from podstatus.cli.render.wrap import fold
-from podstatus.cli.terminal import can_show, screen_width, show, show_json, show_lines, show_yaml
+from podstatus.cli.render.wrap import wrap_text
+from podstatus.cli.terminal import (
+    can_encode,
+    terminal_width,
+    write,
+    write_json,
+    write_lines,
+    write_yaml,
+)
 from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, draw_timeline
-from podstatus.cli.timeline_view.event_lines import digest_moments, list_moments
-from podstatus.cli.timeline_view.intervals import chart
+from podstatus.cli.timeline_view.event_lines import event_digest, event_list
+from podstatus.cli.timeline_view.intervals import build_chart
 from podstatus.kube.scalars.duration import DurationError, parse_duration
-from podstatus.observe.history.store import Moment
+from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.transitions.status_transitions import FINISHED
 
 _SECOND = 1_000_000_000
-_MOST_LISTED = 30
+_MAX_LISTED = 30
 """Of what happened at once, below the drawing: what a person reads."""
 
 
-class Form(StrEnum):
+class TimelineFormat(StrEnum):
     """How moments are printed."""
 
     JSON = "json"
     YAML = "yaml"
 
 
-PodName = Annotated[
+PodNameArgument = Annotated[
     str,
     typer.Argument(metavar="POD", help="What happened to this one.", autocompletion=complete_pod),
 ]
-Since = Annotated[
+SinceOption = Annotated[
     str, typer.Option(metavar="DURATION", help="Only what is newer, such as 5s, 2m or 3h.")
 ]
-Width = Annotated[
+WidthOption = Annotated[
     int,
     typer.Option(
         metavar="N", min=0, max=1000, help="Columns, 40 at least; 0: those of the terminal."
     ),
 ]
-List = Annotated[bool, typer.Option("--list", help="Every moment on a line, and no drawing.")]
-Format = Annotated[
-    Form | None, typer.Option("--output", "-o", metavar="json|yaml", help="In this form.")
+ListOption = Annotated[bool, typer.Option("--list", help="Every moment on a line, and no drawing.")]
+OutputOption = Annotated[
+    TimelineFormat | None, typer.Option("--output", "-o", metavar="json|yaml", help="In this form.")
 ]
 
 
 def timeline(
-    pod: PodName,
+    pod: PodNameArgument,
     *,
-    namespace: Namespace = None,
-    since: Since = "",
-    width: Width = 0,
-    list_: List = False,
-    output: Format = None,
-    root_dir: RootDir = None,
+    namespace: NamespaceOption = None,
+    since: SinceOption = "",
+    width: WidthOption = 0,
+    list_: ListOption = False,
+    output: OutputOption = None,
+    root_dir: RootDirOption = None,
 ) -> None:
     """Draw what happened to a pod: phases, conditions, containers, restarts and events.
 
     It comes from the history of the agent, which also has pods that are gone; times are UTC.
     """
-    seconds = _seconds(since) if since else 0.0
-    with complaining():
-        node, where = find_node(root_dir, os.environ), namespace or "default"
-        port = QueryPort(node)
-        tell_silence(node)
+    seconds = _parse_since(since) if since else 0.0
+    with report_errors():
+        node, where = find_agent(root_dir, os.environ), namespace or "default"
+        port = QueryClient(node)
+        warn_if_stale(node)
         happened = port.timeline(where, pod)
-        now = wall_time().unix_nanos()
+        now = current_time().unix_nanos()
         begin = now - round(seconds * _SECOND) if seconds else None
         if output is not None:
-            _print(_newer(happened, begin), output)
+            _print(_filter_since(happened, begin), output)
             return
-        moments = [to_moment(shown) for shown in happened.moments]
+        moments = [to_history_entry(shown) for shown in happened.moments]
         if list_:
-            show_lines(list_moments([m for m in moments if m.at >= (begin or 0)], arrow=_arrow()))
+            write_lines(event_list([m for m in moments if m.at >= (begin or 0)], arrow=_arrow()))
         else:
             health = port.pod(where, pod)
-            show_lines(_page(where, pod, moments, health, begin, now, screen_width(width)))
+            write_lines(
+                _render_page(where, pod, moments, health, begin, now, terminal_width(width))
+            )
         if lost := happened.history.overflowed + happened.history.lost_events:
-            show(
+            write(
                 f"podstatus: {lost} changes found the history too busy; some are missing\n",
                 err=True,
             )
 
 
-def _page(
+def _render_page(
     namespace: str,
     name: str,
-    moments: list[Moment],
-    pod: ShownPod | None,
+    moments: list[HistoryEntry],
+    pod: PodItem | None,
     begin: int | None,
     now: int,
     width: int,
 ) -> list[Line]:
-    signs = BLOCKS if can_show(BLOCKS.all) else ASCII
+    signs = BLOCKS if can_encode(BLOCKS.all) else ASCII
     start = begin if begin is not None else moments[0].at if moments else now
     end = max(_end(moments, now, is_gone=pod is None), start + _SECOND)
-    drawn = chart(moments, begin=start, end=end)
+    drawn = build_chart(moments, begin=start, end=end)
     listed = [moment for moment in moments if moment.at >= start]
-    elsewhere = (*drawn.throughout, *drawn.as_ready)
-    below = digest_moments(listed, width=width, signs=signs, without=elsewhere)
+    elsewhere = (*drawn.always_true, *drawn.same_as_ready)
+    below = event_digest(listed, width=width, symbols=signs, omitted_conditions=elsewhere)
     return [
         *_head(namespace, name, pod, width),
         *draw_timeline(drawn, width, signs),
         (),
-        *_left_out(name, namespace, len(below) - _MOST_LISTED),
-        *(line for lines in below[-_MOST_LISTED:] for line in lines),
+        *_omitted_line(name, namespace, len(below) - _MAX_LISTED),
+        *(line for lines in below[-_MAX_LISTED:] for line in lines),
     ]
 
 
-def _head(namespace: str, name: str, pod: ShownPod | None, width: int) -> list[Line]:
+def _head(namespace: str, name: str, pod: PodItem | None, width: int) -> list[Line]:
     told = f"{namespace}/{name} is gone."
     if pod is not None:
         told = f"{namespace}/{name} is {pod.health.word.value}. {pod.health.sentence}"
     return [
-        (Piece(line, "bold"),) for line in fold(escape_control_chars(" ".join(told.split())), width)
+        (Piece(line, "bold"),)
+        for line in wrap_text(escape_control_chars(" ".join(told.split())), width)
     ]
 
 
-def _left_out(name: str, namespace: str, count: int) -> list[Line]:
+def _omitted_line(name: str, namespace: str, count: int) -> list[Line]:
     if count <= 0:
         return []
     where = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
@@ -135,7 +145,7 @@ def _left_out(name: str, namespace: str, count: int) -> list[Line]:
     return [(Piece(escape_control_chars(told), "dim"),)]
 
 
-def _end(moments: list[Moment], now: int, *, is_gone: bool) -> int:
+def _end(moments: list[HistoryEntry], now: int, *, is_gone: bool) -> int:
     """Now, unless all ended before, or went while no agent was there."""
     if moments and (is_gone or moments[-1].transition.kind == FINISHED):
         return moments[-1].at
@@ -143,28 +153,28 @@ def _end(moments: list[Moment], now: int, *, is_gone: bool) -> int:
 
 
 def _arrow() -> str:
-    return "→" if can_show("→") else "->"
+    return "→" if can_encode("→") else "->"
 
 
-def _newer(happened: Happened, begin: int | None) -> Happened:
+def _filter_since(items: HistoryItems, begin: int | None) -> HistoryItems:
     if begin is None:
-        return happened
-    newer = tuple(shown for shown in happened.moments if to_moment(shown).at >= begin)
-    return Happened(newer, happened.history)
+        return items
+    newer = tuple(shown for shown in items.moments if to_history_entry(shown).at >= begin)
+    return HistoryItems(newer, items.history)
 
 
-def _print(happened: Happened, form: Form) -> None:
-    if form is Form.JSON:
-        show_json(happened)
+def _print(items: HistoryItems, output_format: TimelineFormat) -> None:
+    if output_format is TimelineFormat.JSON:
+        write_json(items)
     else:
-        show_yaml(happened)
+        write_yaml(items)
 
 
-def _seconds(since: str) -> float:
+def _parse_since(since: str) -> float:
     try:
         seconds = parse_duration(since)
     except DurationError as error:
-        mistaken(f"--since: {error}")
+        usage_error(f"--since: {error}")
     if seconds <= 0:
-        mistaken("--since must be greater than 0, such as 5m")
+        usage_error("--since must be greater than 0, such as 5m")
     return seconds

@@ -20,11 +20,11 @@ from podstatus.observe.summary.pod import PodSummary
 
 T = TypeVar("T")
 
-MOST_GONE = 10_000
+MAX_DELETED = 10_000
 """Pods that are gone and remembered as such."""
 
 
-class Gone(msgspec.Struct, frozen=True, gc=False):
+class PodTombstone(msgspec.Struct, frozen=True, gc=False):
     """A pod that is not there any more."""
 
     uid: PodUID
@@ -32,63 +32,63 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
     name: str
 
 
-class News(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedSnapshots(msgspec.Struct, frozen=True, kw_only=True):
     """What changed after a number."""
 
-    number: int
+    revision: int
     """Ask for what comes after this one next."""
-    anew: bool = False
+    reset: bool = False
     """It is all there is, not what changed: the number was too old, or of another board."""
     pods: tuple[PodSummary, ...] = ()
-    gone: tuple[Gone, ...] = ()
+    deleted: tuple[PodTombstone, ...] = ()
 
 
-class Changed(msgspec.Struct, frozen=True, kw_only=True):
+class ChangedPods(msgspec.Struct, frozen=True, kw_only=True):
     """Which pods changed after a number, for those who look at each when its turn comes.
 
     It keeps no pods alive, so that somebody may take long over it.
     """
 
-    number: int
+    revision: int
     """Ask for what comes after this one next."""
-    anew: bool = False
-    """As in `News`."""
+    reset: bool = False
+    """As in `ChangedSnapshots`."""
     pods: tuple[PodUID, ...] = ()
     """In the order of their latest change."""
-    gone: tuple[tuple[int, Gone], ...] = ()
+    deleted: tuple[tuple[int, PodTombstone], ...] = ()
     """With their numbers, in that order."""
 
 
-class Board:
+class SnapshotCache:
     """The pods. Written and followed in one event loop; `pods` may be read from anywhere."""
 
-    def __init__(self, *, most_gone: int = MOST_GONE) -> None:
+    def __init__(self, *, max_deleted: int = MAX_DELETED) -> None:
         self._pods: dict[PodUID, tuple[int, PodSummary]] = {}
         """In the order of their latest change."""
-        self._gone: deque[tuple[int, Gone]] = deque()
-        self._most_gone = most_gone
-        self._number = 0
-        self._forgotten = 0
+        self._deleted: deque[tuple[int, PodTombstone]] = deque()
+        self._max_deleted = max_deleted
+        self._revision = 0
+        self._compacted_revision = 0
         """The number of the latest removal that is not remembered."""
-        self._life = secrets.token_hex(4)
-        self._changed = asyncio.Event()
-        self._view: Mapping[PodUID, PodSummary] | None = None
+        self._epoch = secrets.token_hex(4)
+        self._change_event = asyncio.Event()
+        self._pods_view: Mapping[PodUID, PodSummary] | None = None
 
     @property
-    def life(self) -> str:
+    def epoch(self) -> str:
         """What tells this board's numbers from those of another."""
-        return self._life
+        return self._epoch
 
     @property
-    def number(self) -> int:
+    def revision(self) -> int:
         """Of the latest change."""
-        return self._number
+        return self._revision
 
     def pods(self) -> Mapping[PodUID, PodSummary]:
         """All pods at this moment."""
-        if self._view is None:
-            self._view = MappingProxyType({uid: pod for uid, (_, pod) in self._pods.items()})
-        return self._view
+        if self._pods_view is None:
+            self._pods_view = MappingProxyType({uid: pod for uid, (_, pod) in self._pods.items()})
+        return self._pods_view
 
     def find(self, uid: PodUID) -> tuple[int, PodSummary] | None:
         """A pod, and the number of its latest change."""
@@ -100,9 +100,9 @@ class Board:
         if known is not None and known[1] == pod:
             return False
         self._pods.pop(pod.uid, None)
-        self._number += 1
-        self._pods[pod.uid] = self._number, pod
-        self._tell()
+        self._revision += 1
+        self._pods[pod.uid] = self._revision, pod
+        self._notify()
         return True
 
     def remove(self, uid: PodUID) -> None:
@@ -111,37 +111,41 @@ class Board:
         if known is None:
             return
         pod = known[1]
-        self._number += 1
-        self._gone.append((self._number, Gone(uid, pod.namespace, pod.name)))
-        if len(self._gone) > self._most_gone:
-            self._forgotten, _ = self._gone.popleft()
-        self._tell()
+        self._revision += 1
+        self._deleted.append((self._revision, PodTombstone(uid, pod.namespace, pod.name)))
+        if len(self._deleted) > self._max_deleted:
+            self._compacted_revision, _ = self._deleted.popleft()
+        self._notify()
 
-    def news(self, after: int | None) -> News:
+    def changes_since(self, after: int | None) -> ChangedSnapshots:
         """What changed after this number; None: all there is."""
-        changed = self.changed(after)
+        changed = self.changed_since(after)
         pods = tuple(self._pods[uid][1] for uid in changed.pods)
-        gone = tuple(gone for _, gone in changed.gone)
-        return News(number=changed.number, anew=changed.anew, pods=pods, gone=gone)
+        gone = tuple(gone for _, gone in changed.deleted)
+        return ChangedSnapshots(
+            revision=changed.revision, reset=changed.reset, pods=pods, deleted=gone
+        )
 
-    def changed(self, after: int | None) -> Changed:
+    def changed_since(self, after: int | None) -> ChangedPods:
         """Which pods changed after this number; None: all there are."""
-        if after is None or after < self._forgotten or after > self._number:
-            return Changed(number=self._number, anew=True, pods=tuple(self._pods))
+        if after is None or after < self._compacted_revision or after > self._revision:
+            return ChangedPods(revision=self._revision, reset=True, pods=tuple(self._pods))
         pods = takewhile(lambda uid: self._pods[uid][0] > after, reversed(self._pods))
-        gone = takewhile(lambda numbered: numbered[0] > after, reversed(self._gone))
-        return Changed(number=self._number, pods=_turned(pods), gone=_turned(gone))
+        gone = takewhile(lambda numbered: numbered[0] > after, reversed(self._deleted))
+        return ChangedPods(
+            revision=self._revision, pods=_oldest_first(pods), deleted=_oldest_first(gone)
+        )
 
     async def wait(self, after: int) -> None:
         """Come back when something has changed after this number."""
-        while self._number <= after:
-            await self._changed.wait()
+        while self._revision <= after:
+            await self._change_event.wait()
 
-    def _tell(self) -> None:
-        self._view = None
-        changed, self._changed = self._changed, asyncio.Event()
+    def _notify(self) -> None:
+        self._pods_view = None
+        changed, self._change_event = self._change_event, asyncio.Event()
         changed.set()
 
 
-def _turned(newest_first: Iterable[T]) -> tuple[T, ...]:
+def _oldest_first(newest_first: Iterable[T]) -> tuple[T, ...]:
     return tuple(reversed(tuple(newest_first)))

@@ -7,8 +7,8 @@ import msgspec
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.status_writer import HistoryCounts
-from podstatus.observe.history.store import Moment
-from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.snapshot_cache import SnapshotCache
 
 
 class SyncState(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class SyncState(msgspec.Struct, frozen=True, kw_only=True):
     """Last statuses on the disk."""
 
 
-class PodSync(msgspec.Struct, frozen=True, kw_only=True):
+class PodSyncProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far the API server has the status of one pod."""
 
     version: int
@@ -59,7 +59,7 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
 
 
-class Knowledge(msgspec.Struct, frozen=True, kw_only=True):
+class Freshness(msgspec.Struct, frozen=True, kw_only=True):
     """How old what is shown may be."""
 
     server_reachable: bool = True
@@ -71,11 +71,11 @@ class Knowledge(msgspec.Struct, frozen=True, kw_only=True):
     """How far the clocks here and at the API server are apart, at least; None: not known."""
 
 
-class Observatory(Protocol):
+class StatusView(Protocol):
     """Everything that is known, for those who ask. Nothing here waits but `timeline`."""
 
     @property
-    def board(self) -> Board:
+    def snapshot_cache(self) -> SnapshotCache:
         """All pods."""
 
     def nodes(self) -> Mapping[str, NodeSummary]:
@@ -84,22 +84,22 @@ class Observatory(Protocol):
     def sync(self) -> SyncState | None:
         """None if nobody here sends statuses."""
 
-    def knowledge(self) -> Knowledge:
+    def freshness(self) -> Freshness:
         """How old it is."""
 
     def history(self) -> HistoryCounts:
         """What became of transitions."""
 
-    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[Moment]:
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
         """What happened to the pods of this name. Raises HistoryError."""
 
-    async def moments(self, after: int, *, most: int) -> list[Moment]:
+    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
         """What happened on the whole after a number. Raises HistoryError."""
 
 
 @runtime_checkable
-class Sending(Protocol):
+class SupportsPodSync(Protocol):
     """An observatory of somebody who sends statuses, and knows how far each is."""
 
-    def pod_sync(self, uid: PodUID) -> PodSync | None:
+    def pod_sync(self, uid: PodUID) -> PodSyncProgress | None:
         """How far the status of a pod has got; None if it has none."""

@@ -17,7 +17,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
 from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.watch_counters import WatchCounts
-from podstatus.observe.status_view import Observatory
+from podstatus.observe.status_view import StatusView
 from podstatus.runtime.streams import Logs, Streaming, StreamOptions
 from podstatus.web.errors import SECURITY_HEADERS, HttpError, bad_request, not_found
 from podstatus.web.kubelet.channel_protocol import PROTOCOLS, choose_protocol
@@ -64,7 +64,7 @@ class HandlerDependencies(msgspec.Struct, frozen=True, kw_only=True):
     drain: Drain | None = None
     """Who ends all pods, if anybody can."""
     metrics: MetricPages | None = None
-    view: Observatory | None = None
+    view: StatusView | None = None
     """What is known, and what happened."""
     alerts: AlertReader | None = None
     """What is wrong, if somebody asks rules."""

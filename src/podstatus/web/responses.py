@@ -10,7 +10,7 @@ from aiohttp import web
 from podstatus.alerts.ports import AlertReader
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.metrics.pages import MetricPages
-from podstatus.observe.status_view import Observatory
+from podstatus.observe.status_view import StatusView
 from podstatus.runtime.port import RuntimePod
 from podstatus.web.errors import SECURITY_HEADERS, not_found
 from podstatus.web.kubelet.stats import stats_summary
@@ -43,7 +43,7 @@ async def handle_metrics(
 
 
 async def handle_query(
-    view: Observatory | None,
+    view: StatusView | None,
     alerts: AlertReader | None,
     request: web.BaseRequest,
     match: RouteMatch,
@@ -59,7 +59,7 @@ async def handle_query(
     raw_query = request.rel_url.raw_query_string
     asked = QueryRequest.read(pattern, match.parameters, raw_query, Time.from_unix_nanos(now))
     answer = json_response(encode_response(await run_query(view, asked, alerts)))
-    answer.headers[FRESHNESS_HEADER] = f"{view.knowledge().server_age_seconds:.3f}"
+    answer.headers[FRESHNESS_HEADER] = f"{view.freshness().server_age_seconds:.3f}"
     return answer
 
 

@@ -14,8 +14,8 @@ from podstatus.agent.compose import agent as build_node
 from podstatus.agent.compose.agent import NodeAgent, health_url
 from podstatus.agent.daemon import apiserver_process, run
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run import CannotRunError, Surroundings
-from podstatus.agent.settings.load import read_settings
+from podstatus.agent.daemon.run import AgentContext, AgentError
+from podstatus.agent.settings.load import load_settings
 from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.runtime.port import ProbeResult
@@ -48,11 +48,11 @@ async def a_node(
         "port": "0",
         "healthz_port": healthz_port,
     }
-    settings = read_settings(told, {}).settings
+    settings = load_settings(told, {}).settings
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
         access = kubeconfig_config(server.kubeconfig)
-        agent = NodeAgent(Surroundings(settings=settings, root=root, access=access), runtime)
+        agent = NodeAgent(AgentContext(settings=settings, root=root, access=access), runtime)
         task = asyncio.create_task(agent.run(serving.set_result))
         try:
             async with asyncio.timeout(SECONDS):
@@ -149,7 +149,7 @@ def test_a_port_that_is_taken_comes_with_a_cure_that_works(
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(CannotRunError, match=r"pass another --healthz-port \(0 for none\)"):
+        with pytest.raises(AgentError, match=r"pass another --healthz-port \(0 for none\)"):
             asyncio.run(scene(str(port)))
     asyncio.run(scene("0"))
 
@@ -157,7 +157,7 @@ def test_a_port_that_is_taken_comes_with_a_cure_that_works(
 def test_what_the_end_takes_at_most_fits_into_the_time_it_has() -> None:
     drain = 1.5 * build_node._DRAIN_SECONDS
     moment = 0.5
-    assert drain + apiserver_process._STOP_SECONDS + moment <= run._SECONDS_TO_STOP
+    assert drain + apiserver_process._STOP_TIMEOUT_SECONDS + moment <= run._STOP_SECONDS
 
 
 def test_an_address_of_version_6_is_put_into_brackets() -> None:

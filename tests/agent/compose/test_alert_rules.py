@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.compose.alert_rules import AlertRules, AlertRulesError, load_alert_rules
-from podstatus.agent.settings.load import SettingsError, read_settings
+from podstatus.agent.settings.load import SettingsError, load_settings
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.alerts.model import Action
 from podstatus.client.auth import files as client_files
@@ -47,8 +47,8 @@ def _evaluator() -> Iterator[None]:
 
 def test_each_file_allows_for_its_own_rules_alone(tmp_path: Path) -> None:
     rules = load(files(tmp_path, ONE, TWO))
-    assert [it.rule.name for it in rules.loaded][-2:] == ["One", "Two"]
-    one, two, nobody = map(rules.allowed, ("One", "Two", "Nobody"))
+    assert [it.rule.name for it in rules.rules][-2:] == ["One", "Two"]
+    one, two, nobody = map(rules.rule_set, ("One", "Two", "Nobody"))
     assert (one.allow_actions, one.dry_run) == (frozenset({"deletePod"}), False)
     assert (two.allow_actions, two.dry_run) == (frozenset(), True)
     assert nobody.allow_actions == frozenset()
@@ -82,7 +82,7 @@ def test_all_mistakes_of_all_files_are_told_with_their_places(tmp_path: Path) ->
 
 def test_notes_of_all_files_are_kept_with_their_places(tmp_path: Path) -> None:
     paths = files(tmp_path, ONE, "rules: []", "rules:\n- {name: X, expr: pod.phase == 'run'}\n")
-    first, second = load(paths).notes
+    first, second = load(paths).warnings
     assert first.startswith(f"{paths[1]}:1:8: note: there are no rules in it")
     assert second.startswith(f"{paths[2]}:2:32: note: expr: ")
 
@@ -106,22 +106,22 @@ def test_what_is_no_file_of_rules_is_refused(tmp_path: Path, content: bytes) -> 
 
 def test_settings_name_files_and_an_alertmanager(tmp_path: Path) -> None:
     told = {"alert_rules": f"{tmp_path}/a.yaml, b.yaml", "alertmanager_url": "http://am:9093"}
-    settings = read_settings(told, {}).settings
+    settings = load_settings(told, {}).settings
     assert settings.alerts
     assert settings.alert_rules == (tmp_path / "a.yaml", Path("b.yaml").absolute())
     assert settings.alertmanager_url == "http://am:9093"
-    assert read_settings({}, {"PODSTATUS_ALERTS": "false"}).settings.alerts is False
-    assert read_settings({}, {}).settings.alert_rules == ()
+    assert load_settings({}, {"PODSTATUS_ALERTS": "false"}).settings.alerts is False
+    assert load_settings({}, {}).settings.alert_rules == ()
     with pytest.raises(SettingsError, match="--alertmanager-url"):
-        read_settings({"alertmanager_url": "am"}, {})
+        load_settings({"alertmanager_url": "am"}, {})
 
 
 def test_a_rule_that_is_wrong_is_not_asked_and_the_others_are(tmp_path: Path) -> None:
     wrong = "- {name: X, expr: pod.fase == 1}\n- {name: Y, expr: pod.ready, actions: [nothing]}\n"
     paths = files(tmp_path, ONE, TWO + wrong)
     rules = load(paths)
-    found = {it.rule.name: it for it in rules.loaded}
-    first, second = rules.unasked
+    found = {it.rule.name: it for it in rules.rules}
+    first, second = rules.errors
     assert first.startswith(f"{paths[1]}:3:19: expr: ")
     assert second.startswith(f"{paths[1]}:4:")
     assert found["X"].problem.startswith("line 3: ")

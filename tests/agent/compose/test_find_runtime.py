@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.compose.runtime import find_runtime
-from podstatus.agent.daemon.run import MISTAKE, CannotRunError
+from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError
 from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.clock import FakeClock
@@ -58,6 +58,6 @@ def test_a_class_of_a_module_is_called_with_the_folder_for_its_records(tmp_path:
     ],
 )
 def test_what_is_wrong_with_it_is_told(tmp_path: Path, name: str, told: str) -> None:
-    with pytest.raises(CannotRunError, match=told) as error:
+    with pytest.raises(AgentError, match=told) as error:
         found(name, tmp_path)
-    assert error.value.code == MISTAKE
+    assert error.value.code == EXIT_CONFIG

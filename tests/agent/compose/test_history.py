@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.compose.history import KeptHistory, NotingCounters, NotingEvents
+from podstatus.agent.compose.history import AgentHistory, RecordingCounters, RecordingEvents
 from podstatus.agent.compose.status_events import StatusEvents
-from podstatus.agent.settings.load import read_settings
+from podstatus.agent.settings.load import load_settings
 from podstatus.events import reasons
 from podstatus.events.event import container_reference, node_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import ApiUID, PodUID
-from podstatus.observe.history.agent_downtime import last_there
-from podstatus.observe.history.store import Moment, reading
+from podstatus.observe.history.agent_downtime import last_alive
+from podstatus.observe.history.store import HistoryEntry, open_history_reader
 from podstatus.status.ports import PodReference
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, run_ready_tasks
@@ -25,26 +25,26 @@ POD = make_pod("web")
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> KeptHistory:
-    settings = read_settings({"root_dir": str(tmp_path)}, {}).settings
-    return KeptHistory(settings, tmp_path, FakeClock())
+def history(tmp_path: Path) -> AgentHistory:
+    settings = load_settings({"root_dir": str(tmp_path)}, {}).settings
+    return AgentHistory(settings, tmp_path, FakeClock())
 
 
-def noted(history: KeptHistory) -> list[Moment]:
-    assert history.historian is not None
-    asyncio.run(history.historian.write_once())
-    with reading(history.require()) as reader:
-        return reader.since(0, most=100)
+def noted(history: AgentHistory) -> list[HistoryEntry]:
+    assert history.writer is not None
+    asyncio.run(history.writer.write_once())
+    with open_history_reader(history.require_path()) as reader:
+        return reader.entries_after(0, limit=100)
 
 
-def words(moment: Moment) -> tuple[str, ...]:
+def words(moment: HistoryEntry) -> tuple[str, ...]:
     it = moment.transition
     return it.kind, it.subject, it.after, it.reason, it.message
 
 
-def test_events_about_pods_are_noted_and_no_others(history: KeptHistory) -> None:
+def test_events_about_pods_are_noted_and_no_others(history: AgentHistory) -> None:
     recorder = EventRecorder(
-        FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.event
+        FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.record_event
     )
     recorder.normal(container_reference(POD, "app"), reasons.STARTED, "Container started")
     recorder.warn(pod_reference(POD), reasons.FAILED_SYNC, "no")
@@ -65,13 +65,13 @@ def test_an_event_is_recorded_though_the_history_fails() -> None:
 
 
 def test_a_foreign_write_is_noted_of_the_pod_though_it_is_told_of_the_node(
-    history: KeptHistory,
+    history: AgentHistory,
 ) -> None:
     recorder = EventRecorder(
-        FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.event
+        FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.record_event
     )
-    history.own_uid = lambda uid: PodUID(uid.removeprefix("mirror-"))
-    events = NotingEvents(StatusEvents(recorder, "node"), history)
+    history.translate_uid = lambda uid: PodUID(uid.removeprefix("mirror-"))
+    events = RecordingEvents(StatusEvents(recorder, "node"), history)
     pod = PodReference("default", "web", ApiUID("mirror-uid-web"))
     events.warn(pod, reasons.FOREIGN_STATUS_WRITE, "Condition Ready was set")
     events.warn(pod, reasons.STATUS_REJECTED, "Status was rejected")
@@ -82,8 +82,8 @@ def test_a_foreign_write_is_noted_of_the_pod_though_it_is_told_of_the_node(
     assert {foreign.uid, rejected.uid} == {"uid-web"}
 
 
-def test_a_status_that_is_late_is_noted_with_its_time(history: KeptHistory) -> None:
-    counters = NotingCounters(history)
+def test_a_status_that_is_late_is_noted_with_its_time(history: AgentHistory) -> None:
+    counters = RecordingCounters(history)
     for seconds in (0.2, 0.99, 1.0, 12.34):
         counters.pod_synced(POD.uid, "default", "web", seconds)
     assert [words(it)[:3] for it in noted(history)] == [
@@ -93,107 +93,107 @@ def test_a_status_that_is_late_is_noted_with_its_time(history: KeptHistory) -> N
 
 
 def test_without_a_history_nothing_is_noted_and_nothing_fails(tmp_path: Path) -> None:
-    settings = read_settings({"root_dir": str(tmp_path), "history": "false"}, {}).settings
-    history = KeptHistory(settings, tmp_path, FakeClock())
-    history.event(pod_reference(POD), "Normal", "Started", "")
-    history.foreign(pod_reference(POD), "")
-    history.late(POD.uid, "default", "web", 5.0)
+    settings = load_settings({"root_dir": str(tmp_path), "history": "false"}, {}).settings
+    history = AgentHistory(settings, tmp_path, FakeClock())
+    history.record_event(pod_reference(POD), "Normal", "Started", "")
+    history.record_foreign_write(pod_reference(POD), "")
+    history.record_slow_sync(POD.uid, "default", "web", 5.0)
     assert history.counts.problem == ""
     history.close()
 
 
-def next_history(tmp_path: Path, clock: FakeClock) -> KeptHistory:
+def next_history(tmp_path: Path, clock: FakeClock) -> AgentHistory:
     """The history of the next agent."""
-    settings = read_settings({"root_dir": str(tmp_path)}, {}).settings
-    return KeptHistory(settings, tmp_path, clock)
+    settings = load_settings({"root_dir": str(tmp_path)}, {}).settings
+    return AgentHistory(settings, tmp_path, clock)
 
 
-def leave(history: KeptHistory) -> None:
+def leave(history: AgentHistory) -> None:
     """An agent that has seen the pod is there for the last time."""
 
     async def scene() -> None:
-        assert history.absence is not None
-        there = asyncio.create_task(history.absence.run())
+        assert history.downtime is not None
+        there = asyncio.create_task(history.downtime.run())
         await run_ready_tasks()
         await asyncio.get_running_loop().shutdown_default_executor()
         there.cancel()
 
-    assert history.historian is not None
-    assert history.absence is not None
-    history.historian.on_pod_updated(POD, POD.status, is_added=True)
-    history.absence.on_pod_updated(POD, POD.status, is_added=True)
+    assert history.writer is not None
+    assert history.downtime is not None
+    history.writer.on_pod_updated(POD, POD.status, is_added=True)
+    history.downtime.on_pod_updated(POD, POD.status, is_added=True)
     assert [moment.transition.kind for moment in noted(history)] == ["seen"]
     history.close()
     asyncio.run(scene())
 
 
 def test_the_next_agent_notes_how_long_nobody_was_there(
-    history: KeptHistory, tmp_path: Path
+    history: AgentHistory, tmp_path: Path
 ) -> None:
     leave(history)
     clock = FakeClock()
     asyncio.run(clock.advance(12.5))
     later = next_history(tmp_path, clock)
-    assert later.absence is not None
+    assert later.downtime is not None
     for pod in (POD, make_pod("new"), POD):
-        later.absence.on_pod_updated(pod, pod.status, is_added=True)
+        later.downtime.on_pod_updated(pod, pod.status, is_added=True)
     _, away = noted(later)
     assert words(away) == ("away", "", "12.500 s", "", "")
     assert away.uid == POD.uid
 
 
 def test_an_agent_that_finds_a_pod_late_was_there_since_its_start(
-    history: KeptHistory, tmp_path: Path
+    history: AgentHistory, tmp_path: Path
 ) -> None:
     leave(history)
     clock = FakeClock()
     asyncio.run(clock.advance(12.5))
     later, began = next_history(tmp_path, clock), clock.now()
     asyncio.run(clock.advance(3600))
-    assert later.absence is not None
-    later.absence.on_pod_updated(POD, POD.status, is_added=True)
+    assert later.downtime is not None
+    later.downtime.on_pod_updated(POD, POD.status, is_added=True)
     _, away = noted(later)
     assert (away.transition.after, away.at) == ("12.500 s", began)
 
 
 def test_who_reads_the_history_does_not_look_like_an_agent(
-    history: KeptHistory, tmp_path: Path
+    history: AgentHistory, tmp_path: Path
 ) -> None:
     leave(history)
-    with reading(tmp_path / "history.db") as reader:
-        reader.size()
+    with open_history_reader(tmp_path / "history.db") as reader:
+        reader.count()
     (tmp_path / "history.db").touch()  # so does a program that may write
-    assert last_there(tmp_path / "history.db") == FakeClock().now()
+    assert last_alive(tmp_path / "history.db") == FakeClock().now()
     assert (tmp_path / "history.db-there").stat().st_mode & 0o777 == 0o600
 
 
 def test_an_agent_of_before_is_known_by_the_time_of_its_history(
-    history: KeptHistory, tmp_path: Path
+    history: AgentHistory, tmp_path: Path
 ) -> None:
     os.utime(history.path, ns=(7, 7))
-    assert last_there(history.path) == 7
-    assert last_there(tmp_path / "none.db") is None
+    assert last_alive(history.path) == 7
+    assert last_alive(tmp_path / "none.db") is None
 
 
 def test_a_clock_that_was_set_back_tells_of_no_absence(
-    history: KeptHistory, tmp_path: Path
+    history: AgentHistory, tmp_path: Path
 ) -> None:
     leave(history)
     later = next_history(tmp_path, FakeClock("2099-12-31T00:00:00Z"))
-    assert later.absence is not None
-    later.absence.on_pod_updated(POD, POD.status, is_added=True)
+    assert later.downtime is not None
+    later.downtime.on_pod_updated(POD, POD.status, is_added=True)
     assert len(noted(later)) == 1
 
 
 def test_a_disk_that_hangs_does_not_stop_the_loop(
-    history: KeptHistory, monkeypatch: pytest.MonkeyPatch
+    history: AgentHistory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk, came_back = threading.Event(), list[bool]()
     monkeypatch.setattr(os, "utime", lambda *_, **__: came_back.append(disk.wait(0.8)))
 
     async def scene() -> None:
-        assert history.absence is not None
-        there = asyncio.create_task(history.absence.run())
+        assert history.downtime is not None
+        there = asyncio.create_task(history.downtime.run())
         await run_ready_tasks()
         disk.set()
         await asyncio.get_running_loop().shutdown_default_executor()

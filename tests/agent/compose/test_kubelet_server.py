@@ -13,14 +13,18 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from podstatus.agent.compose.kubelet_server import NodePort, find_certificate, find_port_files
+from podstatus.agent.compose.kubelet_server import (
+    KubeletServer,
+    ensure_server_certificate,
+    ensure_server_files,
+)
 from podstatus.agent.compose.serving_certificate import (
-    CannotServeNodeError,
+    KubeletServerError,
     ensure_agent_token,
     ensure_certificate,
     server_context,
 )
-from podstatus.agent.settings.load import read_settings
+from podstatus.agent.settings.load import load_settings
 from podstatus.base.aio import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.web.handlers import HandlerDependencies
@@ -95,17 +99,15 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     encrypted = authority().pair("node-1", password=b"secret")
     (tmp_path / "encrypted").write_bytes(encrypted.key)
     (tmp_path / "its.crt").write_bytes(encrypted.certificate)
-    with pytest.raises(CannotServeNodeError, match=f"certificate {nonsense} .* --tls-cert-file"):
+    with pytest.raises(KubeletServerError, match=f"certificate {nonsense} .* --tls-cert-file"):
         server_context(nonsense, pair[1], None)
-    with pytest.raises(CannotServeNodeError, match="the key is encrypted"):
+    with pytest.raises(KubeletServerError, match="the key is encrypted"):
         server_context(tmp_path / "its.crt", tmp_path / "encrypted", None)
-    with pytest.raises(CannotServeNodeError, match=f"{nonsense}: .*--client-ca-file"):
+    with pytest.raises(KubeletServerError, match=f"{nonsense}: .*--client-ca-file"):
         server_context(*pair, nonsense)
-    with pytest.raises(CannotServeNodeError, match="none: no such file or directory"):
+    with pytest.raises(KubeletServerError, match="none: no such file or directory"):
         server_context(*pair, tmp_path / "none")
-    with pytest.raises(
-        CannotServeNodeError, match=r"nonsense: (file exists|not a dir).*--root-dir"
-    ):
+    with pytest.raises(KubeletServerError, match=r"nonsense: (file exists|not a dir).*--root-dir"):
         ensure_certificate(nonsense, "node-1", (), NOW)
 
 
@@ -123,23 +125,23 @@ def test_files_that_were_given_go_before_those_made_here(tmp_path: Path) -> None
         return {"hostname_override": "n", **given}
 
     pair = {"tls_cert_file": "/c", "tls_private_key_file": "/k"}
-    given = read_settings(flags(**pair, client_ca_file="/ca"), {}).settings
-    files = find_port_files(given, tmp_path, NOW, own_client_ca=Path("/own"))
+    given = load_settings(flags(**pair, client_ca_file="/ca"), {}).settings
+    files = ensure_server_files(given, tmp_path, NOW, own_client_ca=Path("/own"))
     assert (files.certificate, files.key, files.client_ca) == tuple(map(Path, ("/c", "/k", "/ca")))
     assert files.token == ensure_agent_token(tmp_path)
     assert files.token not in repr(files)
 
-    ours = find_port_files(
-        read_settings(flags(), {}).settings,
+    ours = ensure_server_files(
+        load_settings(flags(), {}).settings,
         tmp_path,
         NOW,
         token=files.token[::-1],
         own_client_ca=Path("/own"),
     )
     assert (ours.token, ours.client_ca) == (files.token[::-1], Path("/own"))
-    half = read_settings(flags(tls_cert_file="/c"), {}).settings
-    with pytest.raises(CannotServeNodeError, match="--tls-private-key-file is missing"):
-        find_certificate(half, tmp_path, NOW)
+    half = load_settings(flags(tls_cert_file="/c"), {}).settings
+    with pytest.raises(KubeletServerError, match="--tls-private-key-file is missing"):
+        ensure_server_certificate(half, tmp_path, NOW)
 
 
 def test_an_agent_answers_on_its_port_and_the_node_shows_it(tmp_path: Path) -> None:
@@ -178,10 +180,10 @@ def test_an_agent_answers_on_its_port_and_the_node_shows_it(tmp_path: Path) -> N
 def test_a_taken_port_is_told_with_what_to_do(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
-        settings = read_settings({"hostname_override": "n", "port": str(number)}, {}).settings
-        port = NodePort(
+        settings = load_settings({"hostname_override": "n", "port": str(number)}, {}).settings
+        port = KubeletServer(
             settings,
-            find_port_files(settings, tmp_path, SystemClock().now()),
+            ensure_server_files(settings, tmp_path, SystemClock().now()),
             HandlerDependencies(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path),
             ApiClient(PlainAccess("http://127.0.0.1:1")),
             SystemClock(),
@@ -190,7 +192,7 @@ def test_a_taken_port_is_told_with_what_to_do(tmp_path: Path) -> None:
             f"cannot listen on 127.0.0.1 port {number}: address already in use; "
             r"stop what uses it, or pass another --port \(0 for any\)"
         )
-        with pytest.raises(CannotServeNodeError, match=told):
+        with pytest.raises(KubeletServerError, match=told):
             asyncio.run(port.start())
         assert port.port == 0
 
@@ -205,8 +207,8 @@ def test_a_taken_port_is_told_with_what_to_do(tmp_path: Path) -> None:
     ],
 )
 def test_the_url_can_be_asked_from_this_machine(tmp_path: Path, address: str, url: str) -> None:
-    settings = read_settings({"hostname_override": "n", "address": address}, {}).settings
-    files = find_port_files(settings, tmp_path, NOW)
+    settings = load_settings({"hostname_override": "n", "address": address}, {}).settings
+    files = ensure_server_files(settings, tmp_path, NOW)
     sources = HandlerDependencies(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path)
     client = ApiClient(PlainAccess("http://127.0.0.1:1"))
-    assert NodePort(settings, files, sources, client, SystemClock()).url == url
+    assert KubeletServer(settings, files, sources, client, SystemClock()).url == url

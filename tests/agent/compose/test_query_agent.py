@@ -13,10 +13,10 @@ import aiohttp
 import pytest
 
 from podstatus.agent.compose.agent import NodeAgent
-from podstatus.agent.compose.kubelet_server import find_port_files
+from podstatus.agent.compose.kubelet_server import ensure_server_files
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run import Surroundings
-from podstatus.agent.settings.load import read_settings
+from podstatus.agent.daemon.run import AgentContext
+from podstatus.agent.settings.load import load_settings
 from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
@@ -69,12 +69,14 @@ async def a_node(folder: Path, server: ApiServerThread) -> AsyncIterator[Client]
         "healthz_port": "0",
         "node_lease_duration_seconds": "4",
     }
-    settings = read_settings(told, {}).settings
+    settings = load_settings(told, {}).settings
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
-        files = find_port_files(settings, root.folder("pki"), SystemClock().now())
+        files = ensure_server_files(settings, root.folder("pki"), SystemClock().now())
         access = kubeconfig_config(server.kubeconfig)
-        agent = NodeAgent(Surroundings(settings=settings, root=root, access=access, port=files))
+        agent = NodeAgent(
+            AgentContext(settings=settings, root=root, access=access, server_files=files)
+        )
         task = asyncio.create_task(agent.run(serving.set_result))
         try:
             async with asyncio.timeout(SECONDS):

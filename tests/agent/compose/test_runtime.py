@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from podstatus.agent.compose.runtime import secret_files
-from podstatus.agent.settings.load import read_settings
+from podstatus.agent.settings.load import load_settings
 
 KUBECONFIG = """
 apiVersion: v1
@@ -22,7 +22,7 @@ def test_no_container_is_to_read_what_the_kubeconfig_names(tmp_path: Path) -> No
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(KUBECONFIG)
     flags = {"kubeconfig": str(kubeconfig), "runtime": "process", "root_dir": str(tmp_path / "r")}
-    assert secret_files(read_settings(flags, {}).settings) == [
+    assert secret_files(load_settings(flags, {}).settings) == [
         tmp_path / "r",
         kubeconfig,
         tmp_path / "keys/node.key",
@@ -33,5 +33,5 @@ def test_no_container_is_to_read_what_the_kubeconfig_names(tmp_path: Path) -> No
 def test_nor_what_lets_a_pod_of_a_cluster_in(tmp_path: Path) -> None:
     inside = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
     flags = {"runtime": "process", "root_dir": str(tmp_path / "r")}
-    found = secret_files(read_settings(flags, inside).settings)
+    found = secret_files(load_settings(flags, inside).settings)
     assert Path("/var/run/secrets/kubernetes.io/serviceaccount") in found

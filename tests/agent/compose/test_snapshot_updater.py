@@ -4,9 +4,9 @@ import asyncio
 import threading
 
 from podstatus import Pod, PodManager, StatusManager
-from podstatus.agent.compose.snapshot_updater import PodPoster
+from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.testing.builders import make_pod, make_static_pod, make_status, running
 
 
@@ -19,8 +19,8 @@ class Scene:
     def __init__(self, *pods: Pod) -> None:
         self.directory = PodManager(pods)
         self.statuses = StatusManager(None, self.directory, NothingRuns())
-        self.board = Board()
-        self.poster = PodPoster(self.board, self.directory, self.statuses)
+        self.board = SnapshotCache()
+        self.poster = SnapshotUpdater(self.board, self.directory, self.statuses)
         self.statuses.add_notifier(self.poster)
 
     def phases(self) -> dict[str, str]:
@@ -29,11 +29,11 @@ class Scene:
 
 def test_a_pod_without_a_status_of_ours_is_shown_as_the_server_has_it() -> None:
     scene = Scene(make_pod("web", status=make_status("Pending")))
-    scene.poster.changed(PodUID("uid-web"))
-    scene.poster.post_once()
+    scene.poster.pod_changed(PodUID("uid-web"))
+    scene.poster.update_once()
     assert scene.phases() == {"web": "Pending"}
     scene.statuses.set_pod_status(make_pod("web"), make_status("Running", running("app")))
-    scene.poster.post_once()
+    scene.poster.update_once()
     assert scene.phases() == {"web": "Running"}
 
 
@@ -41,22 +41,22 @@ def test_a_pod_that_the_directory_forgets_is_gone() -> None:
     pod = make_pod("web")
     scene = Scene(pod)
     scene.statuses.set_pod_status(pod, make_status("Running", running("app")))
-    scene.poster.post_once()
+    scene.poster.update_once()
     scene.directory.remove_pod(pod)
-    scene.poster.changed(pod.uid)
-    scene.poster.post_once()
+    scene.poster.pod_changed(pod.uid)
+    scene.poster.update_once()
     assert scene.phases() == {}
     # What is told of it afterwards does not bring it back.
     scene.statuses.terminate_pod(pod)
-    scene.poster.post_once()
+    scene.poster.update_once()
     assert scene.phases() == {}
 
 
 def test_what_is_told_of_a_mirror_pod_is_told_of_its_static_pod() -> None:
     mirror = make_static_pod("static", mirror=True)
     scene = Scene(make_static_pod("static"), mirror)
-    scene.poster.changed(mirror.uid)
-    scene.poster.post_once()
+    scene.poster.pod_changed(mirror.uid)
+    scene.poster.update_once()
     assert list(scene.board.pods()) == ["uid-static"]
 
 
@@ -65,8 +65,8 @@ def test_many_changes_of_a_pod_are_put_up_once() -> None:
     scene = Scene(pod)
     for ready in (True, False) * 50:
         scene.statuses.set_pod_status(pod, make_status("Running", running("app", ready=ready)))
-    scene.poster.post_once()
-    assert scene.board.number == 1
+    scene.poster.update_once()
+    assert scene.board.revision == 1
 
 
 def test_changes_are_put_up_at_once_whatever_thread_they_come_from() -> None:
@@ -95,5 +95,5 @@ def test_changes_are_put_up_at_once_whatever_thread_they_come_from() -> None:
     asyncio.run(live())
     assert len(scene.phases()) == 20
     # Nobody is there any more to be woken.
-    scene.poster.changed(pods[0].uid)
+    scene.poster.pod_changed(pods[0].uid)
     threading.Thread(target=report, args=(pods[0],)).run()

@@ -12,12 +12,12 @@ import pytest
 
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run import Surroundings
-from podstatus.agent.settings.load import read_settings
+from podstatus.agent.daemon.run import AgentContext
+from podstatus.agent.settings.load import load_settings
 from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.observe.history.store import HistoryError
-from podstatus.observe.status_view import Observatory
+from podstatus.observe.status_view import StatusView
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 
@@ -33,8 +33,8 @@ def server(tmp_path: Path) -> Iterator[ApiServerThread]:
 
 
 @asynccontextmanager
-async def a_node(folder: Path, server: ApiServerThread, **told: str) -> AsyncIterator[Observatory]:
-    settings = read_settings(
+async def a_node(folder: Path, server: ApiServerThread, **told: str) -> AsyncIterator[StatusView]:
+    settings = load_settings(
         {
             "root_dir": str(folder / "root"),
             "kubeconfig": str(server.kubeconfig),
@@ -49,12 +49,12 @@ async def a_node(folder: Path, server: ApiServerThread, **told: str) -> AsyncIte
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
         access = kubeconfig_config(server.kubeconfig)
-        agent = NodeAgent(Surroundings(settings=settings, root=root, access=access))
+        agent = NodeAgent(AgentContext(settings=settings, root=root, access=access))
         task = asyncio.create_task(agent.run(serving.set_result))
         try:
             async with asyncio.timeout(SECONDS):
                 await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
-                yield agent.observatory
+                yield agent.status_view
                 assert not task.done()
         finally:
             task.cancel()
@@ -91,11 +91,11 @@ async def ask(server: ApiServerThread, method: str, path: str, body: object = No
     assert code < 300, told
 
 
-def find(observatory: Observatory, name: str) -> PodSummary | None:
-    return next((p for p in observatory.board.pods().values() if p.name == name), None)
+def find(observatory: StatusView, name: str) -> PodSummary | None:
+    return next((p for p in observatory.snapshot_cache.pods().values() if p.name == name), None)
 
 
-def is_ready(observatory: Observatory, name: str) -> bool:
+def is_ready(observatory: StatusView, name: str) -> bool:
     pod = find(observatory, name)
     return pod is not None and pod.ready
 
@@ -109,10 +109,12 @@ def test_pods_are_on_the_board_from_their_first_sight_to_their_end(
             await until(lambda: is_ready(known, "web"))
             await ask(server, "PATCH", f"{PODS}/web", {"metadata": {"labels": {"new": "1"}}})
             await until(lambda: find(known, "web").labels.get("new") == "1")  # type: ignore[union-attr]
-            before = known.board.number
+            before = known.snapshot_cache.revision
             await ask(server, "DELETE", f"{PODS}/web")
             await until(lambda: find(known, "web") is None)
-            assert [gone.name for gone in known.board.news(before).gone] == ["web"]
+            assert [gone.name for gone in known.snapshot_cache.changes_since(before).deleted] == [
+                "web"
+            ]
 
     asyncio.run(scene())
 
@@ -150,7 +152,7 @@ def test_what_happened_is_read_while_all_common_threads_wait(
                     await until(lambda: known.history().written > 0)
                     while not await known.timeline("default", "web"):
                         await SystemClock().wait(0.02)
-                    assert await known.moments(0, most=10)
+                    assert await known.transitions(0, limit=10)
             finally:
                 disk.set()
             await asyncio.wait(waiting)
@@ -175,7 +177,7 @@ def test_node_sync_and_knowledge_are_told(tmp_path: Path, server: ApiServerThrea
             assert sync is not None
             await until(lambda: known.sync() is not None and known.sync().unsent == 0)  # type: ignore[union-attr]
             assert sync.quarantined == 0
-            told = known.knowledge()
+            told = known.freshness()
             assert told.server_reachable
             assert told.server_age_seconds < SECONDS
             assert told.runtime_age_seconds is not None
@@ -191,9 +193,9 @@ def test_an_absent_server_is_told_with_the_age_of_what_is_known(
             await ask(server, "POST", PODS, a_pod("web"))
             await until(lambda: is_ready(known, "web"))
             await asyncio.to_thread(server.inject, *PARTITION)
-            await until(lambda: not known.knowledge().server_reachable)
-            first = known.knowledge().server_age_seconds
-            await until(lambda: known.knowledge().server_age_seconds > first)
+            await until(lambda: not known.freshness().server_reachable)
+            first = known.freshness().server_age_seconds
+            await until(lambda: known.freshness().server_age_seconds > first)
             assert is_ready(known, "web")
 
     asyncio.run(scene())
@@ -218,7 +220,7 @@ def test_the_timeline_has_transitions_and_events_in_order(
             assert {event.subject for event in events if event.reason == "Started"} == {"c"}
             assert [m.at for m in moments] == sorted(m.at for m in moments)
             assert known.history().by_kind["phase"] >= 2
-            assert len(await known.moments(moments[0].id, most=3)) == 3
+            assert len(await known.transitions(moments[0].id, limit=3)) == 3
         assert oct((tmp_path / "root" / "history.db").stat().st_mode)[-3:] == "600"
 
     asyncio.run(scene())

@@ -7,23 +7,23 @@ from collections.abc import Callable
 from functools import partial
 
 from podstatus.agent.daemon import run
-from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer, ServerFiles
+from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer, EmbeddedServerAccess
 from podstatus.agent.daemon.root_dir import RootDirError
-from podstatus.agent.daemon.run import CannotRunError, Listening, Surroundings
+from podstatus.agent.daemon.run import AgentContext, AgentError, ListenAddresses
 from podstatus.cli import commands
 
 
 class FakeAgent:
-    def __init__(self, behaviour: str, surroundings: Surroundings) -> None:
+    def __init__(self, behaviour: str, context: AgentContext) -> None:
         self._behaviour = behaviour
-        self._surroundings = surroundings
+        self._context = context
 
-    async def run(self, serving: Callable[[Listening], None]) -> None:
-        serving(Listening(agent="https://agent"))
-        sys.stderr.write(f"restarted: {self._surroundings.restarted}\n")
+    async def run(self, on_serving: Callable[[ListenAddresses], None]) -> None:
+        on_serving(ListenAddresses(agent="https://agent"))
+        sys.stderr.write(f"restarted: {self._context.restart_reason}\n")
         match self._behaviour:
             case "fail":
-                raise CannotRunError("it failed; repair it")
+                raise AgentError("it failed; repair it")
             case "full":
                 why = OSError(errno.ENOSPC, "No space left on device")
                 raise RootDirError("cannot use it: no space left on device") from why
@@ -31,7 +31,7 @@ class FakeAgent:
                 raise ZeroDivisionError
             case "end":
                 return
-            case "break-once" if not self._surroundings.restarted:
+            case "break-once" if not self._context.restart_reason:
                 raise ZeroDivisionError("once")
         try:
             await asyncio.Event().wait()
@@ -45,8 +45,8 @@ class FakeAgent:
 class DrainingAgent(FakeAgent):
     """Drains until it is done, or without end."""
 
-    async def drain(self, say: Callable[[str], None]) -> tuple[str, ...]:
-        say("draining")
+    async def drain(self, report: Callable[[str], None]) -> tuple[str, ...]:
+        report("draining")
         if self._behaviour == "drain":
             await asyncio.sleep(0.1)
             return ()
@@ -57,7 +57,7 @@ class DrainingAgent(FakeAgent):
 
 
 class SlowServer(EmbeddedApiServer):
-    async def start(self) -> ServerFiles:
+    async def start(self) -> EmbeddedServerAccess:
         sys.stdout.write("starting\n")
         sys.stdout.flush()
         await asyncio.Event().wait()
@@ -69,6 +69,6 @@ if behaviour == "slow-server":
     run.EmbeddedApiServer = SlowServer  # type: ignore[attr-defined]
 commands.PROGRAM = (sys.executable, "-m", "tests.agent.daemon.fake_agent", behaviour)
 kind = DrainingAgent if behaviour.startswith("drain") else FakeAgent
-commands.build_node = partial(kind, behaviour)  # type: ignore[attr-defined, assignment]
+commands.build_node_agent = partial(kind, behaviour)  # type: ignore[attr-defined, assignment]
 if __name__ == "__main__":
     commands.app()

@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from podstatus.agent.daemon.apiserver_process import (
-    CannotStartApiServerError,
+    ApiServerStartError,
     EmbeddedApiServer,
+    EmbeddedServerAccess,
     NodeTrust,
-    ServerFiles,
 )
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.base.aio import SystemClock
@@ -54,7 +54,7 @@ class Watched(EmbeddedApiServer):
         super().__init__(folder, folder / "log", port=0, backoff=AT_ONCE)
         self.started = asyncio.Event()
 
-    async def start(self) -> ServerFiles:
+    async def start(self) -> EmbeddedServerAccess:
         files = await super().start()
         self.started.set()
         return files
@@ -119,7 +119,7 @@ def test_a_server_that_cannot_start_says_why_in_our_words(tmp_path: Path) -> Non
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(CannotStartApiServerError) as error:
+        with pytest.raises(ApiServerStartError) as error:
             asyncio.run(run(port))
     told = str(error.value)
     assert told.startswith(f"the API server did not start: cannot listen on 127.0.0.1 port {port}")
@@ -134,7 +134,7 @@ def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
     async def run() -> None:
         command = (sys.executable, "-c", "print('kaput')")
         async with EmbeddedApiServer(tmp_path, log, port=0, command=command) as server:
-            with pytest.raises(CannotStartApiServerError, match="did not start: kaput"):
+            with pytest.raises(ApiServerStartError, match="did not start: kaput"):
                 await server.start()
 
     asyncio.run(run())
@@ -148,9 +148,11 @@ def test_the_child_is_told_how_to_reach_the_agent(tmp_path: Path) -> None:
     async def run() -> None:
         command = (sys.executable, "-c", "import sys; print(' '.join(sys.argv[1:]))")
         log = tmp_path / "log"
-        async with EmbeddedApiServer(tmp_path, log, port=0, nodes=trust, command=command) as server:
+        async with EmbeddedApiServer(
+            tmp_path, log, port=0, node_trust=trust, command=command
+        ) as server:
             told = f"--node-certificate-authority {tmp_path}/agent.crt --node-address 127.0.0.1"
-            with pytest.raises(CannotStartApiServerError, match=told):
+            with pytest.raises(ApiServerStartError, match=told):
                 await server.start()
 
     asyncio.run(run())
@@ -160,7 +162,7 @@ def test_a_machine_that_has_no_room_for_a_process_is_no_end_of_ours(tmp_path: Pa
     async def run() -> None:
         nowhere = (str(tmp_path / "python"),)
         async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0, command=nowhere) as server:
-            with pytest.raises(CannotStartApiServerError, match="No such file"):
+            with pytest.raises(ApiServerStartError, match="No such file"):
                 await server.start()
             assert server.pid is None
 
@@ -177,7 +179,7 @@ def test_an_emptied_folder_is_not_served_after_a_restart(tmp_path: Path) -> None
             await server.start()
             await server.stop()
             await asyncio.to_thread(remove_objects)
-            with pytest.raises(CannotStartApiServerError, match="whose pods run on this node"):
+            with pytest.raises(ApiServerStartError, match="whose pods run on this node"):
                 await server.start()
 
     asyncio.run(run())

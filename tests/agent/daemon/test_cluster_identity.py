@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.daemon.cluster_identity import ServerIdentity, completed, is_another
+from podstatus.agent.daemon.cluster_identity import (
+    ServerIdentity,
+    is_different_server,
+    merge_identity,
+)
 from tests.support.processes.agent_process import agent, make_pod
 from tests.support.processes.programs import api_server
 
@@ -35,16 +39,16 @@ EMBEDDED = ServerIdentity(embedded=True)
 def test_servers_are_told_apart_by_what_both_show(
     known: ServerIdentity, found: ServerIdentity, differs: bool
 ) -> None:
-    assert is_another(known, found) is differs
+    assert is_different_server(known, found) is differs
 
 
 def test_what_a_server_does_not_say_this_time_is_not_forgotten() -> None:
     known = ServerIdentity(namespace="a", service="s", address="one")
-    blank = completed(ServerIdentity(address="two"), known)
+    blank = merge_identity(ServerIdentity(address="two"), known)
     assert blank == ServerIdentity(namespace="a", service="s", address="two")
-    assert is_another(blank, ServerIdentity(namespace="b"))
+    assert is_different_server(blank, ServerIdentity(namespace="b"))
     other = ServerIdentity(namespace="b")
-    assert completed(other, known) == other
+    assert merge_identity(other, known) == other
 
 
 @pytest.mark.slow

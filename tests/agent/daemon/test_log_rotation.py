@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.daemon.log_rotation import keep_rotated, rotate_log
+from podstatus.agent.daemon.log_rotation import rotate_log, run_log_rotation
 from podstatus.base.aio import SystemClock
 
 
@@ -74,5 +74,5 @@ def test_it_is_looked_at_while_its_writer_runs(log: Path) -> None:
     log.touch()
     clock = WritingClock(log)
     with pytest.raises(asyncio.CancelledError):
-        asyncio.run(keep_rotated(log, clock, 50))
+        asyncio.run(run_log_rotation(log, clock, 50))
     assert clock.sizes == [0, 0, 0]

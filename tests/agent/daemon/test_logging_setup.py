@@ -11,7 +11,7 @@ from typing import TextIO
 import pytest
 
 from podstatus.agent.daemon import logging_setup
-from podstatus.agent.daemon.logging_setup import configure_logs, logged_to
+from podstatus.agent.daemon.logging_setup import configure_logging, log_to_file
 
 logger = logging.getLogger("podstatus.node.lease")
 other = logging.getLogger("somebody.else")
@@ -29,7 +29,7 @@ def _as_before() -> Iterator[None]:
 
 def logged(verbosity: int = 2, log_format: str = "text") -> io.StringIO:
     stream = io.StringIO()
-    configure_logs(verbosity, log_format, stream)
+    configure_logging(verbosity, log_format, stream)
     return stream
 
 
@@ -112,7 +112,7 @@ def test_the_number_says_how_much(verbosity: int, ours: str, others: str) -> Non
 
 def test_a_file_has_what_changes_though_the_terminal_is_quiet(tmp_path: Path) -> None:
     out = logged(verbosity=0)
-    with logged_to(tmp_path, 0, "text"):
+    with log_to_file(tmp_path, 0, "text"):
         logger.info("lease renewed")
         logger.debug("nothing new")
         other.info("of no interest")
@@ -130,9 +130,9 @@ def test_a_file_has_what_changes_though_the_terminal_is_quiet(tmp_path: Path) ->
 def test_the_file_is_bounded_and_its_owners(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(logging_setup, "_MOST_BYTES", 1000)
+    monkeypatch.setattr(logging_setup, "_MAX_BYTES", 1000)
     logged()
-    with logged_to(tmp_path, 2, "text"):
+    with log_to_file(tmp_path, 2, "text"):
         for number in range(200):
             logger.info("line: number=%d", number)
     files = sorted(tmp_path.iterdir())
@@ -151,9 +151,9 @@ def test_a_file_that_cannot_be_written_does_not_matter(
     out = logged()
     (tmp_path / "elsewhere").write_text("")
     (tmp_path / "podstatus.log").symlink_to(tmp_path / "elsewhere")
-    with logged_to(tmp_path, 2, "text"):
+    with log_to_file(tmp_path, 2, "text"):
         logger.info("one")
-    with logged_to(tmp_path / "none", 2, "text"):
+    with log_to_file(tmp_path / "none", 2, "text"):
         logger.info("two")
     assert [line[-3:] for line in out.getvalue().splitlines()] == ["one", "two"]
     assert (tmp_path / "elsewhere").read_text() == ""
@@ -169,6 +169,6 @@ def test_a_disk_that_is_full_in_the_end_harms_nobody(
 ) -> None:
     out = logged()
     monkeypatch.setattr(logging_setup._LogFile, "_open", _open_full)
-    with logged_to(tmp_path, 2, "text"):
+    with log_to_file(tmp_path, 2, "text"):
         logger.info("lease renewed: node=%s", "n1")
     assert "lease renewed: node=n1" in out.getvalue()

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.daemon.root_dir import Endpoints, RootDir, RootDirError, read_endpoints
-from podstatus.agent.daemon.run import _cannot_run
+from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDir, RootDirError, read_endpoints
+from podstatus.agent.daemon.run import _to_agent_error
 from podstatus.apiserver.state_dir import lock_holder
 
 TOKEN = "t"  # noqa: S105 - nobody takes it
-ENDPOINTS = Endpoints(
+ENDPOINTS = AgentEndpoints(
     apiserver="https://127.0.0.1:1", agent="http://127.0.0.1:2", token=TOKEN, node="n", pid=3
 )
 
@@ -25,8 +25,8 @@ def mode(path: Path) -> int:
 
 def test_all_of_it_is_its_owners_alone(tmp_path: Path) -> None:
     with RootDir(tmp_path / "a" / "root") as root:
-        root.announce(ENDPOINTS)
-        kubeconfig = root.hand_out(b"kubeconfig")
+        root.write_endpoints(ENDPOINTS)
+        kubeconfig = root.write_kubeconfig(b"kubeconfig")
         assert mode(root.path) == 0o700
         assert mode(root.folder("runtime")) == 0o700
         assert mode(root.path / "endpoints.json") == mode(kubeconfig) == 0o600
@@ -35,11 +35,11 @@ def test_all_of_it_is_its_owners_alone(tmp_path: Path) -> None:
 def test_what_is_announced_can_be_read_until_it_is_withdrawn(tmp_path: Path) -> None:
     with RootDir(tmp_path) as root:
         assert read_endpoints(tmp_path) is None
-        root.announce(ENDPOINTS)
+        root.write_endpoints(ENDPOINTS)
         assert read_endpoints(tmp_path) == ENDPOINTS
         told = json.loads((tmp_path / "endpoints.json").read_bytes())
         assert {"apiserver", "agent", "token"} <= set(told)
-        root.withdraw()
+        root.remove_endpoints()
         assert read_endpoints(tmp_path) is None
 
 
@@ -59,7 +59,7 @@ def test_a_second_agent_is_told_who_is_there_and_since_when(tmp_path: Path) -> N
 
 def test_what_a_killed_agent_announced_is_gone_with_the_next_start(tmp_path: Path) -> None:
     with RootDir(tmp_path) as root:
-        root.announce(ENDPOINTS)
+        root.write_endpoints(ENDPOINTS)
     with RootDir(tmp_path):
         assert read_endpoints(tmp_path) is None
 
@@ -102,5 +102,5 @@ def test_a_full_disk_is_worth_another_try(
     with RootDir(tmp_path) as root:
         monkeypatch.setattr("podstatus.apiserver.state_dir.write_private", fails)
         with pytest.raises(RootDirError) as raised:
-            root.announce(ENDPOINTS)
-    assert _cannot_run(raised.value).code == code
+            root.write_endpoints(ENDPOINTS)
+    assert _to_agent_error(raised.value).code == code

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from podstatus.agent.daemon.service_restart import keep_running
+from podstatus.agent.daemon.service_restart import run_with_restarts
 from podstatus.testing.clock import FakeClock
 
 
@@ -26,7 +26,9 @@ class Faulty:
 def test_a_service_that_fails_is_logged_and_run_again(caplog: pytest.LogCaptureFixture) -> None:
     async def play() -> None:
         clock, service = FakeClock(), Faulty(failures=3)
-        running = asyncio.create_task(keep_running("lease", service.run, clock, chance=lambda: 0.0))
+        running = asyncio.create_task(
+            run_with_restarts("lease", service.run, clock, random=lambda: 0.0)
+        )
         await clock.advance(0.5)
         assert service.runs == 1
         await clock.advance(100)
@@ -44,7 +46,9 @@ def test_a_service_that_fails_is_logged_and_run_again(caplog: pytest.LogCaptureF
 def test_waits_grow_and_are_bounded() -> None:
     async def play() -> None:
         clock, service = FakeClock(), Faulty(failures=10_000)
-        running = asyncio.create_task(keep_running("x", service.run, clock, chance=lambda: 0.0))
+        running = asyncio.create_task(
+            run_with_restarts("x", service.run, clock, random=lambda: 0.0)
+        )
         await clock.advance(3600)
         assert 60 <= service.runs < 200
         running.cancel()
@@ -60,7 +64,7 @@ def test_a_service_that_returns_is_not_run_again() -> None:
             nonlocal runs
             runs += 1
 
-        await keep_running("x", run, FakeClock())
+        await run_with_restarts("x", run, FakeClock())
         return runs
 
     assert asyncio.run(play()) == 1

@@ -50,7 +50,7 @@ class Scene:
             [sys.executable, "-c", program],
             tmp_path,
             clock=self.clock,
-            say=self.hear,
+            write_stderr=self.hear,
             backoff=Backoff(initial_seconds=1, max_seconds=300, jitter=0),
         )
 
@@ -122,7 +122,7 @@ def test_a_signal_is_passed_on_and_nothing_is_started_any_more(tmp_path: Path) -
         if b"up" in text:
             scene.supervisor.stop(signal.SIGTERM)
 
-    scene.supervisor._say = stop
+    scene.supervisor._write_stderr = stop
     assert scene.run() == 0
     assert scene.records() == []
 
@@ -153,7 +153,7 @@ def test_one_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None:
         program.write_text("#!/bin/sh\nexit 0\n")
         program.chmod(0o700)
 
-    supervisor = Supervisor([str(program)], tmp_path, clock=CountingClock(), say=hear)
+    supervisor = Supervisor([str(program)], tmp_path, clock=CountingClock(), write_stderr=hear)
     assert asyncio.run(supervisor.run()) == 0
     assert len(said) == 1
     assert b"it could not be started: [Errno 2]" in said[0]

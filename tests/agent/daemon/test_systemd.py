@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.daemon.systemd import machine_stops
+from podstatus.agent.daemon.systemd import is_shutting_down
 
 
 @pytest.mark.parametrize(
@@ -21,14 +21,14 @@ from podstatus.agent.daemon.systemd import machine_stops
     ],
 )
 def test_it_goes_down_if_systemd_says_so(script: str, stops: bool) -> None:
-    assert asyncio.run(machine_stops(("/bin/sh", "-c", script))) is stops
+    assert asyncio.run(is_shutting_down(("/bin/sh", "-c", script))) is stops
 
 
 def test_where_there_is_no_systemd_nobody_knows(tmp_path: Path) -> None:
-    assert asyncio.run(machine_stops((str(tmp_path / "systemctl"),))) is False
+    assert asyncio.run(is_shutting_down((str(tmp_path / "systemctl"),))) is False
 
 
 def test_one_that_does_not_answer_is_not_waited_for() -> None:
     began = time.monotonic()
-    assert asyncio.run(machine_stops(("/bin/sleep", "60"))) is False
+    assert asyncio.run(is_shutting_down(("/bin/sleep", "60"))) is False
     assert time.monotonic() - began < 30

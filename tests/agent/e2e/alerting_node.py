@@ -9,8 +9,8 @@ from typing import Any
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.compose.alert_rules import load_alert_rules
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run import Surroundings
-from podstatus.agent.settings.load import read_settings
+from podstatus.agent.daemon.run import AgentContext
+from podstatus.agent.settings.load import load_settings
 from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.alerts.ports import AlertReader
 from podstatus.base.aio import SystemClock
@@ -88,14 +88,14 @@ class AlertingNode:
         }
         file = self.folder / "rules.yaml"
         file.write_text(rules or "")
-        settings = read_settings(told, {}).settings
+        settings = load_settings(told, {}).settings
         serving = asyncio.get_running_loop().create_future()
         with RootDir(settings.root_dir) as root, EvaluatorProcess() as evaluator:
-            surroundings = Surroundings(
+            surroundings = AgentContext(
                 settings=settings,
                 root=root,
                 access=kubeconfig_config(self.server.kubeconfig),
-                rules=None if rules is None else load_alert_rules([file], evaluator),
+                alert_rules=None if rules is None else load_alert_rules([file], evaluator),
             )
             agent = NodeAgent(surroundings, self.runtime, self.clock, heartbeats=self.heartbeats)
             self.agent = agent
@@ -105,7 +105,7 @@ class AlertingNode:
                 async with asyncio.timeout(seconds):
                     await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
                     assert not task.done(), task.exception()
-                    yield agent._alerts.watchman if agent._alerts else NoAlerts()
+                    yield agent._alerts.service if agent._alerts else NoAlerts()
             finally:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
@@ -114,7 +114,7 @@ class AlertingNode:
     def _let_time_pass(self, agent: NodeAgent) -> None:
         """Of a clock that is set here, time has passed: nobody has corrected it."""
         if agent._alerts is not None:
-            watchman = agent._alerts.watchman
+            watchman = agent._alerts.service
             watchman._monotonic = self.clock.now
             watchman._clock_reading = self.clock.now(), self.clock.now()
 

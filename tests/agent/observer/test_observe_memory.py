@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.observer.observer import GAVE_BACK
+from podstatus.agent.observer.observer import HEAP_TRIMMED
 from podstatus.client import ApiClient
 from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.testing.servers.binaries import MissingBinariesError, find_binaries
@@ -26,7 +26,7 @@ def settled(looks_on: ObserverProcess, pods: int) -> tuple[int, int]:
     def look() -> bool:
         told = looks_on.ask("/v1/status")
         is_noted = told["pods"] == pods and not told["history"]["waiting"]
-        return is_noted and GAVE_BACK in looks_on.log()
+        return is_noted and HEAP_TRIMMED in looks_on.log()
 
     until(look, lambda: looks_on.ask("/v1/status"))
     return looks_on.memory()

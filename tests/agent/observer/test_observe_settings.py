@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.observer.settings import read_observe_settings
+from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.agent.settings.load import SettingsError
 from podstatus.agent.settings.model import AgentSettings
 
@@ -17,13 +17,13 @@ def kubeconfig(tmp_path: Path) -> str:
 
 
 def read(flags: dict[str, str | None], **environment: str) -> AgentSettings:
-    return read_observe_settings(flags, environment, {}).settings
+    return load_observe_settings(flags, environment, {}).settings
 
 
 def mistakes(flags: dict[str, str | None], **names: str) -> list[str]:
     with pytest.raises(SettingsError) as error:
-        read_observe_settings(flags, {}, names)
-    return list(error.value.mistakes)
+        load_observe_settings(flags, {}, names)
+    return list(error.value.errors)
 
 
 def test_it_stays_out_of_the_way_of_an_agent(kubeconfig: str) -> None:
@@ -42,10 +42,10 @@ def test_flags_come_before_variables_and_these_before_what_is_usual(kubeconfig: 
 
 
 def test_variables_of_an_agent_do_not_matter(kubeconfig: str) -> None:
-    found = read_observe_settings(
+    found = load_observe_settings(
         {"kubeconfig": kubeconfig}, {"PODSTATUS_MAX_PODS": "many", "PODSTATUS_RUNTIME": "?"}, {}
     )
-    assert found.notes == ()
+    assert found.warnings == ()
 
 
 def test_without_a_cluster_there_is_nothing_to_observe(tmp_path: Path) -> None:

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from podstatus.agent.compose.kubelet_server import find_port_files
+from podstatus.agent.compose.kubelet_server import ensure_server_files
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run import CannotRunError, Surroundings
-from podstatus.agent.observer.cluster_view import Observed
-from podstatus.agent.observer.history_scope import OBSERVED
-from podstatus.agent.observer.observer import Observer, build_observer
-from podstatus.agent.observer.settings import read_observe_settings
+from podstatus.agent.daemon.run import AgentContext, AgentError
+from podstatus.agent.observer.cluster_view import ObserverScope
+from podstatus.agent.observer.history_scope import SCOPE_FILE
+from podstatus.agent.observer.observer import ClusterObserver, build_observer
+from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_config
-from podstatus.observe.history.store import History, HistoryError, KnownPod
+from podstatus.observe.history.store import History, HistoryError, HistoryPod
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.support.data.deployment_pods import pod, status
 
@@ -38,23 +38,23 @@ def server(tmp_path: Path) -> Iterator[ApiServerThread]:
 
 @asynccontextmanager
 async def observing(
-    folder: Path, server: ApiServerThread, observed: Observed | None = None, **told: str
-) -> AsyncIterator[Observer]:
+    folder: Path, server: ApiServerThread, observed: ObserverScope | None = None, **told: str
+) -> AsyncIterator[ClusterObserver]:
     flags: dict[str, str | None] = {
         "root_dir": str(folder / "root"),
         "kubeconfig": str(server.kubeconfig),
         "port": "0",
         **told,
     }
-    settings = read_observe_settings(flags, {}, {}).settings
+    settings = load_observe_settings(flags, {}, {}).settings
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
         access = kubeconfig_config(server.kubeconfig)
         files = None
         if "port" in told:
-            files = find_port_files(settings, root.folder("pki"), SystemClock().now())
-        surroundings = Surroundings(settings=settings, root=root, access=access, port=files)
-        observer = build_observer(surroundings, observed or Observed())
+            files = ensure_server_files(settings, root.folder("pki"), SystemClock().now())
+        surroundings = AgentContext(settings=settings, root=root, access=access, server_files=files)
+        observer = build_observer(surroundings, observed or ObserverScope())
         task = asyncio.create_task(observer.run(serving.set_result))
         try:
             async with asyncio.timeout(SECONDS):
@@ -94,10 +94,10 @@ def delete(server: ApiServerThread, number: int) -> None:
     assert code == 200, answer
 
 
-async def kinds(observer: Observer, number: int) -> list[str]:
+async def kinds(observer: ClusterObserver, number: int) -> list[str]:
     """What was noted of a pod, once nothing waits to be."""
-    await until(lambda: not observer.observatory.history().waiting)
-    moments = await observer.observatory.timeline("default", name_of(number))
+    await until(lambda: not observer.status_view.history().waiting)
+    moments = await observer.status_view.timeline("default", name_of(number))
     return [moment.transition.kind for moment in moments]
 
 
@@ -109,12 +109,14 @@ def test_what_the_server_has_is_there_when_it_can_be_asked_and_followed_then(
 
     async def play() -> None:
         async with observing(tmp_path, server) as observer:
-            assert len(observer.observatory.board.pods()) == 3
-            assert observer.observatory.knowledge().server_reachable
+            assert len(observer.status_view.snapshot_cache.pods()) == 3
+            assert observer.status_view.freshness().server_reachable
             set_status(server, 1)
-            await until(lambda: any(it.ready for it in observer.observatory.board.pods().values()))
+            await until(
+                lambda: any(it.ready for it in observer.status_view.snapshot_cache.pods().values())
+            )
             delete(server, 1)
-            await until(lambda: len(observer.observatory.board.pods()) == 2)
+            await until(lambda: len(observer.status_view.snapshot_cache.pods()) == 2)
             found = await kinds(observer, 1)
             assert (found[0], found.count("phase"), found[-1]) == ("seen", 2, "finished")
 
@@ -137,7 +139,7 @@ def test_nodes_have_what_pods_ask_for_and_the_age_of_their_lease(
 
     async def play() -> None:
         async with observing(tmp_path, server) as observer:
-            nodes = observer.observatory.nodes
+            nodes = observer.status_view.nodes
             await until(lambda: len(nodes()) == 2 and nodes()["worker-000"].lease_age_seconds)
             busy, idle = nodes()["worker-000"], nodes()["idle"]
             assert (busy.pods, busy.requested) == (2, {"cpu": "600m", "memory": "640Mi"})
@@ -152,18 +154,18 @@ def test_only_what_is_asked_for_is_observed(tmp_path: Path, server: ApiServerThr
         create(server, PODS, pod(number, nodes=2, per_deployment=2))
     for name in ("worker-000", "worker-001"):
         create(server, "/api/v1/nodes", {"metadata": {"name": name}})
-    asked = Observed(
+    asked = ObserverScope(
         namespace="default", selector="app.kubernetes.io/name=shop-0001", node="worker-001"
     )
 
     async def play() -> None:
         async with observing(tmp_path, server, asked) as observer:
-            (found,) = observer.observatory.board.pods().values()
+            (found,) = observer.status_view.snapshot_cache.pods().values()
             assert (found.name, found.node) == (
                 pod(3, per_deployment=2)["metadata"]["name"],
                 "worker-001",
             )
-            await until(lambda: list(observer.observatory.nodes()) == ["worker-001"])
+            await until(lambda: list(observer.status_view.nodes()) == ["worker-001"])
 
     asyncio.run(play())
 
@@ -197,8 +199,8 @@ def test_what_another_observed_has_not_ended_because_this_one_does_not_see_it(
         async with observing(tmp_path, server) as observer:
             assert await kinds(observer, 0)
         for _ in range(2):
-            async with observing(tmp_path, server, Observed(namespace="other")) as observer:
-                assert not observer.observatory.board.pods()
+            async with observing(tmp_path, server, ObserverScope(namespace="other")) as observer:
+                assert not observer.status_view.snapshot_cache.pods()
                 assert await kinds(observer, 0)
         async with observing(tmp_path, server) as observer:
             assert "finished" not in await kinds(observer, 0)
@@ -216,8 +218,8 @@ def test_ends_are_noted_in_a_history_that_was_begun_anew(
         async with observing(tmp_path, server):
             pass
         (root / "history.db").unlink()
-        place = json.loads((root / OBSERVED).read_bytes())
-        (root / OBSERVED).write_text(json.dumps(place | {"after": 12}))
+        place = json.loads((root / SCOPE_FILE).read_bytes())
+        (root / SCOPE_FILE).write_text(json.dumps(place | {"after": 12}))
         async with observing(tmp_path, server) as observer:
             assert (await kinds(observer, 0))[0] == "seen"
         delete(server, 0)
@@ -233,14 +235,14 @@ def test_a_change_that_nobody_is_shown_is_no_news(tmp_path: Path, server: ApiSer
 
     async def play() -> None:
         async with observing(tmp_path, server) as observer:
-            before, number = await kinds(observer, 0), observer.observatory.board.number
+            before, number = await kinds(observer, 0), observer.status_view.snapshot_cache.revision
             patch = {"metadata": {"annotations": {"checked": "yes"}}}
             server.request("PATCH", f"{PODS}/{name_of(0)}", patch, MERGE)
             create(server, PODS, pod(1))
-            await until(lambda: len(observer.observatory.board.pods()) == 2)
-            assert observer.observatory.board.number == number + 1
+            await until(lambda: len(observer.status_view.snapshot_cache.pods()) == 2)
+            assert observer.status_view.snapshot_cache.revision == number + 1
             assert await kinds(observer, 0) == before
-            shown = observer.observatory.board.pods()
+            shown = observer.status_view.snapshot_cache.pods()
             for seen in observer.view.pods.objects():
                 assert seen.summary is shown[seen.summary.uid], "it is kept twice"
 
@@ -259,7 +261,7 @@ def test_a_port_that_another_has_is_told_before_the_first_list_is_there(
 
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(CannotRunError, match=f"cannot listen on .* port {port}"):
+        with pytest.raises(AgentError, match=f"cannot listen on .* port {port}"):
             asyncio.run(play(port))
 
 
@@ -268,12 +270,12 @@ def test_the_history_is_read_beside_the_loop(
 ) -> None:
     readers: list[threading.Thread] = []
 
-    def unfinished(_: History, *, after: int) -> list[KnownPod]:  # noqa: ARG001
+    def unfinished(_: History, *, after: int) -> list[HistoryPod]:  # noqa: ARG001
         readers.append(threading.current_thread())
         return []
 
     async def play() -> None:
-        monkeypatch.setattr(History, "unfinished", unfinished)
+        monkeypatch.setattr(History, "unfinished_pods", unfinished)
         async with observing(tmp_path, server):
             assert len(readers) == 1
             assert threading.current_thread() not in readers
@@ -286,13 +288,13 @@ def test_a_server_that_was_away_and_refuses_at_first_is_asked_again(
     tmp_path: Path, server: ApiServerThread, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     create(server, PODS, pod(0))
-    monkeypatch.setattr("podstatus.agent.observer.observer._AGAIN_SECONDS", 0.02)
+    monkeypatch.setattr("podstatus.agent.observer.observer._RETRY_SECONDS", 0.02)
     looks = {"verb": "list", "resource": "pods", "times": 1}
     server.inject(looks | {"code": 503}, looks | {"code": code})
 
     async def play() -> None:
         async with observing(tmp_path, server) as observer:
-            await until(lambda: len(observer.observatory.board.pods()) == 1)
+            await until(lambda: len(observer.status_view.snapshot_cache.pods()) == 1)
 
     asyncio.run(play())
 
@@ -302,14 +304,14 @@ def test_a_history_that_cannot_be_read_keeps_nobody_from_looking_on(
 ) -> None:
     create(server, PODS, pod(0))
 
-    def broken(_: History, *, after: int) -> list[KnownPod]:  # noqa: ARG001
+    def broken(_: History, *, after: int) -> list[HistoryPod]:  # noqa: ARG001
         raise HistoryError("cannot read it: the disk is broken")
 
     async def play() -> None:
         async with observing(tmp_path, server):
             pass
-        monkeypatch.setattr(History, "unfinished", broken)
+        monkeypatch.setattr(History, "unfinished_pods", broken)
         async with observing(tmp_path, server) as observer:
-            assert len(observer.observatory.board.pods()) == 1
+            assert len(observer.status_view.snapshot_cache.pods()) == 1
 
     asyncio.run(play())

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from podstatus.agent.compose.history import HistoryFile
-from podstatus.agent.observer.cluster_view import ClusterView, Observed
-from podstatus.agent.observer.settings import read_observe_settings
-from podstatus.agent.observer.status_view import ClusterObservatory
+from podstatus.agent.observer.cluster_view import ClusterView, ObserverScope
+from podstatus.agent.observer.settings import load_observe_settings
+from podstatus.agent.observer.status_view import ClusterStatusView
 from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.errors import DeniedError
-from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.support.fake_source import FakeSource, FakeStream
 
@@ -37,32 +37,32 @@ def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Pat
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.touch()
     flags: dict[str, str | None] = {"kubeconfig": str(kubeconfig), "history": "false"}
-    settings = read_observe_settings(flags, {}, {}).settings
+    settings = load_observe_settings(flags, {}, {}).settings
 
     async def play() -> None:
         clock, cluster = FakeClock(), FakeCluster()
         contact, history = ServerHealth(clock), HistoryFile(settings, tmp_path)
-        view = ClusterView(cluster, Observed(), Board(), clock=clock)
-        known = ClusterObservatory(view, contact=contact, history=history)
+        view = ClusterView(cluster, ObserverScope(), SnapshotCache(), clock=clock)
+        known = ClusterStatusView(view, server_health=contact, history=history)
         contact.record_response()
-        assert not known.knowledge().server_reachable
+        assert not known.freshness().server_reachable
         task = asyncio.ensure_future(view.pods.run())
         await run_ready_tasks()
-        assert known.knowledge().server_reachable
+        assert known.freshness().server_reachable
         cluster.of["pods"].list_errors.extend([DENIED] * 100)
         cluster.of["pods"].watch_errors.extend([DENIED] * 100)
         cluster.of["pods"].stream.end(DENIED)
         await run_ready_tasks()
         await clock.advance(40)
         contact.record_response()
-        assert not known.knowledge().server_reachable
-        assert known.knowledge().server_age_seconds >= 40
+        assert not known.freshness().server_reachable
+        assert known.freshness().server_age_seconds >= 40
         cluster.of["pods"].list_errors.clear()
         cluster.of["pods"].watch_errors.clear()
         await clock.advance(40)
         contact.record_response()
-        assert known.knowledge().server_reachable
-        assert known.knowledge().server_age_seconds == 0
+        assert known.freshness().server_reachable
+        assert known.freshness().server_age_seconds == 0
         task.cancel()
         await asyncio.wait({task})
 
@@ -76,7 +76,7 @@ def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> None:
 
     async def play() -> None:
         clock, cluster = FakeClock("2100-01-01T00:00:00Z"), FakeCluster()
-        view = ClusterView(cluster, Observed(), Board(), clock=clock)
+        view = ClusterView(cluster, ObserverScope(), SnapshotCache(), clock=clock)
         renew(cluster, "2099-12-31T23:59:55.000000Z")
         task = asyncio.ensure_future(view.leases.run())
         await run_ready_tasks()

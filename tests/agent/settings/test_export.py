@@ -10,10 +10,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.agent.settings.export import about_agent, flags, kubelet_configuration
-from podstatus.agent.settings.load import read_settings
+from podstatus.agent.settings.export import about_agent, export_flags, kubelet_configuration
+from podstatus.agent.settings.load import load_settings
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.agent.settings.schema.kubelet_config import read_config
+from podstatus.agent.settings.schema.kubelet_config import parse_config
 from podstatus.agent.settings.schema.table import SETTINGS
 from podstatus.kube.scalars.duration import format_duration, parse_duration
 from podstatus.web.kubelet.zpages import configz
@@ -39,16 +39,16 @@ GIVEN = {
 
 def settings() -> AgentSettings:
     given = {setting.name: GIVEN[setting.flag] for setting in SETTINGS if setting.flag in GIVEN}
-    return read_settings(given, {}).settings
+    return load_settings(given, {}).settings
 
 
 def test_the_configuration_can_be_read_again_and_means_the_same() -> None:
     document = kubelet_configuration(settings())
-    read = read_config(yaml.safe_dump(json.loads(json.dumps(document))), "configz")
-    assert (read.mistakes, read.notes) == ((), ())
+    read = parse_config(yaml.safe_dump(json.loads(json.dumps(document))), "configz")
+    assert (read.errors, read.warnings) == ((), ())
     by_name = {setting.name: setting for setting in SETTINGS}
-    for name, found in read.given.items():
-        value = by_name[name].kind.read_document(found.value)
+    for name, found in read.values.items():
+        value = by_name[name].value_type.parse_document(found.value)
         assert _plain(value) == _plain(getattr(settings(), name)), name
 
 
@@ -76,12 +76,12 @@ def test_the_configuration_has_the_kubelets_names() -> None:
 
 
 def test_flags_can_be_given_again() -> None:
-    shown = flags(settings())
+    shown = export_flags(settings())
     assert set(shown) == {setting.flag for setting in SETTINGS}
     for setting in SETTINGS:
         if setting.secret or not shown[setting.flag]:
             continue
-        value = setting.kind.read_text(shown[setting.flag])
+        value = setting.value_type.parse_text(shown[setting.flag])
         name = "node_name" if setting.name == "hostname_override" else setting.name
         assert _plain(value) == _plain(getattr(settings(), name)), setting.flag
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.agent.settings.load import Found, SettingsError, read_settings
+from podstatus.agent.settings.load import LoadedSettings, SettingsError, load_settings
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.table import BY_NAME, SETTINGS
 from podstatus.kube.features import FeatureGates
@@ -27,18 +27,18 @@ def found(
     *,
     flags: dict[str, str | None] | None = None,
     environment: dict[str, str] | None = None,
-) -> Found:
+) -> LoadedSettings:
     flags = dict(flags or {})
     if config is not None:
         config.write_text(HEAD + text)
         flags["config"] = str(config)
-    return read_settings(flags, environment or {})
+    return load_settings(flags, environment or {})
 
 
 def mistakes(*args: Any, **kwargs: Any) -> list[str]:
     with pytest.raises(SettingsError) as error:
         found(*args, **kwargs)
-    return list(error.value.mistakes)
+    return list(error.value.errors)
 
 
 def by_flag(name: str, text: str) -> AgentSettings:
@@ -324,7 +324,7 @@ MISTAKES: list[tuple[str, str, str]] = [
 def test_a_mistake_is_told_with_its_place(name: str, text: str, told: str) -> None:
     (line,) = mistakes(flags={name: text})
     assert line.startswith(f"{BY_NAME[name].option}: {told}")
-    if text and not BY_NAME[name].kind.may_be_empty:
+    if text and not BY_NAME[name].value_type.allow_empty:
         (line,) = mistakes(environment={BY_NAME[name].variable: text})
         assert line.startswith(f"{BY_NAME[name].variable}: {told}")
 
@@ -432,13 +432,13 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_fields_of_the_kubelet_that_we_do_not_honour_are_noted(config: Path) -> None:
-    notes = found(config, "cgroupDriver: systemd\nlogging: {vmodule: []}\n").notes
+    notes = found(config, "cgroupDriver: systemd\nlogging: {vmodule: []}\n").warnings
     told = "has no effect here; the kubelet has it, podstatus not"
     assert notes == (f"{config}:3: cgroupDriver: {told}", f"{config}:4: logging.vmodule: {told}")
 
 
 def test_a_variable_that_is_no_setting_is_noted() -> None:
-    notes = found(environment={"PODSTATUS_MAXPODS": "1", "PODSTATUS_RESTARTED": "x"}).notes
+    notes = found(environment={"PODSTATUS_MAXPODS": "1", "PODSTATUS_RESTARTED": "x"}).warnings
     assert notes == (
         "PODSTATUS_MAXPODS: no such setting, it has no effect; did you mean PODSTATUS_MAX_PODS?",
     )
@@ -451,7 +451,7 @@ def test_variables_of_a_service_with_our_name_do_no_harm() -> None:
         "PODSTATUS_SERVICE_HOST": "10.0.0.1",
     }
     assert found(environment=environment).settings.port == 10250
-    assert found(environment=environment).notes == ()
+    assert found(environment=environment).warnings == ()
 
 
 def test_an_empty_variable_says_nothing_unless_that_means_something() -> None:

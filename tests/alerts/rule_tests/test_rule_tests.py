@@ -8,7 +8,7 @@ from podstatus.alerts.rule_tests.cases import RuleTest, read_rule_tests
 from podstatus.alerts.rule_tests.replay import HistoryDriver
 from podstatus.alerts.rule_tests.run import RuleTestResult, run_rule_test
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.store import Moment
+from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.transitions.status_transitions import Transition
 from tests.support.alert_rules import SECOND, BlockingLocalEvaluator, load
 
@@ -160,8 +160,8 @@ tests:
     ]
 
 
-def moment(seconds: float, kind: str, name: str = "web", **more: str) -> Moment:
-    return Moment(
+def moment(seconds: float, kind: str, name: str = "web", **more: str) -> HistoryEntry:
+    return HistoryEntry(
         at=AT + round(seconds * SECOND),
         uid=PodUID(name),
         namespace="default",

@@ -21,7 +21,7 @@ from podstatus.alerts.rules.facts import (
 from podstatus.alerts.rules.windows import WindowCounts
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 SECOND = 1_000_000_000
@@ -40,7 +40,7 @@ def crashing(**more: Any) -> ContainerSummary:
     [
         (pod_facts(WEB, AT), POD_FACTS),
         (node_facts(NodeSummary(name="n")), NODE_FACTS),
-        (sync_facts(SyncState(), Knowledge()), SYNC_FACTS),
+        (sync_facts(SyncState(), Freshness()), SYNC_FACTS),
     ],
 )
 def test_facts_are_those_of_the_table(facts: dict[str, Any], table: Any) -> None:
@@ -57,7 +57,7 @@ def test_facts_have_the_types_of_the_table(scope: Any) -> None:
     facts = (
         pod_facts(pod, AT)
         if scope == "pod"
-        else node_facts(NodeSummary(name="n")) | sync_facts(SyncState(), Knowledge())
+        else node_facts(NodeSummary(name="n")) | sync_facts(SyncState(), Freshness())
     )
     environment = Environment.for_scope(scope)
     asked = environment.activation(facts)

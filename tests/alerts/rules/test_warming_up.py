@@ -7,12 +7,12 @@ from msgspec import structs
 
 from podstatus.alerts.rules.facts import FACTS
 from podstatus.alerts.rules.warming_up import POD_WINDOW_FACTS, warming_up_node_facts
-from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
 
 SECOND = 1_000_000_000
 MEASURED = {"cpu": 0.1, "memory": 0.2, "disk": 0.3}
 NODE = NodeSummary(name="n", lease_age_seconds=1.0, used_fractions=MEASURED)
-KNOWN = Knowledge(clock_skew_seconds=0.0)
+KNOWN = Freshness(clock_skew_seconds=0.0)
 SENDING = {f"sync.{it}" for it in ("unsent", "oldestUnsentSeconds", "inFlight", "quarantined")}
 
 
@@ -29,7 +29,7 @@ def young(seconds: int, *, node: Any = None, known: Any = None, unsent: int = 0)
 def test_they_are_facts() -> None:
     names = {fact.name for facts in FACTS.values() for fact in facts}
     nothing = warming_up_node_facts(
-        NodeSummary(name="n"), SyncState(), Knowledge(server_reachable=False), 0
+        NodeSummary(name="n"), SyncState(), Freshness(server_reachable=False), 0
     )
     assert names >= POD_WINDOW_FACTS | nothing
     assert len(nothing) == 12

@@ -24,7 +24,7 @@ from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, Po
 from podstatus.testing.clock import FakeClock
 from tests.support.alert_rules import ENVIRONMENTS, LocalEvaluator
 from tests.support.node_in_memory import in_loop
-from tests.support.web.fake_status_view import FakeObservatory
+from tests.support.web.fake_status_view import FakeStatusView
 
 LOG = Action(kind="log")
 RULES = """
@@ -96,7 +96,7 @@ class Scene:
 
     def __init__(self, rules: str = RULES, *, store: Path | None = None) -> None:
         self.clock = FakeClock()
-        self.known = FakeObservatory()
+        self.known = FakeStatusView()
         self.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=True)}
         self.heard = Heard()
         self.rules = rules
@@ -151,7 +151,7 @@ class Scene:
 
     def put(self, *pods: PodSummary) -> None:
         for pod in pods:
-            self.known.board.put(pod)
+            self.known.snapshot_cache.put(pod)
 
 
 def refuse(*_: object, **__: object) -> NoReturn:
@@ -246,7 +246,7 @@ async def test_a_pod_that_goes_resolves_its_alerts() -> None:
     async with scene.running():
         scene.put(a_pod(ready=False), a_pod("db", ready=False))
         await scene.passes(21)
-        scene.known.board.remove(PodUID("uid-web"))
+        scene.known.snapshot_cache.remove(PodUID("uid-web"))
         await scene.passes(0.1)
         assert scene.heard.words == [
             "NotReady web firing",
@@ -309,7 +309,7 @@ async def test_a_pending_alert_goes_on_over_a_restart(tmp_path: Path) -> None:
     scene.put(a_pod(ready=False), a_pod("gone", ready=False), a_pod("well", ready=False))
     async with scene.running():
         await scene.passes(12)
-    scene.known = FakeObservatory()
+    scene.known = FakeStatusView()
     scene.has_pods = False
     async with scene.running() as watchman:
         await scene.passes(3)
@@ -389,7 +389,7 @@ async def test_who_is_new_hears_after_a_restart_of_what_still_holds(tmp_path: Pa
         await scene.passes(21)
     scene.heard.alerts.clear()
     scene.action = Action(kind="mail")
-    scene.known = FakeObservatory()
+    scene.known = FakeStatusView()
     scene.has_pods = False
     async with scene.running():
         await scene.passes(1)
@@ -468,7 +468,7 @@ async def test_what_could_not_be_evaluated_is_evaluated_later() -> None:
         scene.put(a_pod("gone"))
         await scene.passes(5)
         assert shown(watchman) == ["NotReady old pending"]
-        scene.known.board.remove(PodUID("uid-gone"))
+        scene.known.snapshot_cache.remove(PodUID("uid-gone"))
         # What only takes time goes on.
         await scene.passes(16)
         assert scene.heard.words == ["NotReady old firing"]
@@ -486,7 +486,7 @@ async def test_what_changes_while_rules_are_evaluated_is_asked_about_again() -> 
         scene.put(a_pod(ready=False), a_pod("gone", ready=False))
         await scene.passes(0.1)
         scene.put(a_pod(ready=True))
-        scene.known.board.remove(PodUID("uid-gone"))
+        scene.known.snapshot_cache.remove(PodUID("uid-gone"))
         await scene.passes(0.1)
         scene.evaluator.gate.set()
         await scene.passes(0.1)

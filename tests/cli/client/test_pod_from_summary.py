@@ -4,10 +4,10 @@ from hypothesis import given
 from msgspec import structs
 
 from podstatus.cli.client.pod_from_summary import pod_document
-from podstatus.cli.render.pod_rows import row_of
+from podstatus.cli.render.pod_rows import pod_row
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
-from podstatus.observe.summary.pod import PodSummary, summarize
+from podstatus.observe.summary.pod import PodSummary, summarize_pod
 from tests.support.data.strategies import pods
 
 
@@ -24,7 +24,7 @@ def alike(summary: PodSummary) -> PodSummary:
 
 @given(pods())
 def test_a_summary_is_that_of_the_pod_that_is_made_of_it(pod: Pod) -> None:
-    summary = summarize(pod)
-    made = summarize(from_document(pod_document(summary), Pod))
+    summary = summarize_pod(pod)
+    made = summarize_pod(from_document(pod_document(summary), Pod))
     assert alike(made) == alike(summary)
-    assert row_of(made) == row_of(summary)
+    assert pod_row(made) == pod_row(summary)

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.apiserver.printing.pods import PodPrinter
-from podstatus.cli.render.pod_rows import row_of
+from podstatus.cli.render.pod_rows import pod_row
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary.pod import summarize
+from podstatus.observe.summary.pod import summarize_pod
 
 NOW = Time.parse("2026-11-15T10:00:00Z")
 REASONS = ["", "Error", "Completed", "CrashLoopBackOff", "PodInitializing", "ContainerCreating"]
@@ -74,6 +74,6 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(documents())
 def test_a_summary_says_what_the_printer_says_of_the_pod(document: dict[str, Any]) -> None:
-    row = row_of(summarize(from_document(document, Pod)))
+    row = pod_row(summarize_pod(from_document(document, Pod)))
     _, ready, status, restarts, *_ = PodPrinter().cells(document, NOW)
     assert (f"{row.ready}/{row.total}", row.status, str(row.restarts)) == (ready, status, restarts)

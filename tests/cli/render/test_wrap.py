@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.cli.render.wrap import fold
+from podstatus.cli.render.wrap import wrap_text
 
 
 @pytest.mark.parametrize(
@@ -20,11 +20,11 @@ from podstatus.cli.render.wrap import fold
     ],
 )
 def test_words_are_cut_only_where_a_reader_would(text: str, lines: list[str]) -> None:
-    assert fold(text, 10) == lines
+    assert wrap_text(text, 10) == lines
 
 
 @given(st.text(alphabet="ab{,:-. \n", max_size=60), st.integers(1, 20))
 def test_nothing_is_lost_and_no_line_is_too_long(text: str, width: int) -> None:
-    lines = fold(text, width)
+    lines = wrap_text(text, width)
     assert "".join("".join(lines).split()) == "".join(text.split())
     assert all(0 < len(line) <= width for line in lines)

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.cli.render.styled_text import Line
-from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, Signs, draw_timeline
-from podstatus.cli.timeline_view.event_lines import digest_moments, list_moments
-from podstatus.cli.timeline_view.intervals import chart
-from podstatus.cli.timeline_view.time_axis import Axis, length
-from podstatus.observe.history.store import Moment
+from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, Symbols, draw_timeline
+from podstatus.cli.timeline_view.event_lines import event_digest, event_list
+from podstatus.cli.timeline_view.intervals import build_chart
+from podstatus.cli.timeline_view.time_axis import TimeAxis, format_duration
+from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.transitions import status_transitions as kinds
 from tests.cli.crash_loop import BEGIN, SECOND, crash_loop, moment
 
@@ -23,15 +23,15 @@ def text(lines: list[Line]) -> list[str]:
 
 
 def drawn(
-    moments: list[Moment],
+    moments: list[HistoryEntry],
     seconds: float,
     width: int = 80,
     *,
     begin: float = 0.0,
-    signs: Signs = BLOCKS,
+    signs: Symbols = BLOCKS,
 ) -> list[str]:
     start, end = BEGIN + round(begin * SECOND), BEGIN + round(seconds * SECOND)
-    return text(draw_timeline(chart(moments, begin=start, end=end), width, signs))
+    return text(draw_timeline(build_chart(moments, begin=start, end=end), width, signs))
 
 
 def row(lines: list[str], name: str) -> str:
@@ -160,17 +160,17 @@ def test_nothing_of_others_is_obeyed_or_becomes_a_line() -> None:
         moment(0, kinds.RESTART, EVIL, ("", EVIL)),
         moment(0, kinds.EVENT, EVIL, ("", "Warning"), EVIL, EVIL),
     ]
-    digest = [line for lines in digest_moments(moments, width=1000) for line in lines]
-    lines = [*drawn(moments, 100), *text(list_moments(moments)), *text(digest)]
+    digest = [line for lines in event_digest(moments, width=1000) for line in lines]
+    lines = [*drawn(moments, 100), *text(event_list(moments)), *text(digest)]
     assert not [char for char in "".join(lines) if char in "\x1b\x07\x9b\u202e\r\n"]
     assert not [line for line in lines if line.startswith("Ready")]
-    assert len(list_moments(moments)) == 4
+    assert len(event_list(moments)) == 4
     assert len(digest) == 2
 
 
 def test_the_list_has_every_moment_with_its_time() -> None:
     moments = crash_loop()
-    lines = text(list_moments(moments))
+    lines = text(event_list(moments))
     assert len(lines) == len(moments)
     assert lines[0] == "10:00:00.123   seen"
     assert lines[15] == (
@@ -183,7 +183,7 @@ def test_the_list_has_every_moment_with_its_time() -> None:
 
 
 def test_the_digest_has_a_line_for_what_happened_at_once() -> None:
-    lines = [line for lines in digest_moments(crash_loop()[8:25], width=60) for line in lines]
+    lines = [line for lines in event_digest(crash_loop()[8:25], width=60) for line in lines]
     assert text(lines) == [
         "10:00:00.523   • Pulled app: Container image is there",
         "10:00:00.623   log running; app running; phase Running;",
@@ -201,16 +201,16 @@ def test_the_digest_has_a_line_for_what_happened_at_once() -> None:
 
 def test_the_digest_has_a_word_for_everything() -> None:
     moments = [
-        moment(0, kinds.SEEN),
+        moment(0, kinds.FIRST_SEEN),
         moment(1, kinds.PHASE, "", ("Running", "Failed"), "Evicted"),
         moment(2, kinds.READINESS, "app", ("True", "False")),
         moment(3, kinds.CONDITION, "DisruptionTarget", ("True", "")),
         moment(4, kinds.DELETION, "", ("", "30 s")),
         moment(5, kinds.SYNC, "", ("", "1.5 s")),
-        moment(6, kinds.FOREIGN, "", ("", ""), "ForeignStatusWrite", "somebody wrote"),
+        moment(6, kinds.FOREIGN_WRITE, "", ("", ""), "ForeignStatusWrite", "somebody wrote"),
         moment(7, kinds.FINISHED),
     ]
-    lines = [text(lines)[0][15:] for lines in digest_moments(moments, width=100, signs=ASCII)]
+    lines = [text(lines)[0][15:] for lines in event_digest(moments, width=100, symbols=ASCII)]
     assert lines == [
         "seen",
         "phase Failed (Evicted)",
@@ -223,13 +223,15 @@ def test_the_digest_has_a_word_for_everything() -> None:
     ]
 
 
-def digest(moments: list[Moment], width: int = 100, **more: Any) -> list[str]:
-    lines = digest_moments(moments, width=width, **more)
+def digest(moments: list[HistoryEntry], width: int = 100, **more: Any) -> list[str]:
+    lines = event_digest(moments, width=width, **more)
     return [line[15:] for line in text([line for lines in lines for line in lines])]
 
 
 def test_the_digest_does_not_say_again_what_the_drawing_says() -> None:
-    lines = digest(crash_loop()[:8], without=("Initialized", "ContainersReady", "PodScheduled"))
+    lines = digest(
+        crash_loop()[:8], omitted_conditions=("Initialized", "ContainersReady", "PodScheduled")
+    )
     assert lines == [
         "seen; app ContainerCreating; log ContainerCreating; phase Pending; Ready False"
     ]
@@ -253,7 +255,7 @@ def test_events_that_are_said_again_are_counted() -> None:
         "phase Failed",
         "! Failed app: no such image",
     ]
-    assert "x3, until" in digest(pulls, signs=ASCII)[0]
+    assert "x3, until" in digest(pulls, symbols=ASCII)[0]
 
 
 def test_events_of_a_start_take_a_line() -> None:
@@ -284,7 +286,7 @@ AWAY = [
     moment(0, kinds.PHASE, "", ("", "Running")),
     moment(0, kinds.CONDITION, "Initialized", ("", "True")),
     moment(0, kinds.CONTAINER, "app", ("", "running")),
-    moment(60, kinds.AWAY, "", ("", "20.000 s")),
+    moment(60, kinds.AGENT_DOWNTIME, "", ("", "20.000 s")),
     moment(60.002, kinds.RESTART, "app", ("0", "1")),
     moment(60.002, kinds.CONTAINER, "app", ("running", "terminated Error 3"), "Error"),
 ]
@@ -300,7 +302,7 @@ def test_what_nobody_saw_is_not_drawn() -> None:
     assert "· agent away" in lines[-2]
     assert lines[-1] == "True throughout: Initialized."
     assert digest(AWAY)[1:] == ["agent away for 20.000 s", "app restart 1, Error 3"]
-    assert text(list_moments(AWAY))[3].endswith("away                    20.000 s")
+    assert text(event_list(AWAY))[3].endswith("away                    20.000 s")
 
 
 def test_until_an_agent_finds_what_has_changed_nothing_is_drawn() -> None:
@@ -321,13 +323,13 @@ def test_what_was_noted_just_before_an_absence_was_seen() -> None:
 
 def test_an_absence_that_is_none_is_left_alone() -> None:
     for odd in ("", "soon", "-5 s", "nan s", "inf s", "1e999 s"):
-        moments = [AWAY[0], moment(60, kinds.AWAY, "", ("", odd))]
+        moments = [AWAY[0], moment(60, kinds.AGENT_DOWNTIME, "", ("", odd))]
         assert row(drawn(moments, 100, 31), "phase").startswith("█ Running █"), odd
 
 
 def test_days_are_told_if_there_are_several() -> None:
-    moments = [moment(0, kinds.SEEN), moment(86_400, kinds.FINISHED)]
-    assert text(list_moments(moments)) == [
+    moments = [moment(0, kinds.FIRST_SEEN), moment(86_400, kinds.FINISHED)]
+    assert text(event_list(moments)) == [
         "2026-11-15T10:00:00.123Z   seen",
         "2026-11-16T10:00:00.123Z   finished",
     ]
@@ -344,7 +346,7 @@ def test_days_are_told_if_there_are_several() -> None:
     ],
 )
 def test_round_times_get_the_labels(seconds: float, labels: list[str]) -> None:
-    axis = Axis(begin=BEGIN, end=BEGIN + round(seconds * SECOND), columns=60)
+    axis = TimeAxis(begin=BEGIN, end=BEGIN + round(seconds * SECOND), columns=60)
     assert [tick.label for tick in axis.ticks()] == labels
 
 
@@ -353,7 +355,7 @@ def test_round_times_get_the_labels(seconds: float, labels: list[str]) -> None:
     [(0.0404, "40.4 ms"), (3.94, "3.9 s"), (90, "1 min 30 s"), (90061, "1 d 1 h"), (60, "1 min")],
 )
 def test_lengths_are_told_in_two_figures(seconds: float, told: str) -> None:
-    assert length(seconds * SECOND) == told
+    assert format_duration(seconds * SECOND) == told
 
 
 states = st.sampled_from(
@@ -379,7 +381,7 @@ happenings = st.builds(
     st.sampled_from([BLOCKS, ASCII]),
 )
 def test_no_line_is_wider_than_the_width(
-    moments: list[Moment], width: int, begin: float, more: float, signs: Signs
+    moments: list[HistoryEntry], width: int, begin: float, more: float, signs: Symbols
 ) -> None:
     lines = drawn(moments, begin + more, width, begin=begin, signs=signs)
     assert all(len(line) <= width for line in lines)

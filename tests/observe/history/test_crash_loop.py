@@ -8,8 +8,8 @@ from msgspec import structs
 from podstatus import Pod, PodManager, StatusManager
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.status_writer import Historian
-from podstatus.observe.history.store import History, Moment
+from podstatus.observe.history.status_writer import StatusHistoryWriter
+from podstatus.observe.history.store import History, HistoryEntry
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from podstatus.testing.clock import FakeClock
 
@@ -36,7 +36,7 @@ def after(container: ContainerStatus, last: ContainerStatus, restarts: int) -> C
     return structs.replace(container, restart_count=restarts, last_state=last.state)
 
 
-def line(moment: Moment, began: int) -> str:
+def line(moment: HistoryEntry, began: int) -> str:
     t = moment.transition
     milliseconds = (moment.at - began) // 1_000_000
     return f"{milliseconds} {t.kind} {t.subject}: {t.before} → {t.after}".replace(" :", ":")
@@ -47,7 +47,7 @@ def test_the_timeline_of_a_crash_loop_is_complete(tmp_path: Path) -> None:
     clock = FakeClock()
     pod = make_pod("web")
     statuses = StatusManager(None, PodManager([pod]), NothingRuns(), clock=clock)
-    historian = Historian(history, clock=clock)
+    historian = StatusHistoryWriter(history, clock=clock)
     statuses.add_notifier(historian)
     began = clock.now()
 

@@ -14,9 +14,9 @@ import pytest
 
 from podstatus import PodStatus
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.status_writer import Historian, Retention
-from podstatus.observe.history.store import History, HistoryError, Moment, reading
-from podstatus.observe.summary.pod import summarize
+from podstatus.observe.history.status_writer import Retention, StatusHistoryWriter
+from podstatus.observe.history.store import History, HistoryEntry, HistoryError, open_history_reader
+from podstatus.observe.summary.pod import summarize_pod
 from podstatus.observe.transitions.status_transitions import PHASE, Transition
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
@@ -24,9 +24,9 @@ from podstatus.testing.clock import FakeClock
 MIB = 2**20
 
 
-def moments(count: int, *, pods: int = 10, first: int = 0) -> list[Moment]:
+def moments(count: int, *, pods: int = 10, first: int = 0) -> list[HistoryEntry]:
     return [
-        Moment(
+        HistoryEntry(
             at=number,
             uid=PodUID(f"uid-{number % pods}"),
             namespace="default",
@@ -50,12 +50,12 @@ def test_its_size_on_the_disk_is_bounded_while_it_is_written(tmp_path: Path, pod
     for first in range(0, 100_000, 2_000):
         history.append(moments(2_000, pods=pods, first=first))
         if first % 4_000 == 0:
-            history.forget(passed=1, keep=10, size=2 * MIB)
+            history.prune(elapsed=1, max_age=10, max_bytes=2 * MIB)
         largest = max(largest, (tmp_path / "history.db").stat().st_size)
         assert on_disk(tmp_path / "history.db") < 14 * MIB
     assert largest < 4 * MIB
     # What is left is the newest, and not much less than may be.
-    ids = [moment.id for moment in history.since(0, most=200_000)]
+    ids = [moment.id for moment in history.entries_after(0, limit=200_000)]
     assert ids == list(range(100_001 - len(ids), 100_001))
     assert len(ids) > 5_000
 
@@ -64,10 +64,10 @@ def test_the_file_becomes_smaller_when_much_is_forgotten(tmp_path: Path) -> None
     path = tmp_path / "history.db"
     history = History.open(path)
     history.append(moments(49_000))
-    history.forget(passed=1, keep=10, size=100 * MIB)
+    history.prune(elapsed=1, max_age=10, max_bytes=100 * MIB)
     history.append(moments(1_000, first=49_000))
     large = path.stat().st_size
-    assert history.forget(passed=10, keep=10, size=100 * MIB) == 49_000
+    assert history.prune(elapsed=10, max_age=10, max_bytes=100 * MIB) == 49_000
     history.close()
     assert path.stat().st_size < large / 10
 
@@ -75,12 +75,12 @@ def test_the_file_becomes_smaller_when_much_is_forgotten(tmp_path: Path) -> None
 def test_many_moments_are_forgotten_in_pieces_and_all_of_them(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
     history.append(moments(44_998, pods=3))
-    assert history.forget(passed=0, keep=10, size=100 * MIB) == 0
+    assert history.prune(elapsed=0, max_age=10, max_bytes=100 * MIB) == 0
     history.append(moments(2, pods=3, first=44_998))
-    assert history.forget(passed=10, keep=10, size=100 * MIB) == 44_998
-    assert [moment.at for moment in history.since(0, most=10)] == [44_998, 44_999]
-    assert not history.last_of(PodUID("uid-0"))
-    assert history.last_of(PodUID("uid-1")) == {(PHASE, ""): "44998"}
+    assert history.prune(elapsed=10, max_age=10, max_bytes=100 * MIB) == 44_998
+    assert [moment.at for moment in history.entries_after(0, limit=10)] == [44_998, 44_999]
+    assert not history.last_states(PodUID("uid-0"))
+    assert history.last_states(PodUID("uid-1")) == {(PHASE, ""): "44998"}
     # A number that was used is not used again: who follows would take it for another moment.
     assert history.append(moments(1)) == 45_001
 
@@ -94,8 +94,8 @@ def test_it_is_read_in_another_thread_while_it_is_written(tmp_path: Path) -> Non
     def follow() -> None:
         after = 0
         while not is_over.is_set() or len(seen) < 20_000:
-            with reading(path) as reader:
-                found = reader.since(after, most=1_000)
+            with open_history_reader(path) as reader:
+                found = reader.entries_after(after, limit=1_000)
             seen.extend(moment.id for moment in found)
             after = seen[-1] if seen else 0
 
@@ -117,18 +117,18 @@ def test_of_very_many_moments_of_a_pod_the_newest_are_read_in_order(tmp_path: Pa
 
 def test_a_file_that_is_not_there_is_not_made_by_reading(tmp_path: Path) -> None:
     path = tmp_path / "with a ? in it.db"
-    with pytest.raises(HistoryError, match="cannot read"), reading(path) as reader:
-        reader.since(0, most=1)
+    with pytest.raises(HistoryError, match="cannot read"), open_history_reader(path) as reader:
+        reader.entries_after(0, limit=1)
     assert not path.exists()
     History.open(path).close()
-    with reading(path) as reader:
-        assert reader.since(0, most=1) == []
+    with open_history_reader(path) as reader:
+        assert reader.entries_after(0, limit=1) == []
 
 
 # Nothing that goes wrong with it ends anybody
 
 
-def tell(historian: Historian, name: str, *phases: str) -> None:
+def tell(historian: StatusHistoryWriter, name: str, *phases: str) -> None:
     for phase in phases:
         pod = make_pod(name, status=PodStatus(phase=phase))
         historian.on_pod_updated(pod, pod.status, is_added=False)
@@ -141,7 +141,7 @@ def phases(history: History, name: str) -> list[str]:
 
 def test_a_full_disk_loses_nothing_and_is_told(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
 
     async def scene() -> None:
         tell(historian, "old", "Pending")
@@ -155,7 +155,7 @@ def test_a_full_disk_loses_nothing_and_is_told(tmp_path: Path) -> None:
         await historian.write_once()
         assert "full" in historian.counts.problem
         assert historian.counts.waiting == 1_001
-        await historian.clean_once()
+        await historian.prune_once()
         history._database.execute("PRAGMA max_page_count = 100000")
         await historian.write_once()
 
@@ -186,19 +186,19 @@ def test_a_file_that_breaks_while_it_is_used_ends_nothing(tmp_path: Path) -> Non
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (path.stat().st_size - 4096))
-    historian = Historian(history, clock=FakeClock(), most_waiting=10)
+    historian = StatusHistoryWriter(history, clock=FakeClock(), max_entries=10)
 
     async def scene() -> None:
         for number in range(20):
             tell(historian, f"pod-{number}", "Running")
         await historian.write_once()
-        await historian.clean_once()
+        await historian.prune_once()
 
     asyncio.run(scene())
     counts = historian.counts
     assert counts.problem == ""
     assert (counts.replaced, counts.waiting, counts.overflowed) == (1, 0, 10)
-    with reading(path) as reader:
+    with open_history_reader(path) as reader:
         assert reader.timeline("default", "pod-1")[0].id > 5_000
     assert (tmp_path / "history.db.damaged").stat().st_size > 4096
 
@@ -220,7 +220,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_disk_that_is_really_full_for_a_while_loses_nothing(small_disk: Path) -> None:
     history = History.open(small_disk / "history.db")
-    historian = Historian(history, clock=FakeClock(), retention=Retention(days=1))
+    historian = StatusHistoryWriter(history, clock=FakeClock(), retention=Retention(days=1))
     filler = small_disk / "filler"
 
     async def scene() -> None:
@@ -241,28 +241,30 @@ def test_a_disk_that_is_really_full_for_a_while_loses_nothing(small_disk: Path) 
     asyncio.run(scene())
     assert historian.counts.waiting == 0
     assert phases(history, "web") == ["Pending", "Running"]
-    assert history.size() == 2 * 301 + 1
+    assert history.count() == 2 * 301 + 1
     history.close()
 
 
 def test_events_that_do_not_fit_are_counted_apart(tmp_path: Path) -> None:
-    historian = Historian(History.open(tmp_path / "history.db"), clock=FakeClock(), most_waiting=1)
+    historian = StatusHistoryWriter(
+        History.open(tmp_path / "history.db"), clock=FakeClock(), max_entries=1
+    )
     tell(historian, "web", "Pending", "Running")
-    historian.event(make_pod("web"), "Normal", "Started", "Container started", "app")
+    historian.add_event(make_pod("web"), "Normal", "Started", "Container started", "app")
     assert (historian.counts.overflowed, historian.counts.lost_events) == (1, 1)
 
 
 def test_pods_of_which_nothing_is_told_do_not_fill_the_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podstatus.observe.transitions.tracker.MOST_KNOWN", 2)
+    monkeypatch.setattr("podstatus.observe.transitions.tracker.MAX_TRACKED_PODS", 2)
     history = History.open(tmp_path / "history.db")
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
     for name in ("a", "b", "c"):
         tell(historian, name, "Pending")
     tell(historian, "a", "Pending", "Running")
     asyncio.run(historian.write_once())
-    assert len(historian._seen) == 2
+    assert len(historian._tracker) == 2
     assert phases(history, "a") == ["Pending", "Running"]
 
 
@@ -273,13 +275,13 @@ def test_who_is_cancelled_while_a_batch_is_written_loses_none_of_it(
     began, may_go = threading.Event(), threading.Event()
     append = history.append
 
-    def slow(given: list[Moment]) -> int:
+    def slow(given: list[HistoryEntry]) -> int:
         began.set()
         may_go.wait(30)
         return append(given)
 
     async def scene() -> None:
-        historian = Historian(history, clock=FakeClock())
+        historian = StatusHistoryWriter(history, clock=FakeClock())
         tell(historian, "web", "Pending")
         monkeypatch.setattr(history, "append", slow)
         task = asyncio.create_task(historian.run())
@@ -308,7 +310,7 @@ def test_the_file_is_a_sound_database_with_a_format(tmp_path: Path) -> None:
 
 def test_a_message_that_was_cut_inside_a_character_is_noted(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
     cut = "gr\u00fc\udcc3"
     pod = make_pod("web", status=PodStatus(phase="Failed", reason="Error", message=cut))
     historian.on_pod_updated(pod, pod.status, is_added=False)
@@ -316,14 +318,14 @@ def test_a_message_that_was_cut_inside_a_character_is_noted(tmp_path: Path) -> N
     (found,) = [m for m in history.timeline("default", "web") if m.transition.kind == PHASE]
     assert found.transition.message == "gr\u00fc?"
     assert msgspec.json.encode(found)
-    assert summarize(pod).message == "gr\u00fc?"
+    assert summarize_pod(pod).message == "gr\u00fc?"
 
 
 def test_a_mistake_of_ours_costs_a_batch_and_not_the_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     history = History.open(tmp_path / "history.db")
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
 
     def broken(_: object) -> int:
         raise KeyError("a mistake")
@@ -341,10 +343,10 @@ def test_a_mistake_of_ours_costs_a_batch_and_not_the_node(
 
 def test_what_is_being_written_still_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = History.open(tmp_path / "history.db")
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
     append, waiting = history.append, []
 
-    def look(given: list[Moment]) -> int:
+    def look(given: list[HistoryEntry]) -> int:
         waiting.append(historian.counts.waiting)
         return append(given)
 

@@ -49,7 +49,9 @@ def test_kills_lose_the_last_second_at_most(tmp_path: Path) -> None:
         told = told_until_killed(path, first, chance.uniform(0.2, 1.5))
         assert is_sound(path)
         history = History.open(path)
-        kept = [int(m.transition.after) for m in history.since(0, most=10**6) if _is_phase(m)]
+        kept = [
+            int(m.transition.after) for m in history.entries_after(0, limit=10**6) if _is_phase(m)
+        ]
         history.close()
         assert kept == sorted(kept)
         last = kept[-1] if kept else -1

@@ -10,9 +10,9 @@ import pytest
 from podstatus import Pod, PodManager, PodStatus, StatusManager
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.status_writer import Historian
-from podstatus.observe.history.store import History, reading
-from podstatus.observe.transitions.status_transitions import Transition, transitions
+from podstatus.observe.history.status_writer import StatusHistoryWriter
+from podstatus.observe.history.store import History, open_history_reader
+from podstatus.observe.transitions.status_transitions import Transition, status_transitions
 from podstatus.testing.builders import make_pod, make_status, running
 
 PODS = 100
@@ -35,7 +35,7 @@ class Witness:
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
         self.changes += 1
-        self.seen[pod.name] += transitions(self.known.get(pod.uid), status)
+        self.seen[pod.name] += status_transitions(self.known.get(pod.uid), status)
         self.known[pod.uid] = status
 
     def on_pod_removed(self, pod: Pod) -> None:
@@ -59,7 +59,7 @@ async def run(path: Path, seconds: float) -> Witness:
     pods = [make_pod(f"pod-{number}") for number in range(PODS)]
     statuses = StatusManager(None, PodManager(pods), NothingRuns())
     history, witness = History.open(path), Witness()
-    historian = Historian(history, clock=SystemClock())
+    historian = StatusHistoryWriter(history, clock=SystemClock())
     statuses.add_notifier(historian)
     statuses.add_notifier(witness)
     writing = asyncio.create_task(historian.run())
@@ -77,7 +77,7 @@ async def run(path: Path, seconds: float) -> Witness:
 def judge(path: Path, seconds: float) -> None:
     witness = asyncio.run(run(path, seconds))
     assert witness.changes >= PER_SECOND * seconds
-    with reading(path) as history:
+    with open_history_reader(path) as history:
         for name, seen in witness.seen.items():
             found = history.timeline("default", name)
             assert [moment.transition for moment in found][1:] == seen

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.history.status_writer import Historian
-from podstatus.observe.history.store import History, HistoryError, reading
+from podstatus.observe.history.status_writer import StatusHistoryWriter
+from podstatus.observe.history.store import History, HistoryError, open_history_reader
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.clock import FakeClock
 
 
-def tell(historian: Historian, name: str, phase: str) -> None:
+def tell(historian: StatusHistoryWriter, name: str, phase: str) -> None:
     pod = make_pod(name, status=make_status(phase))
     historian.on_pod_updated(pod, pod.status, is_added=False)
 
 
 def noted(path: Path, name: str) -> list[tuple[str, str, str]]:
-    with reading(path) as history:
+    with open_history_reader(path) as history:
         found = history.timeline("default", name)
     return [(m.transition.kind, m.transition.after, m.transition.reason) for m in found]
 
@@ -63,7 +63,7 @@ def journal(path: Path) -> Path:
 def checkpointed(path: Path) -> History:
     """One whose moments are in the file itself, and some in the journal."""
     history = History.open(path)
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
     for number in range(500):
         tell(historian, f"pod-{number}", "Pending")
     asyncio.run(historian.write_once())
@@ -81,15 +81,15 @@ def test_a_lost_file_is_noticed_and_a_new_one_begins(
 ) -> None:
     path = tmp_path / "history.db"
     history = checkpointed(path)
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
     happened: list[str] = []
-    historian.on_lost = happened.append
+    historian.on_loss = happened.append
 
     async def scene() -> None:
         tell(historian, "web", "Pending")
         tell(historian, "quiet", "Running")
         await historian.write_once()
-        newest = history.newest()
+        newest = history.newest_id()
         attack(path)
         if not idle:
             tell(historian, "web", "Running")
@@ -119,7 +119,7 @@ def test_a_lost_file_is_noticed_and_a_new_one_begins(
 def test_a_lost_journal_is_noticed(tmp_path: Path, attack: Callable[[Path], None]) -> None:
     path = tmp_path / "history.db"
     history = checkpointed(path)
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
 
     async def scene() -> None:
         tell(historian, "web", "Pending")
@@ -139,7 +139,7 @@ def test_a_lost_journal_is_noticed(tmp_path: Path, attack: Callable[[Path], None
 def test_a_file_that_was_only_touched_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     history = checkpointed(path)
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
     os.utime(path, (0, 0))
     tell(historian, "web", "Pending")
     asyncio.run(historian.write_once())
@@ -155,7 +155,7 @@ def test_what_is_in_the_place_of_the_file_is_reported_until_it_is_gone(
 ) -> None:
     path = tmp_path / "history.db"
     history = checkpointed(path)
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
 
     async def scene() -> None:
         tell(historian, "web", "Pending")

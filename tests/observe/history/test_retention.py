@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstatus.observe.history.status_writer import Historian, Retention
+from podstatus.observe.history.status_writer import Retention, StatusHistoryWriter
 from podstatus.observe.history.store import History
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.clock import FakeClock
@@ -18,13 +18,13 @@ DAY = 24 * HOUR
 YEAR = 365 * DAY
 
 
-def tell(historian: Historian, name: str) -> None:
+def tell(historian: StatusHistoryWriter, name: str) -> None:
     pod = make_pod(name, status=make_status("Running"))
     historian.on_pod_updated(pod, pod.status, is_added=True)
 
 
 def names(history: History) -> set[str]:
-    return {moment.name for moment in history.since(0, most=100_000)}
+    return {moment.name for moment in history.entries_after(0, limit=100_000)}
 
 
 @pytest.mark.parametrize("seconds", [10 * DAY, -10 * DAY, 100 * YEAR, -130 * YEAR])
@@ -32,16 +32,16 @@ def test_a_clock_that_is_set_erases_nothing(tmp_path: Path, seconds: int) -> Non
     async def scene() -> None:
         history = History.open(tmp_path / "history.db")
         clock = FakeClock()
-        historian = Historian(history, clock=clock)
+        historian = StatusHistoryWriter(history, clock=clock)
         tell(historian, "before")
         await historian.write_once()
         clock.step(seconds)
         for _ in range(10):
             await clock.advance(60)
-            await historian.clean_once()
+            await historian.prune_once()
         tell(historian, "after")
         await historian.write_once()
-        await historian.clean_once()
+        await historian.prune_once()
         assert names(history) == {"before", "after"}
         history.close()
 
@@ -51,13 +51,13 @@ def test_a_clock_that_is_set_erases_nothing(tmp_path: Path, seconds: int) -> Non
 def test_days_in_which_no_agent_runs_do_not_count(tmp_path: Path) -> None:
     async def life(clock: FakeClock, name: str) -> set[str]:
         history = History.open(tmp_path / "history.db")
-        historian = Historian(history, clock=clock, retention=Retention(days=1))
+        historian = StatusHistoryWriter(history, clock=clock, retention=Retention(days=1))
         for hour in range(6):
             tell(historian, f"{name}-{hour}")
             await historian.write_once()
             for _ in range(6):
                 await clock.advance(600)
-                await historian.clean_once()
+                await historian.prune_once()
         left = names(history)
         history.close()
         return left
@@ -82,12 +82,12 @@ def test_a_process_that_was_stopped_for_days_erases_nothing(tmp_path: Path) -> N
     async def scene() -> None:
         history = History.open(tmp_path / "history.db")
         clock = FakeClock()
-        historian = Historian(history, clock=clock)
+        historian = StatusHistoryWriter(history, clock=clock)
         tell(historian, "before")
         await historian.write_once()
-        await historian.clean_once()
+        await historian.prune_once()
         await clock.advance(30 * DAY)
-        await historian.clean_once()
+        await historian.prune_once()
         assert names(history) == {"before"}
         history.close()
 
@@ -116,7 +116,7 @@ def test_what_is_kept_goes_by_the_time_that_was_seen_to_pass(
     async def scene(folder: Path) -> None:
         clock = FakeClock()
         history = History.open(folder / "history.db")
-        historian = Historian(history, clock=clock, retention=retention)
+        historian = StatusHistoryWriter(history, clock=clock, retention=retention)
         seen, cleaned, written = 0.0, clock.monotonic(), dict[str, float]()
         for number, (seconds, jump, act) in enumerate(steps):
             await clock.advance(seconds)
@@ -127,19 +127,19 @@ def test_what_is_kept_goes_by_the_time_that_was_seen_to_pass(
                 await historian.write_once()
                 written[f"pod-{number}"] = seen + (clock.monotonic() - cleaned) / 1e9
             elif act == "clean":
-                await historian.clean_once()
+                await historian.prune_once()
                 seen += min(600.0, (clock.monotonic() - cleaned) / 1e9)
                 cleaned = clock.monotonic()
                 assert {name for name, at in written.items() if seen - at < keep} <= names(history)
             else:
                 history.close()
                 history = History.open(folder / "history.db")
-                historian = Historian(history, clock=clock, retention=retention)
+                historian = StatusHistoryWriter(history, clock=clock, retention=retention)
                 cleaned = clock.monotonic()
         # Twice that time with nothing else to do: all of it goes.
         for _ in range(14):
             await clock.advance(600)
-            await historian.clean_once()
+            await historian.prune_once()
         assert names(history) == set()
         history.close()
 
@@ -152,13 +152,13 @@ def test_its_size_is_bounded_though_the_clock_jumps(tmp_path: Path) -> None:
         history = History.open(tmp_path / "history.db")
         clock = FakeClock()
         retention = Retention(days=7, size=300_000)
-        historian = Historian(history, clock=clock, retention=retention)
+        historian = StatusHistoryWriter(history, clock=clock, retention=retention)
         for round_ in range(12):
             clock.step((-1) ** round_ * 10 * YEAR)
             for number in range(400):
                 tell(historian, f"pod-{round_}-{number}")
             await historian.write_once()
-            await historian.clean_once()
+            await historian.prune_once()
             assert (tmp_path / "history.db").stat().st_size < 600_000
         assert "pod-11-399" in names(history)
         assert "pod-0-0" not in names(history)

@@ -13,10 +13,10 @@ import pytest
 
 from podstatus import Pod, PodStatus
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.status_writer import Historian, Retention
-from podstatus.observe.history.store import History, HistoryError, Moment
+from podstatus.observe.history.status_writer import Retention, StatusHistoryWriter
+from podstatus.observe.history.store import History, HistoryEntry, HistoryError
 from podstatus.observe.transitions.status_transitions import Transition
-from podstatus.observe.transitions.tracker import status_bytes
+from podstatus.observe.transitions.tracker import estimate_status_size
 from podstatus.testing.builders import ended, make_pod, make_status
 from podstatus.testing.clock import FakeClock
 
@@ -31,7 +31,7 @@ def with_phase(phase: str, pod: Pod = POD) -> Pod:
     return make_pod(pod.name, status=PodStatus(phase=phase))
 
 
-def tell(historian: Historian, *phases: str) -> None:
+def tell(historian: StatusHistoryWriter, *phases: str) -> None:
     for phase in phases:
         pod = with_phase(phase)
         historian.on_pod_updated(pod, pod.status, is_added=False)
@@ -47,13 +47,13 @@ def history(tmp_path: Path) -> History:
     return History.open(tmp_path / "history.db")
 
 
-def write(historian: Historian) -> None:
+def write(historian: StatusHistoryWriter) -> None:
     asyncio.run(historian.write_once())
 
 
 def test_what_was_told_is_written_in_order_with_its_time(history: History) -> None:
     clock = FakeClock()
-    historian = Historian(history, clock=clock)
+    historian = StatusHistoryWriter(history, clock=clock)
     tell(historian, "Pending")
     asyncio.run(clock.advance(0.123))
     tell(historian, "Running", "Running")
@@ -69,27 +69,27 @@ def test_what_was_told_is_written_in_order_with_its_time(history: History) -> No
 
 
 def test_restart_notes_only_what_is_new(history: History) -> None:
-    before = Historian(history, clock=FakeClock())
+    before = StatusHistoryWriter(history, clock=FakeClock())
     tell(before, "Pending", "Running")
     write(before)
-    after = Historian(history, clock=FakeClock())
+    after = StatusHistoryWriter(history, clock=FakeClock())
     tell(after, "Running", "Failed")
     write(after)
     assert told(history)[2:] == [("phase", "Pending", "Running"), ("phase", "Running", "Failed")]
 
 
 def test_change_during_a_restart_is_noted_against_what_was_written(history: History) -> None:
-    before = Historian(history, clock=FakeClock())
+    before = StatusHistoryWriter(history, clock=FakeClock())
     tell(before, "Running")
     write(before)
-    after = Historian(history, clock=FakeClock())
+    after = StatusHistoryWriter(history, clock=FakeClock())
     tell(after, "Succeeded")
     write(after)
     assert told(history)[-1] == ("phase", "Running", "Succeeded")
 
 
 def test_overflow_is_counted_and_no_change_is_wrong(history: History) -> None:
-    historian = Historian(history, clock=FakeClock(), most_waiting=2)
+    historian = StatusHistoryWriter(history, clock=FakeClock(), max_entries=2)
     tell(historian, "Pending", "Running", "Failed", "Failed")
     assert historian.counts.overflowed == 2
     write(historian)
@@ -99,14 +99,14 @@ def test_overflow_is_counted_and_no_change_is_wrong(history: History) -> None:
 
 
 def test_what_waits_is_bounded_in_bytes(history: History) -> None:
-    historian = Historian(history, clock=FakeClock(), most_bytes=50_000)
+    historian = StatusHistoryWriter(history, clock=FakeClock(), max_bytes=50_000)
     long = make_pod("web", status=PodStatus(phase="Running", message="x" * 20_000))
     for _ in range(3):
         historian.on_pod_updated(long, long.status, is_added=False)
     assert (historian.counts.waiting, historian.counts.overflowed) == (2, 1)
-    historian.event(POD, "Warning", "Unhealthy", "x" * 20_000)
+    historian.add_event(POD, "Warning", "Unhealthy", "x" * 20_000)
     assert historian.counts.lost_events == 1
-    historian.event(POD, "Warning", "Unhealthy", "short")
+    historian.add_event(POD, "Warning", "Unhealthy", "short")
     assert historian.counts.waiting == 3
     write(historian)
     for _ in range(3):
@@ -115,7 +115,7 @@ def test_what_waits_is_bounded_in_bytes(history: History) -> None:
 
 
 def test_what_waits_holds_statuses_and_no_specs(history: History) -> None:
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
     notes = Notes({"app": "web"})
     pod = make_pod("web", annotations=notes, status=PodStatus(phase="Running"))
     gone = weakref.ref(notes)
@@ -129,7 +129,7 @@ def test_the_size_of_a_status_is_about_what_it_takes() -> None:
     said = "x" * 500
     container = ended("app", 3, message=said)
     status = make_status("Running", container, container, Ready="True")
-    assert status_bytes(status) == 700 + 250 + 2 * (1_500 + 500)
+    assert estimate_status_size(status) == 700 + 250 + 2 * (1_500 + 500)
 
 
 def test_the_rest_is_written_beside_the_loop(
@@ -137,12 +137,12 @@ def test_the_rest_is_written_beside_the_loop(
 ) -> None:
     append, loop_lives = history.append, threading.Event()
 
-    def slow(moments: Sequence[Moment]) -> int:
+    def slow(moments: Sequence[HistoryEntry]) -> int:
         assert loop_lives.wait(60), "the loop stands still"
         return append(moments)
 
     async def live() -> None:
-        historian = Historian(history, clock=FakeClock())
+        historian = StatusHistoryWriter(history, clock=FakeClock())
         task = asyncio.create_task(historian.run())
         await asyncio.sleep(0.01)
         monkeypatch.setattr(history, "append", slow)
@@ -163,7 +163,7 @@ def test_it_is_written_while_all_common_threads_wait(history: History) -> None:
         loop = asyncio.get_running_loop()
         loop.set_default_executor(ThreadPoolExecutor(1))
         waiting = loop.run_in_executor(None, disk.wait)
-        historian = Historian(history, clock=FakeClock())
+        historian = StatusHistoryWriter(history, clock=FakeClock())
         tell(historian, "Pending")
         try:
             async with asyncio.timeout(60):
@@ -177,7 +177,7 @@ def test_it_is_written_while_all_common_threads_wait(history: History) -> None:
 
 
 def test_what_cannot_be_written_waits(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
     tell(historian, "Pending", "Running")
 
     def full(_: object) -> int:
@@ -192,29 +192,29 @@ def test_what_cannot_be_written_waits(history: History, monkeypatch: pytest.Monk
     assert historian.counts.waiting == 0
 
 
-async def keep_clean(historian: Historian, clock: FakeClock, *, hours: int) -> None:
+async def keep_clean(historian: StatusHistoryWriter, clock: FakeClock, *, hours: int) -> None:
     """Clean every 10 minutes: what passes between two cleanings counts up to that."""
     for _ in range(6 * hours):
         await clock.advance(600)
-        await historian.clean_once()
+        await historian.prune_once()
 
 
 def test_what_is_too_old_is_forgotten(history: History) -> None:
     async def live() -> None:
         clock = FakeClock()
-        historian = Historian(history, clock=clock, retention=Retention(days=1))
+        historian = StatusHistoryWriter(history, clock=clock, retention=Retention(days=1))
         tell(historian, "Pending")
         await historian.write_once()
         await keep_clean(historian, clock, hours=23)
         tell(historian, "Running")
         await historian.write_once()
-        await historian.clean_once()
-        assert history.size() == 3
+        await historian.prune_once()
+        assert history.count() == 3
         await keep_clean(historian, clock, hours=2)
         assert told(history) == [("phase", "Pending", "Running")]
         await keep_clean(historian, clock, hours=24)
-        assert history.size() == 0
-        assert not history.last_of(POD.uid)
+        assert history.count() == 0
+        assert not history.last_states(POD.uid)
 
     asyncio.run(live())
 
@@ -222,7 +222,7 @@ def test_what_is_too_old_is_forgotten(history: History) -> None:
 def test_run_writes_the_rest_when_it_is_cancelled(history: History) -> None:
     async def live() -> None:
         clock = FakeClock()
-        historian = Historian(history, clock=clock)
+        historian = StatusHistoryWriter(history, clock=clock)
         task = asyncio.create_task(historian.run())
         await asyncio.sleep(0.01)
         tell(historian, "Pending")
@@ -249,17 +249,17 @@ def test_file_that_is_no_history_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_file_is_for_its_owner_alone(history: History, tmp_path: Path) -> None:
-    historian = Historian(history, clock=FakeClock())
+    historian = StatusHistoryWriter(history, clock=FakeClock())
     tell(historian, "Pending")
     write(historian)
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
 def test_mistake_in_a_batch_gives_no_moments_of_one_pod_to_another(history: History) -> None:
-    def moment(name: str, subject: str = "") -> Moment:
+    def moment(name: str, subject: str = "") -> HistoryEntry:
         change = Transition(kind="phase", subject=subject, after="Running")
         uid = PodUID(f"uid-{name}")
-        return Moment(at=1, uid=uid, namespace="default", name=name, transition=change)
+        return HistoryEntry(at=1, uid=uid, namespace="default", name=name, transition=change)
 
     with pytest.raises(UnicodeEncodeError):
         history.append([moment("web", "\ud800")])

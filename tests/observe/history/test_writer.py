@@ -10,10 +10,10 @@ import pytest
 
 from podstatus import PodStatus
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.store import History, HistoryError, KnownPod, Moment
-from podstatus.observe.history.writer import Scribe
-from podstatus.observe.summary.pod import PodSummary, summarize
-from podstatus.observe.transitions.tracker import SUMMARIES, LastSeen
+from podstatus.observe.history.store import History, HistoryEntry, HistoryError, HistoryPod
+from podstatus.observe.history.writer import HistoryWriter
+from podstatus.observe.summary.pod import PodSummary, summarize_pod
+from podstatus.observe.transitions.tracker import SUMMARY_SOURCE, TransitionTracker
 from podstatus.testing.builders import make_pod, make_status, running, waiting
 from podstatus.testing.clock import FakeClock
 
@@ -25,12 +25,12 @@ def history(tmp_path: Path) -> Iterator[History]:
     history.close()
 
 
-def scribe(history: History) -> Scribe[PodSummary]:
-    return Scribe(history, LastSeen(SUMMARIES), clock=FakeClock())
+def scribe(history: History) -> HistoryWriter[PodSummary]:
+    return HistoryWriter(history, TransitionTracker(SUMMARY_SOURCE), clock=FakeClock())
 
 
 def summary(status: PodStatus, name: str = "web", deleted_at: str | None = None) -> PodSummary:
-    return summarize(make_pod(name, status=status, deleted_at=deleted_at))
+    return summarize_pod(make_pod(name, status=status, deleted_at=deleted_at))
 
 
 def told(history: History, name: str = "web") -> list[tuple[str, ...]]:
@@ -38,7 +38,7 @@ def told(history: History, name: str = "web") -> list[tuple[str, ...]]:
     return [(m.transition.kind, m.transition.before, m.transition.after) for m in moments]
 
 
-def write(one: Scribe[PodSummary]) -> None:
+def write(one: HistoryWriter[PodSummary]) -> None:
     asyncio.run(one.write_once())
 
 
@@ -48,10 +48,10 @@ RUNNING = make_status("Running", running("app"), Ready="True")
 
 def test_what_happens_to_a_pod_is_noted_from_its_summaries(history: History) -> None:
     one = scribe(history)
-    one.told(summary(CREATING))
-    one.told(summary(RUNNING))
-    one.told(summary(RUNNING, deleted_at="2026-11-16T02:48:00Z"))
-    one.gone(summary(RUNNING))
+    one.pod_changed(summary(CREATING))
+    one.pod_changed(summary(RUNNING))
+    one.pod_changed(summary(RUNNING, deleted_at="2026-11-16T02:48:00Z"))
+    one.pod_finished(summary(RUNNING))
     write(one)
     assert told(history) == [
         ("seen", "", ""),
@@ -69,14 +69,14 @@ def test_what_happens_to_a_pod_is_noted_from_its_summaries(history: History) -> 
 
 def test_the_next_one_notes_what_is_new_against_what_was_noted(history: History) -> None:
     before = scribe(history)
-    before.told(summary(CREATING))
+    before.pod_changed(summary(CREATING))
     write(before)
     count = len(told(history))
     after = scribe(history)
-    after.told(summary(CREATING))
+    after.pod_changed(summary(CREATING))
     write(after)
     assert len(told(history)) == count
-    after.told(summary(RUNNING))
+    after.pod_changed(summary(RUNNING))
     write(after)
     assert told(history)[count:] == [
         ("container", "waiting ContainerCreating", "running"),
@@ -90,10 +90,10 @@ def test_what_could_not_be_written_is_worked_out_again(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = scribe(history)
-    one.told(summary(CREATING))
+    one.pod_changed(summary(CREATING))
     write(one)
     count = len(told(history))
-    one.told(summary(RUNNING))
+    one.pod_changed(summary(RUNNING))
 
     def full(_: object) -> int:
         raise HistoryError("the disk is full")
@@ -112,15 +112,15 @@ def test_writing_comes_to_an_end_though_as_much_comes_meanwhile(
     one, append, pod = scribe(history), history.append, summary(RUNNING)
     rounds: list[int] = []
 
-    def append_under_load(moments: Sequence[Moment]) -> int:
+    def append_under_load(moments: Sequence[HistoryEntry]) -> int:
         rounds.append(len(moments))
         for _ in moments if len(rounds) < 5 else ():
-            one.event(pod, "Normal", "Pulled", "meanwhile")
+            one.add_event(pod, "Normal", "Pulled", "meanwhile")
         return append(moments)
 
     monkeypatch.setattr(history, "append", append_under_load)
     for _ in range(3):
-        one.event(pod, "Normal", "Pulled", "before")
+        one.add_event(pod, "Normal", "Pulled", "before")
     write(one)
     assert (rounds, one.counts.waiting) == ([3], 3)
 
@@ -131,28 +131,32 @@ def test_much_that_waits_is_written_with_beats_and_the_file_cleaned_meanwhile(
     steps: list[str] = []
 
     def forget(**_: int) -> int:
-        steps.append(f"cleaned at {history.size()}")
+        steps.append(f"cleaned at {history.count()}")
         return 0
 
-    monkeypatch.setattr("podstatus.observe.history.writer._CLEAN_MOMENTS", 1_000)
-    monkeypatch.setattr(history, "forget", forget)
+    monkeypatch.setattr("podstatus.observe.history.writer._PRUNE_ENTRIES", 1_000)
+    monkeypatch.setattr(history, "prune", forget)
     beat = partial(steps.append, "beat")
-    one = Scribe(history, LastSeen(SUMMARIES), clock=FakeClock(), beat=beat)
+    one = HistoryWriter(
+        history, TransitionTracker(SUMMARY_SOURCE), clock=FakeClock(), heartbeat=beat
+    )
     pod = summary(RUNNING)
     for _ in range(2_200):
-        one.event(pod, "Normal", "Pulled", "one of many")
+        one.add_event(pod, "Normal", "Pulled", "one of many")
     write(one)
     assert steps == ["beat"] * 2 + ["cleaned at 1000"] + ["beat"] * 2 + ["cleaned at 2000", "beat"]
 
 
 def test_what_does_not_fit_is_counted_whoever_tells_of_it(history: History) -> None:
-    one = Scribe(history, LastSeen(SUMMARIES), clock=FakeClock(), most_waiting=0)
+    one = HistoryWriter(
+        history, TransitionTracker(SUMMARY_SOURCE), clock=FakeClock(), max_entries=0
+    )
     pod, threads = summary(RUNNING), 4
 
     def tell(_: int) -> None:
         for _ in range(500):
-            one.told(pod)
-            one.event(pod, "Normal", "Pulled", "lost")
+            one.pod_changed(pod)
+            one.add_event(pod, "Normal", "Pulled", "lost")
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(tell, range(threads)))
@@ -162,42 +166,42 @@ def test_what_does_not_fit_is_counted_whoever_tells_of_it(history: History) -> N
 def test_pods_whose_end_was_not_noted_are_known(history: History) -> None:
     one = scribe(history)
     for name in ("web", "db", "old"):
-        one.told(summary(RUNNING, name))
-    one.gone(summary(RUNNING, "old"))
+        one.pod_changed(summary(RUNNING, name))
+    one.pod_finished(summary(RUNNING, "old"))
     write(one)
-    found = sorted(history.unfinished(), key=lambda it: it.name)
-    assert found == [KnownPod(PodUID(f"uid-{name}"), "default", name) for name in ("db", "web")]
+    found = sorted(history.unfinished_pods(), key=lambda it: it.name)
+    assert found == [HistoryPod(PodUID(f"uid-{name}"), "default", name) for name in ("db", "web")]
 
 
 def test_of_pods_without_an_end_those_are_known_that_were_noted_after_a_moment(
     history: History,
 ) -> None:
     one = scribe(history)
-    assert history.newest() == 0
+    assert history.newest_id() == 0
     for name in ("web", "db"):
-        one.told(summary(CREATING, name))
+        one.pod_changed(summary(CREATING, name))
     write(one)
-    newest = history.newest()
-    assert newest == history.size()
+    newest = history.newest_id()
+    assert newest == history.count()
     for pod in (summary(RUNNING, "web"), summary(CREATING, "db"), summary(CREATING, "new")):
-        one.told(pod)
+        one.pod_changed(pod)
     write(one)
-    assert sorted(it.name for it in history.unfinished(after=newest)) == ["new", "web"]
+    assert sorted(it.name for it in history.unfinished_pods(after=newest)) == ["new", "web"]
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
 def test_one_that_was_gone_and_came_back_is_seen_again(history: History, *, together: bool) -> None:
     one, pod = scribe(history), summary(RUNNING, deleted_at="2026-11-16T02:48:00Z")
-    one.told(pod)
+    one.pod_changed(pod)
     write(one)
     first = told(history)
     assert (first[0][0], first[1][0]) == ("deletion", "seen")
-    one.gone(pod)
+    one.pod_finished(pod)
     if not together:
-        one.event(pod, "Normal", "Killing", "Stopping container app")
+        one.add_event(pod, "Normal", "Killing", "Stopping container app")
         write(one)
-    one.told(pod)
+    one.pod_changed(pod)
     write(one)
     again = [it for it in told(history)[len(first) :] if it[0] != "event"]
     assert again == [("finished", "", ""), *first]
-    assert [it.name for it in history.unfinished()] == ["web"]
+    assert [it.name for it in history.unfinished_pods()] == ["web"]

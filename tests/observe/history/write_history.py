@@ -9,7 +9,7 @@ from pathlib import Path
 
 from podstatus import PodStatus
 from podstatus.base.aio import SystemClock
-from podstatus.observe.history.status_writer import Historian, Retention
+from podstatus.observe.history.status_writer import Retention, StatusHistoryWriter
 from podstatus.observe.history.store import History
 from podstatus.testing.builders import make_pod
 
@@ -19,7 +19,7 @@ PERIOD = 0.002
 async def write(path: Path, first: int) -> None:
     """Tell of pods, 500 in a second, each a phase with a number of its own."""
     retention = Retention(days=1, size=4 * 2**20)
-    historian = Historian(History.open(path), clock=SystemClock(), retention=retention)
+    historian = StatusHistoryWriter(History.open(path), clock=SystemClock(), retention=retention)
     writing = asyncio.create_task(historian.run())
     number = first
     while not writing.done():

@@ -21,15 +21,15 @@ from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.readings import CpuTimes, MachineReading, UsageSnapshot
 from podstatus.observe.history.status_writer import HistoryCounts
-from podstatus.observe.history.store import Moment
-from podstatus.observe.metrics.kubelet_collector import NodeState
-from podstatus.observe.metrics.podstatus_collector import AgentState
-from podstatus.observe.metrics.resource_collector import UsageState
-from podstatus.observe.metrics.watch_counters import Cut, WatchCounts
+from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.metrics.kubelet_collector import KubeletMetricsSource
+from podstatus.observe.metrics.podstatus_collector import AgentMetricsSource
+from podstatus.observe.metrics.resource_collector import ResourceMetricsSource
+from podstatus.observe.metrics.watch_counters import CloseReason, WatchCounts
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.observe.snapshot_cache import Board
-from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
-from podstatus.observe.summary.pod import summarize
+from podstatus.observe.snapshot_cache import SnapshotCache
+from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
+from podstatus.observe.summary.pod import summarize_pod
 from podstatus.probes.targets import find_targets
 from podstatus.probes.thresholds import CheckOutcome
 from podstatus.runtime.port import RuntimePod
@@ -75,44 +75,44 @@ class Watched:
         self.pods = [placed(make_pod(f"pod-{number}", namespace="ns")) for number in range(pods)]
         self.static = placed(make_pod("static", namespace="ns", annotations=STATIC), "Odd")
         self.all = [*self.pods, self.static]
-        self.board = Board()
+        self.snapshot_cache = SnapshotCache()
         for pod in self.all:
-            self.board.put(summarize(pod))
+            self.snapshot_cache.put(summarize_pod(pod))
         self.counters = _counted()
         self.work = _worked(self.pods)
         self.requests = RequestMetrics()
         _request(self.requests)
         self.watching = WatchCounts()
         self.watching.connected, self.watching.events = 3, 70
-        self.watching.cut(Cut.SLOW)
+        self.watching.count_close(CloseReason.SLOW)
         self.heartbeats = Heartbeats(self.clock.now)
         self.heartbeats.register("relist", max_silent_seconds=10)
 
     @property
-    def node(self) -> NodeState:
+    def node(self) -> KubeletMetricsSource:
         """Where the kubelet's metrics come from."""
         running = {pod.uid: runtime_pod(pod) for pod in self.all}
-        return NodeState(
+        return KubeletMetricsSource(
             node_name="n",
             counts=self.counters.snapshot,
             work=self.work,
             desired_pods=lambda: self.all,
             mirror_pods=lambda: [self.static],
             active_pods=lambda: self.pods,
-            lives=self.lives,
+            lifecycles=self.lives,
             running=lambda: running,
-            last_listed=lambda: AT,
+            last_relist=lambda: AT,
         )
 
     @property
-    def agent(self) -> AgentState:
+    def agent(self) -> AgentMetricsSource:
         """What only an agent knows."""
         events = EventCounts(recorded=9, sent=5, patched=1, dropped={"spam": 2})
-        return AgentState(
+        return AgentMetricsSource(
             counts=self.counters.snapshot, events=lambda: events, heartbeats=self.heartbeats
         )
 
-    def usage(self, *, metered: bool = True) -> UsageState:
+    def usage(self, *, metered: bool = True) -> ResourceMetricsSource:
         """What is used."""
         part = {"app": Usage(at=AT, cpu_seconds=2.5, memory_bytes=500)}
         used = Usage(at=AT, cpu_seconds=3.5, memory_bytes=700)
@@ -126,10 +126,10 @@ class Watched:
             pods={pod.uid: used for pod in self.all},
             containers={pod.uid: part for pod in self.all} if metered else {},
         )
-        return UsageState(
+        return ResourceMetricsSource(
             snapshot=lambda: snapshot,
             running=lambda: {pod.uid: runtime_pod(pod) for pod in self.all},
-            metered=metered,
+            measures_containers=metered,
         )
 
     def lives(self) -> list[PodLifecycle]:
@@ -152,9 +152,9 @@ class Watched:
         """Something is under way."""
         return SyncState(unsent=3, oldest_unsent_seconds=1.5, in_flight=2, quarantined=1, outbox=4)
 
-    def knowledge(self) -> Knowledge:
+    def freshness(self) -> Freshness:
         """The server is away."""
-        return Knowledge(server_reachable=False, server_age_seconds=30.0, runtime_age_seconds=0.5)
+        return Freshness(server_reachable=False, server_age_seconds=30.0, runtime_age_seconds=0.5)
 
     def history(self) -> HistoryCounts:
         """Some of each."""
@@ -162,12 +162,12 @@ class Watched:
             written=7, overflowed=2, lost_events=1, waiting=5, by_kind={"phase": 4, "event": 3}
         )
 
-    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[Moment]:
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
         """Nobody asks."""
         await asyncio.sleep(0)
         return []
 
-    async def moments(self, after: int, *, most: int) -> list[Moment]:
+    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
         """Nobody asks."""
         await asyncio.sleep(0)
         return []

@@ -7,17 +7,17 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from podstatus.base.metrics import Histogram
-from podstatus.observe.metrics.exposition import OPEN_TYPE, wants_open, write
+from podstatus.observe.metrics.exposition import OPENMETRICS_TYPE, accepts_openmetrics, render
 from podstatus.observe.metrics.model import (
-    At,
     Metric,
-    Told,
+    Samples,
+    TimestampedValue,
+    by_label,
     counter,
-    each,
     gauge,
     histogram,
-    one,
-    told,
+    samples,
+    single,
 )
 
 PROMETHEUS = (
@@ -29,7 +29,7 @@ SIZES = histogram("sizes", "How large.", (0.5, 1, 2.5), "of")
 COUNTED = counter("counted_total", "How often.", "kind")
 NOW = gauge("now", "What is.")
 SPREAD = Histogram.empty(0.5, 1, 2.5).observe(0.7).observe(9)
-MOMENT = [told(SIZES, {("a",): SPREAD}), each(COUNTED, {"x": 3, "y": 0}), one(NOW, 1.5)]
+MOMENT = [samples(SIZES, {("a",): SPREAD}), by_label(COUNTED, {"x": 3, "y": 0}), single(NOW, 1.5)]
 
 
 def read(text: str, accept: str) -> list[Any]:
@@ -39,7 +39,7 @@ def read(text: str, accept: str) -> list[Any]:
 
 
 def test_text_is_as_go_writes_it() -> None:
-    page = write(MOMENT)
+    page = render(MOMENT)
     assert page.content_type == "text/plain; version=0.0.4; charset=utf-8"
     assert page.body.decode().splitlines() == [
         "# HELP sizes How large.",
@@ -61,16 +61,16 @@ def test_text_is_as_go_writes_it() -> None:
 
 
 def test_open_metrics_has_its_own_form_of_bounds_and_an_end() -> None:
-    page = write(MOMENT, "application/openmetrics-text")
+    page = render(MOMENT, "application/openmetrics-text")
     lines = page.body.decode().splitlines()
-    assert page.content_type == OPEN_TYPE
+    assert page.content_type == OPENMETRICS_TYPE
     assert 'sizes_bucket{le="1.0",of="a"} 1.0' in lines
     assert lines[-1] == "# EOF"
 
 
 @pytest.mark.parametrize("accept", ["", "application/openmetrics-text"])
 def test_what_is_written_is_read_back(accept: str) -> None:
-    text = write(MOMENT, accept).body.decode()
+    text = render(MOMENT, accept).body.decode()
     found = {
         (sample.name, *sample.labels.values()): sample.value
         for family in read(text, accept)
@@ -98,23 +98,23 @@ def test_what_is_written_is_read_back(accept: str) -> None:
     ],
 )
 def test_who_reads_open_metrics_gets_them(accept: str, is_open: bool) -> None:
-    assert wants_open(accept) is is_open
+    assert accepts_openmetrics(accept) is is_open
 
 
 def test_a_value_that_was_read_before_has_its_time() -> None:
-    moment = [one(NOW, None), told(NOW, {(): At(1.0, 12.5)})]
-    assert write(moment).body.decode().splitlines()[-1] == "now 1.0 12500"
-    assert "now 1.0 12.5" in write(moment, "application/openmetrics-text").body.decode()
+    moment = [single(NOW, None), samples(NOW, {(): TimestampedValue(1.0, 12.5)})]
+    assert render(moment).body.decode().splitlines()[-1] == "now 1.0 12500"
+    assert "now 1.0 12.5" in render(moment, "application/openmetrics-text").body.decode()
 
 
 def test_what_is_not_known_is_not_there() -> None:
-    assert write([one(NOW, None), each(COUNTED, {})]).body == b""
+    assert render([single(NOW, None), by_label(COUNTED, {})]).body == b""
 
 
 @pytest.mark.parametrize("label", ['a"b', "a\\b", "a\nb", "é", "\ud800", "\x00", "x" * 5000])
 @pytest.mark.parametrize("accept", ["", "application/openmetrics-text"])
 def test_no_label_breaks_a_page(label: str, accept: str) -> None:
-    text = write([each(COUNTED, {label: 1}), one(NOW, 2)], accept).body.decode()
+    text = render([by_label(COUNTED, {label: 1}), single(NOW, 2)], accept).body.decode()
     families = read(text, accept)
     (sample,) = families[0].samples
     assert sample.labels["kind"] == label.encode(errors="backslashreplace").decode()
@@ -124,4 +124,4 @@ def test_no_label_breaks_a_page(label: str, accept: str) -> None:
 @pytest.mark.parametrize(("metric", "value"), [(SIZES, 1.0), (NOW, SPREAD)])
 def test_a_value_of_another_kind_is_a_mistake(metric: Metric, value: float | Histogram) -> None:
     with pytest.raises(TypeError, match=metric.name):
-        write([Told(metric, {metric.labels: value})])
+        render([Samples(metric, {metric.labels: value})])

@@ -75,10 +75,10 @@ def test_a_metric_has_the_kubelets_name_labels_and_buckets(
     metric = ALL[name]
     assert metric.labels == tuple(labels.split())
     if isinstance(kind, MetricKind):
-        assert (metric.kind, metric.bounds) == (kind, ())
+        assert (metric.kind, metric.buckets) == (kind, ())
     else:
         assert metric.kind is MetricKind.HISTOGRAM
-        assert metric.bounds == pytest.approx(kind, rel=1e-12)
+        assert metric.buckets == pytest.approx(kind, rel=1e-12)
 
 
 def test_no_other_metric_is_called_the_kubelets() -> None:

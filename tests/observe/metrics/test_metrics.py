@@ -14,17 +14,17 @@ from podstatus.base.metrics import Histogram
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.metrics.catalog import PAGES
 from podstatus.observe.metrics.connection_collector import request_metrics, watch_metrics
-from podstatus.observe.metrics.exposition import write
+from podstatus.observe.metrics.exposition import render
 from podstatus.observe.metrics.kubelet_collector import kubelet_metrics, probe_metrics
-from podstatus.observe.metrics.model import MetricKind, Told, flat
+from podstatus.observe.metrics.model import MetricKind, Samples, flatten
 from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.podstatus_collector import (
     agent_metrics,
-    own_metrics,
+    podstatus_metrics,
     process_metrics,
 )
 from podstatus.observe.metrics.resource_collector import container_metrics, resource_metrics
-from podstatus.observe.metrics.sli_collector import HealthMetrics
+from podstatus.observe.metrics.sli_collector import HealthCheckCollector
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.targets import find_targets
 from podstatus.probes.thresholds import CheckOutcome
@@ -33,13 +33,13 @@ from tests.support.probed_pods import a_probe, probed_pod, shown
 from tests.support.web.fake_alerts import FakeAlerts, an_alert
 
 
-def pages(watched: Watched) -> dict[str, list[Told]]:
+def pages(watched: Watched) -> dict[str, list[Samples]]:
     """All that is told, by page."""
     return {
         "/metrics": [
             *kubelet_metrics(watched.node),
             *request_metrics(watched.requests),
-            *flat(own_metrics(watched, watched.clock)),
+            *flatten(podstatus_metrics(watched, watched.clock)),
             *agent_metrics(watched.agent),
             *watch_metrics(watched.watching),
             *process_metrics(),
@@ -47,14 +47,14 @@ def pages(watched: Watched) -> dict[str, list[Told]]:
         ],
         "/metrics/probes": list(probe_metrics(watched.work)),
         "/metrics/resource": list(resource_metrics(watched.usage())),
-        "/metrics/slis": list(HealthMetrics(lambda: {"ping": lambda: None})()),
+        "/metrics/slis": list(HealthCheckCollector(lambda: {"ping": lambda: None})()),
         "/metrics/cadvisor": list(container_metrics(watched.usage()) or ()),
     }
 
 
-def values(moment: Iterable[Told]) -> dict[str, float]:
+def values(moment: Iterable[Samples]) -> dict[str, float]:
     """What is written, by name and labels as they are written; of histograms count and sum."""
-    text = write(moment).body.decode()
+    text = render(moment).body.decode()
     return {
         sample.name
         + "{"
@@ -81,7 +81,7 @@ def test_values_fit_what_is_declared(page: str) -> None:
             assert len(labels) == len(it.metric.labels), it.metric.name
             if it.metric.kind is MetricKind.HISTOGRAM:
                 assert isinstance(value, Histogram)
-                assert value.bounds == it.metric.bounds, it.metric.name
+                assert value.bounds == it.metric.buckets, it.metric.name
 
 
 KUBELET = """
@@ -227,7 +227,7 @@ def test_a_pod_that_ends_and_its_successor_are_one_series() -> None:
 
 def test_a_node_that_was_not_measured_says_so() -> None:
     state = Watched().usage()
-    unknown = type(state)(snapshot=lambda: None, running=state.running, metered=True)
+    unknown = type(state)(snapshot=lambda: None, running=state.running, measures_containers=True)
     told = values(resource_metrics(unknown))
     assert told["resource_scrape_error{}"] == 1
     assert not any(name.startswith("node_") for name in told)
@@ -245,7 +245,7 @@ def test_checks_are_made_when_they_are_asked_for_and_counted() -> None:
     def broken() -> str | None:
         raise RuntimeError
 
-    health = HealthMetrics(lambda: {"relist": problems.pop, "broken": broken})
+    health = HealthCheckCollector(lambda: {"relist": problems.pop, "broken": broken})
     assert values(health())["kubernetes_healthcheck{name=relist,type=healthz}"] == 0
     told = values(health())
     assert told["kubernetes_healthcheck{name=relist,type=healthz}"] == 1
@@ -258,7 +258,7 @@ def test_checks_are_made_when_they_are_asked_for_and_counted() -> None:
 def test_pages_are_looked_up_in_the_loop_and_written_elsewhere() -> None:
     threads: list[str] = []
 
-    def look() -> list[Told]:
+    def look() -> list[Samples]:
         threads.append(threading.current_thread().name)
         return pages(Watched())["/metrics/slis"]
 
@@ -283,7 +283,7 @@ def test_pages_are_looked_up_in_the_loop_and_written_elsewhere() -> None:
 
 
 def test_what_is_used_has_the_time_at_which_it_was_read() -> None:
-    text = write(resource_metrics(Watched().usage())).body.decode()
+    text = render(resource_metrics(Watched().usage())).body.decode()
     times = {
         sample.name: sample.timestamp
         for family in text_string_to_metric_families(text)

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from podstatus.observe.metrics.catalog import PAGES
-from podstatus.observe.metrics.exposition import write
+from podstatus.observe.metrics.exposition import render
 from tests.observe.metrics.metric_state import Watched
 from tests.observe.metrics.test_metrics import pages
 
@@ -17,7 +17,7 @@ PROMTOOL = shutil.which("promtool")
 @pytest.mark.parametrize("page", PAGES)
 def test_promtool_finds_nothing_wrong_with_a_page(page: str) -> None:
     assert PROMTOOL is not None
-    body = write(pages(Watched())[page]).body
+    body = render(pages(Watched())[page]).body
     command = [PROMTOOL, "check", "metrics"]
     found = subprocess.run(command, input=body, capture_output=True, check=False)
     assert (found.returncode, found.stdout, found.stderr) == (0, b"", b"")

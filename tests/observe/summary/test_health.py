@@ -6,7 +6,7 @@ import pytest
 
 from podstatus import Time
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.summary.health import Word, pod_health
+from podstatus.observe.summary.health import HealthState, pod_health
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 NOW = Time.parse("2026-01-01T01:00:00Z")
@@ -40,86 +40,98 @@ BACKING_OFF = app("terminated ContainerStatusUnknown 137", last="terminated Erro
 @pytest.mark.parametrize(
     ("known", "word", "sentence"),
     [
-        (pod("Running", app("running"), ready=True), Word.HEALTHY, "Ready for 1 min 30 s."),
+        (pod("Running", app("running"), ready=True), HealthState.HEALTHY, "Ready for 1 min 30 s."),
         (
             pod("Running", app("running", restarts=2), ready=True),
-            Word.HEALTHY,
+            HealthState.HEALTHY,
             "Ready for 1 min 30 s, after 2 restarts.",
         ),
         (
             pod("Pending", app("waiting ContainerCreating")),
-            Word.STARTING,
+            HealthState.STARTING,
             "Pending for 1 min 30 s: container app is not started yet.",
         ),
         (
             pod("Pending", app("running", kind="init")),
-            Word.STARTING,
+            HealthState.STARTING,
             "Pending for 1 min 30 s: init container app runs.",
         ),
-        (pod("Pending", node="", created=LONG_AGO), Word.STUCK, "no node has taken it"),
+        (pod("Pending", node="", created=LONG_AGO), HealthState.STUCK, "no node has taken it"),
         (
             pod("Running", app("waiting CrashLoopBackOff", last="terminated Error 3", restarts=4)),
-            Word.CRASHING,
+            HealthState.CRASHING,
             "Container app ended: Error 3, 4 restarts; it is started again after a back-off.",
         ),
         (
             pod("Running", app("terminated Error 3", restarts=1)),
-            Word.CRASHING,
+            HealthState.CRASHING,
             "Container app ended: Error 3, 1 restart;",
         ),
         (
             pod("Pending", app("waiting ErrImageNeverPull", message="no such image")),
-            Word.BLOCKED,
+            HealthState.BLOCKED,
             "Container app waits, ErrImageNeverPull: no such image",
         ),
-        (pod("Running", app("running")), Word.UNREADY, "says its readiness probe"),
-        (pod("Running", app("running", started=False)), Word.UNREADY, "says its startup probe"),
+        (pod("Running", app("running")), HealthState.UNREADY, "says its readiness probe"),
+        (
+            pod("Running", app("running", started=False)),
+            HealthState.UNREADY,
+            "says its startup probe",
+        ),
         (
             pod("Running", app("running"), deleting=EARLIER),
-            Word.STUCK,
+            HealthState.STUCK,
             "It should have been gone 90 s ago; container app still runs.",
         ),
         (
             pod("Running", app("terminated Completed 0"), deleting=NOW),
-            Word.ENDING,
+            HealthState.ENDING,
             "It is being deleted; nothing of it runs any more.",
         ),
-        (pod("Succeeded"), Word.DONE, "All containers ended with 0."),
-        (pod("Failed", app("terminated OOMKilled 137")), Word.FAILED, "app ended: OOMKilled 137."),
-        (pod("Failed", reason="Evicted", message="no memory"), Word.FAILED, "Evicted: no memory"),
+        (pod("Succeeded"), HealthState.DONE, "All containers ended with 0."),
+        (
+            pod("Failed", app("terminated OOMKilled 137")),
+            HealthState.FAILED,
+            "app ended: OOMKilled 137.",
+        ),
+        (
+            pod("Failed", reason="Evicted", message="no memory"),
+            HealthState.FAILED,
+            "Evicted: no memory",
+        ),
         (
             pod("Running", app("terminated Error 3"), restart_policy="Always"),
-            Word.CRASHING,
+            HealthState.CRASHING,
             "Container app ended: Error 3; it is started again.",
         ),
         (
             pod("Running", app("terminated Completed 0"), restart_policy="Always"),
-            Word.CRASHING,
+            HealthState.CRASHING,
             "Container app ended: Completed 0; it is started again.",
         ),
         (
             pod("Running", app("terminated Error 3"), LOG, restart_policy="OnFailure"),
-            Word.CRASHING,
+            HealthState.CRASHING,
             "Container app ended: Error 3; it is started again.",
         ),
         (
             pod("Running", app("terminated Error 3"), LOG, restart_policy="Never"),
-            Word.FAILED,
+            HealthState.FAILED,
             "Container app ended: Error 3; it stays so.",
         ),
         (
             pod("Running", app("terminated Error 3", restarts=1), LOG, restart_policy="Never"),
-            Word.CRASHING,
+            HealthState.CRASHING,
             "Container app ended: Error 3, 1 restart; it is started again after a back-off.",
         ),
         (
             pod("Running", app("terminated Completed 0", restarts=1), restart_policy="OnFailure"),
-            Word.DONE,
+            HealthState.DONE,
             "All containers ended with 0.",
         ),
         (
             pod("Running", app("terminated Completed 0"), LOG, restart_policy="OnFailure"),
-            Word.HEALTHY,
+            HealthState.HEALTHY,
             "Container app ended with 0; container log runs on.",
         ),
         (
@@ -129,30 +141,30 @@ BACKING_OFF = app("terminated ContainerStatusUnknown 137", last="terminated Erro
                 app("running", kind="sidecar"),
                 restart_policy="Never",
             ),
-            Word.UNREADY,
+            HealthState.UNREADY,
             "says its readiness probe",
         ),
         (
             pod(
                 "Running", app("terminated Completed 0"), LOG, restart_policy="Never", gates=("x",)
             ),
-            Word.UNREADY,
+            HealthState.UNREADY,
             "It is not ready.",
         ),
         (
             pod("Failed", BACKING_OFF, reason="Terminated", message="the node shuts down"),
-            Word.FAILED,
+            HealthState.FAILED,
             "Terminated: the node shuts down",
         ),
-        (pod("Failed", BACKING_OFF), Word.FAILED, "Container app ended: Error 3."),
+        (pod("Failed", BACKING_OFF), HealthState.FAILED, "Container app ended: Error 3."),
         (
             pod("Failed", app("terminated ContainerStatusUnknown 137")),
-            Word.UNKNOWN,
+            HealthState.UNKNOWN,
             "Nobody saw the end of container app.",
         ),
     ],
 )
-def test_worst_is_told_with_its_cause(known: PodSummary, word: Word, sentence: str) -> None:
+def test_worst_is_told_with_its_cause(known: PodSummary, word: HealthState, sentence: str) -> None:
     health = pod_health(known, NOW)
     assert health.word is word
     assert sentence in health.sentence

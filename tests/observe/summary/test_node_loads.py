@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.observe.summary.node import Load, NodeLoads
+from podstatus.observe.summary.node import NodeLoad, NodeLoads
 
 SMALL = {"cpu": Quantity("250m"), "memory": Quantity("64Mi")}
 LARGE = {"cpu": Quantity("2"), "memory": Quantity("1Gi")}
@@ -15,24 +15,24 @@ WEB, DB = PodUID("web"), PodUID("db")
 
 def test_pods_of_a_node_are_counted_and_added_up() -> None:
     loads = NodeLoads()
-    assert loads.of("a") == Load()
+    assert loads.get("a") == NodeLoad()
     loads.put(WEB, "a", SMALL)
     loads.put(DB, "a", LARGE)
-    assert loads.of("a") == Load(pods=2, requested={"cpu": "2250m", "memory": "1088Mi"})
+    assert loads.get("a") == NodeLoad(pods=2, requested={"cpu": "2250m", "memory": "1088Mi"})
 
 
 def test_what_has_ended_takes_nothing_any_more() -> None:
     loads = NodeLoads()
     loads.put(WEB, "a", SMALL)
-    assert loads.of("a").pods == 1
+    assert loads.get("a").pods == 1
     loads.put(WEB, "a", None)
-    assert loads.of("a") == Load()
+    assert loads.get("a") == NodeLoad()
 
 
 def test_a_pod_without_requests_is_one() -> None:
     loads = NodeLoads()
     loads.put(WEB, "a", {})
-    assert loads.of("a") == Load(pods=1)
+    assert loads.get("a") == NodeLoad(pods=1)
 
 
 @pytest.mark.parametrize("amounts", [("1", "1e9999", "2"), ("1e9999", "1", "2")])
@@ -40,7 +40,7 @@ def test_one_that_asks_for_too_much_to_be_added_hides_no_other(amounts: tuple[st
     loads = NodeLoads()
     for number, cpu in enumerate(amounts):
         loads.put(PodUID(str(number)), "a", {"cpu": Quantity(cpu), "memory": Quantity("1Gi")})
-    assert loads.of("a") == Load(pods=3, requested={"cpu": "3", "memory": "3Gi"})
+    assert loads.get("a") == NodeLoad(pods=3, requested={"cpu": "3", "memory": "3Gi"})
 
 
 @given(
@@ -65,5 +65,5 @@ def test_sums_are_those_of_the_pods_that_are_there(
         for other, (where, amounts) in there.items():
             anew.put(other, where, amounts)
         for name in "ab":
-            assert loads.of(name).pods == anew.of(name).pods
-            assert loads.of(name).requested == anew.of(name).requested
+            assert loads.get(name).pods == anew.get(name).pods
+            assert loads.get(name).requested == anew.get(name).requested

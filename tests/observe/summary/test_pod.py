@@ -6,7 +6,7 @@ from msgspec import structs
 
 from podstatus import PodStatus
 from podstatus.kube.objects.pod_status import PodCondition, PodIP
-from podstatus.observe.summary.pod import summarize
+from podstatus.observe.summary.pod import summarize_pod
 from podstatus.testing.builders import ended, make_pod, running, waiting
 
 STATUS = PodStatus(
@@ -25,7 +25,7 @@ def test_containers_come_in_the_order_of_the_spec_with_their_kinds() -> None:
         sidecars=("proxy",),
         status=STATUS,
     )
-    known = summarize(pod)
+    known = summarize_pod(pod)
     assert [(c.name, c.kind, c.state) for c in known.containers] == [
         ("prepare", "init", "terminated Completed 0"),
         ("proxy", "sidecar", "running"),
@@ -37,14 +37,14 @@ def test_containers_come_in_the_order_of_the_spec_with_their_kinds() -> None:
 
 
 def test_container_without_a_status_is_there() -> None:
-    (only,) = summarize(make_pod(containers=("app",))).containers
+    (only,) = summarize_pod(make_pod(containers=("app",))).containers
     assert (only.name, only.state, only.ready) == ("app", "", False)
 
 
 def test_long_messages_are_cut_and_words_are_shared() -> None:
     status = structs.replace(STATUS, message="x" * 10_000)
-    one = summarize(make_pod("one", containers=("app", "other"), status=status))
-    two = summarize(make_pod("two", containers=("app", "other"), status=status))
+    one = summarize_pod(make_pod("one", containers=("app", "other"), status=status))
+    two = summarize_pod(make_pod("two", containers=("app", "other"), status=status))
     assert len(one.message) == 512
     assert one.containers[0].state is two.containers[0].state
     assert sys.getsizeof(one) < 512

@@ -5,8 +5,8 @@ from msgspec import structs
 
 from podstatus import PodStatus
 from podstatus.kube.objects.pod_status import ContainerStatus
-from podstatus.observe.transitions.resume import changes_since
-from podstatus.observe.transitions.status_transitions import transitions
+from podstatus.observe.transitions.resume import resume_transitions
+from podstatus.observe.transitions.status_transitions import status_transitions
 from podstatus.testing.builders import ended, make_status, running, waiting
 
 BACK_OFF = "waiting CrashLoopBackOff"
@@ -116,6 +116,6 @@ def noted(state: str, restarts: int, *, ready: bool = True) -> dict[tuple[str, s
 def test_only_what_is_new_is_noted(
     last: dict[tuple[str, str], str], status: PodStatus, expected: list[tuple[str, str, str]]
 ) -> None:
-    words = transitions(None, status)
-    found = [(it.kind, it.before, it.after) for it in changes_since(last, words)]
+    words = status_transitions(None, status)
+    found = [(it.kind, it.before, it.after) for it in resume_transitions(last, words)]
     assert found == expected

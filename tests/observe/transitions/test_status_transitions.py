@@ -14,7 +14,7 @@ from podstatus.kube.objects.pod_status import (
     ContainerStatus,
     PodCondition,
 )
-from podstatus.observe.transitions.status_transitions import Transition, transitions
+from podstatus.observe.transitions.status_transitions import Transition, status_transitions
 
 RUNNING = ContainerState(running=ContainerStateRunning())
 CREATING = ContainerState(waiting=ContainerStateWaiting(reason="ContainerCreating"))
@@ -68,12 +68,12 @@ def told(found: list[Transition]) -> list[tuple[str, ...]]:
 def test_each_change_is_a_row(
     old: PodStatus | None, new: PodStatus, expected: list[tuple[str, ...]]
 ) -> None:
-    assert told(transitions(old, new)) == expected
+    assert told(status_transitions(old, new)) == expected
 
 
 def test_container_that_ended_and_runs_again_has_both_though_only_one_was_shown() -> None:
     new = app(RUNNING, last=failed(7), restart_count=1)
-    assert told(transitions(app(RUNNING), new)) == [
+    assert told(status_transitions(app(RUNNING), new)) == [
         ("container", "app", "running", "terminated Error 7"),
         ("restart", "app", "0", "1"),
         ("container", "app", "terminated Error 7", "running"),
@@ -82,7 +82,7 @@ def test_container_that_ended_and_runs_again_has_both_though_only_one_was_shown(
 
 def test_end_that_was_shown_is_not_told_twice() -> None:
     new = app(RUNNING, last=failed(7), restart_count=1)
-    assert told(transitions(app(failed(7)), new)) == [
+    assert told(status_transitions(app(failed(7)), new)) == [
         ("restart", "app", "0", "1"),
         ("container", "app", "terminated Error 7", "running"),
     ]
@@ -90,12 +90,12 @@ def test_end_that_was_shown_is_not_told_twice() -> None:
 
 def test_end_that_is_followed_by_a_wait_is_told_though_nobody_saw_it() -> None:
     waits = app(BACK_OFF, last=failed(137))
-    assert told(transitions(app(RUNNING), waits)) == [
+    assert told(status_transitions(app(RUNNING), waits)) == [
         ("container", "app", "running", "terminated Error 137"),
         ("container", "app", "terminated Error 137", "waiting CrashLoopBackOff"),
     ]
     again = app(RUNNING, last=failed(137), restart_count=1)
-    assert told(transitions(waits, again)) == [
+    assert told(status_transitions(waits, again)) == [
         ("restart", "app", "0", "1"),
         ("container", "app", "waiting CrashLoopBackOff", "running"),
     ]
@@ -103,7 +103,7 @@ def test_end_that_is_followed_by_a_wait_is_told_though_nobody_saw_it() -> None:
 
 def test_reason_and_message_of_an_end_are_told() -> None:
     ended = ContainerStateTerminated(exit_code=1, reason="OOMKilled", message="too much")
-    (found,) = transitions(app(RUNNING), app(ContainerState(terminated=ended)))
+    (found,) = status_transitions(app(RUNNING), app(ContainerState(terminated=ended)))
     assert (found.reason, found.message) == ("OOMKilled", "too much")
 
 
@@ -117,8 +117,8 @@ def test_changes_one_after_the_other_lead_from_the_first_state_to_the_last(
     seen, old = "", None
     for state in states:
         new = app(state)
-        for found in transitions(old, new):
+        for found in status_transitions(old, new):
             assert found.before == seen
             seen = found.after
         old = new
-    assert not transitions(old, app(states[-1]))
+    assert not status_transitions(old, app(states[-1]))

@@ -8,8 +8,8 @@ from msgspec import structs
 from podstatus import PodStatus
 from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary.pod import PodSummary, summarize
-from podstatus.observe.transitions.status_transitions import Transition, transitions
+from podstatus.observe.summary.pod import PodSummary, summarize_pod
+from podstatus.observe.transitions.status_transitions import Transition, status_transitions
 from podstatus.observe.transitions.summary_transitions import summary_transitions
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 
@@ -18,7 +18,7 @@ ENDED = "terminated Error 3"
 
 
 def summary(status: PodStatus) -> PodSummary:
-    return summarize(make_pod("web", status=status))
+    return summarize_pod(make_pod("web", status=status))
 
 
 def told(found: list[Transition]) -> list[tuple[str, ...]]:
@@ -62,7 +62,7 @@ def test_summaries_tell_of_a_life_what_its_statuses_tell(
     for number in seen:
         shown = every[number]
         new = make_status("Running", shown, Ready=str(shown.ready))
-        expected = told(transitions(old, new))
+        expected = told(status_transitions(old, new))
         before = None if old is None else summary(old)
         assert told(summary_transitions(before, summary(new))) == expected
         old = new

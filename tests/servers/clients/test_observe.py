@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podstatus.cli.client.query_client import ShownPod, read_answer
+from podstatus.cli.client.query_client import PodItem, decode_response
 from podstatus.client import ApiClient
 from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.rest.request import MERGE
@@ -19,7 +19,7 @@ from podstatus.client.rest.resources import PODS
 from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import GoneError
 from podstatus.kube.objects.pod import Pod
-from podstatus.observe.summary.pod import PodSummary, summarize
+from podstatus.observe.summary.pod import PodSummary, summarize_pod
 from podstatus.testing.servers.access import ServerAccess
 from tests.servers.clients.mortal import Mortal, mortal
 from tests.support.data.deployment_pods import pod, status
@@ -112,12 +112,12 @@ def on_server(access: ServerAccess, namespace: str) -> dict[str, PodSummary]:
     """What the board is to show."""
     code, listed = access.request("GET", f"/api/v1/namespaces/{namespace}/pods")
     assert code == 200, listed
-    pods = [summarize(decode(msgspec.json.encode(it), Pod)) for it in listed["items"]]
+    pods = [summarize_pod(decode(msgspec.json.encode(it), Pod)) for it in listed["items"]]
     return {it.uid: it for it in pods}
 
 
 def on_board(looks_on: ObserverProcess) -> dict[str, PodSummary]:
-    shown = (read_answer(msgspec.json.encode(it), ShownPod) for it in looks_on.pods().values())
+    shown = (decode_response(msgspec.json.encode(it), PodItem) for it in looks_on.pods().values())
     fields = PodSummary.__struct_fields__
     return {it.uid: PodSummary(**{name: getattr(it, name) for name in fields}) for it in shown}
 
@@ -142,10 +142,10 @@ def moments(looks_on: ObserverProcess) -> list[Document]:
 
 
 def _all_noted(looks_on: ObserverProcess) -> list[Any]:
-    from podstatus.observe.history.store import reading  # noqa: PLC0415
+    from podstatus.observe.history.store import open_history_reader  # noqa: PLC0415
 
-    with reading(looks_on.root_dir / "history.db") as history:
-        return history.since(0, most=100_000)
+    with open_history_reader(looks_on.root_dir / "history.db") as history:
+        return history.entries_after(0, limit=100_000)
 
 
 def check_history(looks_on: ObserverProcess, access: ServerAccess, namespace: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from podstatus.agent.settings.schema.kubelet_config import read_config
+from podstatus.agent.settings.schema.kubelet_config import parse_config
 from podstatus.alerts.rules.yaml_reader import YamlReader
 from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
@@ -68,14 +68,14 @@ def test_an_anchor_that_is_given_twice_stands_for_the_last_one() -> None:
 
 def test_a_configuration_file_cannot_explode() -> None:
     header = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
-    found = read_config(f"{header}{alias_bomb(30)}maxPods: *a29\n", "node.yaml")
-    assert found.mistakes == ("node.yaml: its aliases stand for too much; write it out",)
+    found = parse_config(f"{header}{alias_bomb(30)}maxPods: *a29\n", "node.yaml")
+    assert found.errors == ("node.yaml: its aliases stand for too much; write it out",)
 
 
 def test_a_configuration_file_may_have_aliases() -> None:
     header = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
-    found = read_config(f"{header}maxPods: &most 12\npodsPerCore: *most\n", "node.yaml")
-    assert found.given["max_pods"].value == 12
+    found = parse_config(f"{header}maxPods: &most 12\npodsPerCore: *most\n", "node.yaml")
+    assert found.values["max_pods"].value == 12
 
 
 def test_a_file_of_rules_cannot_explode() -> None:

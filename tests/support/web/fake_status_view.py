@@ -7,9 +7,9 @@ from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, UsageSnapshot
 from podstatus.observe.history.status_writer import HistoryCounts
-from podstatus.observe.history.store import HistoryError, Moment
-from podstatus.observe.snapshot_cache import Board
-from podstatus.observe.status_view import Knowledge, NodeSummary, PodSync, SyncState
+from podstatus.observe.history.store import HistoryEntry, HistoryError
+from podstatus.observe.snapshot_cache import SnapshotCache
+from podstatus.observe.status_view import Freshness, NodeSummary, PodSyncProgress, SyncState
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.observe.transitions.status_transitions import EVENT, PHASE, Transition
 from podstatus.web.ports import AgentDescription
@@ -25,16 +25,16 @@ ABOUT = AgentDescription(
 )
 
 
-class FakeObservatory:
+class FakeStatusView:
     """Says what it was told."""
 
     def __init__(self) -> None:
-        self.board = Board()
+        self.snapshot_cache = SnapshotCache()
         self.known_nodes = {"node-1": NodeSummary(name="node-1", ready=True)}
         self.sync_state: SyncState | None = SyncState(unsent=1)
-        self.age = Knowledge(server_age_seconds=0.25, runtime_age_seconds=0.5)
+        self.age = Freshness(server_age_seconds=0.25, runtime_age_seconds=0.5)
         self.counts = HistoryCounts(written=3)
-        self.all_moments: list[Moment] = []
+        self.all_moments: list[HistoryEntry] = []
         self.broken = False
         self.read = 0
         """Moments, in all."""
@@ -45,23 +45,23 @@ class FakeObservatory:
     def sync(self) -> SyncState | None:
         return self.sync_state
 
-    def pod_sync(self, uid: PodUID) -> PodSync | None:
-        return None if self.sync_state is None else PodSync(version=7, unsent=2)
+    def pod_sync(self, uid: PodUID) -> PodSyncProgress | None:
+        return None if self.sync_state is None else PodSyncProgress(version=7, unsent=2)
 
-    def knowledge(self) -> Knowledge:
+    def freshness(self) -> Freshness:
         return self.age
 
     def history(self) -> HistoryCounts:
         return self.counts
 
-    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[Moment]:
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
         self._check()
         found = [it for it in self.all_moments if (it.namespace, it.name) == (namespace, name)]
         return [it for it in found if it.id > after]
 
-    async def moments(self, after: int, *, most: int) -> list[Moment]:
+    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
         self._check()
-        found = [it for it in self.all_moments if it.id > after][:most]
+        found = [it for it in self.all_moments if it.id > after][:limit]
         self.read += len(found)
         return found
 
@@ -93,12 +93,12 @@ def a_pod(name: str = "p", namespace: str = "ns", **more: object) -> PodSummary:
     return PodSummary(**(given | more))  # type: ignore[arg-type]
 
 
-def a_moment(id: int, name: str = "p", *, kind: str = PHASE, namespace: str = "ns") -> Moment:
+def a_moment(id: int, name: str = "p", *, kind: str = PHASE, namespace: str = "ns") -> HistoryEntry:
     """Something that happened, a millisecond after what happened before it."""
     change = Transition(kind=kind, before="Pending", after="Running")
     if kind == EVENT:
         change = Transition(kind=kind, after="Normal", reason="Started", message="It was started.")
-    return Moment(
+    return HistoryEntry(
         id=id,
         at=AT + id * 1_000_000,
         uid=PodUID(f"uid-{namespace}-{name}"),

@@ -35,7 +35,7 @@ from podstatus.web.server import NodeServer
 from tests.support.certificates import authority
 from tests.support.web.fake_alerts import FakeAlerts
 from tests.support.web.fake_runtime import FakePods, FakeRuntime
-from tests.support.web.fake_status_view import ABOUT, FakeMachine, FakeObservatory
+from tests.support.web.fake_status_view import ABOUT, FakeMachine, FakeStatusView
 
 TOKEN = "the-token-of-the-agent"  # noqa: S105 - of a test
 NODE = "node-1"
@@ -113,7 +113,7 @@ class Scene:
         self.reviews = FakeReviews()
         self.pods = FakePods(*(pods or (app_pod(),)))
         self.drain = FakeDrain()
-        self.observatory = FakeObservatory()
+        self.observatory = FakeStatusView()
         self.alerts = FakeAlerts()
         self.logs = folder / "logs"
         self.logs.mkdir()

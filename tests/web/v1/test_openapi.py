@@ -116,8 +116,8 @@ def test_every_answer_of_ours_is_held_against_its_schema() -> None:
 @pytest.mark.parametrize("syncs", [True, False], ids=["agent", "observer"])
 def test_answers_are_as_the_document_says(tmp_path: Path, pattern: str, syncs: bool) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
-        scene.observatory.board.put(FULL)
-        scene.observatory.board.put(a_pod("bare", conditions=(), containers=(), labels={}))
+        scene.observatory.snapshot_cache.put(FULL)
+        scene.observatory.snapshot_cache.put(a_pod("bare", conditions=(), containers=(), labels={}))
         scene.observatory.known_nodes = {"node-1": NODE}
         scene.observatory.all_moments = [a_moment(1), a_moment(2, kind=EVENT)]
         if not syncs:
@@ -144,7 +144,7 @@ def test_refusals_are_as_the_document_says(tmp_path: Path) -> None:
 
 def test_everything_that_a_pod_has_is_told(tmp_path: Path) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
-        scene.observatory.board.put(FULL)
+        scene.observatory.snapshot_cache.put(FULL)
         return await scene.get("/v1/pods/ns/p")
 
     pod = json.loads(play(tmp_path, act)[1])["pod"]
@@ -170,6 +170,6 @@ def test_the_document_is_there(tmp_path: Path, path: str) -> None:
     ],
 )
 def test_a_value_that_is_otherwise_is_found(value: Any, fault: str) -> None:
-    schema = DOCUMENT["components"]["schemas"]["Health"]
+    schema = DOCUMENT["components"]["schemas"]["PodHealth"]
     (found,) = faults(value, schema, DOCUMENT)
     assert fault in found

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.store import Moment
-from podstatus.observe.status_view import Knowledge, NodeSummary
+from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.status_view import Freshness, NodeSummary
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
 from podstatus.observe.transitions.status_transitions import EVENT, Transition
 from podstatus.web.v1.filters import PodFilter
@@ -42,7 +42,7 @@ def ask(tmp_path: Path, path: str, *, code: int = 200, **known: Any) -> Any:
 
 def set_up(scene: Scene, **known: Any) -> None:
     for pod in known.pop("pods", ()):
-        scene.observatory.board.put(pod)
+        scene.observatory.snapshot_cache.put(pod)
     for name, value in known.items():
         setattr(scene.observatory, name, value)
 
@@ -106,8 +106,8 @@ def test_pods_come_a_page_at_a_time(tmp_path: Path) -> None:
             document = json.loads((await scene.get(f"/v1/pods?limit=3&continue={after}"))[1])
             pages.append((names(document), document["remaining"]))
             # Whatever comes and goes meanwhile.
-            scene.observatory.board.remove(a_pod("a").uid)
-            scene.observatory.board.put(a_pod("aa"))
+            scene.observatory.snapshot_cache.remove(a_pod("a").uid)
+            scene.observatory.snapshot_cache.put(a_pod("aa"))
             if not (after := document["continue"]):
                 return pages
 
@@ -261,7 +261,7 @@ def test_the_node_is_told_and_many_are_a_list(tmp_path: Path) -> None:
 
 def test_it_answers_while_the_server_is_away_and_says_how_old_it_is(tmp_path: Path) -> None:
     async def act(scene: Scene) -> tuple[str, Any]:
-        scene.observatory.age = Knowledge(server_reachable=False, server_age_seconds=321.5)
+        scene.observatory.age = Freshness(server_reachable=False, server_age_seconds=321.5)
         async with scene.client("") as session, session.get("/v1/pods") as answer:
             return answer.headers["X-Podstatus-Knowledge-Age"], await answer.json()
 
@@ -275,7 +275,7 @@ def test_what_is_measured_is_told_to_the_thousandth(tmp_path: Path) -> None:
     used = {"cpu": 0.1 + 0.2, "memory": 2096050176.0}
     known: dict[str, Any] = {
         "known_nodes": {"n": NodeSummary(name="n", used=used, lease_age_seconds=1.4723011059)},
-        "age": Knowledge(server_age_seconds=1.472496194999998, runtime_age_seconds=None),
+        "age": Freshness(server_age_seconds=1.472496194999998, runtime_age_seconds=None),
     }
     for number, path in enumerate(("node", "nodes")):
         (tmp_path / str(number)).mkdir()
@@ -336,5 +336,5 @@ def test_a_moment_that_is_shown_can_be_read_again() -> None:
         kind="container", subject="app", before="running", after="ended", reason="R", message="m"
     )
     at = 1_800_000_000_123_000_000
-    moment = Moment(id=7, at=at, uid=PodUID("u"), namespace="ns", name="p", transition=change)
+    moment = HistoryEntry(id=7, at=at, uid=PodUID("u"), namespace="ns", name="p", transition=change)
     assert parse_transition(transition_view(moment)) == moment

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.snapshot_cache import Board, Gone
+from podstatus.observe.snapshot_cache import PodTombstone, SnapshotCache
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.v1.filters import PodFilter
 from podstatus.web.watch import pods as watch_pods
@@ -31,7 +31,7 @@ def pod(name: str, phase: str = "Running", namespace: str = "default") -> PodSum
 class Client:
     """Takes some events at a time, and may be cut off after any of them."""
 
-    def __init__(self, board: Board, wanted: PodFilter) -> None:
+    def __init__(self, board: SnapshotCache, wanted: PodFilter) -> None:
         self._board, self._wanted = board, wanted
         self._bodies = PodEventCache(SystemClock())
         self._parser = Parser()
@@ -82,7 +82,7 @@ def test_a_client_has_the_pods_it_asked_for_wherever_it_was_cut_off(
     steps: list[tuple[str, str | int | None]], wanted: PodFilter, most_gone: int
 ) -> None:
     async def run() -> None:
-        board = Board(most_gone=most_gone)
+        board = SnapshotCache(max_deleted=most_gone)
         client = Client(board, wanted)
         for what, how in steps:
             if not isinstance(how, str):
@@ -109,7 +109,7 @@ def test_a_pod_that_changes_while_others_are_sent_is_sent_as_it_is_then(
     monkeypatch.setattr(watch_pods, "_CHUNK_BYTES", 1)
 
     async def run() -> list[str]:
-        board = Board()
+        board = SnapshotCache()
         for name in "abcd":
             board.put(pod(name, "Pending"))
         watch = PodStream(
@@ -140,8 +140,10 @@ def test_what_one_may_know_and_does_not_match_is_told_as_gone_once(resumed: bool
     assert selection.on_pod(pod("a", "Failed"), NOW) is WatchAction.NOTHING
     assert selection.on_pod(pod("a", "Running"), NOW) is WatchAction.POD
     assert selection.on_pod(pod("a", "Failed"), NOW) is WatchAction.DELETED
-    assert selection.on_deleted(Gone(PodUID("uid-a"), "default", "a")) is WatchAction.NOTHING
-    assert selection.on_deleted(Gone(PodUID("uid-b"), "default", "b")) is expected
+    assert (
+        selection.on_deleted(PodTombstone(PodUID("uid-a"), "default", "a")) is WatchAction.NOTHING
+    )
+    assert selection.on_deleted(PodTombstone(PodUID("uid-b"), "default", "b")) is expected
 
 
 def test_all_who_watch_are_sent_the_same_bytes() -> None:

@@ -11,7 +11,7 @@ import pytest
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.status_writer import HistoryCounts
-from podstatus.observe.history.store import Moment
+from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.status_transitions import Transition
@@ -32,8 +32,8 @@ def pod(name: str, phase: str = "Running", message: str = "", **labels: str) -> 
     )
 
 
-def moment(id: int, name: str = "a") -> Moment:
-    return Moment(
+def moment(id: int, name: str = "a") -> HistoryEntry:
+    return HistoryEntry(
         id=id,
         at=1_800_000_000_123_456_789,
         uid=PodUID(f"uid-{name}"),
@@ -43,7 +43,7 @@ def moment(id: int, name: str = "a") -> Moment:
     )
 
 
-def write(scene: Scene, *moments: Moment) -> None:
+def write(scene: Scene, *moments: HistoryEntry) -> None:
     observatory = scene.observatory
     observatory.all_moments += moments
     written = observatory.counts.written + len(moments)
@@ -56,7 +56,7 @@ def names(events: list[Event]) -> list[str]:
 
 def test_what_is_there_comes_first_and_then_what_changes(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        board = scene.observatory.board
+        board = scene.observatory.snapshot_cache
         board.put(pod("a", "Pending"))
         board.put(pod("b"))
         async with watching(scene) as stream:
@@ -67,14 +67,14 @@ def test_what_is_there_comes_first_and_then_what_changes(tmp_path: Path) -> None
             assert names(first) == ["pod", "pod", "synced"]
             assert first[0].data["name"] == "a"
             assert first[0].data["health"]["word"] == "starting"
-            assert [event.id for event in first] == [f"{board.life}-{n}" for n in (1, 2, 2)]
+            assert [event.id for event in first] == [f"{board.epoch}-{n}" for n in (1, 2, 2)]
             assert first[-1].data == {"resumed": False}
             board.put(pod("a", "Running"))
             board.remove(PodUID("uid-b"))
             gone, changed = await stream.until("pod")
             assert (gone.name, gone.data["name"]) == ("gone", "b")
             assert changed.data["phase"] == "Running"
-            assert changed.id == f"{board.life}-4", "with it, both have been seen"
+            assert changed.id == f"{board.epoch}-4", "with it, both have been seen"
 
     play(tmp_path, act)
 
@@ -86,7 +86,7 @@ def test_changes_that_come_together_are_sent_once(tmp_path: Path) -> None:
         async with watching(scene) as stream:
             await stream.until("synced")
             for number in range(100):
-                scene.observatory.board.put(pod("a", message=str(number)))
+                scene.observatory.snapshot_cache.put(pod("a", message=str(number)))
             event = await stream.next()
             assert event is not None
             assert event.data["message"] == "99"
@@ -97,7 +97,7 @@ def test_changes_that_come_together_are_sent_once(tmp_path: Path) -> None:
 
 def test_a_pod_that_leaves_the_filter_is_gone(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        board = scene.observatory.board
+        board = scene.observatory.snapshot_cache
         board.put(pod("a", app="web"))
         board.put(pod("b", app="db"))
         async with watching(scene, "?labelSelector=app%3Dweb&phase=Running") as stream:
@@ -113,7 +113,7 @@ def test_a_pod_that_leaves_the_filter_is_gone(tmp_path: Path) -> None:
 
 def test_who_comes_back_is_told_what_changed_only(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        board = scene.observatory.board
+        board = scene.observatory.snapshot_cache
         for name in "abc":
             board.put(pod(name))
         async with watching(scene) as stream:
@@ -132,13 +132,13 @@ def test_who_comes_back_is_told_what_changed_only(tmp_path: Path) -> None:
 
 def test_who_comes_from_another_life_begins_anew(tmp_path: Path) -> None:
     async def first(scene: Scene) -> Event:
-        scene.observatory.board.put(pod("a"))
-        scene.observatory.board.put(pod("b"))
+        scene.observatory.snapshot_cache.put(pod("a"))
+        scene.observatory.snapshot_cache.put(pod("b"))
         async with watching(scene) as stream:
             return (await stream.until("synced"))[-1]
 
     async def second(scene: Scene) -> None:
-        scene.observatory.board.put(pod("b"))
+        scene.observatory.snapshot_cache.put(pod("b"))
         async with watching(scene, last=seen.id) as stream:
             events = await stream.until("synced")
             assert names(events) == ["anew", "pod", "synced"]
@@ -152,14 +152,14 @@ def test_who_comes_from_another_life_begins_anew(tmp_path: Path) -> None:
 
 def test_silence_has_a_heartbeat(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        board = scene.observatory.board
+        board = scene.observatory.snapshot_cache
         limit(scene, pace=WatchTiming(heartbeat_seconds=0.05))
         async with watching(scene, "?namespace=elsewhere") as stream:
             await stream.until("synced")
             board.put(pod("a"))
             task = asyncio.create_task(stream.next())
             await until(lambda: stream.parser.comments >= 3)
-            assert stream.parser.last_id == f"{board.life}-1", "one gets on without events, too"
+            assert stream.parser.last_id == f"{board.epoch}-1", "one gets on without events, too"
             task.cancel()
 
     play(tmp_path, act)
@@ -198,7 +198,7 @@ def test_those_who_do_not_say_who_they_are_leave_places_for_others(tmp_path: Pat
             assert await come("token-of-ann") == 200
             assert await come("token-of-bob") == 429, "all places are taken"
             assert counts.connected == 4
-            assert counts.refusals.snapshot() == {("client",): 2, ("all",): 1}
+            assert counts.rejections.snapshot() == {("client",): 2, ("all",): 1}
         await until(lambda: counts.connected == 0)
 
     play(tmp_path, act, token_webhook=True)
@@ -223,7 +223,7 @@ def test_who_watches_is_told_that_the_agent_stops(tmp_path: Path) -> None:
             (event,) = await stream.until("cut")
             assert event.data["reason"] == "the server stops; come back later"
             await stopping
-            assert counts.cuts.snapshot() == {("stop",): 1}
+            assert counts.closes.snapshot() == {("stop",): 1}
 
     play(tmp_path, act)
 
@@ -232,7 +232,7 @@ def test_a_client_that_takes_nothing_is_cut_off_with_a_reason_and_comes_back(
     tmp_path: Path,
 ) -> None:
     async def act(scene: Scene) -> None:
-        board, counts = scene.observatory.board, WatchCounts()
+        board, counts = scene.observatory.snapshot_cache, WatchCounts()
         limits = WatchLimits(stall_seconds=1, linger_seconds=60)
         watches = limit(scene, limits, counts=counts)
         for number in range(3_000):
@@ -244,7 +244,7 @@ def test_a_client_that_takes_nothing_is_cut_off_with_a_reason_and_comes_back(
             await until(lambda: watches.count == 0)
             last = await read_all(answer, copy)
         assert copy.cut == "you have taken nothing for 1 s; come back and go on"
-        assert counts.cuts.snapshot() == {("slow",): 1}
+        assert counts.closes.snapshot() == {("slow",): 1}
         assert 0 < len(copy.pods) < 3_000
         board.remove(PodUID("uid-p0"))
         board.put(pod("p1", "Failed"))
@@ -260,7 +260,7 @@ def test_a_client_that_takes_nothing_is_cut_off_with_a_reason_and_comes_back(
 
 def test_a_client_that_is_slow_but_takes_something_is_not_cut_off(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        board = scene.observatory.board
+        board = scene.observatory.snapshot_cache
         limit(scene, WatchLimits(stall_seconds=3))
         for number in range(1_000):
             board.put(pod(f"p{number}", message="x" * 500))
@@ -282,7 +282,7 @@ def test_who_has_watched_for_long_has_to_come_back(tmp_path: Path) -> None:
             (event,) = await stream.until("cut")
             assert event.data["reason"] == "you have watched for 1 s; come back and go on"
             assert await stream.next() is None
-            assert counts.cuts.snapshot() == {("long",): 1}
+            assert counts.closes.snapshot() == {("long",): 1}
 
     play(tmp_path, act)
 

@@ -61,7 +61,7 @@ class Load:
     """Changes pods: most of them get another state, some go and others come."""
 
     def __init__(self, scene: Scene, pods: int) -> None:
-        self.board = scene.observatory.board
+        self.board = scene.observatory.snapshot_cache
         self._random = random.Random(1)
         self._steps = dict.fromkeys(range(pods), 0)
         self._next = pods

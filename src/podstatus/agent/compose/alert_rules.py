@@ -11,7 +11,7 @@ from podstatus.alerts.model import Action, Rule, RuleSet
 from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
 from podstatus.client.auth.files import UnreadableError, read_file
 
-_MOST_BYTES = 2**20
+_MAX_BYTES = 2**20
 
 
 class AlertRulesError(Exception):
@@ -21,30 +21,30 @@ class AlertRulesError(Exception):
 class AlertRules(msgspec.Struct, frozen=True, kw_only=True):
     """All rules, and what each file allows."""
 
-    loaded: tuple[LoadedRule, ...] = ()
+    rules: tuple[LoadedRule, ...] = ()
     evaluator: EvaluatorProcess
     """Where they are evaluated; it has those of them that can be."""
-    sets: dict[str, RuleSet] = {}
+    rule_sets: dict[str, RuleSet] = {}
     """By the name of a rule, what its file says."""
-    unasked: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
     """What is wrong with rules that are not asked because of it, each with its place."""
-    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     """What is right, but will not do what it seems to, each with its place."""
 
-    def allowed(self, rule: str) -> RuleSet:
+    def rule_set(self, rule: str) -> RuleSet:
         """What the file of a rule allows; of a rule that there is not, nothing."""
-        return self.sets.get(rule, RuleSet())
+        return self.rule_sets.get(rule, RuleSet())
 
-    def actions(self, usual: Sequence[Action]) -> dict[str, tuple[Action, ...]]:
-        """What each rule wants to have done; `usual` of those that say nothing."""
-        rules = (loaded.rule for loaded in self.loaded)
-        return {rule.name: rule.actions or self._usual(rule, usual) for rule in rules}
+    def actions(self, defaults: Sequence[Action]) -> dict[str, tuple[Action, ...]]:
+        """What each rule wants to have done; `defaults` of those that say nothing."""
+        rules = (loaded.rule for loaded in self.rules)
+        return {rule.name: rule.actions or self._default_actions(rule, defaults) for rule in rules}
 
-    def _usual(self, rule: Rule, usual: Sequence[Action]) -> tuple[Action, ...]:
+    def _default_actions(self, rule: Rule, defaults: Sequence[Action]) -> tuple[Action, ...]:
         """Events of a pod are the kubelet's words: what nobody asked for is not among them."""
-        is_default = rule.name not in self.sets
+        is_default = rule.name not in self.rule_sets
         without = {"event"} if is_default and rule.scope == "pod" else set()
-        return tuple(action for action in usual if action.kind not in without)
+        return tuple(action for action in defaults if action.kind not in without)
 
 
 def load_alert_rules(paths: Iterable[Path], evaluator: EvaluatorProcess) -> AlertRules:
@@ -71,7 +71,7 @@ def load_alert_rules(paths: Iterable[Path], evaluator: EvaluatorProcess) -> Aler
         mistakes += (mistake.format(str(path)) for mistake in wrong)
         broken = {rule.rule.name for rule in loaded.rules if rule.problem}
         unasked += (mistake.format(str(path)) for mistake in wrong if mistake.rule in broken)
-        mistakes += _known_names(path, loaded, where)
+        mistakes += _duplicate_names(path, loaded, where)
         notes += (hint.format(str(path), "note: ") for hint in loaded.warnings)
         theirs += loaded.rules
         read.append(loaded.rule_set)
@@ -83,15 +83,15 @@ def load_alert_rules(paths: Iterable[Path], evaluator: EvaluatorProcess) -> Aler
     together = (*effective_defaults(defaults, read), *theirs)
     evaluator.load(it.rule for it in together if not it.problem)
     return AlertRules(
-        loaded=together,
+        rules=together,
         evaluator=evaluator,
-        sets=sets,
-        unasked=tuple(unasked),
-        notes=tuple(notes),
+        rule_sets=sets,
+        errors=tuple(unasked),
+        warnings=tuple(notes),
     )
 
 
-def _known_names(path: Path, loaded: LoadedRules, where: dict[str, str]) -> list[str]:
+def _duplicate_names(path: Path, loaded: LoadedRules, where: dict[str, str]) -> list[str]:
     return [
         f"{path}:{rule.location.line}:{rule.location.column}: there is a rule {rule.name} "
         "already, in "
@@ -107,13 +107,13 @@ def read_rule_file(path: Path) -> str:
         content = read_file(path, pipes=True)
     except UnreadableError as error:
         raise AlertRulesError(f"cannot read {path}: {error}") from error
-    return rule_text(content, str(path))
+    return decode_rules(content, str(path))
 
 
-def rule_text(content: bytes, name: str) -> str:
+def decode_rules(content: bytes, name: str) -> str:
     """The text of what a file of this name holds. Raises AlertRulesError."""
-    if len(content) > _MOST_BYTES:
-        raise AlertRulesError(f"{name}: it has more than {_MOST_BYTES} bytes")
+    if len(content) > _MAX_BYTES:
+        raise AlertRulesError(f"{name}: it has more than {_MAX_BYTES} bytes")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

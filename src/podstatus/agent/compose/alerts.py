@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podstatus.agent.compose.alert_rules import AlertRules
-from podstatus.agent.compose.node import NodeSide
-from podstatus.agent.compose.pods import PodSide
+from podstatus.agent.compose.node import AgentNodeServices
+from podstatus.agent.compose.pods import PodServices
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.alerts.actions.desired_taints import KIND as TAINT
 from podstatus.alerts.actions.desired_taints import desired_taints
@@ -35,18 +35,18 @@ from podstatus.client import ApiClient, HttpPodApi
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Taint
 from podstatus.node.decide.conditions import AlertCondition
-from podstatus.observe.status_view import Observatory
+from podstatus.observe.status_view import StatusView
 from podstatus.runtime.pleg import Pleg
 
 logger = logging.getLogger(__name__)
 
-ALERTS = "alerts.db"
+ALERTS_FILE = "alerts.db"
 """In the root-dir."""
-_USUAL = (Action(kind="log"), Action(kind="event"))
-_ALERTMANAGER = Action(kind="alertmanager")
+_DEFAULT_ACTIONS = (Action(kind="log"), Action(kind="event"))
+_ALERTMANAGER_ACTION = Action(kind="alertmanager")
 
 
-class AlertSide:
+class AlertServices:
     """The services of alerts, wired."""
 
     def __init__(
@@ -54,29 +54,29 @@ class AlertSide:
         settings: AgentSettings,
         root: Path,
         rules: AlertRules,
-        known: Observatory,
-        pods: PodSide,
-        node: NodeSide,
+        status_view: StatusView,
+        pods: PodServices,
+        node: AgentNodeServices,
         taints: AlertTaints,
-        view: Pleg,
+        pleg: Pleg,
         recorder: EventRecorder,
         client: ApiClient,
         *,
-        is_posted: Callable[[], bool],
+        is_synced: Callable[[], bool],
         url: Callable[[], str],
-        beat: Callable[[], None],
+        heartbeat: Callable[[], None],
         clock: Clock,
     ) -> None:
-        """`is_posted`: whether all pods are on the board; `url`: where the agent is asked."""
+        """`is_synced`: whether all pods are on the board; `url`: where the agent is asked."""
         self._clock = clock
         self._rules = rules
-        self._url = url
+        self._base_url = url
         self._http = HttpPostClient(clock=clock)
         self._evaluator = EvaluatorThread(rules.evaluator)
-        self._store = _open(root / ALERTS)
-        here = AlertPods(pods.directory, is_synced=lambda: pods.mux.all_sources_ready)
+        self._store = _open_store(root / ALERTS_FILE)
+        here = AlertPods(pods.pod_manager, is_synced=lambda: pods.mux.all_sources_ready)
         changes: dict[str, Remediation] = {
-            "restartContainer": RestartContainer(here, view, pods.book),
+            "restartContainer": RestartContainer(here, pleg, pods.probe_results),
             "deletePod": DeletePod(here, HttpPodApi(client)),
             TAINT: TaintNode(taints),
         }
@@ -84,12 +84,12 @@ class AlertSide:
         deeds: dict[str, AlertNotifier | BatchAlertNotifier] = {
             "log": LogNotifier(),
             "event": EventNotifier(events),
-            "webhook": WebhookNotifier(self._http, clock=clock, link=self._link),
+            "webhook": WebhookNotifier(self._http, clock=clock, link=self._alert_url),
             "alertmanager": AlertmanagerNotifier(
                 self._http,
                 clock=clock,
                 url=settings.alertmanager_url or "",
-                link=self._link,
+                link=self._alert_url,
             ),
             CONDITION: NodeConditionNotifier(node.status.request_sync, clock=clock),
         }
@@ -97,29 +97,29 @@ class AlertSide:
             deeds[kind] = GuardedRemediation(
                 kind,
                 change,
-                rules.allowed,
+                rules.rule_set,
                 events,
                 monotonic=boottime_ns,
                 is_declarative=kind == TAINT,
             )
-        self.watchman = AlertService(
-            known,
-            Engine(rules.loaded, instance_id=secrets.token_hex(4)),
+        self.service = AlertService(
+            status_view,
+            Engine(rules.rules, instance_id=secrets.token_hex(4)),
             self._evaluator,
             AlertDispatcher(deeds, self._store, clock=clock, random=random.random),
-            actions=rules.actions(_usual(settings)),
-            readiness=Readiness(pods=is_posted, nodes=lambda: _is_whole(node)),
+            actions=rules.actions(_default_actions(settings)),
+            readiness=Readiness(pods=is_synced, nodes=lambda: _is_node_synced(node)),
             clock=clock,
-            heartbeat=beat,
+            heartbeat=heartbeat,
         )
 
-    def stated(self) -> tuple[AlertCondition, ...]:
+    def node_conditions(self) -> tuple[AlertCondition, ...]:
         """The conditions that our Node has because of alerts."""
-        return alert_conditions(self.watchman.firing(), self._clock.now())
+        return alert_conditions(self.service.firing(), self._clock.now())
 
-    def wanted_taints(self) -> tuple[Taint, ...]:
+    def desired_taints(self) -> tuple[Taint, ...]:
         """The taints that our Node is to have because of alerts."""
-        return desired_taints(self.watchman.firing(), self._rules.allowed)
+        return desired_taints(self.service.firing(), self._rules.rule_set)
 
     async def close(self) -> None:
         """Let go of the file, of all connections, and of the process that evaluates rules."""
@@ -131,22 +131,24 @@ class AlertSide:
             except AlertStoreError as error:
                 logger.warning("alerts not closed: error=%s", error)
 
-    def _link(self, alert: Alert) -> str:
+    def _alert_url(self, alert: Alert) -> str:
         """Where more is told of an alert, once the agent listens."""
-        url = self._url()
+        url = self._base_url()
         return f"{url}/v1/alerts?rule={alert.rule}" if url else ""
 
 
-def _usual(settings: AgentSettings) -> tuple[Action, ...]:
-    return (*_USUAL, _ALERTMANAGER) if settings.alertmanager_url else _USUAL
+def _default_actions(settings: AgentSettings) -> tuple[Action, ...]:
+    return (
+        (*_DEFAULT_ACTIONS, _ALERTMANAGER_ACTION) if settings.alertmanager_url else _DEFAULT_ACTIONS
+    )
 
 
-def _is_whole(node: NodeSide) -> bool:
+def _is_node_synced(node: AgentNodeServices) -> bool:
     """Whether what is known of our Node is from this life."""
-    return node.own.server_copy is not None and node.lease.age_seconds is not None
+    return node.node_cache.server_copy is not None and node.lease.age_seconds is not None
 
 
-def _open(path: Path) -> AlertStore | None:
+def _open_store(path: Path) -> AlertStore | None:
     """The file of alerts; None if it cannot be used: then none outlive the agent."""
     try:
         return AlertStore.open(path)

@@ -1,6 +1,6 @@
 """Put the embedded API server together."""
 
-from podstatus.agent.daemon.apiserver_main import CannotServeError, Parts, Server
+from podstatus.agent.daemon.apiserver_main import ApiServerConfig, ServeError, StartableServer
 from podstatus.apiserver.server import ApiServer, selectable_fields
 from podstatus.apiserver.storage.store import StorageError, Store
 
@@ -20,12 +20,12 @@ class _ServerWithStore:
         self._store.close()
 
 
-def build_api_server(parts: Parts) -> Server:
+def build_api_server(parts: ApiServerConfig) -> StartableServer:
     """The server, not started yet. Raises CannotServeError."""
     try:
         store = Store.open(parts.database, selectable_fields, cluster=parts.cluster)
     except StorageError as error:
-        raise CannotServeError(str(error)) from error
+        raise ServeError(str(error)) from error
     server = ApiServer(
         store,
         token=parts.token,

@@ -2,7 +2,7 @@
 
 from podstatus.workers.shutdown.manager import ShutdownProgress
 
-_MOST_NAMES = 5
+_MAX_NAMES = 5
 
 
 def describe_progress(progress: ShutdownProgress) -> str:
@@ -10,18 +10,18 @@ def describe_progress(progress: ShutdownProgress) -> str:
     if not progress.ending:
         return ""
     return (
-        f"ending {pods(progress.ending)} of priority {progress.priority}, "
+        f"ending {count_pods(progress.ending)} of priority {progress.priority}, "
         f"{progress.seconds} s at most"
     )
 
 
-def describe_left(left: tuple[str, ...]) -> str:
+def describe_remaining(remaining: tuple[str, ...]) -> str:
     """The pods that have not ended, not too many of them by name."""
-    names = ", ".join(left[:_MOST_NAMES])
-    more = f" and {len(left) - _MOST_NAMES} more" if len(left) > _MOST_NAMES else ""
-    return f"{pods(len(left))} left: {names}{more}"
+    names = ", ".join(remaining[:_MAX_NAMES])
+    more = f" and {len(remaining) - _MAX_NAMES} more" if len(remaining) > _MAX_NAMES else ""
+    return f"{count_pods(len(remaining))} left: {names}{more}"
 
 
-def pods(count: int) -> str:
+def count_pods(count: int) -> str:
     """So many pods."""
     return "1 pod" if count == 1 else f"{count} pods"

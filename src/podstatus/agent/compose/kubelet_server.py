@@ -10,13 +10,13 @@ from msgspec import structs
 
 from podstatus.agent.compose.node import node_settings
 from podstatus.agent.compose.serving_certificate import (
-    CannotServeNodeError,
+    KubeletServerError,
     certificate_names,
     ensure_agent_token,
     ensure_certificate,
     server_context,
 )
-from podstatus.agent.daemon.apiserver_main import reachable
+from podstatus.agent.daemon.apiserver_main import reachable_host
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.client.api_client import ApiClient
@@ -32,10 +32,10 @@ from podstatus.web.handlers import HandlerDependencies, Handlers
 from podstatus.web.ports import ServerOptions
 from podstatus.web.server import NodeServer
 
-WEBHOOK = "Webhook"
+WEBHOOK_MODE = "Webhook"
 
 
-class PortFiles(msgspec.Struct, frozen=True, kw_only=True):
+class KubeletServerFiles(msgspec.Struct, frozen=True, kw_only=True):
     """What the port needs of the disk."""
 
     certificate: Path
@@ -50,7 +50,7 @@ class PortFiles(msgspec.Struct, frozen=True, kw_only=True):
         return f"PortFiles(certificate={str(self.certificate)!r}, …)"
 
 
-def find_certificate(settings: AgentSettings, pki: Path, now: int) -> tuple[Path, Path]:
+def ensure_server_certificate(settings: AgentSettings, pki: Path, now: int) -> tuple[Path, Path]:
     """The certificate that the port will show, and its key; made if there is none.
 
     To be called before an API server is started that is to trust it. Raises CannotServeNodeError.
@@ -60,28 +60,26 @@ def find_certificate(settings: AgentSettings, pki: Path, now: int) -> tuple[Path
         return given, key
     if given is not None or key is not None:
         missing = "--tls-cert-file" if given is None else "--tls-private-key-file"
-        raise CannotServeNodeError(
-            f"{missing} is missing; pass a certificate with its key, or none"
-        )
+        raise KubeletServerError(f"{missing} is missing; pass a certificate with its key, or none")
     addresses = [it.address for it in node_addresses(node_settings(settings))]
     return ensure_certificate(pki, settings.node_name, addresses, now)
 
 
-def find_port_files(
+def ensure_server_files(
     settings: AgentSettings,
     pki: Path,
     now: int,
     *,
     token: str = "",
     own_client_ca: Path | None = None,
-) -> PortFiles:
+) -> KubeletServerFiles:
     """What the port needs of the disk. Raises CannotServeNodeError.
 
     `token` and `own_client_ca` are those of our own API server, if we have one: it speaks to us
     with a certificate of its own.
     """
-    certificate, key = find_certificate(settings, pki, now)
-    return PortFiles(
+    certificate, key = ensure_server_certificate(settings, pki, now)
+    return KubeletServerFiles(
         certificate=certificate,
         key=key,
         token=token or ensure_agent_token(pki),
@@ -89,13 +87,13 @@ def find_port_files(
     )
 
 
-class NodePort:
+class KubeletServer:
     """The port, from `start` to `stop`."""
 
     def __init__(
         self,
         settings: AgentSettings,
-        files: PortFiles,
+        files: KubeletServerFiles,
         sources: HandlerDependencies,
         client: ApiClient,
         clock: Clock,
@@ -110,7 +108,7 @@ class NodePort:
         self._files = files
         self._sources = sources
         name = settings.node_name if node_name is None else node_name
-        self._wishes = _wishes(settings, files.token, name)
+        self._options = _server_options(settings, files.token, name)
         self._reviews = HttpReviews(client)
         self._clock = clock
         self._server: NodeServer | None = None
@@ -124,15 +122,15 @@ class NodePort:
     @property
     def url(self) -> str:
         """Where it is asked from this machine."""
-        host = reachable(self._settings.address)
+        host = reachable_host(self._settings.address)
         return f"https://[{host}]:{self._port}" if ":" in host else f"https://{host}:{self._port}"
 
     async def start(self) -> int:
         """Begin to listen; the port. Raises CannotServeNodeError."""
         files, settings = self._files, self._settings
         server = NodeServer(
-            Handlers(self._sources, self._wishes, self._clock),
-            Authorizer(self._wishes, self._reviews),
+            Handlers(self._sources, self._options, self._clock),
+            Authorizer(self._options, self._reviews),
             ssl_context=server_context(files.certificate, files.key, files.client_ca),
             host=settings.address,
             port=settings.port,
@@ -142,7 +140,7 @@ class NodePort:
             self._port = await server.start()
         except OSError as error:
             why = (os.strerror(error.errno) if error.errno else str(error)).lower()
-            raise CannotServeNodeError(
+            raise KubeletServerError(
                 f"cannot listen on {settings.address} port {settings.port}: {why}; stop what uses "
                 "it, or pass another --port (0 for any) or --address"
             ) from error
@@ -156,12 +154,12 @@ class NodePort:
             await server.stop()
 
 
-def _wishes(settings: AgentSettings, token: str, node_name: str) -> ServerOptions:
+def _server_options(settings: AgentSettings, token: str, node_name: str) -> ServerOptions:
     return ServerOptions(
         node_name=node_name,
         token=token,
         token_webhook=settings.authentication_token_webhook,
-        authorization_webhook=settings.authorization_mode == WEBHOOK,
+        authorization_webhook=settings.authorization_mode == WEBHOOK_MODE,
         token_cache_seconds=settings.authentication_token_webhook_cache_ttl,
         allowed_cache_seconds=settings.authorization_webhook_cache_authorized_ttl,
         denied_cache_seconds=settings.authorization_webhook_cache_unauthorized_ttl,
@@ -173,27 +171,27 @@ def _wishes(settings: AgentSettings, token: str, node_name: str) -> ServerOption
 class AgentPods:
     """Pods of the directory with what is decided about them; and those of the runtime."""
 
-    def __init__(self, directory: PodManager, statuses: StatusManager, view: Pleg) -> None:
-        self._directory = directory
-        self._statuses = statuses
-        self._view = view
+    def __init__(self, pod_manager: PodManager, status_manager: StatusManager, pleg: Pleg) -> None:
+        self._pod_manager = pod_manager
+        self._status_manager = status_manager
+        self._pleg = pleg
 
     def pods(self) -> list[Pod]:
         """All that are to run here, each with its newest status."""
-        return [self._with_status(pod) for pod in self._directory.pods()]
+        return [self._with_status(pod) for pod in self._pod_manager.pods()]
 
     def find_pod(self, namespace: str, name: str, uid: str = "") -> Pod | None:
         """One of them; if a UID is given, only if it has that one, or its mirror pod has."""
-        pod = self._directory.pod_by_name(namespace, name)
-        if pod is None or (uid and self._directory.translate_pod_uid(uid) != pod.uid):
+        pod = self._pod_manager.pod_by_name(namespace, name)
+        if pod is None or (uid and self._pod_manager.translate_pod_uid(uid) != pod.uid):
             return None
         return self._with_status(pod)
 
     def running_pods(self) -> Sequence[RuntimePod]:
         """Those of which the runtime has something."""
-        return list(self._view.pods().values())
+        return list(self._pleg.pods().values())
 
     def _with_status(self, pod: Pod) -> Pod:
-        status = self._statuses.pod_status(pod.uid)
+        status = self._status_manager.pod_status(pod.uid)
         # Just after a start, what the API server shows is the newest there is.
         return pod if status is None else structs.replace(pod, status=status)

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from podstatus.agent.compose.node import NodeSide
-from podstatus.agent.compose.pods import PodSide
+from podstatus.agent.compose.node import AgentNodeServices
+from podstatus.agent.compose.pods import PodServices
 from podstatus.alerts.metrics import alert_metrics
 from podstatus.alerts.ports import AlertReader
 from podstatus.base.clock import Clock
@@ -11,72 +11,80 @@ from podstatus.base.heartbeat import Heartbeats
 from podstatus.client.rest.server_health import RequestMetrics
 from podstatus.events.recorder import EventRecorder
 from podstatus.observe.metrics.connection_collector import request_metrics, watch_metrics
-from podstatus.observe.metrics.kubelet_collector import NodeState, kubelet_metrics, probe_metrics
-from podstatus.observe.metrics.model import Later, Told
+from podstatus.observe.metrics.kubelet_collector import (
+    KubeletMetricsSource,
+    kubelet_metrics,
+    probe_metrics,
+)
+from podstatus.observe.metrics.model import LazySamples, Samples
 from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.podstatus_collector import (
-    AgentState,
+    AgentMetricsSource,
     agent_metrics,
-    own_metrics,
+    podstatus_metrics,
     process_metrics,
 )
 from podstatus.observe.metrics.resource_collector import (
-    UsageState,
+    ResourceMetricsSource,
     container_metrics,
     resource_metrics,
 )
-from podstatus.observe.metrics.sli_collector import Check, HealthMetrics
+from podstatus.observe.metrics.sli_collector import HealthCheck, HealthCheckCollector
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.observe.status_view import Observatory
+from podstatus.observe.status_view import StatusView
 from podstatus.runtime.pleg import Pleg
 
 
-def make_pages(
+def build_metric_pages(
     node_name: str,
     work: WorkCounts,
-    pods: PodSide,
-    node: NodeSide,
-    view: Pleg,
+    pods: PodServices,
+    node: AgentNodeServices,
+    pleg: Pleg,
     recorder: EventRecorder,
-    observatory: Observatory,
+    status_view: StatusView,
     *,
     alerts: AlertReader | None,
     requests: RequestMetrics,
-    watching: WatchCounts,
-    metered: bool,
+    watch_counts: WatchCounts,
+    has_container_stats: bool,
     heartbeats: Heartbeats,
-    checks: Callable[[], Mapping[str, Check]],
+    checks: Callable[[], Mapping[str, HealthCheck]],
     clock: Clock,
 ) -> MetricPages:
-    """All pages of an agent; `metered`: its runtime knows what containers use."""
-    state = NodeState(
+    """All pages of an agent; `has_container_stats`: its runtime knows what containers use."""
+    state = KubeletMetricsSource(
         node_name=node_name,
         counts=pods.counters.snapshot,
         work=work,
-        desired_pods=pods.directory.pods,
-        mirror_pods=pods.directory.mirror_pods,
-        active_pods=pods.lives.active_pods,
-        lives=pods.lives.all,
-        running=view.pods,
-        last_listed=lambda: view.last_listed,
+        desired_pods=pods.pod_manager.pods,
+        mirror_pods=pods.pod_manager.mirror_pods,
+        active_pods=pods.pod_registry.active_pods,
+        lifecycles=pods.pod_registry.all,
+        running=pleg.pods,
+        last_relist=lambda: pleg.last_listed,
     )
-    agent = AgentState(
+    agent = AgentMetricsSource(
         counts=pods.counters.snapshot, events=lambda: recorder.counts, heartbeats=heartbeats
     )
-    used = UsageState(snapshot=lambda: node.usage.snapshot, running=view.pods, metered=metered)
+    used = ResourceMetricsSource(
+        snapshot=lambda: node.usage.snapshot,
+        running=pleg.pods,
+        measures_containers=has_container_stats,
+    )
 
-    def everything() -> Iterator[Told | Later]:
+    def everything() -> Iterator[Samples | LazySamples]:
         yield from kubelet_metrics(state)
         yield from request_metrics(requests)
-        yield from own_metrics(observatory, clock)
+        yield from podstatus_metrics(status_view, clock)
         yield from agent_metrics(agent)
-        yield from watch_metrics(watching)
+        yield from watch_metrics(watch_counts)
         yield from process_metrics()
         if alerts is not None:
             yield from alert_metrics(alerts)
 
-    def probes() -> Iterable[Told]:
+    def probes() -> Iterable[Samples]:
         return probe_metrics(work)
 
     return MetricPages(
@@ -85,6 +93,6 @@ def make_pages(
             "resource": lambda: resource_metrics(used),
             "cadvisor": lambda: container_metrics(used),
             "probes": probes,
-            "slis": HealthMetrics(checks),
+            "slis": HealthCheckCollector(checks),
         }
     )

@@ -24,7 +24,7 @@ from podstatus.node.settings import NodeSettings
 from podstatus.runtime.port import ContainerStats, NodeLabels, PodStats, ResizesPods, Runtime
 
 
-class _EventsOfNode:
+class _NodeEventRecorder:
     """Events about our Node."""
 
     def __init__(self, recorder: EventRecorder, name: str) -> None:
@@ -38,7 +38,7 @@ class _EventsOfNode:
         self._recorder.warn(self._about, reason, message)
 
 
-class NodeSide:
+class AgentNodeServices:
     """The services of our Node, wired."""
 
     def __init__(
@@ -54,12 +54,12 @@ class NodeSide:
         heartbeats: Heartbeats,
         clock: Clock,
         port: Callable[[], int] = int,
-        stated: Callable[[], tuple[AlertCondition, ...] | None] = tuple,
+        alert_conditions: Callable[[], tuple[AlertCondition, ...] | None] = tuple,
     ) -> None:
         told = node_settings(settings, runtime)
-        self.events = _EventsOfNode(recorder, told.name)
+        self.events = _NodeEventRecorder(recorder, told.name)
         thresholds = parse_thresholds(told.eviction_hard)
-        shortage = PressureMonitor(thresholds, self._look_at_pressure, clock=clock)
+        shortage = PressureMonitor(thresholds, self._report_pressure, clock=clock)
         self.usage = NodeUsage(
             DiskReader(settings.root_dir),
             clock=clock,
@@ -82,28 +82,28 @@ class NodeSide:
             events=self.events,
             clock=clock,
             port=port,
-            alert_conditions=stated,
+            alert_conditions=alert_conditions,
             on_recovered=on_recovered,
             status_heartbeat=heartbeats.register("node-status", max_silent_seconds=60),
             lease_heartbeat=heartbeats.register("lease", max_silent_seconds=60),
         )
-        self.own = self._services.node_cache
+        self.node_cache = self._services.node_cache
         self.status = self._services.status
         self.lease = self._services.lease
-        self.reflector = node_reflector(client, told.name, self.own)
+        self.reflector = node_reflector(client, told.name, self.node_cache)
         self._host_ips = tuple(a.address for a in node_addresses(told) if a.type == "InternalIP")
 
-    async def look_once(self) -> None:
+    async def collect_once(self) -> None:
         """Find out what the machine has: pods are admitted by it before the Node is registered."""
         await self.usage.sample_once()
         self._services.refresh_draft()
 
-    def _look_at_pressure(self) -> None:
+    def _report_pressure(self) -> None:
         self.status.request_sync()
 
-    def is_shown_not_ready(self) -> bool:
+    def is_reported_not_ready(self) -> bool:
         """Whether the API server shows our Node as not Ready."""
-        known = self.own.server_copy
+        known = self.node_cache.server_copy
         return known is not None and not is_ready(known.status.conditions)
 
     def host_ips(self) -> tuple[str, ...]:
@@ -138,8 +138,8 @@ def node_settings(settings: AgentSettings, runtime: Runtime | None = None) -> No
 def _pod_usage(runtime: Runtime) -> Callable[[], Awaitable[Mapping[PodUID, Usage]]]:
     if isinstance(runtime, PodStats):
         return runtime.usage
-    return _unknown_usage
+    return _no_usage
 
 
-async def _unknown_usage() -> Mapping[PodUID, Usage]:
+async def _no_usage() -> Mapping[PodUID, Usage]:
     return {}

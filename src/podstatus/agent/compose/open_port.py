@@ -2,18 +2,18 @@
 
 from contextlib import AsyncExitStack
 
-from podstatus.agent.compose.kubelet_server import NodePort
-from podstatus.agent.compose.serving_certificate import CannotServeNodeError
-from podstatus.agent.daemon.run import CannotRunError
+from podstatus.agent.compose.kubelet_server import KubeletServer
+from podstatus.agent.compose.serving_certificate import KubeletServerError
+from podstatus.agent.daemon.run import AgentError
 
 
-async def open_port(port: NodePort | None, stack: AsyncExitStack) -> str:
+async def start_server(server: KubeletServer | None, stack: AsyncExitStack) -> str:
     """Open it; where, empty if there is none. Raises CannotRunError."""
-    if port is None:
+    if server is None:
         return ""
     try:
-        await port.start()
-    except CannotServeNodeError as error:
-        raise CannotRunError(str(error)) from error
-    stack.push_async_callback(port.stop)
-    return port.url
+        await server.start()
+    except KubeletServerError as error:
+        raise AgentError(str(error)) from error
+    stack.push_async_callback(server.stop)
+    return server.url

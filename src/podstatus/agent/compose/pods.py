@@ -5,7 +5,7 @@ from functools import partial
 
 import msgspec
 
-from podstatus.agent.compose.history import KeptHistory, NotingCounters, NotingEvents
+from podstatus.agent.compose.history import AgentHistory, RecordingCounters, RecordingEvents
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
@@ -50,60 +50,62 @@ from podstatus.workers.probe_results import ProbeResultStore
 from podstatus.workers.resize.decision import ResizeDecision, decide_resize
 
 
-class Beside(msgspec.Struct, frozen=True, kw_only=True):
+class PodDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """What the services of pods need from the rest of the agent."""
 
     settings: AgentSettings
     clock: Clock
     heartbeats: Heartbeats
     recorder: EventRecorder
-    own_node: Callable[[], Node]
+    current_node: Callable[[], Node]
     host_ips: Callable[[], Sequence[str]]
-    sources: frozenset[str]
+    source_names: frozenset[str]
     """The names of those that will deliver."""
     on_mirror: Callable[[], None]
     """Told when something happened to a mirror pod or its static pod."""
-    not_taken: Callable[[Pod], AdmissionRejected | None]
+    rejection: Callable[[Pod], AdmissionRejected | None]
     """Why no pod is taken now, if that is so."""
-    history: KeptHistory
-    on_directory: Callable[[PodUID], None]
+    history: AgentHistory
+    on_pod_changed: Callable[[PodUID], None]
     """Told of pods that are known anew, or not any more."""
-    work: WorkCounts
+    work_counts: WorkCounts
 
 
-class PodSide:
+class PodServices:
     """The services of pods, wired."""
 
     def __init__(
         self,
-        around: Beside,
+        dependencies: PodDependencies,
         runtime: Runtime,
-        view: Pleg,
+        pleg: Pleg,
         pod_api: HttpPodApi,
         state: FileState,
         outbox: FileOutbox[OutboxEntry],
     ) -> None:
-        settings, clock, recorder = around.settings, around.clock, around.recorder
+        settings, clock, recorder = dependencies.settings, dependencies.clock, dependencies.recorder
         self._recorder = recorder
-        self._on_mirror = around.on_mirror
-        self.counters = NotingCounters(around.history)
-        self.directory = PodManager()
-        around.history.own_uid = self.directory.translate_pod_uid
-        self.lives = PodRegistry(self.directory, all_sources_ready=self._all_delivered)
+        self._on_mirror = dependencies.on_mirror
+        self.counters = RecordingCounters(dependencies.history)
+        self.pod_manager = PodManager()
+        dependencies.history.translate_uid = self.pod_manager.translate_pod_uid
+        self.pod_registry = PodRegistry(self.pod_manager, all_sources_ready=self._all_delivered)
         self.startup_latency = StartupLatencyTracker(self.counters, clock=clock)
-        self.statuses = StatusManager(
+        self.status_manager = StatusManager(
             pod_api,
-            self.directory,
-            self.lives,
+            self.pod_manager,
+            self.pod_registry,
             startup_latency=self.startup_latency,
             observer=self.counters,
-            events=NotingEvents(StatusEvents(recorder, settings.node_name), around.history),
+            events=RecordingEvents(
+                StatusEvents(recorder, settings.node_name), dependencies.history
+            ),
             outbox=outbox,
             state=state,
             clock=clock,
             gates=settings.feature_gates,
-            recompute_status=self._redecide,
-            heartbeat=around.heartbeats.register("status", max_silent_seconds=60),
+            recompute_status=self._recompute_status,
+            heartbeat=dependencies.heartbeats.register("status", max_silent_seconds=60),
         )
         policy = WorkerPolicy(
             sync_frequency=settings.sync_frequency,
@@ -112,18 +114,24 @@ class PodSide:
         )
         probes_itself = isinstance(runtime, ReportsProbes)
         # Of checks that we make, each is told about that fails, not only the last.
-        unhealthy = self._unhealthy if probes_itself else _told_already
-        self.book = ProbeResultStore(self.statuses, self.wake, unhealthy, _watching_since(around))
+        unhealthy = self._report_unhealthy if probes_itself else _already_reported
+        self.probe_results = ProbeResultStore(
+            self.status_manager, self.wake, unhealthy, _prober_start(dependencies)
+        )
         self.probes = ProbeWorkers(
             ProbeChecker(runtime, clock=clock),
             recorder,
-            on_result=self.book.record,
+            on_result=self.probe_results.record,
             clock=clock,
-            observer=around.work,
+            observer=dependencies.work_counts,
         )
-        self.grants = AllocationManager(state)
+        self.allocations = AllocationManager(state)
         actuation = ResizeActuator(
-            runtime, self.grants, self.statuses, recorder, on_completed=self._there_is_room
+            runtime,
+            self.allocations,
+            self.status_manager,
+            recorder,
+            on_completed=self._resources_freed,
         )
         containers = PodExecutor(
             runtime,
@@ -131,97 +139,103 @@ class PodSide:
             crash_loop_backoff=CrashLoopBackoff(max_seconds=settings.max_container_restart_period),
             clock=clock,
             hooks=HookRunner(
-                runtime, recorder, clock=clock, http_get=send_hook_request, host_ips=around.host_ips
+                runtime,
+                recorder,
+                clock=clock,
+                http_get=send_hook_request,
+                host_ips=dependencies.host_ips,
             ),
             on_init_started=self.startup_latency.record_init_container_started,
             actuator=actuation,
-            observer=around.work,
+            observer=dependencies.work_counts,
         )
-        self.steps = PodSyncer(
+        self.pod_syncer = PodSyncer(
             runtime,
-            view,
-            self.statuses,
+            pleg,
+            self.status_manager,
             recorder,
             executor=containers,
-            probe_results=self.book,
+            probe_results=self.probe_results,
             clock=clock,
             policy=policy,
-            host_ips=around.host_ips,
+            host_ips=dependencies.host_ips,
             probe_manager=None if probes_itself else self.probes,
             on_init_finished=self.startup_latency.record_init_container_finished,
             actuator=actuation,
         )
         self.workers = PodWorkers(
-            self.lives,
-            self.steps,
-            view,
+            self.pod_registry,
+            self.pod_syncer,
+            pleg,
             recorder,
             clock=clock,
             policy=policy,
-            on_finished=self._finished,
-            observer=around.work,
+            on_finished=self._pod_finished,
+            observer=dependencies.work_counts,
         )
-        occupancy = RequestTotals(self.lives, self.grants)
-        self.resizes = ResizeController(
-            self.lives,
-            self.grants,
-            self.statuses,
+        occupancy = RequestTotals(self.pod_registry, self.allocations)
+        self.resize_controller = ResizeController(
+            self.pod_registry,
+            self.allocations,
+            self.status_manager,
             recorder,
             occupancy,
-            decide=partial(_decide_resize, around, runtime),
+            decide=partial(_decide_resize, dependencies, runtime),
             wake=self.wake,
             all_sources_ready=self._all_delivered,
             clock=clock,
-            heartbeat=around.heartbeats.register("resizes", max_silent_seconds=400),
+            heartbeat=dependencies.heartbeats.register("resizes", max_silent_seconds=400),
         )
         self.dispatcher = PodDispatcher(
-            self.directory,
-            self.lives,
+            self.pod_manager,
+            self.pod_registry,
             self.workers,
-            self.statuses,
+            self.status_manager,
             recorder,
-            self.grants,
+            self.allocations,
             occupancy,
-            admit=partial(_admit, around),
+            admit=partial(_admit, dependencies),
             startup_latency=self.startup_latency,
-            on_mirror=around.on_mirror,
+            on_mirror=dependencies.on_mirror,
             clock=clock,
             gates=settings.feature_gates,
-            resize_controller=self.resizes,
-            on_pod_change=around.on_directory,
+            resize_controller=self.resize_controller,
+            on_pod_change=dependencies.on_pod_changed,
         )
         self.mux = Mux(
-            around.sources, self.dispatcher.handle, on_rejected=self.dispatcher.report_rejected
+            dependencies.source_names,
+            self.dispatcher.handle,
+            on_rejected=self.dispatcher.report_rejected,
         )
         self.housekeeping = Housekeeping(
-            self.directory,
-            self.lives,
+            self.pod_manager,
+            self.pod_registry,
             self.workers,
-            self.steps,
-            self.statuses,
-            view,
+            self.pod_syncer,
+            self.status_manager,
+            pleg,
             all_sources_ready=self._all_delivered,
             clock=clock,
             period=policy.housekeeping,
-            heartbeat=around.heartbeats.register("housekeeping", max_silent_seconds=60),
+            heartbeat=dependencies.heartbeats.register("housekeeping", max_silent_seconds=60),
         )
 
     def wake(self, uid: PodUID) -> None:
         """Have a pod looked at."""
         self.workers.wake(uid)
 
-    def _redecide(self, uid: PodUID) -> bool:
+    def _recompute_status(self, uid: PodUID) -> bool:
         return self.dispatcher.resync(uid)
 
-    def _finished(self, _life: PodLifecycle) -> None:
+    def _pod_finished(self, _life: PodLifecycle) -> None:
         self._on_mirror()
-        self._there_is_room()
+        self._resources_freed()
 
-    def _there_is_room(self) -> None:
-        self.resizes.retry()
+    def _resources_freed(self) -> None:
+        self.resize_controller.retry()
 
-    def _unhealthy(self, result: ProbeResult) -> None:
-        pod = self.directory.pod_by_uid(result.uid)
+    def _report_unhealthy(self, result: ProbeResult) -> None:
+        pod = self.pod_manager.pod_by_uid(result.uid)
         if pod is not None:
             about = container_reference(pod, result.container)
             message = f"{result.probe.capitalize()} probe failed: {result.output}"
@@ -231,36 +245,40 @@ class PodSide:
         return self.mux.all_sources_ready
 
 
-def _told_already(_: ProbeResult) -> None:
+def _already_reported(_: ProbeResult) -> None:
     """Whoever made the check has said that it failed."""
 
 
-def _watching_since(around: Beside) -> Time:
+def _prober_start(dependencies: PodDependencies) -> Time:
     """From when on probes are judged as the kubelet does; unset: by what was shown last."""
-    if around.settings.ready_after_restart != "kubelet":
+    if dependencies.settings.ready_after_restart != "kubelet":
         return UNSET_TIME
-    return Time.from_unix_nanos(around.clock.now())
+    return Time.from_unix_nanos(dependencies.clock.now())
 
 
-def _admit(around: Beside, pod: Pod, others: RequestedResources) -> AdmissionResult:
+def _admit(dependencies: PodDependencies, pod: Pod, others: RequestedResources) -> AdmissionResult:
     """Whether the Node, as it is shown now, has room for a pod."""
-    if (rejected := around.not_taken(pod)) is not None:
+    if (rejected := dependencies.rejection(pod)) is not None:
         return rejected
-    node = around.own_node()
-    most = pod_capacity(node, around.settings.max_pods)
+    node = dependencies.current_node()
+    most = pod_capacity(node, dependencies.settings.max_pods)
     return admit(pod, node=node, others=others, max_pods=most)
 
 
 def _decide_resize(
-    around: Beside, runtime: Runtime, pod: Pod, granted: Pod, others: RequestedResources
+    dependencies: PodDependencies,
+    runtime: Runtime,
+    pod: Pod,
+    allocated: Pod,
+    others: RequestedResources,
 ) -> ResizeDecision:
     """Whether the Node, as it is shown now, has room for other resources of a pod."""
-    node = around.own_node()
+    node = dependencies.current_node()
     return decide_resize(
         pod,
-        granted,
+        allocated,
         node=node,
         others=others,
-        max_pods=pod_capacity(node, around.settings.max_pods),
+        max_pods=pod_capacity(node, dependencies.settings.max_pods),
         supports_resize=isinstance(runtime, ResizesPods),
     )

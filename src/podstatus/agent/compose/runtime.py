@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from podstatus import __version__
-from podstatus.agent.daemon.run import MISTAKE, CannotRunError
+from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.client import ApiClient
@@ -48,12 +48,12 @@ from podstatus.runtime.simulated.adapter import SimulatedRuntime
 logger = logging.getLogger(__name__)
 
 _AUTO = "auto"
-_LIMITED = ("cpu", "memory")
-_MOST_SHOWN = 150
+_LIMITED_RESOURCES = ("cpu", "memory")
+_MAX_NODE_NAME = 150
 """Of a node name, in that of a cgroup, which may have 200."""
 
 
-class Around(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
     """What the runtime needs from the rest of the agent."""
 
     settings: AgentSettings
@@ -66,38 +66,38 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
 
 
-def build_process_runtime(around: Around) -> ProcessRuntime:
+def build_process_runtime(dependencies: RuntimeDependencies) -> ProcessRuntime:
     """Containers as processes of this machine. Raises CannotRunError."""
-    settings = around.settings
+    settings = dependencies.settings
     bubblewrap = find_isolation(settings.isolation)
     _warn_without_seccomp()
     isolation = Isolation.BUBBLEWRAP if bubblewrap is not None else Isolation.NONE
     preparer = ContainerPreparer(
-        around.folder,
+        dependencies.folder,
         bubblewrap=bubblewrap,
-        objects=HttpPodObjects(around.client),
-        host_ips=around.host_ips,
-        allocatable=around.allocatable,
+        objects=HttpPodObjects(dependencies.client),
+        host_ips=dependencies.host_ips,
+        allocatable=dependencies.allocatable,
         hidden=secret_files(settings),
-        clock=around.clock,
+        clock=dependencies.clock,
     )
     try:
         return ProcessRuntime(
-            around.folder,
+            dependencies.folder,
             preparer,
             isolation=isolation.value,
             version=__version__,
-            host_ips=around.host_ips,
-            clock=around.clock,
+            host_ips=dependencies.host_ips,
+            clock=dependencies.clock,
             log_limits=LogLimits(
                 max_bytes=settings.container_log_max_size,
                 max_files=settings.container_log_max_files,
             ),
-            cgroups=_cgroups(settings),
-            on_unlimited=_unlimited(around.recorder),
+            cgroups=_find_cgroups(settings),
+            on_unlimited=_limits_reporter(dependencies.recorder),
         )
     except RuntimeDownError as error:
-        raise CannotRunError(str(error), code=MISTAKE) from error
+        raise AgentError(str(error), code=EXIT_CONFIG) from error
 
 
 def secret_files(settings: AgentSettings) -> list[Path]:
@@ -111,15 +111,15 @@ def secret_files(settings: AgentSettings) -> list[Path]:
     return [path for path in named if path is not None]
 
 
-def find_isolation(wanted: str) -> Bubblewrap | None:
+def find_isolation(mode: str) -> Bubblewrap | None:
     """What keeps pods apart; None: nothing does. Raises CannotRunError."""
-    if wanted == Isolation.NONE.value:
+    if mode == Isolation.NONE.value:
         return None
     try:
         return find_bubblewrap()
     except BubblewrapUnavailableError as error:
-        if wanted != _AUTO:
-            raise CannotRunError(f"--isolation: {error}", code=MISTAKE) from error
+        if mode != _AUTO:
+            raise AgentError(f"--isolation: {error}", code=EXIT_CONFIG) from error
         logger.warning("pods are not isolated from this machine: %s", error)
         return None
 
@@ -138,21 +138,21 @@ def cgroups_name(node_name: str, root_dir: Path) -> str:
     what it finds in its cgroup and does not know. No two have the same root-dir.
     """
     digest = hashlib.sha256(bytes(root_dir.resolve())).hexdigest()[:12]
-    return f"podstatus-{node_name[:_MOST_SHOWN]}-{digest}"
+    return f"podstatus-{node_name[:_MAX_NODE_NAME]}-{digest}"
 
 
-def _cgroups(settings: AgentSettings) -> Cgroups:
+def _find_cgroups(settings: AgentSettings) -> Cgroups:
     try:
         found = find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
     except CgroupsUnavailableError as error:
         logger.info("limits of containers are not enforced: %s", error)
         return unavailable_cgroups(str(error))
-    if why := {found.missing[name] for name in _LIMITED if name in found.missing}:
+    if why := {found.missing[name] for name in _LIMITED_RESOURCES if name in found.missing}:
         logger.info("limits of containers are not all enforced: %s", "; ".join(sorted(why)))
     return found
 
 
-def _unlimited(recorder: EventRecorder) -> OnUnlimited:
+def _limits_reporter(recorder: EventRecorder) -> OnUnlimited:
     def tell(pod: Pod, container: str | None, why: str) -> None:
         about = pod_reference(pod) if container is None else container_reference(pod, container)
         whose = "Pod" if container is None else "Container"
@@ -167,17 +167,17 @@ def find_runtime(name: str, folder: Path, clock: Clock) -> Runtime:
     try:
         if ":" not in name:
             return SimulatedRuntime(clock, folder=folder)
-        return _made(name, folder)
+        return _load_runtime_class(name, folder)
     except RuntimeDownError as error:
-        raise CannotRunError(str(error), code=MISTAKE) from error
+        raise AgentError(str(error), code=EXIT_CONFIG) from error
 
 
-def _made(name: str, folder: Path) -> Runtime:
+def _load_runtime_class(name: str, folder: Path) -> Runtime:
     module, _, attribute = name.partition(":")
     try:
         make = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise _cannot(
+        raise _runtime_error(
             name, f"{error}; name a module on PYTHONPATH and a class in it, as in my_runtime:Mine"
         ) from error
     try:
@@ -185,14 +185,16 @@ def _made(name: str, folder: Path) -> Runtime:
     except RuntimeDownError:
         raise
     except Exception as error:
-        raise _cannot(
+        raise _runtime_error(
             name, f"{type(error).__name__}: {error}; it is called with the folder for its records"
         ) from error
     names = [n for n in vars(Runtime) if not n.startswith("_")]
     if missing := [n for n in names if not hasattr(runtime, n)]:
-        raise _cannot(name, f"what it makes lacks {', '.join(missing)}; see docs/runtimes.md")
+        raise _runtime_error(
+            name, f"what it makes lacks {', '.join(missing)}; see docs/runtimes.md"
+        )
     return runtime
 
 
-def _cannot(name: str, why: str) -> CannotRunError:
-    return CannotRunError(f"--runtime: {name} cannot be used: {why}", code=MISTAKE)
+def _runtime_error(name: str, reason: str) -> AgentError:
+    return AgentError(f"--runtime: {name} cannot be used: {reason}", code=EXIT_CONFIG)

@@ -20,16 +20,16 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from podstatus.apiserver.state_dir import write_private
 
-CERTIFICATE, KEY, TOKEN = "agent.crt", "agent.key", "token"
+CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE = "agent.crt", "agent.key", "token"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _DAYS = 3650
 """It is renewed at starts only, and an agent may run for years."""
-_RENEW = datetime.timedelta(days=30)
+_RENEW_BEFORE = datetime.timedelta(days=30)
 _CLOCK_SKEW = datetime.timedelta(minutes=5)
-_LEAST_TOKEN = 16
+_MIN_TOKEN_LENGTH = 16
 
 
-class CannotServeNodeError(Exception):
+class KubeletServerError(Exception):
     """The port cannot be opened as it is wanted."""
 
 
@@ -37,32 +37,32 @@ def ensure_certificate(
     folder: Path, name: str, addresses: Iterable[str], now: int
 ) -> tuple[Path, Path]:
     """Have a certificate for these names, and its key. Raises CannotServeNodeError."""
-    certificate, key = folder / CERTIFICATE, folder / KEY
+    certificate, key = folder / CERTIFICATE_FILE, folder / KEY_FILE
     names = frozenset([*_LOOPBACK, name.lower(), *addresses])
     moment = datetime.datetime.fromtimestamp(now / 1e9, datetime.UTC)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        if not _is_good(certificate, key, names, moment):
+        if not _is_valid(certificate, key, names, moment):
             private = ec.generate_private_key(ec.SECP256R1())
             # The key first: a certificate whose key is another's is noticed and made anew.
             write_private(key, _key_pem(private))
             write_private(certificate, _certificate_pem(private, name, names, moment))
     except OSError as error:
-        raise CannotServeNodeError(_unusable(folder, error)) from error
+        raise KubeletServerError(_unusable_message(folder, error)) from error
     return certificate, key
 
 
 def ensure_agent_token(folder: Path) -> str:
     """The token of this agent, made at the first start. Raises CannotServeNodeError."""
-    path = folder / TOKEN
+    path = folder / TOKEN_FILE
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         kept = path.read_text().strip() if path.exists() else ""
-        if len(kept) < _LEAST_TOKEN or not kept.isascii() or not kept.isprintable():
+        if len(kept) < _MIN_TOKEN_LENGTH or not kept.isascii() or not kept.isprintable():
             kept = secrets.token_urlsafe(32)
             write_private(path, f"{kept}\n".encode())
     except (OSError, ValueError) as error:
-        raise CannotServeNodeError(_unusable(path, error)) from error
+        raise KubeletServerError(_unusable_message(path, error)) from error
     return kept
 
 
@@ -78,16 +78,18 @@ def server_context(certificate: Path, key: Path, client_ca: Path | None) -> ssl.
         # Without a password there is nobody to ask for one: it would stop and wait at a terminal.
         context.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:
-        raise CannotServeNodeError(
-            f"cannot use the certificate {certificate} with the key {key}: {_why(error)}; pass a "
+        raise KubeletServerError(
+            f"cannot use the certificate {certificate} with the key {key}: "
+            f"{_reason(error)}; pass a "
             "pair of PEM files with --tls-cert-file and --tls-private-key-file, or leave both out"
         ) from error
     if client_ca is not None:
         try:
             context.load_verify_locations(client_ca)
         except (OSError, ValueError) as error:
-            raise CannotServeNodeError(
-                f"cannot use the certificates in {client_ca}: {_why(error)}; pass a PEM file with "
+            raise KubeletServerError(
+                f"cannot use the certificates in {client_ca}: {_reason(error)}; pass a PEM "
+                "file with "
                 "--client-ca-file"
             ) from error
         context.verify_mode = ssl.CERT_OPTIONAL
@@ -108,7 +110,7 @@ def _no_password() -> str:
     raise ValueError("the key is encrypted")
 
 
-def _is_good(certificate: Path, key: Path, names: frozenset[str], now: datetime.datetime) -> bool:
+def _is_valid(certificate: Path, key: Path, names: frozenset[str], now: datetime.datetime) -> bool:
     if not certificate.exists() or not key.exists():
         return False
     try:
@@ -119,7 +121,7 @@ def _is_good(certificate: Path, key: Path, names: frozenset[str], now: datetime.
         return False
     shown = {str(address) for address in alternatives.get_values_for_type(x509.IPAddress)}
     shown |= set(alternatives.get_values_for_type(x509.DNSName))
-    lasts = kept.not_valid_before_utc <= now < kept.not_valid_after_utc - _RENEW
+    lasts = kept.not_valid_before_utc <= now < kept.not_valid_after_utc - _RENEW_BEFORE
     return lasts and shown == names and kept.public_key() == private.public_key()
 
 
@@ -176,11 +178,11 @@ def _general_name(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
-def _unusable(path: Path, error: Exception) -> str:
-    return f"cannot use {path}: {_why(error)}; choose another folder with --root-dir"
+def _unusable_message(path: Path, error: Exception) -> str:
+    return f"cannot use {path}: {_reason(error)}; choose another folder with --root-dir"
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
         return (error.reason or str(error)).lower().replace("_", " ")
     return ((error.strerror if isinstance(error, OSError) else None) or str(error)).lower()

@@ -4,9 +4,9 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from podstatus.agent.compose.node import NodeSide
-from podstatus.agent.compose.pods import PodSide
-from podstatus.agent.daemon.cluster_identity import SameServer
+from podstatus.agent.compose.node import AgentNodeServices
+from podstatus.agent.compose.pods import PodServices
+from podstatus.agent.daemon.cluster_identity import ClusterIdentity
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
@@ -29,8 +29,8 @@ from podstatus.sources.url_source import UrlSource
 
 logger = logging.getLogger(__name__)
 
-_MEET_SECONDS = 3.0
-_AGAIN_SECONDS = 1.0
+_IDENTITY_TIMEOUT_SECONDS = 3.0
+_RETRY_SECONDS = 1.0
 
 
 def source_names(settings: AgentSettings) -> frozenset[str]:
@@ -43,7 +43,7 @@ def source_names(settings: AgentSettings) -> frozenset[str]:
     return frozenset(name for name, is_there in told.items() if is_there)
 
 
-class SourceSide:
+class SourceServices:
     """The sources of a node's pods. Made within a node, which runs `make` and `mirrors`."""
 
     def __init__(
@@ -51,8 +51,8 @@ class SourceSide:
         settings: AgentSettings,
         root: RootDir,
         client: ApiClient,
-        pods: PodSide,
-        node: NodeSide,
+        pods: PodServices,
+        node: AgentNodeServices,
         recorder: EventRecorder,
         runtime: Runtime,
         *,
@@ -68,29 +68,31 @@ class SourceSide:
         self._runtime = runtime
         self._heartbeats = heartbeats
         self._clock = clock
-        self._server = SameServer(client, root, embedded=settings.embedded, has_pods=self._has_pods)
-        self.mirrors = MirrorController(
+        self._cluster_identity = ClusterIdentity(
+            client, root, embedded=settings.embedded, has_pods=self._has_pods
+        )
+        self.mirror_controller = MirrorController(
             client,
             settings.node_name,
             static_pods=self._static_pods,
-            mirror_pods=pods.directory.mirror_pods,
+            mirror_pods=pods.pod_manager.mirror_pods,
             may_remove=self._may_remove_mirror,
-            node_uid=lambda: node.own.uid or None,
+            node_uid=lambda: node.node_cache.uid or None,
             clock=clock,
-            on_problem=self._mirror_problem,
+            on_problem=self._report_mirror_problem,
             heartbeat=heartbeats.register("mirrors", max_silent_seconds=120),
         )
 
-    async def meet_server(self) -> None:
+    async def check_server(self) -> None:
         """See whose pods these are, before anything is said. One that is away is asked later."""
         with suppress(ApiError, TimeoutError):
-            async with asyncio.timeout(_MEET_SECONDS):
-                await self._server.check()
+            async with asyncio.timeout(_IDENTITY_TIMEOUT_SECONDS):
+                await self._cluster_identity.check()
 
-    def make(self) -> list["KnownApiSource | FileSource | UrlSource"]:
+    def build(self) -> list["VerifiedApiSource | FileSource | UrlSource"]:
         """All that the settings ask for, each to be run."""
         settings, deliver, beats = self._settings, self._pods.mux.deliver, self._heartbeats
-        sources: list[KnownApiSource | FileSource | UrlSource] = [self._api_source()]
+        sources: list[VerifiedApiSource | FileSource | UrlSource] = [self._build_api_source()]
         if settings.pod_manifest_path is not None:
             sources.append(
                 FileSource(
@@ -99,7 +101,7 @@ class SourceSide:
                     lambda pods: deliver(FILE, pods),
                     clock=self._clock,
                     period=settings.file_check_frequency,
-                    on_problem=self._manifest_problem,
+                    on_problem=self._report_manifest_problem,
                     heartbeat=beats.register("source-file", max_silent_seconds=120),
                 )
             )
@@ -112,13 +114,13 @@ class SourceSide:
                     headers=settings.manifest_url_header,
                     clock=self._clock,
                     period=settings.http_check_frequency,
-                    on_problem=self._manifest_problem,
+                    on_problem=self._report_manifest_problem,
                     heartbeat=beats.register("source-http", max_silent_seconds=120),
                 )
             )
         return sources
 
-    def _api_source(self) -> "KnownApiSource":
+    def _build_api_source(self) -> "VerifiedApiSource":
         source = ApiSource(
             self._client,
             self._settings.node_name,
@@ -126,7 +128,7 @@ class SourceSide:
             clock=self._clock,
             heartbeat=self._heartbeats.register("source-api", max_silent_seconds=300),
         )
-        return KnownApiSource(source, self._server, self._clock)
+        return VerifiedApiSource(source, self._cluster_identity, self._clock)
 
     async def _has_pods(self) -> bool:
         try:
@@ -136,36 +138,38 @@ class SourceSide:
         return bool(found) or any(self._root.folder("outbox").glob("*.json"))
 
     def _static_pods(self) -> list[Pod]:
-        return [pod for pod in self._pods.directory.pods() if is_static_pod(pod)]
+        return [pod for pod in self._pods.pod_manager.pods() if is_static_pod(pod)]
 
     def _may_remove_mirror(self, full_name: tuple[str, str]) -> bool:
         """Whether all is over with the static pod of this name."""
-        return self._pods.mux.all_sources_ready and not self._pods.lives.has_unfinished(full_name)
+        return self._pods.mux.all_sources_ready and not self._pods.pod_registry.has_unfinished(
+            full_name
+        )
 
-    def _manifest_problem(self, problem: ManifestProblem) -> None:
+    def _report_manifest_problem(self, problem: ManifestProblem) -> None:
         self._node.events.warn(
             reasons.INVALID_MANIFEST, f"Cannot read the static pods in {problem}"
         )
 
-    def _mirror_problem(self, pod: Pod, problem: str) -> None:
+    def _report_mirror_problem(self, pod: Pod, problem: str) -> None:
         self._recorder.warn(pod_reference(pod), reasons.FAILED_CREATE_MIRROR_POD, problem)
 
 
-class KnownApiSource:
+class VerifiedApiSource:
     """Follows the API server, once it is known to be the one whose pods are here."""
 
-    def __init__(self, source: ApiSource, server: SameServer, clock: Clock) -> None:
+    def __init__(self, source: ApiSource, cluster_identity: ClusterIdentity, clock: Clock) -> None:
         self._source = source
-        self._server = server
+        self._cluster_identity = cluster_identity
         self._clock = clock
 
     async def run(self) -> None:
         """Follow it until cancelled."""
-        while not self._server.is_known:
+        while not self._cluster_identity.is_verified:
             try:
-                await self._server.check()
+                await self._cluster_identity.check()
             except ApiError as error:
                 logger.debug("API server does not say which one it is, will retry: %s", error)
                 self._source.heartbeat()
-                await self._clock.wait(_AGAIN_SECONDS)
+                await self._clock.wait(_RETRY_SECONDS)
         await self._source.run()

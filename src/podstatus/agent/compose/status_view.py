@@ -3,67 +3,67 @@
 from collections.abc import Mapping
 from operator import is_
 
-from podstatus.agent.compose.history import KeptHistory
-from podstatus.agent.compose.node import NodeSide
-from podstatus.agent.compose.pods import PodSide
-from podstatus.agent.compose.snapshot_updater import PodPoster
+from podstatus.agent.compose.history import AgentHistory
+from podstatus.agent.compose.node import AgentNodeServices
+from podstatus.agent.compose.pods import PodServices
+from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
 from podstatus.base.clock import Clock
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.objects.pod import PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.status_writer import HistoryCounts
-from podstatus.observe.history.store import Moment
-from podstatus.observe.snapshot_cache import Board
-from podstatus.observe.status_view import Knowledge, NodeSummary, PodSync, SyncState
-from podstatus.observe.summary.node import requested, summarize_node, used_fractions
+from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.snapshot_cache import SnapshotCache
+from podstatus.observe.status_view import Freshness, NodeSummary, PodSyncProgress, SyncState
+from podstatus.observe.summary.node import requested_resources, summarize_node, used_fractions
 from podstatus.runtime.pleg import Pleg
 
 
-class AgentObservatory:
+class NodeStatusView:
     """The port `Observatory` of an agent. It reads what others know; nothing of it is kept here."""
 
     def __init__(
         self,
-        pods: PodSide,
-        node: NodeSide,
-        view: Pleg,
+        pods: PodServices,
+        node: AgentNodeServices,
+        pleg: Pleg,
         *,
-        contact: ServerHealth,
-        history: KeptHistory,
+        server_health: ServerHealth,
+        history: AgentHistory,
         clock: Clock,
     ) -> None:
         self._pods = pods
         self._node = node
-        self._view = view
-        self._contact = contact
+        self._pleg = pleg
+        self._server_health = server_health
         self._history = history
         self._clock = clock
-        self._board = Board()
+        self._cache = SnapshotCache()
         self._requested: tuple[list[PodSpec], Mapping[str, str]] = ([], {})
-        self.poster = PodPoster(self._board, pods.directory, pods.statuses)
-        pods.statuses.add_notifier(self.poster)
-        if history.historian is not None:
-            pods.statuses.add_notifier(history.historian)
+        self.updater = SnapshotUpdater(self._cache, pods.pod_manager, pods.status_manager)
+        pods.status_manager.add_notifier(self.updater)
+        if history.writer is not None:
+            pods.status_manager.add_notifier(history.writer)
 
     @property
-    def board(self) -> Board:
+    def snapshot_cache(self) -> SnapshotCache:
         """All pods that are to run here, each with its newest status."""
-        return self._board
+        return self._cache
 
     def nodes(self) -> Mapping[str, NodeSummary]:
         """Our own."""
-        node = self._node.own.current()
+        node = self._node.node_cache.current()
         running = [
             pod.spec
-            for pod in self._pods.directory.pods()
-            if not is_terminal_phase(self._pods.statuses.latest_status(pod).phase)
+            for pod in self._pods.pod_manager.pods()
+            if not is_terminal_phase(self._pods.status_manager.latest_status(pod).phase)
         ]
         snapshot = self._node.usage.snapshot
         summary = summarize_node(
             node,
             pods=len(running),
-            requested=self._sum(running),
+            requested=self._total_requests(running),
             used=None if snapshot is None else snapshot.node,
             used_fractions=used_fractions(snapshot),
             disk_full_in_seconds=self._node.usage.disk_full_in_seconds,
@@ -71,20 +71,20 @@ class AgentObservatory:
         )
         return {summary.name: summary}
 
-    def _sum(self, specs: list[PodSpec]) -> Mapping[str, str]:
+    def _total_requests(self, specs: list[PodSpec]) -> Mapping[str, str]:
         """What these ask for together; of the same pods as before it is not worked out again."""
         before, total = self._requested
         if len(before) != len(specs) or not all(map(is_, before, specs)):
-            total = requested(specs)
+            total = requested_resources(specs)
             self._requested = specs, total
         return total
 
     def sync(self) -> SyncState:
         """How far the API server has what is known here."""
         now = Time.from_unix_nanos(self._clock.now())
-        entries = self._pods.statuses.entries().values()
+        entries = self._pods.status_manager.entries().values()
         waits = [it for entry in entries if (it := entry.unsent_seconds(now)) is not None]
-        counts = self._pods.statuses.sync_counts()
+        counts = self._pods.status_manager.sync_counts()
         return SyncState(
             unsent=len(waits),
             oldest_unsent_seconds=max(waits, default=0.0),
@@ -93,35 +93,35 @@ class AgentObservatory:
             outbox=counts.outbox,
         )
 
-    def pod_sync(self, uid: PodUID) -> PodSync | None:
+    def pod_sync(self, uid: PodUID) -> PodSyncProgress | None:
         """How far the status of a pod has got; None if it has none."""
-        entry = self._pods.statuses.entries().get(uid)
+        entry = self._pods.status_manager.entries().get(uid)
         if entry is None:
             return None
         now = Time.from_unix_nanos(self._clock.now())
-        return PodSync(
+        return PodSyncProgress(
             version=entry.version,
             unsent=len(entry.unsent),
             oldest_unsent_seconds=entry.unsent_seconds(now) or 0.0,
         )
 
-    def knowledge(self) -> Knowledge:
+    def freshness(self) -> Freshness:
         """When the API server and the runtime were last heard."""
-        return Knowledge(
-            server_reachable=self._contact.is_reachable,
-            server_age_seconds=self._contact.age_seconds,
-            runtime_age_seconds=self._view.age_seconds,
-            clock_skew_seconds=self._contact.clock_skew_seconds,
+        return Freshness(
+            server_reachable=self._server_health.is_reachable,
+            server_age_seconds=self._server_health.age_seconds,
+            runtime_age_seconds=self._pleg.age_seconds,
+            clock_skew_seconds=self._server_health.clock_skew_seconds,
         )
 
     def history(self) -> HistoryCounts:
         """What became of transitions."""
         return self._history.counts
 
-    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[Moment]:
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
         """What happened to the pods of this name. Raises HistoryError."""
         return await self._history.timeline(namespace, name, after=after)
 
-    async def moments(self, after: int, *, most: int) -> list[Moment]:
+    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
         """What happened on the whole after a number. Raises HistoryError."""
-        return await self._history.moments(after, most=most)
+        return await self._history.transitions(after, limit=limit)

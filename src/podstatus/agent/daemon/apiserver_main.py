@@ -22,14 +22,14 @@ from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.aio import SystemClock, wall_clock_ns
 
 _STDIN = 0
-_ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not listened on
+_LOOPBACK_BY_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not listened on
 
 
-class CannotServeError(Exception):
+class ServeError(Exception):
     """The server cannot start; the message says why and what to do."""
 
 
-class ApiSettings(msgspec.Struct, frozen=True, kw_only=True):
+class ApiServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the user asked for."""
 
     root_dir: Path | None = None
@@ -47,7 +47,7 @@ class ApiSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Where the ports of nodes are, if not where the nodes say."""
 
 
-class Parts(msgspec.Struct, frozen=True, kw_only=True):
+class ApiServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What a server is made of."""
 
     database: Path | None
@@ -61,7 +61,7 @@ class Parts(msgspec.Struct, frozen=True, kw_only=True):
     nodes: KubeletClientConfig
 
 
-class Server(Protocol):
+class StartableServer(Protocol):
     """A server that is not started yet."""
 
     async def start(self) -> int:
@@ -71,7 +71,7 @@ class Server(Protocol):
         """End all connections and let go of the database."""
 
 
-class Serving(msgspec.Struct, frozen=True, kw_only=True):
+class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Where the server is, once it serves."""
 
     url: str
@@ -80,32 +80,34 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
     """Where the objects are."""
 
 
-Build = Callable[[Parts], Server]
-Announce = Callable[[Serving], None]
+BuildServer = Callable[[ApiServerConfig], StartableServer]
+AnnounceServer = Callable[[ServerInfo], None]
 
 
-async def serve_api(settings: ApiSettings, build: Build, announce: Announce) -> None:
+async def serve_api(
+    settings: ApiServerSettings, build: BuildServer, announce: AnnounceServer
+) -> None:
     """Serve until SIGINT, SIGTERM or SIGHUP. Raises CannotServeError."""
-    stopped = _stopped_by_signal()
+    stopped = _stop_on_signals()
     if settings.stop_at_eof:
-        call_at_eof(stopped.set)
+        call_on_stdin_eof(stopped.set)
     try:
-        with _folder(settings.root_dir) as folder:
-            await _serve_in(folder, settings, build, announce, stopped)
+        with _state_dir(settings.root_dir) as folder:
+            await _serve_from(folder, settings, build, announce, stopped)
     except StateDirError as error:
-        raise CannotServeError(str(error)) from error
+        raise ServeError(str(error)) from error
 
 
-async def _serve_in(
+async def _serve_from(
     folder: StateDir,
-    settings: ApiSettings,
-    build: Build,
-    announce: Announce,
+    settings: ApiServerSettings,
+    build: BuildServer,
+    announce: AnnounceServer,
     stopped: asyncio.Event,
 ) -> None:
     certificates = Certificates(folder, wall_clock_ns())
     authority = certificates.ensure([settings.host])
-    parts = Parts(
+    parts = ApiServerConfig(
         database=folder.path / DATABASE if settings.root_dir else None,
         cluster=settings.cluster_id,
         token=ensure_token(folder),
@@ -125,7 +127,7 @@ async def _serve_in(
         url = _url(settings.host, await _start(server, settings))
         access = ClientCredentials(url=url, token=parts.token, authority=authority)
         where = f"in {folder.path}" if settings.root_dir else "in memory"
-        announce(Serving(url=url, kubeconfig=write_client_files(folder, access), where=where))
+        announce(ServerInfo(url=url, kubeconfig=write_client_files(folder, access), where=where))
         renewing = asyncio.create_task(
             renew_periodically(folder, parts.ssl_context, [settings.host], SystemClock())
         )
@@ -135,14 +137,14 @@ async def _serve_in(
         await server.stop()
 
 
-async def _start(server: Server, settings: ApiSettings) -> int:
+async def _start(server: StartableServer, settings: ApiServerSettings) -> int:
     try:
         return await server.start()
     except OSError as error:
-        raise CannotServeError(_why_not(error, settings)) from error
+        raise ServeError(_listen_error(error, settings)) from error
 
 
-def _why_not(error: OSError, settings: ApiSettings) -> str:
+def _listen_error(error: OSError, settings: ApiServerSettings) -> str:
     tried = f"cannot listen on {settings.host} port {settings.port}"
     if error.errno == errno.EADDRINUSE:
         return f"{tried}: the port is taken; stop what uses it, or pass another --port (0 for any)"
@@ -152,7 +154,7 @@ def _why_not(error: OSError, settings: ApiSettings) -> str:
     return f"{tried}: {why}; pass a --host that is an address of this machine"
 
 
-def _stopped_by_signal() -> asyncio.Event:
+def _stop_on_signals() -> asyncio.Event:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -160,7 +162,7 @@ def _stopped_by_signal() -> asyncio.Event:
     return stopped
 
 
-def call_at_eof(call: Callable[[], None]) -> None:
+def call_on_stdin_eof(call: Callable[[], None]) -> None:
     """Have something done when whoever holds the other end of our standard input is gone."""
     loop = asyncio.get_running_loop()
 
@@ -172,13 +174,13 @@ def call_at_eof(call: Callable[[], None]) -> None:
     try:
         loop.add_reader(_STDIN, look)
     except (OSError, ValueError) as error:  # closed, or a file, of which one cannot wait for more
-        raise CannotServeError(
+        raise ServeError(
             "the standard input is no pipe, and --stop-at-eof waits for its end"
         ) from error
 
 
 @contextmanager
-def _folder(path: Path | None) -> Iterator[StateDir]:
+def _state_dir(path: Path | None) -> Iterator[StateDir]:
     if path is not None:
         with closing(StateDir(path)) as folder:
             yield folder
@@ -190,14 +192,14 @@ def _folder(path: Path | None) -> Iterator[StateDir]:
         yield folder
 
 
-def reachable(host: str) -> str:
+def reachable_host(host: str) -> str:
     """Where clients on this machine reach who listens on a host."""
-    return _ANY_ADDRESS.get(host, host)
+    return _LOOPBACK_BY_WILDCARD.get(host, host)
 
 
 def _url(host: str, port: int) -> str:
     """Where clients on this machine reach the server."""
-    host = reachable(host)
+    host = reachable_host(host)
     try:
         is_long = ipaddress.ip_address(host).version == 6
     except ValueError:

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from podstatus.agent.daemon.log_rotation import MAX_LOG_BYTES, keep_rotated
+from podstatus.agent.daemon.log_rotation import MAX_LOG_BYTES, run_log_rotation
 from podstatus.apiserver.pki.credentials import ENDPOINTS, KUBECONFIG
 from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.apiserver.storage.marker import MarkerError, MarkerFile
@@ -31,22 +31,22 @@ from podstatus.base.programs import child_environment, python_module_command
 
 logger = logging.getLogger(__name__)
 
-COMMAND = (*python_module_command("podstatus.cli"), "apiserver")
-_START_SECONDS = 30.0
+APISERVER_COMMAND = (*python_module_command("podstatus.cli"), "apiserver")
+_START_TIMEOUT_SECONDS = 30.0
 """It takes one; a machine under load gets more."""
-_STOP_SECONDS = 1.0
+_STOP_TIMEOUT_SECONDS = 1.0
 """Then it is killed: the whole agent ends within 5."""
-_CALM_SECONDS = 60.0
+_BACKOFF_RESET_SECONDS = 60.0
 """Who has served for so long counts as well again."""
-_LOOKS, _LOOK_SECONDS = 50, 0.1
-_TOLD_LINES = 5
+_LOCK_POLLS, _LOCK_POLL_SECONDS = 50, 0.1
+_MAX_ERROR_LINES = 5
 
 
-class CannotStartApiServerError(Exception):
+class ApiServerStartError(Exception):
     """The child did not come up; the message has what it said."""
 
 
-class ServerFiles(msgspec.Struct, frozen=True):
+class EmbeddedServerAccess(msgspec.Struct, frozen=True):
     """How to reach the server."""
 
     url: str
@@ -76,8 +76,8 @@ class EmbeddedApiServer:
         *,
         port: int,
         clock: Clock | None = None,
-        nodes: NodeTrust | None = None,
-        command: Sequence[str] = COMMAND,
+        node_trust: NodeTrust | None = None,
+        command: Sequence[str] = APISERVER_COMMAND,
         backoff: Backoff | None = None,
     ) -> None:
         self._folder = folder
@@ -85,11 +85,11 @@ class EmbeddedApiServer:
         self._port = port
         self._clock = clock or SystemClock()
         self._command = command
-        self._nodes = nodes
+        self._node_trust = node_trust
         self._backoff = backoff or Backoff(initial_seconds=0.2, max_seconds=10.0)
         self._process: Process | None = None
         self._closed = False
-        self._cluster = ""
+        self._cluster_id = ""
         """The cluster it serves: once it has served one, another is refused."""
 
     async def __aenter__(self) -> Self:
@@ -109,25 +109,25 @@ class EmbeddedApiServer:
         """The child's, while there is one."""
         return self._process.pid if self._process else None
 
-    async def start(self) -> ServerFiles:
+    async def start(self) -> EmbeddedServerAccess:
         """Start it and wait until it serves. Raises CannotStartApiServerError."""
-        await self._let_the_last_one_go()
+        await self._wait_for_lock()
         try:
             return await self._start()
         except (OSError, msgspec.MsgspecError, KeyError) as error:
             # A disk that is full, say, or no memory for one process more.
             await self.stop()
-            raise CannotStartApiServerError(
+            raise ApiServerStartError(
                 f"the API server did not start: {type(error).__name__}: {error}"
             ) from error
 
-    async def _start(self) -> ServerFiles:
+    async def _start(self) -> EmbeddedServerAccess:
         options = ["--root-dir", str(self._folder), "--port", str(self._port), "--stop-at-eof"]
-        if self._cluster:
-            options += ["--cluster-id", self._cluster]
-        if self._nodes is not None:
-            options += ["--node-certificate-authority", str(self._nodes.authority)]
-            options += ["--node-address", self._nodes.address]
+        if self._cluster_id:
+            options += ["--cluster-id", self._cluster_id]
+        if self._node_trust is not None:
+            options += ["--node-certificate-authority", str(self._node_trust.authority)]
+            options += ["--node-address", self._node_trust.address]
         with _open_log(self._log) as log:
             begin = log.tell()
             self._process = await asyncio.create_subprocess_exec(
@@ -140,13 +140,13 @@ class EmbeddedApiServer:
                 # A Ctrl-C is for the agent, which has a last word to say to the server.
                 start_new_session=True,
             )
-            serves = await self._serves(self._process, log)
+            serves = await self._wait_ready(self._process, log)
         if not serves:
             await self.stop()
-            raise CannotStartApiServerError(self._complaint(begin))
-        files = self._files()
+            raise ApiServerStartError(self._start_error(begin))
+        files = self._read_access()
         self._port = urlsplit(files.url).port or 0
-        self._cluster = self._cluster or self._find_cluster()
+        self._cluster_id = self._cluster_id or self._read_cluster_id()
         return files
 
     async def run(self) -> None:
@@ -157,7 +157,7 @@ class EmbeddedApiServer:
             code = await self._process.wait() if self._process else None
             if self._closed:
                 return
-            if self._clock.monotonic() - started > _CALM_SECONDS * 1e9:
+            if self._clock.monotonic() - started > _BACKOFF_RESET_SECONDS * 1e9:
                 backoff = backoff.reset()
             backoff = backoff.failed()
             seconds = backoff.delay(random.random())  # noqa: S311 - not a secret
@@ -165,14 +165,14 @@ class EmbeddedApiServer:
             await self._clock.wait(seconds)
             try:
                 files = await self.start()
-            except CannotStartApiServerError as error:
+            except ApiServerStartError as error:
                 logger.warning("API server cannot be started, trying again: error=%s", error)
             else:
                 logger.info("API server serves again: url=%s", files.url)
 
-    async def keep_log_short(self) -> None:
+    async def run_log_rotation(self) -> None:
         """Rotate its log while it runs; until cancelled."""
-        await keep_rotated(self._log, self._clock)
+        await run_log_rotation(self._log, self._clock)
 
     async def stop(self) -> None:
         """End it, by force if it takes too long."""
@@ -184,7 +184,7 @@ class EmbeddedApiServer:
         with suppress(ProcessLookupError):
             process.terminate()
         try:
-            async with asyncio.timeout(_STOP_SECONDS):
+            async with asyncio.timeout(_STOP_TIMEOUT_SECONDS):
                 await process.wait()
         except TimeoutError:
             logger.warning("API server killed, it did not end: pid=%s", process.pid)
@@ -192,44 +192,44 @@ class EmbeddedApiServer:
                 process.kill()
             await process.wait()
 
-    async def _let_the_last_one_go(self) -> None:
+    async def _wait_for_lock(self) -> None:
         """Wait for the server of an agent that was killed just now: it is about to end."""
-        for _ in range(_LOOKS):
+        for _ in range(_LOCK_POLLS):
             try:
                 if lock_holder(self._folder) is None:
                     return
             except StateDirError:
                 return  # it will say so itself, in better words
-            await self._clock.wait(_LOOK_SECONDS)
+            await self._clock.wait(_LOCK_POLL_SECONDS)
 
-    async def _serves(self, process: Process, log: BinaryIO) -> bool:
+    async def _wait_ready(self, process: Process, log: BinaryIO) -> bool:
         """Whether it came so far as to say how to use it."""
         assert process.stdout is not None  # noqa: S101 - a pipe was asked for
         with suppress(TimeoutError):
-            async with asyncio.timeout(_START_SECONDS):
+            async with asyncio.timeout(_START_TIMEOUT_SECONDS):
                 while line := await process.stdout.readline():
                     log.write(line)
                     if b"kubectl" in line:
                         return True
         return False
 
-    def _files(self) -> ServerFiles:
+    def _read_access(self) -> EmbeddedServerAccess:
         told = decode_json((self._folder / ENDPOINTS).read_bytes(), dict[str, str])
         kubeconfig = (self._folder / KUBECONFIG).read_bytes()
-        return ServerFiles(told["apiserver"], told["token"], kubeconfig)
+        return EmbeddedServerAccess(told["apiserver"], told["token"], kubeconfig)
 
-    def _find_cluster(self) -> str:
+    def _read_cluster_id(self) -> str:
         with suppress(MarkerError):
             marker, _ = MarkerFile(self._folder / DATABASE).read()
             return "" if marker is None else marker.cluster
         return ""
 
-    def _complaint(self, begin: int) -> str:
+    def _start_error(self, begin: int) -> str:
         with self._log.open("rb") as log:
             log.seek(begin)
             lines = log.read(MAX_LOG_BYTES).decode(errors="replace").split("\n")
         said = "\n".join(line for line in lines if line.strip())
-        last = "\n".join(said.splitlines()[-_TOLD_LINES:]).removeprefix("podstatus: ")
+        last = "\n".join(said.splitlines()[-_MAX_ERROR_LINES:]).removeprefix("podstatus: ")
         last = last.replace("--port", "--apiserver-port")  # its flag, in the words of ours
         return f"the API server did not start: {last or 'it said nothing'} (see {self._log})"
 

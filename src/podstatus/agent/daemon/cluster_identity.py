@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.agent.daemon.root_dir import RootDir, RootDirError
-from podstatus.agent.daemon.run import MISTAKE, CannotRunError
+from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError
 from podstatus.base.msgspec_json import decode_json
 from podstatus.client import ApiClient
 from podstatus.client.rest.resources import NAMESPACES, ApiResource
@@ -20,7 +20,7 @@ from podstatus.kube.errors import DeniedError, GoneError
 
 logger = logging.getLogger(__name__)
 
-SERVER = "server.json"
+SERVER_FILE = "server.json"
 _SERVICES = ApiResource("services")
 
 
@@ -45,15 +45,15 @@ class _Object(msgspec.Struct):
     metadata: _Meta
 
 
-def is_another(known: ServerIdentity, found: ServerIdentity) -> bool:
+def is_different_server(recorded: ServerIdentity, current: ServerIdentity) -> bool:
     """Whether these are two servers, as far as anybody can tell."""
-    if known.embedded != found.embedded:
+    if recorded.embedded != current.embedded:
         return True
-    pairs = (known.namespace, found.namespace), (known.service, found.service)
+    pairs = (recorded.namespace, current.namespace), (recorded.service, current.service)
     return any(one and other and one != other for one, other in pairs)
 
 
-class SameServer:
+class ClusterIdentity:
     """Remembers the API server of a root-dir, and refuses another one."""
 
     def __init__(
@@ -69,73 +69,76 @@ class SameServer:
         self._root = root
         self._embedded = embedded
         self._has_pods = has_pods
-        self.is_known = False
+        self.is_verified = False
         """Whether it is the one; before, nothing it says counts."""
 
     async def check(self) -> None:
         """Find out. Raises CannotRunError if it is another one, ApiError if it does not say."""
-        if self.is_known:
+        if self.is_verified:
             return
-        known, found = self._read(), await self._ask()
-        if known is not None and is_another(known, found) and await self._has_pods():
-            raise CannotRunError(_refusal(known, found, self._root.path), code=MISTAKE)
-        self._remember(completed(found, known))
-        self.is_known = True
+        known, found = self._load(), await self._fetch()
+        if known is not None and is_different_server(known, found) and await self._has_pods():
+            raise AgentError(_mismatch_message(known, found, self._root.path), code=EXIT_CONFIG)
+        self._save(merge_identity(found, known))
+        self.is_verified = True
 
-    async def _ask(self) -> ServerIdentity:
+    async def _fetch(self) -> ServerIdentity:
         if self._embedded:
-            namespace = await self._uid(NAMESPACES, "kube-system")
+            namespace = await self._fetch_uid(NAMESPACES, "kube-system")
             return ServerIdentity(embedded=True, namespace=namespace)
         return ServerIdentity(
-            namespace=await self._uid(NAMESPACES, "kube-system"),
-            service=await self._uid(_SERVICES, "kubernetes", "default"),
+            namespace=await self._fetch_uid(NAMESPACES, "kube-system"),
+            service=await self._fetch_uid(_SERVICES, "kubernetes", "default"),
             address=self._client.server,
         )
 
-    async def _uid(self, resource: ApiResource, name: str, namespace: str | None = None) -> str:
+    async def _fetch_uid(
+        self, resource: ApiResource, name: str, namespace: str | None = None
+    ) -> str:
         try:
             found = await self._client.get(resource, name, namespace=namespace)
             return decode_json(found, _Object).metadata.uid
         except (DeniedError, GoneError, msgspec.DecodeError):
             return ""
 
-    def _read(self) -> ServerIdentity | None:
+    def _load(self) -> ServerIdentity | None:
         try:
-            text = self._root.read(SERVER)
+            text = self._root.read(SERVER_FILE)
             return None if text is None else decode_json(text, ServerIdentity)
         except (RootDirError, msgspec.DecodeError) as error:
             logger.warning("which API server the root-dir belongs to is not known: %s", error)
             return None
 
-    def _remember(self, found: ServerIdentity) -> None:
+    def _save(self, identity: ServerIdentity) -> None:
         try:
-            self._root.write(SERVER, msgspec.json.encode(found) + b"\n")
+            self._root.write(SERVER_FILE, msgspec.json.encode(identity) + b"\n")
         except RootDirError as error:
             logger.warning("which API server the root-dir belongs to is not kept: %s", error)
 
 
-def completed(found: ServerIdentity, known: ServerIdentity | None) -> ServerIdentity:
+def merge_identity(current: ServerIdentity, recorded: ServerIdentity | None) -> ServerIdentity:
     """What was found, with what it did not say this time: rights may come and go."""
-    if known is None or is_another(known, found):
-        return found
+    if recorded is None or is_different_server(recorded, current):
+        return current
     return structs.replace(
-        found,
-        namespace=found.namespace or known.namespace,
-        service=found.service or known.service,
+        current,
+        namespace=current.namespace or recorded.namespace,
+        service=current.service or recorded.service,
     )
 
 
-def _refusal(known: ServerIdentity, found: ServerIdentity, root: Path) -> str:
-    if known.embedded and found.embedded:
+def _mismatch_message(recorded: ServerIdentity, current: ServerIdentity, root: Path) -> str:
+    if recorded.embedded and current.embedded:
         return (
             f"the database of the API server in {root} was replaced (kube-system was "
-            f"{known.namespace}, is {found.namespace}), and pods of the old one are still here: "
-            f"restore the old database, or remove {root / SERVER} to end them"
+            f"{recorded.namespace}, is {current.namespace}), and pods of the old one are "
+            "still here: "
+            f"restore the old database, or remove {root / SERVER_FILE} to end them"
         )
     return (
-        f"{root} holds pods of another API server ({_address(known)}); this one "
-        f"({_address(found)}) would end them: choose another --root-dir, or remove "
-        f"{root / SERVER} if they may end"
+        f"{root} holds pods of another API server ({_address(recorded)}); this one "
+        f"({_address(current)}) would end them: choose another --root-dir, or remove "
+        f"{root / SERVER_FILE} if they may end"
     )
 
 

@@ -15,14 +15,14 @@ from podstatus.base.clock import Clock
 logger = logging.getLogger(__name__)
 
 MAX_LOG_BYTES = 10 * 2**20
-_LOOK_SECONDS = 5.0
-_CHUNK = 2**16
+_CHECK_SECONDS = 5.0
+_CHUNK_BYTES = 2**16
 
 
-async def keep_rotated(path: Path, clock: Clock, max_bytes: int = MAX_LOG_BYTES) -> None:
+async def run_log_rotation(path: Path, clock: Clock, max_bytes: int = MAX_LOG_BYTES) -> None:
     """Rotate a log whenever it has become too long; until cancelled."""
     while True:
-        await clock.wait(_LOOK_SECONDS)
+        await clock.wait(_CHECK_SECONDS)
         await asyncio.to_thread(rotate_log, path, max_bytes)
 
 
@@ -55,7 +55,7 @@ def _copy(descriptor: int, offset: int, target: Path) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(temporary, flags, 0o600), "wb") as copied:
-            while chunk := os.pread(descriptor, _CHUNK, offset):
+            while chunk := os.pread(descriptor, _CHUNK_BYTES, offset):
                 copied.write(chunk)
                 offset += len(chunk)
         temporary.replace(target)

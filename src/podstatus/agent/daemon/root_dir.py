@@ -18,10 +18,10 @@ import msgspec
 from podstatus.apiserver.state_dir import StateDir, StateDirError, StateDirLockedError
 from podstatus.base.msgspec_json import decode_json
 
-ENDPOINTS = "endpoints.json"
-KUBECONFIG = "kubeconfig"
-RESTARTS = "restarts.jsonl"
-FOLDERS = ("apiserver", "checkpoints", "logs", "outbox", "pki", "runtime")
+ENDPOINTS_FILE = "endpoints.json"
+KUBECONFIG_FILE = "kubeconfig"
+RESTARTS_FILE = "restarts.jsonl"
+AGENT_FOLDERS = ("apiserver", "checkpoints", "logs", "outbox", "pki", "runtime")
 """Of an agent."""
 
 
@@ -29,7 +29,7 @@ class RootDirError(Exception):
     """The root-dir cannot be used; the message says why and what to do."""
 
 
-class Endpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class AgentEndpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where things are while the agent runs, for those who look into `endpoints.json`."""
 
     apiserver: str
@@ -58,7 +58,7 @@ class Endpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class RootDir:
     """The folder, ours alone within `with`."""
 
-    def __init__(self, path: Path, folders: Iterable[str] = FOLDERS) -> None:
+    def __init__(self, path: Path, folders: Iterable[str] = AGENT_FOLDERS) -> None:
         """Make it if it is not there, with these folders, and lock it. Raises RootDirError."""
         self._folders = tuple(folders)
         try:
@@ -66,7 +66,7 @@ class RootDir:
         except StateDirLockedError as error:
             raise RootDirError(f"{error} (--root-dir)") from error
         except StateDirError as error:
-            raise RootDirError(_unusable(error)) from error
+            raise RootDirError(_unusable_message(error)) from error
         self.path = self._folder.path
         self._prepare()
 
@@ -94,62 +94,62 @@ class RootDir:
         """What our own API server says."""
         return self.path / "apiserver.log"
 
-    def announce(self, endpoints: Endpoints) -> None:
+    def write_endpoints(self, endpoints: AgentEndpoints) -> None:
         """Tell where things are. Raises RootDirError."""
-        self.write(ENDPOINTS, msgspec.json.format(msgspec.json.encode(endpoints)) + b"\n")
+        self.write(ENDPOINTS_FILE, msgspec.json.format(msgspec.json.encode(endpoints)) + b"\n")
 
-    def hand_out(self, kubeconfig: bytes) -> Path:
+    def write_kubeconfig(self, kubeconfig: bytes) -> Path:
         """Write the kubeconfig of our own API server; where it is. Raises RootDirError."""
-        return self.write(KUBECONFIG, kubeconfig)
+        return self.write(KUBECONFIG_FILE, kubeconfig)
 
     def read(self, name: str) -> bytes | None:
         """What is in a file in it, None if there is none. Raises RootDirError."""
         try:
             return self._folder.read(name)
         except StateDirError as error:
-            raise RootDirError(_unusable(error)) from error
+            raise RootDirError(_unusable_message(error)) from error
 
-    def withdraw(self) -> None:
+    def remove_endpoints(self) -> None:
         """Nobody is there any more. The kubeconfig stays: the next start serves it again."""
-        (self.path / ENDPOINTS).unlink(missing_ok=True)
+        (self.path / ENDPOINTS_FILE).unlink(missing_ok=True)
 
     def _prepare(self) -> None:
         """Find out now whether it can be written to, and not with the first status."""
         try:
             for name in self._folders:
                 (self.path / name).mkdir(mode=0o700, exist_ok=True)
-            self.withdraw()
+            self.remove_endpoints()
             self._folder.write(".probe", b"").unlink()
         except (OSError, StateDirError) as error:
             self.close()
-            raise RootDirError(_unusable(error)) from error
+            raise RootDirError(_unusable_message(error)) from error
 
     def write(self, name: str, content: bytes) -> Path:
         """Make this the content of a file in it. Raises RootDirError."""
         try:
             return self._folder.write(name, content)
         except StateDirError as error:
-            raise RootDirError(_unusable(error)) from error
+            raise RootDirError(_unusable_message(error)) from error
 
 
-def read_endpoints(root_dir: Path) -> Endpoints | None:
+def read_endpoints(root_dir: Path) -> AgentEndpoints | None:
     """What an agent told; None if none runs there. Raises RootDirError."""
-    path = root_dir / ENDPOINTS
+    path = root_dir / ENDPOINTS_FILE
     try:
-        return decode_json(path.read_bytes(), Endpoints)
+        return decode_json(path.read_bytes(), AgentEndpoints)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, msgspec.DecodeError) as error:
-        raise RootDirError(f"cannot read {path}: {_why(error)}") from error
+        raise RootDirError(f"cannot read {path}: {_reason(error)}") from error
 
 
-def _unusable(error: Exception) -> str:
+def _unusable_message(error: Exception) -> str:
     if isinstance(error, StateDirError):
         return f"{error}, with --root-dir"
-    return f"cannot use the root-dir: {_why(error)}; choose another one with --root-dir"
+    return f"cannot use the root-dir: {_reason(error)}; choose another one with --root-dir"
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if not isinstance(error, OSError):
         return str(error)
     why = (error.strerror or str(error)).lower()
@@ -158,33 +158,33 @@ def _why(error: Exception) -> str:
 
 _logger = logging.getLogger(__name__)
 
-_SECONDS_BETWEEN_TRIES = 1.0
+_RETRY_SECONDS = 1.0
 
 
-def can_tell(root: RootDir, endpoints: Endpoints) -> bool:
+def try_write_endpoints(root: RootDir, endpoints: AgentEndpoints) -> bool:
     """Tell it, if there is room for it. Raises RootDirError for anything but a full disk."""
     try:
-        root.announce(endpoints)
+        root.write_endpoints(endpoints)
     except RootDirError as error:
-        if is_full(error):
+        if is_disk_full(error):
             return False
         raise
     return True
 
 
-async def tell_when_there_is_room(root: RootDir, endpoints: Endpoints) -> None:
+async def retry_write_endpoints(root: RootDir, endpoints: AgentEndpoints) -> None:
     """Tell it later: pods are looked after without that file. Raises RootDirError."""
     _logger.error(
         "cannot tell where the agent listens, its disk is full; make room, and it will: folder=%s",
         root.path,
     )
     while True:
-        await asyncio.sleep(_SECONDS_BETWEEN_TRIES)
-        if can_tell(root, endpoints):
+        await asyncio.sleep(_RETRY_SECONDS)
+        if try_write_endpoints(root, endpoints):
             return
 
 
-def is_full(error: BaseException | None) -> bool:
+def is_disk_full(error: BaseException | None) -> bool:
     """Whether a disk without room is behind it: that passes, and another try repairs it."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -17,24 +17,33 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from podstatus.agent.compose.alert_rules import AlertRules, AlertRulesError, load_alert_rules
-from podstatus.agent.compose.kubelet_server import PortFiles, find_certificate, find_port_files
-from podstatus.agent.compose.serving_certificate import CannotServeNodeError
-from podstatus.agent.compose.shutdown import Draining, Say, drain_at_end, wants_drain
-from podstatus.agent.daemon.apiserver_main import CannotServeError, call_at_eof, reachable
+from podstatus.agent.compose.kubelet_server import (
+    KubeletServerFiles,
+    ensure_server_certificate,
+    ensure_server_files,
+)
+from podstatus.agent.compose.serving_certificate import KubeletServerError
+from podstatus.agent.compose.shutdown import (
+    Drainable,
+    ReportProgress,
+    drain_before_stop,
+    should_drain,
+)
+from podstatus.agent.daemon.apiserver_main import ServeError, call_on_stdin_eof, reachable_host
 from podstatus.agent.daemon.apiserver_process import (
-    CannotStartApiServerError,
+    ApiServerStartError,
     EmbeddedApiServer,
     NodeTrust,
 )
-from podstatus.agent.daemon.logging_setup import logged_to
+from podstatus.agent.daemon.logging_setup import log_to_file
 from podstatus.agent.daemon.root_dir import (
-    FOLDERS,
-    Endpoints,
+    AGENT_FOLDERS,
+    AgentEndpoints,
     RootDir,
     RootDirError,
-    can_tell,
-    is_full,
-    tell_when_there_is_room,
+    is_disk_full,
+    retry_write_endpoints,
+    try_write_endpoints,
 )
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.alerts.evaluator.ports import EvaluatorError
@@ -48,37 +57,37 @@ from podstatus.workers.shutdown.plan import total_seconds
 
 logger = logging.getLogger(__name__)
 
-FAILED = 1
-MISTAKE = 2
+EXIT_FAILURE = 1
+EXIT_CONFIG = 2
 """Exit code of what another try does not repair: settings, a root-dir that cannot be used."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_SECONDS_TO_STOP = 4.5
+_STOP_SECONDS = 4.5
 """After which it ends by force: whoever asked waits 5."""
 
 
-class CannotRunError(Exception):
+class AgentError(Exception):
     """The agent cannot run; the message says why and what to do."""
 
-    def __init__(self, message: str, *, code: int = FAILED) -> None:
+    def __init__(self, message: str, *, code: int = EXIT_FAILURE) -> None:
         super().__init__(message)
         self.code = code
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class AgentContext(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent is built from."""
 
     settings: AgentSettings
     root: RootDir
     access: ClientConfig
-    port: PortFiles | None = None
+    server_files: KubeletServerFiles | None = None
     """For the agent's HTTPS port; None: there is none."""
-    rules: AlertRules | None = None
+    alert_rules: AlertRules | None = None
     """What to look for; None: nothing."""
-    restarted: str = ""
+    restart_reason: str = ""
     """Why the agent before this one ended, if it did not mean to; for an event."""
 
 
-class Listening(msgspec.Struct, frozen=True, kw_only=True):
+class ListenAddresses(msgspec.Struct, frozen=True, kw_only=True):
     """Where an agent listens."""
 
     agent: str = ""
@@ -88,14 +97,14 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
     """It is no node: it looks on at a cluster."""
 
 
-class Agent(Protocol):
+class RunnableAgent(Protocol):
     """A node."""
 
-    async def run(self, serving: Callable[[Listening], None]) -> None:
+    async def run(self, on_serving: Callable[[ListenAddresses], None]) -> None:
         """Be a node until cancelled; say where it listens, once it does. Raises CannotRunError."""
 
 
-class Running(msgspec.Struct, frozen=True, kw_only=True):
+class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Where things are."""
 
     settings: AgentSettings
@@ -104,7 +113,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: Path | None
 
 
-class _Server(msgspec.Struct, frozen=True, kw_only=True):
+class _ApiServer(msgspec.Struct, frozen=True, kw_only=True):
     """The API server, ours or not."""
 
     access: ClientConfig
@@ -114,112 +123,112 @@ class _Server(msgspec.Struct, frozen=True, kw_only=True):
     child: EmbeddedApiServer | None = None
 
 
-Raised = TypeVar("Raised", bound=BaseException)
-Build = Callable[[Surroundings], Agent]
-Announce = Callable[[Running], None]
+ErrorT = TypeVar("ErrorT", bound=BaseException)
+BuildAgent = Callable[[AgentContext], RunnableAgent]
+AnnounceAgent = Callable[[AgentInfo], None]
 
 
 async def run_agent(
     settings: AgentSettings,
-    build: Build,
-    announce: Announce,
+    build: BuildAgent,
+    announce: AnnounceAgent,
     *,
-    say: Say = lambda _: None,
-    restarted: str = "",
+    report: ReportProgress = lambda _: None,
+    restart_reason: str = "",
     stop_at_eof: bool = False,
-    folders: Iterable[str] = FOLDERS,
+    folders: Iterable[str] = AGENT_FOLDERS,
 ) -> bool:
     """Be a node until SIGINT, SIGTERM or SIGHUP; a second one ends it at once.
 
     Whether its pods have ended before it: the settings may want that. `folders` are those that it
     needs in its root-dir. Raises CannotRunError.
     """
-    drained, node = False, _Node(build, announce)
-    with _stopped_by_signal() as stop:
-        stopped = stop.event
+    drained, node = False, _AgentHolder(build, announce)
+    with _stop_on_signals() as stop:
+        stopped = stop.requested
         if stop_at_eof:
-            _stop_at_eof(stop)
+            _stop_on_eof(stop)
         try:
             async with asyncio.TaskGroup() as group:
-                running = _run(settings, node.build, node.announce, restarted, folders)
+                running = _run(settings, node.build, node.announce, restart_reason, folders)
                 whole = group.create_task(running, name="agent")
                 stopping = group.create_task(stopped.wait(), name="stop")
                 await asyncio.wait({whole, stopping}, return_when=asyncio.FIRST_COMPLETED)
-                draining = None if whole.done() else node.find_draining()
-                if draining is not None and await wants_drain(settings):
-                    stop.force_after(total_seconds(settings.shutdown_periods) + _SECONDS_TO_STOP)
-                    drained = await drain_at_end(draining, whole, say)
-                    stop.force_after(_SECONDS_TO_STOP)
+                draining = None if whole.done() else node.drainable()
+                if draining is not None and await should_drain(settings):
+                    stop.set_deadline(total_seconds(settings.shutdown_periods) + _STOP_SECONDS)
+                    drained = await drain_before_stop(draining, whole, report)
+                    stop.set_deadline(_STOP_SECONDS)
                 whole.cancel()
                 stopping.cancel()
         except BaseExceptionGroup as errors:
             # Not `except*`: Python before 3.11.4 makes another group of what is raised there.
-            told, others = errors.split((CannotRunError, RootDirError))
+            told, others = errors.split((AgentError, RootDirError))
             if told is None or others is not None:
                 raise
-            raise _cannot_run(_first(told)) from errors
+            raise _to_agent_error(_first_error(told)) from errors
     return drained
 
 
-class _Node:
+class _AgentHolder:
     """The node that was built, for those who have something to ask of it when it is to end."""
 
-    def __init__(self, build: Build, announce: Announce) -> None:
+    def __init__(self, build: BuildAgent, announce: AnnounceAgent) -> None:
         self._build = build
         self._announce = announce
         self._agent: object = None
-        self._serves = False
+        self._is_serving = False
 
-    def build(self, surroundings: Surroundings) -> Agent:
+    def build(self, context: AgentContext) -> RunnableAgent:
         """Build it."""
-        self._agent = agent = self._build(surroundings)
+        self._agent = agent = self._build(context)
         return agent
 
-    def announce(self, running: Running) -> None:
+    def announce(self, info: AgentInfo) -> None:
         """It serves."""
-        self._serves = True
-        self._announce(running)
+        self._is_serving = True
+        self._announce(info)
 
-    def find_draining(self) -> Draining | None:
+    def drainable(self) -> Drainable | None:
         """It, if it serves and can end its pods."""
-        return self._agent if self._serves and isinstance(self._agent, Draining) else None
+        return self._agent if self._is_serving and isinstance(self._agent, Drainable) else None
 
 
 async def _run(
     settings: AgentSettings,
-    build: Build,
-    announce: Announce,
-    restarted: str,
+    build: BuildAgent,
+    announce: AnnounceAgent,
+    restart_reason: str,
     folders: Iterable[str],
 ) -> None:
     async with AsyncExitStack() as stack:
         root = stack.enter_context(RootDir(settings.root_dir, folders))
-        stack.enter_context(logged_to(root.folder("logs"), settings.v, settings.log_format))
+        stack.enter_context(log_to_file(root.folder("logs"), settings.v, settings.log_format))
         rules = await stack.enter_async_context(_alert_rules(settings))
-        certificate = _make_certificate(settings, root)
-        async with _server(settings, root, certificate) as server:
-            surroundings = Surroundings(
+        certificate = _ensure_certificate(settings, root)
+        async with _api_server(settings, root, certificate) as server:
+            surroundings = AgentContext(
                 settings=settings,
                 root=root,
                 access=server.access,
-                port=_port_files(settings, root, server),
-                rules=rules,
-                restarted=restarted,
+                server_files=_server_files(settings, root, server),
+                alert_rules=rules,
+                restart_reason=restart_reason,
             )
-            await _be_a_node(surroundings, server, build(surroundings), announce)
+            await _run_services(surroundings, server, build(surroundings), announce)
 
 
-async def _be_a_node(
-    surroundings: Surroundings, server: _Server, agent: Agent, announce: Announce
+async def _run_services(
+    context: AgentContext, server: _ApiServer, agent: RunnableAgent, announce: AnnounceAgent
 ) -> None:
-    settings, root = surroundings.settings, surroundings.root
+    settings, root = context.settings, context.root
 
-    def serving(where: Listening) -> None:
-        endpoints = _endpoints(surroundings, server, where)
-        if not can_tell(root, endpoints):
-            group.create_task(tell_when_there_is_room(root, endpoints), name="endpoints")
+    def serving(where: ListenAddresses) -> None:
+        endpoints = _endpoints(context, server, where)
+        if not try_write_endpoints(root, endpoints):
+            group.create_task(retry_write_endpoints(root, endpoints), name="endpoints")
         announce(
-            Running(
+            AgentInfo(
                 settings=settings,
                 apiserver=server.access.server,
                 agent=where.agent or where.health,
@@ -229,16 +238,16 @@ async def _be_a_node(
 
     async def be() -> None:
         await agent.run(serving)
-        raise CannotRunError("the agent ended though nobody asked it to")
+        raise AgentError("the agent ended though nobody asked it to")
 
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(be(), name="node")
             if server.child is not None:
                 group.create_task(server.child.run(), name="apiserver")
-                group.create_task(server.child.keep_log_short(), name="apiserver log")
+                group.create_task(server.child.run_log_rotation(), name="apiserver log")
     finally:
-        root.withdraw()
+        root.remove_endpoints()
 
 
 @asynccontextmanager
@@ -258,82 +267,86 @@ def _load_rules(settings: AgentSettings, evaluator: EvaluatorProcess) -> AlertRu
     try:
         rules = load_alert_rules(settings.alert_rules, evaluator)
     except AlertRulesError as error:
-        raise CannotRunError(str(error), code=MISTAKE) from error
+        raise AgentError(str(error), code=EXIT_CONFIG) from error
     except EvaluatorError as error:
-        raise CannotRunError(f"alert rules cannot be checked: {error}") from error
-    for mistake in rules.unasked:
+        raise AgentError(f"alert rules cannot be checked: {error}") from error
+    for mistake in rules.errors:
         logger.error("alert rule is not asked: %s", mistake)
-    for note in rules.notes:
+    for note in rules.warnings:
         logger.warning("alert rules: %s", note)
     return rules
 
 
-def _make_certificate(settings: AgentSettings, root: RootDir) -> Path:
+def _ensure_certificate(settings: AgentSettings, root: RootDir) -> Path:
     """Have the certificate of our port before there is an API server that is to trust it."""
     try:
-        certificate, _ = find_certificate(settings, root.folder("pki"), wall_clock_ns())
-    except CannotServeNodeError as error:
-        raise CannotRunError(str(error), code=MISTAKE) from error
+        certificate, _ = ensure_server_certificate(settings, root.folder("pki"), wall_clock_ns())
+    except KubeletServerError as error:
+        raise AgentError(str(error), code=EXIT_CONFIG) from error
     return certificate
 
 
-def _port_files(settings: AgentSettings, root: RootDir, server: _Server) -> PortFiles:
+def _server_files(settings: AgentSettings, root: RootDir, server: _ApiServer) -> KubeletServerFiles:
     try:
-        return find_port_files(
+        return ensure_server_files(
             settings,
             root.folder("pki"),
             wall_clock_ns(),
             token=server.token,
             own_client_ca=server.authority,
         )
-    except CannotServeNodeError as error:
-        raise CannotRunError(str(error), code=MISTAKE) from error
+    except KubeletServerError as error:
+        raise AgentError(str(error), code=EXIT_CONFIG) from error
 
 
-def _endpoints(surroundings: Surroundings, server: _Server, where: Listening) -> Endpoints:
-    settings, port = surroundings.settings, surroundings.port
-    return Endpoints(
+def _endpoints(
+    context: AgentContext, server: _ApiServer, addresses: ListenAddresses
+) -> AgentEndpoints:
+    settings, port = context.settings, context.server_files
+    return AgentEndpoints(
         apiserver=server.access.server,
-        agent=where.agent,
-        health=where.health,
+        agent=addresses.agent,
+        health=addresses.health,
         token=server.token if port is None else port.token,
         agent_certificate="" if port is None else str(port.certificate),
         kubeconfig="" if server.kubeconfig is None else str(server.kubeconfig),
         certificate_authority="" if server.authority is None else str(server.authority),
-        node="" if where.observes else settings.node_name,
-        observes=where.observes,
+        node="" if addresses.observes else settings.node_name,
+        observes=addresses.observes,
         pid=os.getpid(),
     )
 
 
-def _cannot_run(error: BaseException) -> CannotRunError:
-    if isinstance(error, CannotRunError):
+def _to_agent_error(error: BaseException) -> AgentError:
+    if isinstance(error, AgentError):
         return error
-    return CannotRunError(str(error), code=FAILED if is_full(error) else MISTAKE)
+    return AgentError(str(error), code=EXIT_FAILURE if is_disk_full(error) else EXIT_CONFIG)
 
 
-def _first(errors: BaseExceptionGroup[Raised]) -> Raised:
+def _first_error(errors: BaseExceptionGroup[ErrorT]) -> ErrorT:
     error = errors.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+    return _first_error(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 @asynccontextmanager
-async def _server(
+async def _api_server(
     settings: AgentSettings, root: RootDir, certificate: Path
-) -> AsyncIterator[_Server]:
+) -> AsyncIterator[_ApiServer]:
     if not settings.embedded:
-        yield _other_server(settings)
+        yield _external_api_server(settings)
         return
     log, port = root.apiserver_log, settings.apiserver_port
-    nodes = NodeTrust(authority=certificate, address=reachable(settings.address))
-    async with EmbeddedApiServer(root.folder("apiserver"), log, port=port, nodes=nodes) as child:
+    nodes = NodeTrust(authority=certificate, address=reachable_host(settings.address))
+    async with EmbeddedApiServer(
+        root.folder("apiserver"), log, port=port, node_trust=nodes
+    ) as child:
         try:
             files = await child.start()
-        except CannotStartApiServerError as error:
-            raise CannotRunError(str(error)) from error
-        kubeconfig = root.hand_out(files.kubeconfig)
+        except ApiServerStartError as error:
+            raise AgentError(str(error)) from error
+        kubeconfig = root.write_kubeconfig(files.kubeconfig)
         access = kubeconfig_config(kubeconfig, environment={})
-        yield _Server(
+        yield _ApiServer(
             access=access,
             token=files.token,
             kubeconfig=kubeconfig,
@@ -342,65 +355,65 @@ async def _server(
         )
 
 
-def _other_server(settings: AgentSettings) -> _Server:
+def _external_api_server(settings: AgentSettings) -> _ApiServer:
     try:
         if settings.kubeconfig is None:
-            return _Server(access=in_cluster_config())
+            return _ApiServer(access=in_cluster_config())
         access = kubeconfig_config(settings.kubeconfig)
     except KubeconfigError as error:
-        raise CannotRunError(str(error), code=MISTAKE) from error
-    return _Server(access=access, kubeconfig=settings.kubeconfig.absolute())
+        raise AgentError(str(error), code=EXIT_CONFIG) from error
+    return _ApiServer(access=access, kubeconfig=settings.kubeconfig.absolute())
 
 
-class _Stop:
+class _StopSignal:
     """Says that it is time to end; who takes too long then is ended by force."""
 
     def __init__(self) -> None:
-        self.event = asyncio.Event()
-        self._force: threading.Timer | None = None
+        self.requested = asyncio.Event()
+        self._deadline: threading.Timer | None = None
 
-    def begin(self) -> None:
+    def request(self) -> None:
         """End; the next signal ends the process."""
-        if self.event.is_set():
+        if self.requested.is_set():
             return
-        self.event.set()
-        self.force_after(_SECONDS_TO_STOP)
+        self.requested.set()
+        self.set_deadline(_STOP_SECONDS)
         for number in _SIGNALS:
             asyncio.get_running_loop().remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
 
-    def force_after(self, seconds: float) -> None:
+    def set_deadline(self, seconds: float) -> None:
         """End by force so many seconds from now, and not when it was to be before."""
-        self.over()
-        self._force = threading.Timer(seconds, _give_up, (seconds,))
-        self._force.daemon = True
-        self._force.start()
+        self.cancel_deadline()
+        self._deadline = threading.Timer(seconds, _force_exit, (seconds,))
+        self._deadline.daemon = True
+        self._deadline.start()
 
-    def over(self) -> None:
+    def cancel_deadline(self) -> None:
         """Everything has ended."""
-        if self._force is not None:
-            self._force.cancel()
+        if self._deadline is not None:
+            self._deadline.cancel()
 
 
 @contextmanager
-def _stopped_by_signal() -> Iterator[_Stop]:
-    stop = _Stop()
+def _stop_on_signals() -> Iterator[_StopSignal]:
+    stop = _StopSignal()
     for number in _SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, stop.begin)
+        asyncio.get_running_loop().add_signal_handler(number, stop.request)
     try:
         yield stop
     finally:
-        stop.over()
+        stop.cancel_deadline()
 
 
-def _stop_at_eof(stop: _Stop) -> None:
+def _stop_on_eof(stop: _StopSignal) -> None:
     try:
-        call_at_eof(stop.begin)
-    except CannotServeError as error:
-        raise CannotRunError(str(error), code=MISTAKE) from error
+        call_on_stdin_eof(stop.request)
+    except ServeError as error:
+        raise AgentError(str(error), code=EXIT_CONFIG) from error
 
 
-def _give_up(seconds: float) -> None:
+def _force_exit(seconds: float) -> None:
     sys.stderr.write(f"podstatus: not everything ended within {seconds:g} s; forced\n")
     sys.stderr.flush()
-    os._exit(FAILED)
+    os._exit(EXIT_FAILURE)

@@ -38,7 +38,7 @@ def sample_pods() -> list[dict[str, object]]:
                     {
                         "name": "app",
                         "image": "registry.k8s.io/nginx-slim:0.27",
-                        "command": _repeating("served request $n"),
+                        "command": _repeat_command("served request $n"),
                         "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
                     }
                 ],
@@ -54,7 +54,7 @@ def sample_pods() -> list[dict[str, object]]:
                     {
                         "name": "proxy",
                         "image": "envoy:1.35",
-                        "command": _repeating("passed on $n requests"),
+                        "command": _repeat_command("passed on $n requests"),
                         "restartPolicy": "Always",
                     }
                 ],
@@ -62,7 +62,7 @@ def sample_pods() -> list[dict[str, object]]:
                     {
                         "name": "app",
                         "image": "busybox:1.37",
-                        "command": _repeating("worked on item $n"),
+                        "command": _repeat_command("worked on item $n"),
                     }
                 ],
             },
@@ -70,13 +70,13 @@ def sample_pods() -> list[dict[str, object]]:
     ]
 
 
-def _repeating(text: str) -> list[str]:
+def _repeat_command(text: str) -> list[str]:
     """A command that says something now and then, and ends when it is asked to."""
     script = f'trap "exit 0" TERM; n=0; while n=$((n+1)); do echo "{text}"; sleep 5 & wait $!; done'
     return ["sh", "-c", script]
 
 
-async def create_samples(client: ApiClient) -> None:
+async def create_sample_pods(client: ApiClient) -> None:
     """Create them if the cluster has no pods at all."""
     try:
         found = decode_json(await client.list(PODS, limit=1), _List)

@@ -14,16 +14,16 @@ from podstatus.base.clock import Clock, Elapsed
 
 logger = logging.getLogger(__name__)
 
-_CALM_SECONDS = 300.0
+_BACKOFF_RESET_SECONDS = 300.0
 """A service that has run for so long begins with short waits again."""
 
 
-async def keep_running(
+async def run_with_restarts(
     name: str,
     run: Callable[[], Awaitable[None]],
     clock: Clock,
     *,
-    chance: Callable[[], float] = random,
+    random: Callable[[], float] = random,
 ) -> None:
     """Run it until cancelled, or until it returns; after an error again, later each time.
 
@@ -35,9 +35,9 @@ async def keep_running(
         try:
             return await run()
         except Exception:
-            if elapsed.seconds() - began > _CALM_SECONDS:
+            if elapsed.seconds() - began > _BACKOFF_RESET_SECONDS:
                 backoff = backoff.reset()
             backoff = backoff.failed()
-            seconds = backoff.delay(chance())
+            seconds = backoff.delay(random())
             logger.exception("service failed, runs again: service=%s wait=%.1fs", name, seconds)
         await clock.wait(seconds)

@@ -16,23 +16,23 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.agent.daemon.root_dir import RESTARTS
-from podstatus.agent.settings.load import RESTARTED
+from podstatus.agent.daemon.root_dir import RESTARTS_FILE
+from podstatus.agent.settings.load import RESTART_REASON_VARIABLE
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.programs import child_environment
 from podstatus.kube.scalars.time import Time
 
-_FINAL = (0, 2)
-_NOT_STARTED = 1
-_CALM_SECONDS = 600.0
+_FINAL_EXIT_CODES = (0, 2)
+_START_FAILED_CODE = 1
+_BACKOFF_RESET_SECONDS = 600.0
 """Who has lived for so long counts as well again, as a container does for the kubelet."""
-_MOST_RECORDS = 100
-_LAST_LINES = 20
-_LONGEST_LINE = 500
+_MAX_RECORDS = 100
+_MAX_LINES = 20
+_MAX_LINE_BYTES = 500
 
 
-class Death(msgspec.Struct, frozen=True, kw_only=True):
+class AgentExit(msgspec.Struct, frozen=True, kw_only=True):
     """The end of an agent that nobody asked for, as in `restarts.jsonl`."""
 
     at: str
@@ -58,15 +58,15 @@ class Supervisor:
         root_dir: Path,
         *,
         clock: Clock,
-        say: Callable[[bytes], object],
+        write_stderr: Callable[[bytes], object],
         backoff: Backoff | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`say` is given what is for standard error."""
+        """`write_stderr` is given what is for standard error."""
         self._command = command
-        self._records = root_dir / RESTARTS
+        self._records_path = root_dir / RESTARTS_FILE
         self._clock = clock
-        self._say = say
+        self._write_stderr = write_stderr
         self._backoff = backoff or Backoff(initial_seconds=1.0, max_seconds=300.0)
         self._environment = child_environment(os.environ if environment is None else environment)
         self._process: Process | None = None
@@ -79,13 +79,13 @@ class Supervisor:
             try:
                 code, lines = await self._run_once()
             except OSError as error:  # there is no memory for one process more, say
-                code, lines = _NOT_STARTED, (f"it could not be started: {error}",)
-            if self._stopped.is_set() or code in _FINAL:
+                code, lines = _START_FAILED_CODE, (f"it could not be started: {error}",)
+            if self._stopped.is_set() or code in _FINAL_EXIT_CODES:
                 return max(code, 0)
-            death = self._died(code, lines, started)
-            self._say(f"podstatus: {death}; starting it again\n".encode())
-            self._environment[RESTARTED] = str(death)
-            if await self._is_stopped_within(death.restart_in_seconds):
+            death = self._record_exit(code, lines, started)
+            self._write_stderr(f"podstatus: {death}; starting it again\n".encode())
+            self._environment[RESTART_REASON_VARIABLE] = str(death)
+            if await self._wait_stopped(death.restart_in_seconds):
                 return 0
 
     def stop(self, number: int) -> None:
@@ -95,7 +95,7 @@ class Supervisor:
             with suppress(ProcessLookupError):
                 self._process.send_signal(number)
 
-    def stop_at_signals(self) -> None:
+    def forward_signals(self) -> None:
         """Have signals that we get passed on."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -109,32 +109,32 @@ class Supervisor:
         )
         if self._stopped.is_set():
             process.terminate()
-        lines = await self._last_lines(process)
+        lines = await self._read_last_lines(process)
         code = await process.wait()
         if process.stdin is not None:
             process.stdin.close()
         return code, lines
 
-    async def _last_lines(self, process: Process) -> tuple[str, ...]:
+    async def _read_last_lines(self, process: Process) -> tuple[str, ...]:
         assert process.stderr is not None  # noqa: S101 - a pipe was asked for
-        kept: deque[bytes] = deque(maxlen=_LAST_LINES)
+        kept: deque[bytes] = deque(maxlen=_MAX_LINES)
         rest = b""
         while chunk := await process.stderr.read(65536):
-            self._say(chunk)
+            self._write_stderr(chunk)
             *whole, rest = (rest + chunk).split(b"\n")
-            kept.extend(line[:_LONGEST_LINE] for line in whole if line.strip())
-            rest = rest[:_LONGEST_LINE]
+            kept.extend(line[:_MAX_LINE_BYTES] for line in whole if line.strip())
+            rest = rest[:_MAX_LINE_BYTES]
         lines = [*kept, rest] if rest.strip() else [*kept]
         return tuple(line.decode(errors="replace").rstrip() for line in lines)
 
-    def _died(self, code: int, lines: tuple[str, ...], started: int) -> Death:
+    def _record_exit(self, code: int, lines: tuple[str, ...], started: int) -> AgentExit:
         now = self._clock.now()
         lived = max(0, now - started) / 1e9
-        if lived > _CALM_SECONDS:
+        if lived > _BACKOFF_RESET_SECONDS:
             self._backoff = self._backoff.reset()
         self._backoff = self._backoff.failed()
         wait = self._backoff.delay(random.random())  # noqa: S311 - not a secret
-        death = Death(
+        death = AgentExit(
             at=Time.from_unix_nanos(now).truncated().wire or "",
             lived_seconds=round(lived, 3),
             exit_code=code if code >= 0 else None,
@@ -142,22 +142,26 @@ class Supervisor:
             restart_in_seconds=round(wait, 3),
             last_lines=lines,
         )
-        self._record(death)
+        self._append_record(death)
         return death
 
-    def _record(self, death: Death) -> None:
+    def _append_record(self, agent_exit: AgentExit) -> None:
         try:
-            kept = self._records.read_bytes().splitlines() if self._records.exists() else []
-            lines = [*kept[-_MOST_RECORDS + 1 :], msgspec.json.encode(death)]
-            self._records.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            temporary = self._records.with_suffix(".tmp")
+            kept = (
+                self._records_path.read_bytes().splitlines() if self._records_path.exists() else []
+            )
+            lines = [*kept[-_MAX_RECORDS + 1 :], msgspec.json.encode(agent_exit)]
+            self._records_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            temporary = self._records_path.with_suffix(".tmp")
             temporary.touch(mode=0o600)
             temporary.write_bytes(b"".join(line + b"\n" for line in lines))
-            temporary.replace(self._records)
+            temporary.replace(self._records_path)
         except OSError as error:
-            self._say(f"podstatus: cannot record it in {self._records}: {error}\n".encode())
+            self._write_stderr(
+                f"podstatus: cannot record it in {self._records_path}: {error}\n".encode()
+            )
 
-    async def _is_stopped_within(self, seconds: float) -> bool:
+    async def _wait_stopped(self, seconds: float) -> bool:
         async with asyncio.TaskGroup() as group:
             stopped = group.create_task(self._stopped.wait())
             waited = group.create_task(_wait(self._clock, seconds))

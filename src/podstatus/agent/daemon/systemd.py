@@ -6,12 +6,12 @@ from contextlib import suppress
 
 from podstatus.base.programs import find_program
 
-_SECONDS = 1.0
+_TIMEOUT_SECONDS = 1.0
 """For systemd to answer; whoever stops us does not wait long."""
-COMMAND = ("systemctl", "is-system-running")
+SYSTEMCTL_COMMAND = ("systemctl", "is-system-running")
 
 
-async def machine_stops(command: tuple[str, ...] = COMMAND) -> bool:
+async def is_shutting_down(command: tuple[str, ...] = SYSTEMCTL_COMMAND) -> bool:
     """Whether systemd says that it is stopping; where there is none, nobody knows: no."""
     program = find_program(command[0])
     if program is None:
@@ -28,7 +28,7 @@ async def machine_stops(command: tuple[str, ...] = COMMAND) -> bool:
     except OSError:
         return False
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
             told, _ = await process.communicate()
     except TimeoutError:
         with suppress(ProcessLookupError):

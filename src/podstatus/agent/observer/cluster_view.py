@@ -13,15 +13,15 @@ from podstatus.client.rest.resources import LEASES, NODES, PODS
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
-from podstatus.observe.history.writer import Scribe
-from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.history.writer import HistoryWriter
+from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.cluster import (
-    SeenLease,
-    SeenNode,
-    SeenPod,
-    see_lease,
-    see_node,
-    see_pod,
+    ClusterNode,
+    ClusterPod,
+    NodeLease,
+    to_cluster_node,
+    to_cluster_pod,
+    to_node_lease,
 )
 from podstatus.observe.summary.node import NodeLoads
 from podstatus.observe.summary.pod import PodSummary
@@ -30,7 +30,7 @@ LEASE_NAMESPACE = "kube-node-lease"
 _SECOND = 1_000_000_000
 
 
-class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ObserverScope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which part of a cluster."""
 
     namespace: str = ""
@@ -52,53 +52,58 @@ class ClusterView:
     def __init__(
         self,
         source: ListerWatcher,
-        observed: Observed,
-        board: Board,
+        scope: ObserverScope,
+        cache: SnapshotCache,
         *,
         clock: Clock,
-        scribe: Scribe[PodSummary] | None = None,
+        history_writer: HistoryWriter[PodSummary] | None = None,
     ) -> None:
-        """`scribe` is told what happens to pods."""
-        self.board = board
+        """`history_writer` is told what happens to pods."""
+        self.cache = cache
         self.loads = NodeLoads()
-        self._scribe = scribe
+        self._history_writer = history_writer
         self._clock = clock
         self._renewals: dict[str, tuple[int, float]] = {}
         """By node: when its lease was seen to be renewed, and how many seconds old it was then."""
-        self._asked = asked = ObjectSelection(
+        self._selection = asked = ObjectSelection(
             resource=PODS,
-            namespace=observed.namespace or None,
-            label_selector=observed.selector,
-            field_selector=f"spec.nodeName={observed.node}" if observed.node else "",
+            namespace=scope.namespace or None,
+            label_selector=scope.selector,
+            field_selector=f"spec.nodeName={scope.node}" if scope.node else "",
         )
         self._source = source
-        self.pods: Reflector[SeenPod] = Reflector(
+        self.pods: Reflector[ClusterPod] = Reflector(
             source,
             PODS,
-            Transform(Pod, self._see_pod),
+            Transform(Pod, self._digest_pod),
             self._pod_changed,
             namespace=asked.namespace,
             label_selector=asked.label_selector,
             field_selector=asked.field_selector,
             clock=clock,
         )
-        by_name = f"metadata.name={observed.node}" if observed.node else ""
-        self.nodes: Reflector[SeenNode] = Reflector(
-            source, NODES, Transform(Node, see_node), _nothing, field_selector=by_name, clock=clock
+        by_name = f"metadata.name={scope.node}" if scope.node else ""
+        self.nodes: Reflector[ClusterNode] = Reflector(
+            source,
+            NODES,
+            Transform(Node, to_cluster_node),
+            _ignore,
+            field_selector=by_name,
+            clock=clock,
         )
-        self.leases: Reflector[SeenLease] = Reflector(
+        self.leases: Reflector[NodeLease] = Reflector(
             source,
             LEASES,
-            Transform(Lease, see_lease),
+            Transform(Lease, to_node_lease),
             self._lease_changed,
             namespace=LEASE_NAMESPACE,
             field_selector=by_name,
             clock=clock,
         )
 
-    async def look_once(self) -> None:
+    async def check_access(self) -> None:
         """Ask for one pod, to see whether we may. Raises ApiError."""
-        asked = self._asked
+        asked = self._selection
         await self._source.list(
             PODS,
             namespace=asked.namespace,
@@ -107,7 +112,9 @@ class ClusterView:
             limit=1,
         )
 
-    def services(self) -> Iterable[Reflector[SeenPod] | Reflector[SeenNode] | Reflector[SeenLease]]:
+    def reflectors(
+        self,
+    ) -> Iterable[Reflector[ClusterPod] | Reflector[ClusterNode] | Reflector[NodeLease]]:
         """What has to run."""
         return (self.pods, self.nodes, self.leases)
 
@@ -123,43 +130,45 @@ class ClusterView:
         seen, age = renewal
         return age + (self._clock.monotonic() - seen) / _SECOND
 
-    def _lease_changed(self, change: ObjectChange[SeenLease]) -> None:
+    def _lease_changed(self, change: ObjectChange[NodeLease]) -> None:
         match change:
             case Added(lease):
-                self._renewed(lease, max(0, self._clock.now() - (lease.renewed or 0)) / _SECOND)
+                self._record_renewal(
+                    lease, max(0, self._clock.now() - (lease.renewed_at or 0)) / _SECOND
+                )
             case Updated(before, lease):
-                if before.renewed != lease.renewed:
-                    self._renewed(lease, 0.0)
+                if before.renewed_at != lease.renewed_at:
+                    self._record_renewal(lease, 0.0)
             case Removed(lease):
                 self._renewals.pop(lease.metadata.name, None)
 
-    def _renewed(self, lease: SeenLease, age: float) -> None:
-        if lease.renewed is None:
+    def _record_renewal(self, lease: NodeLease, age: float) -> None:
+        if lease.renewed_at is None:
             self._renewals.pop(lease.metadata.name, None)
         else:
             self._renewals[lease.metadata.name] = self._clock.monotonic(), age
 
-    def _see_pod(self, pod: Pod) -> SeenPod:
+    def _digest_pod(self, pod: Pod) -> ClusterPod:
         """What is kept of a pod; a summary that is on the board is not kept twice."""
-        seen = see_pod(pod)
-        shown = self.board.find(seen.summary.uid)
+        seen = to_cluster_pod(pod)
+        shown = self.cache.find(seen.summary.uid)
         if shown is None or shown[1] != seen.summary:
             return seen
         return msgspec.structs.replace(seen, summary=shown[1])
 
-    def _pod_changed(self, change: ObjectChange[SeenPod]) -> None:
+    def _pod_changed(self, change: ObjectChange[ClusterPod]) -> None:
         match change:
             case Added(pod) | Updated(_, pod):
                 self.loads.put(pod.summary.uid, pod.summary.node, pod.requests)
                 # What nobody is shown, such as an annotation, is no news.
-                if self.board.put(pod.summary) and self._scribe is not None:
-                    self._scribe.told(pod.summary)
+                if self.cache.put(pod.summary) and self._history_writer is not None:
+                    self._history_writer.pod_changed(pod.summary)
             case Removed(pod):
                 self.loads.remove(pod.summary.uid)
-                self.board.remove(pod.summary.uid)
-                if self._scribe is not None:
-                    self._scribe.gone(pod.summary)
+                self.cache.remove(pod.summary.uid)
+                if self._history_writer is not None:
+                    self._history_writer.pod_finished(pod.summary)
 
 
-def _nothing(_: object) -> None:
+def _ignore(_: object) -> None:
     """Nobody has to be told: who wants to know looks."""

@@ -7,33 +7,35 @@ from msgspec import structs
 from podstatus.agent.compose.history import HistoryFile
 from podstatus.agent.observer.cluster_view import ClusterView
 from podstatus.client.rest.server_health import ServerHealth
-from podstatus.observe.history.store import Moment
+from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.history.writer import HistoryCounts
-from podstatus.observe.snapshot_cache import Board
-from podstatus.observe.status_view import Knowledge, NodeSummary
-from podstatus.observe.summary.cluster import SeenNode
+from podstatus.observe.snapshot_cache import SnapshotCache
+from podstatus.observe.status_view import Freshness, NodeSummary
+from podstatus.observe.summary.cluster import ClusterNode
 
 
-class ClusterObservatory:
+class ClusterStatusView:
     """The port `Observatory` of one who looks on. It reads what others know."""
 
-    def __init__(self, view: ClusterView, *, contact: ServerHealth, history: HistoryFile) -> None:
+    def __init__(
+        self, view: ClusterView, *, server_health: ServerHealth, history: HistoryFile
+    ) -> None:
         self._view = view
-        self._contact = contact
+        self._server_health = server_health
         self._history = history
 
     @property
-    def board(self) -> Board:
+    def snapshot_cache(self) -> SnapshotCache:
         """All pods that are observed."""
-        return self._view.board
+        return self._view.cache
 
     def nodes(self) -> Mapping[str, NodeSummary]:
         """Those of the cluster, with what observed pods ask of them."""
-        return {node.metadata.name: self._node(node) for node in self._view.nodes.objects()}
+        return {node.metadata.name: self._node_summary(node) for node in self._view.nodes.objects()}
 
-    def _node(self, node: SeenNode) -> NodeSummary:
+    def _node_summary(self, node: ClusterNode) -> NodeSummary:
         name = node.metadata.name
-        load = self._view.loads.of(name)
+        load = self._view.loads.get(name)
         return structs.replace(
             node.summary,
             pods=load.pods,
@@ -44,11 +46,11 @@ class ClusterObservatory:
     def sync(self) -> None:
         """Nobody here sends statuses."""
 
-    def knowledge(self) -> Knowledge:
+    def freshness(self) -> Freshness:
         """When the API server was last heard; one that answers but shows no pods is not there."""
-        pods, contact = self._view.pods, self._contact
+        pods, contact = self._view.pods, self._server_health
         is_refused = contact.is_reachable and pods.is_failing and pods.has_synced
-        return Knowledge(
+        return Freshness(
             server_reachable=contact.is_reachable and pods.has_synced and not pods.is_failing,
             server_age_seconds=pods.staleness() if is_refused else contact.age_seconds,
         )
@@ -57,10 +59,10 @@ class ClusterObservatory:
         """What became of transitions."""
         return self._history.counts
 
-    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[Moment]:
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
         """What happened to the pods of this name. Raises HistoryError."""
         return await self._history.timeline(namespace, name, after=after)
 
-    async def moments(self, after: int, *, most: int) -> list[Moment]:
+    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
         """What happened on the whole after a number. Raises HistoryError."""
-        return await self._history.moments(after, most=most)
+        return await self._history.transitions(after, limit=limit)

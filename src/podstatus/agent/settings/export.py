@@ -38,15 +38,15 @@ def kubelet_configuration(settings: AgentSettings) -> dict[str, Any]:
         place = document
         for group in groups:
             place = place.setdefault(group, {})
-        place[name] = _in_document(setting, value)
+        place[name] = _to_document(setting, value)
     return document
 
 
-def flags(settings: AgentSettings, among: Sequence[Setting] = SETTINGS) -> dict[str, str]:
+def export_flags(settings: AgentSettings, table: Sequence[Setting] = SETTINGS) -> dict[str, str]:
     """All flags, with their values as texts; empty for what is not set."""
     return {
-        setting.flag: CLASSIFIED if setting.secret and value else _as_text(setting, value)
-        for setting in among
+        setting.flag: CLASSIFIED if setting.secret and value else _to_text(setting, value)
+        for setting in table
         for value in (_value(settings, setting),)
     }
 
@@ -56,23 +56,23 @@ def _value(settings: AgentSettings, setting: Setting) -> Any:
     return getattr(settings, name)
 
 
-def _in_document(setting: Setting, value: Any) -> Any:
+def _to_document(setting: Setting, value: Any) -> Any:
     if isinstance(value, FeatureGates):
         return value.by_name()
     if isinstance(value, Mapping):
-        return {name: _in_document(setting, item) for name, item in value.items()}
+        return {name: _to_document(setting, item) for name, item in value.items()}
     if isinstance(value, tuple):
-        return [_in_document(setting, item) for item in value]
+        return [_to_document(setting, item) for item in value]
     if isinstance(value, Taint):
         return to_document(value)
     if isinstance(value, ShutdownPeriod):
         return {"priority": value.priority, "shutdownGracePeriodSeconds": int(value.seconds)}
-    if isinstance(value, float | PurePath | Quantity) or setting.kind is BYTES:
-        return _as_text(setting, value)
+    if isinstance(value, float | PurePath | Quantity) or setting.value_type is BYTES:
+        return _to_text(setting, value)
     return value
 
 
-def _as_text(setting: Setting, value: Any) -> str:
+def _to_text(setting: Setting, value: Any) -> str:
     """As it would be given to the flag."""
     if isinstance(value, FeatureGates):
         value = value.by_name()
@@ -82,9 +82,9 @@ def _as_text(setting: Setting, value: Any) -> str:
         return str(value).lower()
     if isinstance(value, Mapping):
         mark = "<" if setting.name == "eviction_hard" else "="
-        return ",".join(f"{name}{mark}{_as_text(setting, it)}" for name, it in value.items())
+        return ",".join(f"{name}{mark}{_to_text(setting, it)}" for name, it in value.items())
     if isinstance(value, tuple):
-        return ",".join(_as_text(setting, item) for item in value)
+        return ",".join(_to_text(setting, item) for item in value)
     if isinstance(value, Taint):
         return f"{value.key}={value.value}:{value.effect}"
     if isinstance(value, ShutdownPeriod):
@@ -100,5 +100,5 @@ def about_agent(settings: AgentSettings, now: int) -> AgentDescription:
         python=platform.python_version(),
         started=now,
         configuration=kubelet_configuration(settings),
-        flags=flags(settings),
+        flags=export_flags(settings),
     )

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.alerts.model import Action, Alert, AlertId
-from podstatus.observe.summary.pod import plain_text
+from podstatus.observe.summary.pod import sanitize_text
 
 ReceiverKey = NewType("ReceiverKey", str)
 
@@ -86,7 +86,7 @@ def sanitize_alert(alert: Alert) -> Alert:
 
 def _sanitize_texts(texts: Mapping[str, str]) -> dict[str, str]:
     return {
-        plain_text(name, _MAX_TEXT_LENGTH): plain_text(text, _MAX_TEXT_LENGTH)
+        sanitize_text(name, _MAX_TEXT_LENGTH): sanitize_text(text, _MAX_TEXT_LENGTH)
         for name, text in texts.items()
     }
 

@@ -32,7 +32,7 @@ from podstatus.alerts.rules.facts import (
 )
 from podstatus.alerts.rules.yaml_reader import YamlReader
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 DEFAULT_NODE = "node"
@@ -145,7 +145,7 @@ def _baseline_node(name: str) -> dict[str, Any]:
     )
     return {
         **node_facts(node, NodeReadings(disk_used_fraction=0.1)),
-        **sync_facts(SyncState(), Knowledge()),
+        **sync_facts(SyncState(), Freshness()),
     }
 
 

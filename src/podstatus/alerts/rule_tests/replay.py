@@ -14,18 +14,20 @@ from podstatus.alerts.rule_tests.run import EngineEvaluation
 from podstatus.alerts.service.pods import PodSubjects
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.store import Moment
-from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.observe.transitions import status_transitions as kinds
-from podstatus.observe.transitions.status_transitions import FOREIGN, Transition
+from podstatus.observe.transitions.status_transitions import FOREIGN_WRITE, Transition
 
 _SECOND = 1_000_000_000
 _DEFAULT_GRACE = 30
 """Of a deletion whose grace is not told."""
 
 
-def apply_transition(pod: PodSummary | None, entry: Moment, node: str = "") -> PodSummary | None:
+def apply_transition(
+    pod: PodSummary | None, entry: HistoryEntry, node: str = ""
+) -> PodSummary | None:
     """The pod after a moment of it; None: it is gone."""
     if entry.transition.kind == kinds.FINISHED:
         return None
@@ -109,10 +111,10 @@ def _with_container(pod: PodSummary, new: ContainerSummary) -> PodSummary:
 class HistoryDriver:
     """What happens is what a history tells, in the order of its moments."""
 
-    def __init__(self, evaluation: EngineEvaluation, entries: Sequence[Moment]) -> None:
+    def __init__(self, evaluation: EngineEvaluation, entries: Sequence[HistoryEntry]) -> None:
         self._evaluation = evaluation
         self._engine = evaluation.engine
-        self._cache = Board()
+        self._cache = SnapshotCache()
         self._pods = PodSubjects(self._cache, evaluation.engine)
         self._entries = entries
         self._next = 0
@@ -153,8 +155,8 @@ class HistoryDriver:
         gone, questions = self._pods.collect(uids, now)
         return [*gone, *self._evaluation.evaluate(questions, self._pods.apply)]
 
-    def _apply(self, moment: Moment, now: int) -> None:
-        if moment.transition.kind == FOREIGN:
+    def _apply(self, moment: HistoryEntry, now: int) -> None:
+        if moment.transition.kind == FOREIGN_WRITE:
             self._pods.foreign_write(moment.uid, now)
         known = self._cache.find(moment.uid)
         pod = apply_transition(None if known is None else known[1], moment)

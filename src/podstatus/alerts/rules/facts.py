@@ -14,8 +14,12 @@ from podstatus.alerts.model import Scope
 from podstatus.alerts.rules.windows import WindowCounts
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
-from podstatus.observe.summary.health import SLOW_SECONDS, STUCK_SECONDS, pod_health
+from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
+from podstatus.observe.summary.health import (
+    STUCK_DELETION_SECONDS,
+    STUCK_PENDING_SECONDS,
+    pod_health,
+)
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
 FactType = Literal[
@@ -169,9 +173,9 @@ def _change_times(pod: PodSummary) -> Iterable[int]:
     has_ended = pod.phase in ("Succeeded", "Failed")
     if pod.deleting:
         until = pod.deleting.unix_nanos()
-        return (until,) if has_ended else (until, until + STUCK_SECONDS * _SECOND)
+        return (until,) if has_ended else (until, until + STUCK_DELETION_SECONDS * _SECOND)
     if pod.phase == "Pending" and (pod.started or pod.created):
-        return ((pod.started or pod.created).unix_nanos() + SLOW_SECONDS * _SECOND,)
+        return ((pod.started or pod.created).unix_nanos() + STUCK_PENDING_SECONDS * _SECOND,)
     return ()
 
 
@@ -222,7 +226,7 @@ def node_facts(node: NodeSummary, readings: NodeReadings = _UNMEASURED) -> dict[
     }
 
 
-def sync_facts(sync: SyncState, freshness: Knowledge) -> dict[str, Any]:
+def sync_facts(sync: SyncState, freshness: Freshness) -> dict[str, Any]:
     """How far the API server has what is known here, to be told with the facts of the node."""
     return {
         "sync.unsent": sync.unsent,

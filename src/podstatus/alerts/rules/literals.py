@@ -10,12 +10,12 @@ from difflib import get_close_matches
 
 from podstatus.alerts.model import Location
 from podstatus.alerts.rules.static_checks import CompileDiagnostic, container_variables
-from podstatus.observe.summary.health import Word
+from podstatus.observe.summary.health import HealthState
 
 _POD_LITERALS: Mapping[str, tuple[str, ...]] = {
     "pod.phase": ("Pending", "Running", "Succeeded", "Failed", "Unknown"),
     "pod.qos": ("Guaranteed", "Burstable", "BestEffort"),
-    "pod.health": tuple(word.value for word in Word),
+    "pod.health": tuple(word.value for word in HealthState),
 }
 _CONTAINER_LITERALS: Mapping[str, tuple[str, ...]] = {
     "kind": ("container", "init", "sidecar", "ephemeral"),

@@ -6,7 +6,7 @@ of the agent goes on until they do say so.
 
 from podstatus.alerts.rules.facts import SYNC_FACTS
 from podstatus.alerts.rules.windows import WINDOW_NANOS
-from podstatus.observe.status_view import Knowledge, NodeSummary, SyncState
+from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
 
 POD_WINDOW_FACTS = frozenset(("pod.readyChanges10m", "pod.restarts10m", "pod.foreignWrites10m"))
 """Young until a pod has been watched for as long as they are."""
@@ -22,7 +22,7 @@ _FRACTIONS = {
 
 
 def warming_up_node_facts(
-    node: NodeSummary, sync: SyncState | None, knowledge: Knowledge, watched: int
+    node: NodeSummary, sync: SyncState | None, knowledge: Freshness, watched: int
 ) -> frozenset[str]:
     """Those of a node that has been watched for so many nanoseconds."""
     young: set[str] = set()

@@ -35,7 +35,7 @@ from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.failure_log import FailureLog
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.status_view import Observatory
+from podstatus.observe.status_view import StatusView
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class AlertService:
 
     def __init__(
         self,
-        view: Observatory,
+        view: StatusView,
         engine: Engine,
         evaluator: RuleEvaluator,
         dispatcher: AlertDispatcher,
@@ -99,7 +99,7 @@ class AlertService:
         self._heartbeat = heartbeat
         self._clock_reading = clock.now(), monotonic()
         """Both clocks, when they were last looked at."""
-        self._pods = PodSubjects(view.board, engine)
+        self._pods = PodSubjects(view.snapshot_cache, engine)
         self._nodes = NodeSubjects(view, engine)
         self._uptime = Elapsed(clock)
         self._wakeup = asyncio.Event()
@@ -210,10 +210,10 @@ class AlertService:
             self._failures.recovered()
 
     async def _watch_cache(self) -> None:
-        board, seen = self._view.board, 0
+        board, seen = self._view.snapshot_cache, 0
         while True:
             await board.wait(seen)
-            seen = board.number
+            seen = board.revision
             self._wakeup.set()
 
     async def _sample_nodes(self) -> None:

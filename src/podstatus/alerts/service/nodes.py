@@ -8,7 +8,7 @@ from podstatus.alerts.evaluator.ports import EvaluationRequest, RuleResults
 from podstatus.alerts.model import Alert, Subject
 from podstatus.alerts.rules.facts import UNKNOWN, Facts, NodeReadings, node_facts, sync_facts
 from podstatus.alerts.rules.warming_up import warming_up_node_facts
-from podstatus.observe.status_view import Knowledge, NodeSummary, Observatory
+from podstatus.observe.status_view import Freshness, NodeSummary, StatusView
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ _MAX_LISTED = 10
 class NodeSubjects:
     """Asks rules about nodes whose facts are others than before."""
 
-    def __init__(self, view: Observatory, engine: Engine) -> None:
+    def __init__(self, view: StatusView, engine: Engine) -> None:
         self._view = view
         self._engine = engine
         self._last_facts: dict[str, tuple[Facts, frozenset[str]] | None] = {}
@@ -35,7 +35,7 @@ class NodeSubjects:
         """The alerts of nodes that are gone, and what to ask about those that are different."""
         self._watched_since = now if self._watched_since is None else min(self._watched_since, now)
         watched = now - self._watched_since
-        nodes, sync, knowledge = self._view.nodes(), self._view.sync(), self._view.knowledge()
+        nodes, sync, knowledge = self._view.nodes(), self._view.sync(), self._view.freshness()
         beside = {} if sync is None else sync_facts(sync, knowledge)
         changed: list[Alert] = []
         for name in [name for name in self._last_facts if name not in nodes]:
@@ -70,7 +70,7 @@ class NodeSubjects:
 
 
 def node_readings(
-    node: NodeSummary, freshness: Knowledge, over_budget: Sequence[str] = ()
+    node: NodeSummary, freshness: Freshness, over_budget: Sequence[str] = ()
 ) -> NodeReadings:
     """What is measured of a node; `over_budget`: rules that were switched off."""
     full, skew = node.disk_full_in_seconds, freshness.clock_skew_seconds

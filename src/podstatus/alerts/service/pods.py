@@ -11,7 +11,7 @@ from podstatus.alerts.rules.facts import next_health_change, pod_facts
 from podstatus.alerts.rules.warming_up import POD_WINDOW_FACTS
 from podstatus.alerts.rules.windows import PodWindows
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.snapshot_cache import Board
+from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.pod import PodSummary
 
 logger = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 class PodSubjects:
     """Asks rules about pods. What cannot be asked about one pod does not touch the others."""
 
-    def __init__(self, cache: Board, engine: Engine) -> None:
+    def __init__(self, cache: SnapshotCache, engine: Engine) -> None:
         self._cache = cache
         self._engine = engine
         self._windows = PodWindows()
@@ -37,7 +37,7 @@ class PodSubjects:
     @property
     def has_changes(self) -> bool:
         """Whether there is something to look at."""
-        return bool(self._is_first_pass or self._requeued or self._cache.number > self.revision)
+        return bool(self._is_first_pass or self._requeued or self._cache.revision > self.revision)
 
     def next_due(self) -> int | None:
         """When something of a pod changes by the time alone; None: never."""
@@ -55,12 +55,12 @@ class PodSubjects:
 
     def pop_changed(self) -> Sequence[PodUID]:
         """The pods to look at, also those that are gone; they count as seen."""
-        changed = self._cache.changed(None if self._is_first_pass else self.revision)
-        self._is_first_pass, self.revision = False, changed.number
+        changed = self._cache.changed_since(None if self._is_first_pass else self.revision)
+        self._is_first_pass, self.revision = False, changed.revision
         uids = dict.fromkeys((*changed.pods, *self._requeued))
         self._requeued.clear()
-        gone = [gone.uid for _, gone in changed.gone]
-        if changed.anew:
+        gone = [gone.uid for _, gone in changed.deleted]
+        if changed.reset:
             gone = [uid for uid in self._subjects if uid not in uids]
         return (*gone, *uids)
 

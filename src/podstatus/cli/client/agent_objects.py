@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from podstatus.base.msgspec_json import decode_json
-from podstatus.cli.client.agent_client import NodePort
-from podstatus.cli.client.api_server import CannotAskError, Document, Listed, Shown
+from podstatus.cli.client.agent_client import AgentClient
+from podstatus.cli.client.api_server import Document, ObjectList, RequestError, ResourceKind
 from podstatus.cli.client.pod_from_summary import pod_document
-from podstatus.cli.client.query_client import QueryPort
+from podstatus.cli.client.query_client import QueryClient
 from podstatus.client.rest.resources import EVENTS, PODS
 from podstatus.kube.unstructured import nested_str
 from podstatus.observe.status_view import NodeSummary
@@ -26,46 +26,49 @@ class AgentObjects:
     namespace = "default"
     """The one of those who name none."""
 
-    def __init__(self, node: NodePort) -> None:
-        self._node = node
-        self._query = QueryPort(node)
+    def __init__(self, agent: AgentClient) -> None:
+        self._agent = agent
+        self._query = QueryClient(agent)
 
-    def get(self, shown: Shown, namespace: str | None, name: str) -> Document:
+    def get(self, kind: ResourceKind, namespace: str | None, name: str) -> Document:
         """One object."""
-        for document in self.list(shown, namespace).items:
+        for document in self.list(kind, namespace).items:
             if nested_str(document, "metadata", "name") == name:
                 return document
-        inside = f" in namespace {namespace}" if shown.asked.namespaced else ""
-        raise CannotAskError(
-            f"the agent knows no {shown.printed.singular} {name!r}{inside}; see: podstatus get "
-            f"{shown.printed.plural} -A --from agent"
+        inside = f" in namespace {namespace}" if kind.resource.namespaced else ""
+        raise RequestError(
+            f"the agent knows no {kind.printed_resource.singular} {name!r}{inside}; see: "
+            "podstatus get "
+            f"{kind.printed_resource.plural} -A --from agent"
         )
 
-    def list(self, shown: Shown, namespace: str | None) -> Listed:
+    def list(self, kind: ResourceKind, namespace: str | None) -> ObjectList:
         """All of a namespace, or of all namespaces if it is None; events by time."""
-        if shown.asked is PODS:
-            items = _pods(self._node, namespace)
-        elif shown.asked is EVENTS:
+        if kind.resource is PODS:
+            items = _pods(self._agent, namespace)
+        elif kind.resource is EVENTS:
             items = [_event(moment) for moment in self._query.events(namespace).moments]
         else:
             items = [_node(node) for node in self._query.nodes().nodes]
         for item in items:
-            item.update(kind=shown.printed.kind, apiVersion=shown.printed.api_version)
-        return Listed(items)
+            item.update(
+                kind=kind.printed_resource.kind, apiVersion=kind.printed_resource.api_version
+            )
+        return ObjectList(items)
 
-    def events_of(self, namespace: str, pod: str) -> Listed:
+    def pod_events(self, namespace: str, pod: str) -> ObjectList:
         """Events about the pods of a name."""
         happened = self._query.events(namespace).moments
-        return Listed([_event(moment) for moment in happened if moment.name == pod])
+        return ObjectList([_event(moment) for moment in happened if moment.name == pod])
 
 
-def _pods(node: NodePort, namespace: str | None) -> list[Document]:
-    if node.observes:
-        return [pod_document(pod) for pod in QueryPort(node).pods(namespace)]
+def _pods(agent: AgentClient, namespace: str | None) -> list[Document]:
+    if agent.is_observer:
+        return [pod_document(pod) for pod in QueryClient(agent).pods(namespace)]
     try:
-        listed = decode_json(b"".join(node.ask("/pods", {})), dict[str, Any])
+        listed = decode_json(b"".join(agent.request("/pods", {})), dict[str, Any])
     except msgspec.DecodeError as error:
-        raise CannotAskError(f"the agent's pods cannot be read: {error}") from error
+        raise RequestError(f"the agent's pods cannot be read: {error}") from error
     items: list[Document] = listed.get("items") or []
     return [item for item in sorted(items, key=_names) if namespace in (None, _names(item)[0])]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from podstatus.agent.daemon.root_dir import Endpoints, RootDirError, read_endpoints
-from podstatus.agent.settings.load import ROOT_DIR, default_root_dir
+from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDirError, read_endpoints
+from podstatus.agent.settings.load import ROOT_DIR_VARIABLE, default_root_dir
 from podstatus.apiserver import resources
 from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.base.aio import wall_clock_ns
@@ -23,85 +23,85 @@ from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import nested_str, nested_time
 
 Document = dict[str, Any]
-_PAGE = 500
+_PAGE_SIZE = 500
 
 
-class CannotAskError(Exception):
+class RequestError(Exception):
     """There is no server to ask, or no answer; the message says what to do."""
 
 
-class ServerAwayError(CannotAskError):
+class ServerUnavailableError(RequestError):
     """The API server, or the way to it, is broken."""
 
 
-class Shown(msgspec.Struct, frozen=True):
+class ResourceKind(msgspec.Struct, frozen=True):
     """A kind of object that can be shown."""
 
-    asked: ApiResource
-    printed: resources.ResourceInfo
+    resource: ApiResource
+    printed_resource: resources.ResourceInfo
 
 
-_SHOWN = (
-    Shown(PODS, resources.PODS),
-    Shown(NODES, resources.NODES),
-    Shown(EVENTS, resources.EVENTS),
+_RESOURCE_KINDS = (
+    ResourceKind(PODS, resources.PODS),
+    ResourceKind(NODES, resources.NODES),
+    ResourceKind(EVENTS, resources.EVENTS),
 )
 
 
-def shown_kind(name: str) -> Shown:
+def find_resource_kind(name: str) -> ResourceKind:
     """The kind by any of its names. Raises CannotAskError."""
-    for shown in _SHOWN:
-        printed = shown.printed
+    for shown in _RESOURCE_KINDS:
+        printed = shown.printed_resource
         if name.lower() in (printed.plural, printed.singular, *printed.short_names):
             return shown
-    known = ", ".join(shown.printed.plural for shown in _SHOWN)
-    raise CannotAskError(
+    known = ", ".join(shown.printed_resource.plural for shown in _RESOURCE_KINDS)
+    raise RequestError(
         f"{name!r} cannot be shown; there are {known}, alerts; for all else use kubectl"
     )
 
 
-def find_access(
+def find_client_config(
     root_dir: Path | None, kubeconfig: Path | None, environment: Mapping[str, str]
 ) -> ClientConfig:
     """The server of the kubeconfig, or of the agent in the root-dir. Raises CannotAskError."""
     try:
         if kubeconfig is not None:
             return kubeconfig_config(kubeconfig.expanduser())
-        endpoints = running_endpoints(root_dir, environment, or_else=", or a --kubeconfig")
+        endpoints = running_endpoints(root_dir, environment, alternative=", or a --kubeconfig")
         if endpoints.kubeconfig:
             return kubeconfig_config(endpoints.kubeconfig)
         return in_cluster_config()
     except KubeconfigError as error:
-        raise CannotAskError(str(error)) from error
+        raise RequestError(str(error)) from error
 
 
 def running_endpoints(
-    root_dir: Path | None, environment: Mapping[str, str], *, or_else: str = ""
-) -> Endpoints:
+    root_dir: Path | None, environment: Mapping[str, str], *, alternative: str = ""
+) -> AgentEndpoints:
     """What the agent tells that runs in the root-dir. Raises CannotAskError."""
     if root_dir is None:
-        root_dir = Path(environment.get(ROOT_DIR) or default_root_dir(environment))
+        root_dir = Path(environment.get(ROOT_DIR_VARIABLE) or default_root_dir(environment))
     root_dir = root_dir.expanduser().absolute()
     try:
         endpoints = read_endpoints(root_dir)
         if endpoints is not None and lock_holder(root_dir) is not None:
             return endpoints
     except (StateDirError, RootDirError) as error:
-        raise CannotAskError(str(error)) from error
-    raise CannotAskError(
+        raise RequestError(str(error)) from error
+    raise RequestError(
         f"no agent runs in {root_dir}; start one with: podstatus run --root-dir "
-        f"{shlex.quote(str(root_dir))}, or name the root-dir of one that runs{or_else}"
+        f"{shlex.quote(str(root_dir))}, or name the root-dir of one that runs{alternative}"
     )
 
 
-class Listed(msgspec.Struct, frozen=True):
+class ObjectList(msgspec.Struct, frozen=True):
     """Objects, and the version of the server's state they are from."""
 
     items: list[Document]
     version: str = ""
 
 
-class Server:
+class ServerObjects:
     """What the commands need of a server. All methods raise CannotAskError."""
 
     def __init__(self, client: SyncClient) -> None:
@@ -112,34 +112,38 @@ class Server:
         """The one of those who name none."""
         return self._client.namespace
 
-    def get(self, shown: Shown, namespace: str | None, name: str) -> Document:
+    def get(self, kind: ResourceKind, namespace: str | None, name: str) -> Document:
         """One object."""
-        where = namespace if shown.asked.namespaced else None
+        where = namespace if kind.resource.namespaced else None
         try:
             document: Document = msgspec.json.decode(
-                self._client.get(shown.asked, name, namespace=where)
+                self._client.get(kind.resource, name, namespace=where)
             )
         except GoneError as error:
             inside = f" in namespace {where}" if where else ""
-            told = f"{shown.printed.singular} {name!r} not found{inside}"
-            raise CannotAskError(f"{told}; see: podstatus get {shown.printed.plural} -A") from error
+            told = f"{kind.printed_resource.singular} {name!r} not found{inside}"
+            raise RequestError(
+                f"{told}; see: podstatus get {kind.printed_resource.plural} -A"
+            ) from error
         except (ApiError, ValueError) as error:
-            raise _cannot_ask(error) from error
+            raise _to_request_error(error) from error
         return document
 
-    def list(self, shown: Shown, namespace: str | None, field_selector: str = "") -> Listed:
+    def list(
+        self, kind: ResourceKind, namespace: str | None, field_selector: str = ""
+    ) -> ObjectList:
         """All of a namespace, or of all namespaces if it is None; events by time."""
-        where = namespace if shown.asked.namespaced else None
+        where = namespace if kind.resource.namespaced else None
         items: list[Document] = []
         token = version = ""
         try:
             while True:
                 page = msgspec.json.decode(
                     self._client.list(
-                        shown.asked,
+                        kind.resource,
                         namespace=where,
                         field_selector=field_selector,
-                        limit=_PAGE,
+                        limit=_PAGE_SIZE,
                         continue_token=token,
                     )
                 )
@@ -149,22 +153,24 @@ class Server:
                 if not token:
                     break
         except (ApiError, ValueError) as error:
-            raise _cannot_ask(error) from error
+            raise _to_request_error(error) from error
         for item in items:  # as kubectl: an object that stands alone says what it is
-            item.update(kind=shown.printed.kind, apiVersion=shown.printed.api_version)
-        return Listed(by_time(items) if shown.asked is EVENTS else items, version)
+            item.update(
+                kind=kind.printed_resource.kind, apiVersion=kind.printed_resource.api_version
+            )
+        return ObjectList(sort_events(items) if kind.resource is EVENTS else items, version)
 
-    def events_of(self, namespace: str, pod: str) -> Listed:
+    def pod_events(self, namespace: str, pod: str) -> ObjectList:
         """Events about the pods of a name."""
         about = f"involvedObject.kind=Pod,involvedObject.name={pod}"
-        return self.list(shown_kind("events"), namespace, about)
+        return self.list(find_resource_kind("events"), namespace, about)
 
-    def changes(self, shown: Shown, namespace: str | None, version: str) -> Iterator[Document]:
+    def watch(self, kind: ResourceKind, namespace: str | None, version: str) -> Iterator[Document]:
         """The objects that change from then on; it never ends."""
-        where = namespace if shown.asked.namespaced else None
+        where = namespace if kind.resource.namespaced else None
         try:
             while True:
-                watch = self._client.watch(shown.asked, namespace=where, resource_version=version)
+                watch = self._client.watch(kind.resource, namespace=where, resource_version=version)
                 with watch as events:
                     for event in events:
                         document = msgspec.json.decode(event.object)
@@ -172,15 +178,15 @@ class Server:
                         if event.type != BOOKMARK:
                             yield document
         except ApiError as error:
-            raise CannotAskError(str(error)) from error
+            raise RequestError(str(error)) from error
 
 
-def _cannot_ask(error: ApiError | ValueError) -> CannotAskError:
+def _to_request_error(error: ApiError | ValueError) -> RequestError:
     away = isinstance(error, UnavailableError)
-    return ServerAwayError(str(error)) if away else CannotAskError(str(error))
+    return ServerUnavailableError(str(error)) if away else RequestError(str(error))
 
 
-def by_time(events: Sequence[Document]) -> list[Document]:
+def sort_events(events: Sequence[Document]) -> list[Document]:
     """Events, the one seen last at the end."""
 
     def last(event: Document) -> Time:
@@ -194,6 +200,6 @@ def by_time(events: Sequence[Document]) -> list[Document]:
     return sorted(events, key=last)
 
 
-def wall_time() -> Time:
+def current_time() -> Time:
     """What time it is."""
     return Time.from_unix_nanos(wall_clock_ns())

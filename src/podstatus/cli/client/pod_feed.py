@@ -2,12 +2,12 @@
 
 import msgspec
 
-from podstatus.cli.client.query_client import ShownPod, read_answer
-from podstatus.cli.client.sse import ServerSent
+from podstatus.cli.client.query_client import PodItem, decode_response
+from podstatus.cli.client.sse import SseEvent
 from podstatus.kube.objects.pod import PodUID
 
 
-class GonePod(msgspec.Struct, frozen=True):
+class DeletedPod(msgspec.Struct, frozen=True):
     """A pod that is not there any more."""
 
     uid: PodUID
@@ -15,58 +15,58 @@ class GonePod(msgspec.Struct, frozen=True):
     name: str
 
 
-class _Why(msgspec.Struct, frozen=True):
+class _CloseMessage(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-Change = ShownPod | GonePod
+PodChange = PodItem | DeletedPod
 
 
-class Watched:
+class PodFeed:
     """What is known of all pods."""
 
     def __init__(self) -> None:
-        self._pods: dict[PodUID, ShownPod] = {}
-        self._unseen: set[PodUID] = set()
+        self._pods: dict[PodUID, PodItem] = {}
+        self._stale: set[PodUID] = set()
         """Those that nothing was said of since it began anew."""
-        self.is_complete = False
+        self.is_synced = False
         """Whether all that was there has been sent."""
-        self.cut_off = ""
+        self.close_reason = ""
         """Why the connection is ended, if it is."""
 
-    def pods(self) -> list[ShownPod]:
+    def pods(self) -> list[PodItem]:
         """By namespace and name."""
         return sorted(self._pods.values(), key=lambda pod: (pod.namespace, pod.name, pod.uid))
 
-    def apply(self, sent: ServerSent) -> list[Change]:
+    def apply(self, event: SseEvent) -> list[PodChange]:
         """What has changed by this event. Raises CannotAskError.
 
         Events of other names are of a server that knows more than we do.
         """
-        match sent.event:
+        match event.event:
             case "pod":
-                return self._put(read_answer(sent.data.encode(), ShownPod))
+                return self._put(decode_response(event.data.encode(), PodItem))
             case "gone":
-                return self._remove(read_answer(sent.data.encode(), GonePod))
+                return self._remove(decode_response(event.data.encode(), DeletedPod))
             case "anew":
-                self._unseen = set(self._pods)
+                self._stale = set(self._pods)
             case "synced":
-                self.is_complete, self.cut_off = True, ""
-                return self._forget_unseen()
+                self.is_synced, self.close_reason = True, ""
+                return self._remove_stale()
             case "cut":
-                self.cut_off = read_answer(sent.data.encode(), _Why).reason
+                self.close_reason = decode_response(event.data.encode(), _CloseMessage).reason
         return []
 
-    def _put(self, pod: ShownPod) -> list[Change]:
-        self._unseen.discard(pod.uid)
+    def _put(self, pod: PodItem) -> list[PodChange]:
+        self._stale.discard(pod.uid)
         known, self._pods[pod.uid] = self._pods.get(pod.uid), pod
         return [] if known == pod else [pod]
 
-    def _remove(self, gone: GonePod) -> list[Change]:
-        self._unseen.discard(gone.uid)
-        return [] if self._pods.pop(gone.uid, None) is None else [gone]
+    def _remove(self, pod: DeletedPod) -> list[PodChange]:
+        self._stale.discard(pod.uid)
+        return [] if self._pods.pop(pod.uid, None) is None else [pod]
 
-    def _forget_unseen(self) -> list[Change]:
-        lost = [self._pods.pop(uid) for uid in list(self._pods) if uid in self._unseen]
-        self._unseen.clear()
-        return [GonePod(pod.uid, pod.namespace, pod.name) for pod in lost]
+    def _remove_stale(self) -> list[PodChange]:
+        lost = [self._pods.pop(uid) for uid in list(self._pods) if uid in self._stale]
+        self._stale.clear()
+        return [DeletedPod(pod.uid, pod.namespace, pod.name) for pod in lost]

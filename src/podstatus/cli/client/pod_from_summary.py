@@ -90,10 +90,10 @@ def _specs(containers: Iterable[ContainerSummary]) -> tuple[Container, ...]:
 
 def _statuses(containers: Iterable[ContainerSummary]) -> tuple[ContainerStatus, ...] | None:
     """Of those that have one."""
-    return tuple(map(_status, filter(_is_known, containers))) or None
+    return tuple(map(_status, filter(_has_status, containers))) or None
 
 
-def _is_known(container: ContainerSummary) -> bool:
+def _has_status(container: ContainerSummary) -> bool:
     """Whether more is known of it than its spec says."""
     said = container.state or container.last or container.restarts
     return bool(said or container.ready or container.started is not None)

@@ -10,31 +10,31 @@ from urllib.parse import quote
 import msgspec
 
 from podstatus.base.msgspec_json import json_decoder
-from podstatus.cli.client.agent_client import NodePort, NotThereError
-from podstatus.cli.client.api_server import CannotAskError
-from podstatus.cli.client.sse import ServerSent, server_sent
+from podstatus.cli.client.agent_client import AgentClient, NotFoundError
+from podstatus.cli.client.api_server import RequestError
+from podstatus.cli.client.sse import SseEvent, parse_sse
 from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.observe.history.status_writer import HistoryCounts
-from podstatus.observe.history.store import Moment
-from podstatus.observe.status_view import Knowledge, NodeSummary
-from podstatus.observe.summary.health import Health, Word
+from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.status_view import Freshness, NodeSummary
+from podstatus.observe.summary.health import HealthState, PodHealth
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.v1.wire import TransitionView, parse_transition
 
 T = TypeVar("T")
-_AT_ONCE = 5_000
-_PODS_AT_ONCE = 1_000
-_SILENCE_SECONDS = 60.0
+_PAGE_SIZE = 5_000
+_POD_PAGE_SIZE = 1_000
+_IDLE_SECONDS = 60.0
 """Of a watch: there is a sign of life every 15 s."""
 
 
-class ShownPod(PodSummary, frozen=True, kw_only=True, omit_defaults=True):
+class PodItem(PodSummary, frozen=True, kw_only=True, omit_defaults=True):
     """A pod, and how it is."""
 
-    health: Health = Health(Word.UNKNOWN, "")
+    health: PodHealth = PodHealth(HealthState.UNKNOWN, "")
 
 
-class Happened(msgspec.Struct, frozen=True):
+class HistoryItems(msgspec.Struct, frozen=True):
     """Moments, the oldest first."""
 
     moments: tuple[TransitionView, ...]
@@ -42,103 +42,103 @@ class Happened(msgspec.Struct, frozen=True):
     """Whether some are missing."""
 
 
-class _Moments(msgspec.Struct, frozen=True):
+class _HistoryPage(msgspec.Struct, frozen=True):
     moments: tuple[TransitionView, ...]
     history: HistoryCounts = HistoryCounts()
     after: int = 0
     more: bool = False
 
 
-class _Pods(msgspec.Struct, frozen=True):
-    pods: tuple[ShownPod, ...]
+class _PodPage(msgspec.Struct, frozen=True):
+    pods: tuple[PodItem, ...]
     continue_: str = msgspec.field(default="", name="continue")
 
 
 class _OnePod(msgspec.Struct, frozen=True):
-    pod: ShownPod
+    pod: PodItem
 
 
-class ShownNodes(msgspec.Struct, frozen=True):
+class NodeItems(msgspec.Struct, frozen=True):
     """Nodes, and how old what is known is."""
 
     nodes: tuple[NodeSummary, ...]
-    knowledge: Knowledge = Knowledge()
+    knowledge: Freshness = Freshness()
 
 
-class QueryPort:
+class QueryClient:
     """The agent's own API. All methods raise CannotAskError."""
 
-    def __init__(self, node: NodePort) -> None:
-        self._node = node
+    def __init__(self, agent: AgentClient) -> None:
+        self._agent = agent
 
-    def pod(self, namespace: str, name: str) -> ShownPod | None:
+    def pod(self, namespace: str, name: str) -> PodItem | None:
         """One pod, and how it is; None if it is not there."""
         try:
-            return self.answer(_pod_path(namespace, name), {}, _OnePod).pod
-        except NotThereError:
+            return self.get(_pod_path(namespace, name), {}, _OnePod).pod
+        except NotFoundError:
             return None
 
-    def pods(self, namespace: str | None) -> list[ShownPod]:
+    def pods(self, namespace: str | None) -> list[PodItem]:
         """All of a namespace, or all; by namespace and name."""
-        query = {"limit": str(_PODS_AT_ONCE)} | ({"namespace": namespace} if namespace else {})
-        page = self.answer("/v1/pods", query, _Pods)
+        query = {"limit": str(_POD_PAGE_SIZE)} | ({"namespace": namespace} if namespace else {})
+        page = self.get("/v1/pods", query, _PodPage)
         pods = list(page.pods)
         while page.continue_:
-            page = self.answer("/v1/pods", {**query, "continue": page.continue_}, _Pods)
+            page = self.get("/v1/pods", {**query, "continue": page.continue_}, _PodPage)
             pods += page.pods
         return pods
 
-    def nodes(self) -> ShownNodes:
+    def nodes(self) -> NodeItems:
         """All that are known there."""
-        return self.answer("/v1/nodes", {}, ShownNodes)
+        return self.get("/v1/nodes", {}, NodeItems)
 
-    def timeline(self, namespace: str, name: str) -> Happened:
+    def timeline(self, namespace: str, name: str) -> HistoryItems:
         """What happened to the pods of this name."""
-        return self._moments(f"{_pod_path(namespace, name)}/timeline", {})
+        return self._history(f"{_pod_path(namespace, name)}/timeline", {})
 
-    def events(self, namespace: str | None) -> Happened:
+    def events(self, namespace: str | None) -> HistoryItems:
         """What was said of pods in events, in one namespace or all."""
-        return self._moments("/v1/events", {"namespace": namespace} if namespace else {})
+        return self._history("/v1/events", {"namespace": namespace} if namespace else {})
 
-    def watch(self, query: Mapping[str, str], after: str) -> Iterator[ServerSent]:
+    def watch(self, query: Mapping[str, str], after: str) -> Iterator[SseEvent]:
         """What is sent to one who has got so far; it ends only with the connection."""
         place = {"after": after} if after else {}
-        pieces = self._node.ask("/v1/watch", {**query, **place}, silence_seconds=_SILENCE_SECONDS)
-        return server_sent(pieces)
+        pieces = self._agent.request("/v1/watch", {**query, **place}, idle_timeout=_IDLE_SECONDS)
+        return parse_sse(pieces)
 
-    def _moments(self, path: str, query: Mapping[str, str]) -> Happened:
+    def _history(self, path: str, query: Mapping[str, str]) -> HistoryItems:
         moments: list[TransitionView] = []
         after = 0
         while True:
-            page = {"limit": str(_AT_ONCE), "after": str(after)}
-            told = self.answer(path, {**query, **page}, _Moments)
+            page = {"limit": str(_PAGE_SIZE), "after": str(after)}
+            told = self.get(path, {**query, **page}, _HistoryPage)
             moments += told.moments
             if not told.more or told.after <= after:
-                return Happened(tuple(moments), told.history)
+                return HistoryItems(tuple(moments), told.history)
             after = told.after
 
-    def answer(self, path: str, query: Mapping[str, str], kind: type[T]) -> T:
+    def get(self, path: str, query: Mapping[str, str], kind: type[T]) -> T:
         """What is answered, as a value of this kind."""
-        return read_answer(b"".join(self._node.ask(path, query)), kind)
+        return decode_response(b"".join(self._agent.request(path, query)), kind)
 
 
-def to_moment(shown: TransitionView) -> Moment:
+def to_history_entry(item: TransitionView) -> HistoryEntry:
     """The same with a time to reckon with. Raises CannotAskError."""
     try:
-        return parse_transition(shown)
+        return parse_transition(item)
     except TimeError as error:
-        raise CannotAskError(f"what the agent says cannot be read: {error}") from error
+        raise RequestError(f"what the agent says cannot be read: {error}") from error
 
 
-def read_answer(text: bytes, kind: type[T]) -> T:
+def decode_response(text: bytes, kind: type[T]) -> T:
     """A value of the agent's API. Raises CannotAskError."""
     try:
-        return json_decoder(kind, _read_time).decode(text)
+        return json_decoder(kind, _decode_time).decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise CannotAskError(f"what the agent says cannot be read: {error}") from error
+        raise RequestError(f"what the agent says cannot be read: {error}") from error
 
 
-def _read_time(kind: type[Any], value: object) -> object:
+def _decode_time(kind: type[Any], value: object) -> object:
     if kind is not Time:
         raise NotImplementedError(f"a {kind.__name__} does not travel")
     try:

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-_MOST = 4 * 2**20
+_MAX_LINE_BYTES = 4 * 2**20
 """Bytes of one event: far more than any pod's."""
 
 
-class TooLongError(ValueError):
+class SseLineTooLongError(ValueError):
     """A line that does not end."""
 
 
-class ServerSent(msgspec.Struct, frozen=True):
+class SseEvent(msgspec.Struct, frozen=True):
     """One event; a sign of life is one without a name."""
 
     event: str = ""
@@ -24,16 +24,16 @@ class ServerSent(msgspec.Struct, frozen=True):
     """Of the last event that had one."""
 
 
-def server_sent(pieces: Iterable[bytes]) -> Iterator[ServerSent]:
+def parse_sse(chunks: Iterable[bytes]) -> Iterator[SseEvent]:
     """The events, as they are complete. Raises TooLongError."""
     event = last = ""
     data: list[str] = []
-    for line in _lines(pieces):
+    for line in _lines(chunks):
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         match name if line else None:
             case None:
-                yield ServerSent(event, "\n".join(data), last)
+                yield SseEvent(event, "\n".join(data), last)
                 event, data = "", []
             case "event":
                 event = value
@@ -43,10 +43,10 @@ def server_sent(pieces: Iterable[bytes]) -> Iterator[ServerSent]:
                 last = value
 
 
-def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
+def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
     rest = b""
-    for piece in pieces:
+    for piece in chunks:
         *lines, rest = (rest + piece).split(b"\n")
-        if len(rest) > _MOST:
-            raise TooLongError("an event does not end")
+        if len(rest) > _MAX_LINE_BYTES:
+            raise SseLineTooLongError("an event does not end")
         yield from (line.removesuffix(b"\r").decode(errors="replace") for line in lines)

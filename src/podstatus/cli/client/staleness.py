@@ -9,67 +9,69 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-from podstatus.cli.client.agent_client import NodePort
-from podstatus.cli.client.api_server import CannotAskError
-from podstatus.cli.client.query_client import QueryPort
-from podstatus.cli.terminal import show
-from podstatus.observe.status_view import Knowledge
-from podstatus.observe.summary.health import span
+from podstatus.cli.client.agent_client import AgentClient
+from podstatus.cli.client.api_server import RequestError
+from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.terminal import write
+from podstatus.observe.status_view import Freshness
+from podstatus.observe.summary.health import format_duration
 
-_AGAIN_SECONDS = 5.0
+_POLL_SECONDS = 5.0
 
 
 class _Status(msgspec.Struct, frozen=True):
-    knowledge: Knowledge = Knowledge()
+    knowledge: Freshness = Freshness()
 
 
-def server_silence(node: NodePort) -> str:
+def staleness_message(agent: AgentClient) -> str:
     """`API server not heard for 4 min 13 s`; empty if it is. Raises CannotAskError."""
-    if not node.observes:
+    if not agent.is_observer:
         return ""
-    known = QueryPort(node).answer("/v1/status", {}, _Status).knowledge
+    known = QueryClient(agent).get("/v1/status", {}, _Status).knowledge
     if known.server_reachable:
         return ""
-    return f"API server not heard for {span(known.server_age_seconds)}"
+    return f"API server not heard for {format_duration(known.server_age_seconds)}"
 
 
-def tell_silence(node: NodePort) -> None:
+def warn_if_stale(agent: AgentClient) -> None:
     """Say it beside what is shown, where it is in nobody's way."""
     # What is wrong with an observer that does not answer is told by whoever asks it for more.
-    with suppress(CannotAskError):
-        if told := server_silence(node):
-            show(f"podstatus: {told}\n", err=True)
+    with suppress(RequestError):
+        if told := staleness_message(agent):
+            write(f"podstatus: {told}\n", err=True)
 
 
-class Silence:
+class Staleness:
     """The same beside a watch, which sends nothing while nothing is heard: asked now and then."""
 
-    def __init__(self, find: Callable[[], NodePort], tell: Callable[[str], None]) -> None:
-        """`tell` gets the text when it begins, and an empty one when it ends."""
-        self._find = find
-        self._tell = tell
-        self._end = threading.Event()
+    def __init__(
+        self, find_agent: Callable[[], AgentClient], report: Callable[[str], None]
+    ) -> None:
+        """`report` gets the text when it begins, and an empty one when it ends."""
+        self._find_agent = find_agent
+        self._report = report
+        self._stop = threading.Event()
         self.text = ""
         """What there is to say now."""
 
     @contextmanager
-    def asked(self) -> Iterator[None]:
+    def polling(self) -> Iterator[None]:
         """Ask again and again meanwhile."""
         threading.Thread(target=self._run, daemon=True).start()
         try:
             yield
         finally:
-            self._end.set()
+            self._stop.set()
 
-    def ask_once(self) -> None:
+    def poll_once(self) -> None:
         """Ask, and tell if it begins or ends. An observer that is away tells nothing new."""
         before = self.text
-        with suppress(CannotAskError):
-            self.text = server_silence(self._find())
+        with suppress(RequestError):
+            self.text = staleness_message(self._find_agent())
         if bool(before) != bool(self.text):
-            self._tell(self.text)
+            self._report(self.text)
 
     def _run(self) -> None:
-        while not self._end.is_set():
-            self.ask_once()
-            self._end.wait(_AGAIN_SECONDS)
+        while not self._stop.is_set():
+            self.poll_once()
+            self._stop.wait(_POLL_SECONDS)

@@ -13,7 +13,7 @@ from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import nested_str, nested_time, nested_value
 from podstatus.observe.summary.health import pod_health
-from podstatus.observe.summary.pod import summarize
+from podstatus.observe.summary.pod import summarize_pod
 
 Document = dict[str, Any]
 
@@ -57,7 +57,7 @@ def _head(pod: Pod) -> Iterator[str]:
 
 def _health(pod: Pod, now: Time) -> Iterator[str]:
     """Ours, which kubectl does not have."""
-    health = pod_health(summarize(pod), now)
+    health = pod_health(summarize_pod(pod), now)
     yield _field("Health", f"{health.word.value}: {health.sentence}")
 
 
@@ -82,9 +82,9 @@ def _containers(
 
 
 def _container(container: Container, status: ContainerStatus | None) -> Iterator[str]:
-    yield from _known("Container ID", status.container_id if status else "")
+    yield from _optional_field("Container ID", status.container_id if status else "")
     yield _field("Image", container.image)
-    yield from _known("Image ID", status.image_id if status else "")
+    yield from _optional_field("Image ID", status.image_id if status else "")
     for name, words in (("Command", container.command), ("Args", container.args)):
         if words:
             yield f"{name}:"
@@ -108,7 +108,7 @@ def _container(container: Container, status: ContainerStatus | None) -> Iterator
 def _state(name: str, state: ContainerState) -> Iterator[str]:
     if state.running is not None:
         yield _field(name, "Running")
-        yield from _known("  Started", state.running.started_at)
+        yield from _optional_field("  Started", state.running.started_at)
     elif state.terminated is not None:
         ended = state.terminated
         yield _field(name, "Terminated")
@@ -119,8 +119,8 @@ def _state(name: str, state: ContainerState) -> Iterator[str]:
         yield _field("  Exit Code", str(ended.exit_code))
         if ended.signal:
             yield _field("  Signal", str(ended.signal))
-        yield from _known("  Started", ended.started_at)
-        yield from _known("  Finished", ended.finished_at)
+        yield from _optional_field("  Started", ended.started_at)
+        yield from _optional_field("  Finished", ended.finished_at)
     else:
         yield _field(name, "Waiting")
         if state.waiting is not None:
@@ -137,7 +137,7 @@ def _conditions(pod: Pod) -> Iterator[str]:
     yield f"  {'Type':<{widest}}   Status   Reason"
     for condition in pod.status.conditions:
         why = ": ".join(filter(None, (condition.reason, condition.message)))
-        yield _below(f"  {condition.type:<{widest}}   {condition.status:<6}   ", why)
+        yield _indented(f"  {condition.type:<{widest}}   {condition.status:<6}   ", why)
 
 
 def _tail(pod: Pod) -> Iterator[str]:
@@ -165,7 +165,7 @@ def _events(events: Sequence[Document], now: Time) -> Iterator[str]:
     yield "Events:"
     for row in rows:
         cells = [f"{text:<{width}}" for text, width in zip(row, widths, strict=False)]
-        yield _below("  " + "".join(f"{cell}  " for cell in cells), row[4])
+        yield _indented("  " + "".join(f"{cell}  " for cell in cells), row[4])
 
 
 def _event(event: Document, now: Time) -> tuple[str, str, str, str, str]:
@@ -194,7 +194,7 @@ def _list(name: str, items: Sequence[str]) -> Iterator[str]:
     yield from (_field("", item) for item in rest)
 
 
-def _known(name: str, value: str | Time) -> Iterator[str]:
+def _optional_field(name: str, value: str | Time) -> Iterator[str]:
     """Nothing of what nobody knows: a summary has no ids, and not all times."""
     if value:
         yield _field(name, str(value))
@@ -202,10 +202,10 @@ def _known(name: str, value: str | Time) -> Iterator[str]:
 
 def _field(name: str, text: str) -> str:
     label = f"{name}:" if name else ""
-    return _below(f"{label:<{_KEYS}} ", text)
+    return _indented(f"{label:<{_KEYS}} ", text)
 
 
-def _below(before: str, text: str) -> str:
+def _indented(prefix: str, text: str) -> str:
     """The text after what is before it; no line of it can be taken for one of ours."""
     first, *rest = text.splitlines() or [""]
-    return "\n".join([f"{before}{first}", *(f"{'':<{len(before)}}{line}" for line in rest)])
+    return "\n".join([f"{prefix}{first}", *(f"{'':<{len(prefix)}}{line}" for line in rest)])

@@ -8,19 +8,19 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from podstatus.cli.client.query_client import ShownPod
-from podstatus.cli.render.tables import MESSAGE, Table
+from podstatus.cli.client.query_client import PodItem
+from podstatus.cli.render.tables import MESSAGE_HEADING, Table
 from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
 _NONE = "<none>"
 _NARROW = ("NAME", "READY", "STATUS", "RESTARTS", "AGE", "HEALTH")
-_WIDE = (*_NARROW, "IP", "NODE", MESSAGE)
+_WIDE = (*_NARROW, "IP", "NODE", MESSAGE_HEADING)
 
 
 def pod_table(
-    pods: Iterable[ShownPod],
+    pods: Iterable[PodItem],
     now: Time,
     *,
     wide: bool = False,
@@ -34,7 +34,7 @@ def pod_table(
     headings = _WIDE if wide else (*_NARROW, *(["NODE"] if nodes else []))
     rows = []
     for pod in pods:
-        told = row_of(pod)
+        told = pod_row(pod)
         cells = [
             pod.name,
             f"{told.ready}/{told.total}",
@@ -61,49 +61,55 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True):
     restarts: int
 
 
-def row_of(pod: PodSummary) -> PodRow:
+def pod_row(pod: PodSummary) -> PodRow:
     """The row of a pod."""
     regular = [c for c in pod.containers if c.kind == "container"]
     first = [c for c in pod.containers if c.kind in ("init", "sidecar")]
     sidecars = [c for c in first if c.kind == "sidecar"]
-    number, waits = _not_done(first)
+    number, waits = _first_incomplete(first)
     told = first if waits is None else first[: number + 1]
-    ready = sum(c.ready for c in told if c.kind == "sidecar" and c is not waits and not _done(c))
-    status = f"Init:{_init_word(waits, number, len(first))}" if waits is not None else ""
+    ready = sum(
+        c.ready for c in told if c.kind == "sidecar" and c is not waits and not _is_completed(c)
+    )
+    status = f"Init:{_init_status(waits, number, len(first))}" if waits is not None else ""
     if status and not _is_true(pod, "Initialized"):
         restarts = sum(c.restarts for c in told)
     else:
         restarts = sum(c.restarts for c in (*regular, *(c for c in told if c.kind == "sidecar")))
         ready += sum(c.ready and c.state == "running" for c in regular)
-        status = _word(pod, regular, status or _reason(pod))
+        status = _status_text(pod, regular, status or _reason(pod))
     total = len(regular) + len(sidecars)
-    return PodRow(ready=ready, total=total, status=_deletion(pod) or status, restarts=restarts)
+    return PodRow(
+        ready=ready, total=total, status=_deletion_status(pod) or status, restarts=restarts
+    )
 
 
-def _not_done(first: Sequence[ContainerSummary]) -> tuple[int, ContainerSummary | None]:
+def _first_incomplete(
+    init_containers: Sequence[ContainerSummary],
+) -> tuple[int, ContainerSummary | None]:
     """The first init container that is not done, and its place."""
-    for number, container in enumerate(first):
-        if not _done(container) and not (container.kind == "sidecar" and container.started):
+    for number, container in enumerate(init_containers):
+        if not _is_completed(container) and not (container.kind == "sidecar" and container.started):
             return number, container
-    return len(first), None
+    return len(init_containers), None
 
 
-def _init_word(container: ContainerSummary, number: int, total: int) -> str:
-    if _ended(container):
-        return _end_word(container)
-    waits_for = _waits_for(container)
+def _init_status(container: ContainerSummary, number: int, total: int) -> str:
+    if _is_terminated(container):
+        return _exit_text(container)
+    waits_for = _waiting_reason(container)
     return waits_for if waits_for not in ("", "PodInitializing") else f"{number}/{total}"
 
 
-def _word(pod: PodSummary, regular: Sequence[ContainerSummary], word: str) -> str:
+def _status_text(pod: PodSummary, regular: Sequence[ContainerSummary], word: str) -> str:
     """The first container that has something to say says it."""
     error = ""
     for container in reversed(regular):
-        if waits_for := _waits_for(container):
+        if waits_for := _waiting_reason(container):
             word = waits_for
-        elif _ended(container):
-            word = _end_word(container)
-            error = word if _code(container) != "0" else error
+        elif _is_terminated(container):
+            word = _exit_text(container)
+            error = word if _exit_code(container) != "0" else error
     if word != "Completed":
         return word
     running = any(c.ready and c.state == "running" for c in regular)
@@ -119,7 +125,7 @@ def _reason(pod: PodSummary) -> str:
     return pod.reason or pod.phase
 
 
-def _deletion(pod: PodSummary) -> str:
+def _deletion_status(pod: PodSummary) -> str:
     if not pod.deleting:
         return ""
     if pod.reason == "NodeLost":
@@ -127,26 +133,26 @@ def _deletion(pod: PodSummary) -> str:
     return "" if pod.phase in ("Succeeded", "Failed") else "Terminating"
 
 
-def _ended(container: ContainerSummary) -> bool:
+def _is_terminated(container: ContainerSummary) -> bool:
     return container.state.startswith("terminated")
 
 
-def _done(container: ContainerSummary) -> bool:
-    return _ended(container) and _code(container) == "0"
+def _is_completed(container: ContainerSummary) -> bool:
+    return _is_terminated(container) and _exit_code(container) == "0"
 
 
-def _waits_for(container: ContainerSummary) -> str:
+def _waiting_reason(container: ContainerSummary) -> str:
     word, _, reason = container.state.partition(" ")
     return reason if word == "waiting" else ""
 
 
-def _code(container: ContainerSummary) -> str:
+def _exit_code(container: ContainerSummary) -> str:
     return container.state.rpartition(" ")[2]
 
 
-def _end_word(container: ContainerSummary) -> str:
+def _exit_text(container: ContainerSummary) -> str:
     reason = container.state.removeprefix("terminated ").rpartition(" ")[0]
-    return reason or f"ExitCode:{_code(container)}"
+    return reason or f"ExitCode:{_exit_code(container)}"
 
 
 def _is_true(pod: PodSummary, type_: str) -> bool:

@@ -7,17 +7,17 @@ import msgspec
 from rich.cells import cell_len, set_cell_size
 
 from podstatus.base.terminal import escape_control_chars
-from podstatus.cli.client.query_client import ShownPod
+from podstatus.cli.client.query_client import PodItem
 from podstatus.cli.render.styled_text import Line, Piece
-from podstatus.cli.render.tables import LEAST_TEXT, PROSE, Table, style_of
-from podstatus.cli.render.wrap import fold
+from podstatus.cli.render.tables import MIN_TEXT_WIDTH, PROSE_HEADINGS, Table, cell_style
+from podstatus.cli.render.wrap import wrap_text
 
 _GAP, _NARROW_GAP = 3, 1
 _INDENT = 4
 """Of the columns of a row that go on below it."""
 
 
-class _Part(msgspec.Struct, frozen=True):
+class _ColumnGroup(msgspec.Struct, frozen=True):
     """Columns that are beside each other."""
 
     columns: range
@@ -32,8 +32,8 @@ def table_lines(table: Table, width: int, height: int) -> list[Line]:
     """
     rows = [[_one_line(cell) for cell in row] for row in table.rows]
     widths = [max(map(cell_len, column)) for column in zip(table.headings, *rows, strict=True)]
-    is_prose = table.headings[-1] in PROSE
-    parts = _parts(_least(widths, is_prose=is_prose), width)
+    is_prose = table.headings[-1] in PROSE_HEADINGS
+    parts = _group_columns(_min_widths(widths, is_prose=is_prose), width)
     if is_prose:
         *before, _ = parts[-1].columns
         room = width - parts[-1].indent - sum(widths[i] + parts[-1].gap for i in before)
@@ -42,39 +42,39 @@ def table_lines(table: Table, width: int, height: int) -> list[Line]:
     heading = [_line(part, table.headings, bold, widths, width) for part in parts]
     shown: list[list[Line]] = []
     for row in rows:
-        styles = [style_of(*pair) for pair in zip(table.headings, row, strict=True)]
-        texts = fold(row[-1], widths[-1]) if is_prose else [row[-1]]
+        styles = [cell_style(*pair) for pair in zip(table.headings, row, strict=True)]
+        texts = wrap_text(row[-1], widths[-1]) if is_prose else [row[-1]]
         first, *more = texts or [""]
         lines = [_line(part, [*row[:-1], first], styles, widths, width) for part in parts]
         empty = [""] * (len(row) - 1)
         lines += [_line(parts[-1], [*empty, text], styles, widths, width) for text in more]
         shown.append(lines)
-    return [*heading, *_that_fit(shown, height - len(heading))]
+    return [*heading, *_fit_rows(shown, height - len(heading))]
 
 
-def _least(widths: Sequence[int], *, is_prose: bool) -> list[int]:
+def _min_widths(widths: Sequence[int], *, is_prose: bool) -> list[int]:
     """The columns that are needed; prose can be folded."""
-    last = min(widths[-1], LEAST_TEXT) if is_prose else widths[-1]
+    last = min(widths[-1], MIN_TEXT_WIDTH) if is_prose else widths[-1]
     return [*widths[:-1], last]
 
 
-def _parts(widths: Sequence[int], width: int) -> list[_Part]:
+def _group_columns(widths: Sequence[int], width: int) -> list[_ColumnGroup]:
     """Rather narrow gaps than a line more for each row."""
     return min((_split(widths, width, gap) for gap in (_GAP, _NARROW_GAP)), key=len)
 
 
-def _split(widths: Sequence[int], width: int, gap: int) -> list[_Part]:
-    parts: list[_Part] = []
+def _split(widths: Sequence[int], width: int, gap: int) -> list[_ColumnGroup]:
+    parts: list[_ColumnGroup] = []
     begin, indent, used = 0, 0, 0
     for index, wide in enumerate(widths):
         if index > begin and used + wide > width:
-            parts.append(_Part(range(begin, index), indent, gap))
+            parts.append(_ColumnGroup(range(begin, index), indent, gap))
             begin, indent, used = index, _INDENT, _INDENT
         used += wide + gap
-    return [*parts, _Part(range(begin, len(widths)), indent, gap)]
+    return [*parts, _ColumnGroup(range(begin, len(widths)), indent, gap)]
 
 
-def _that_fit(rows: Sequence[list[Line]], height: int) -> list[Line]:
+def _fit_rows(rows: Sequence[list[Line]], height: int) -> list[Line]:
     if sum(map(len, rows)) <= height:
         return [line for row in rows for line in row]
     lines: list[Line] = []
@@ -85,7 +85,7 @@ def _that_fit(rows: Sequence[list[Line]], height: int) -> list[Line]:
     return lines
 
 
-def count_health(pods: Iterable[ShownPod]) -> str:
+def count_health(pods: Iterable[PodItem]) -> str:
     """How many pods there are, and how they are: `3 pods: 2 healthy, 1 crashing`."""
     words = Counter(pod.health.word.value for pod in pods)
     total = sum(words.values())
@@ -94,7 +94,11 @@ def count_health(pods: Iterable[ShownPod]) -> str:
 
 
 def _line(
-    part: _Part, cells: Sequence[str], styles: Sequence[str], widths: Sequence[int], width: int
+    part: _ColumnGroup,
+    cells: Sequence[str],
+    styles: Sequence[str],
+    widths: Sequence[int],
+    width: int,
 ) -> Line:
     pieces = [Piece(" " * part.indent)] if part.indent else []
     left = width - part.indent

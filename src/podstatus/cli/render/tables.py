@@ -13,19 +13,26 @@ from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.health import pod_health
-from podstatus.observe.summary.pod import summarize
+from podstatus.observe.summary.pod import summarize_pod
 
-MESSAGE = "MESSAGE"
+MESSAGE_HEADING = "MESSAGE"
 """The heading of sentences."""
-PROSE = (MESSAGE, "SUMMARY", "WHAT TO DO")
+PROSE_HEADINGS = (MESSAGE_HEADING, "SUMMARY", "WHAT TO DO")
 """Headings of a last column that may be folded."""
-LEAST_TEXT = 24
+MIN_TEXT_WIDTH = 24
 """Columns that a long last text gets at least, before it is cut, or left to the terminal."""
-_HEALTH = {"healthy": "green", "done": "green"} | dict.fromkeys(
+_HEALTH_STYLES = {"healthy": "green", "done": "green"} | dict.fromkeys(
     ("starting", "ending", "unready"), "yellow"
 )
-_GOOD = ("Running", "Completed", "Succeeded", "Ready", "Normal", "True", "ok")
-_FAIR = ("Pending", "ContainerCreating", "PodInitializing", "Terminating", "Warning", "hint")
+_GOOD_STATES = ("Running", "Completed", "Succeeded", "Ready", "Normal", "True", "ok")
+_WARNING_STATES = (
+    "Pending",
+    "ContainerCreating",
+    "PodInitializing",
+    "Terminating",
+    "Warning",
+    "hint",
+)
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -55,7 +62,7 @@ def object_table(
     for document in documents:
         cells = _cells(resource, document, now)
         row = [str(cells[i]) for i in chosen]
-        rows.append((*_namespace(document, shown=namespaces), *row))
+        rows.append((*_namespace(document, include=namespaces), *row))
     return Table((*(["NAMESPACE"] if namespaces else []), *headings), tuple(rows))
 
 
@@ -68,12 +75,12 @@ def with_health(table: Table, pods: Sequence[Document], now: Time) -> Table:
 
 def _health(document: Document, now: Time) -> str:
     try:
-        return pod_health(summarize(from_document(document, Pod)), now).word.value
+        return pod_health(summarize_pod(from_document(document, Pod)), now).word.value
     except DecodeError:
         return "<unreadable>"
 
 
-def harmless_table(table: Table) -> Table:
+def escape_table(table: Table) -> Table:
     """The same with cells that a terminal shows and does not obey."""
     return Table(table.headings, tuple(tuple(map(escape_control_chars, row)) for row in table.rows))
 
@@ -88,18 +95,18 @@ def _cells(resource: ResourceInfo, document: Document, now: Time) -> list[Any]:
         return [name, *["<unreadable>"] * (len(printer.columns) - 1)]
 
 
-def _namespace(document: Document, *, shown: bool) -> list[str]:
-    return [(document.get("metadata") or {}).get("namespace") or ""] if shown else []
+def _namespace(document: Document, *, include: bool) -> list[str]:
+    return [(document.get("metadata") or {}).get("namespace") or ""] if include else []
 
 
-def style_of(heading: str, text: str) -> str:
+def cell_style(heading: str, text: str) -> str:
     """The colour of a cell: how things are, at a glance."""
     if heading == "HEALTH":
-        return _HEALTH.get(text, "red" if text else "")
+        return _HEALTH_STYLES.get(text, "red" if text else "")
     if heading == "SEVERITY":
         return {"critical": "red", "warning": "yellow"}.get(text, "")
     if heading not in ("STATUS", "TYPE", "RESULT"):
         return ""
-    if text in _GOOD:
+    if text in _GOOD_STATES:
         return "green"
-    return "yellow" if text.startswith(_FAIR) or text.startswith("Init:") else "red"
+    return "yellow" if text.startswith(_WARNING_STATES) or text.startswith("Init:") else "red"

@@ -3,11 +3,11 @@ its own only where a reader would, as after a comma in JSON."""
 
 import re
 
-_SEAM = re.compile(r"[,;:}\])/&|?=]+|(?<=[^\W_])[-_.]")
+_BREAK = re.compile(r"[,;:}\])/&|?=]+|(?<=[^\W_])[-_.]")
 """After which a word may go on in the next line."""
 
 
-def fold(text: str, width: int) -> list[str]:
+def wrap_text(text: str, width: int) -> list[str]:
     """The lines, with single spaces; nothing of the words is lost."""
     lines: list[str] = []
     line = ""
@@ -19,17 +19,17 @@ def fold(text: str, width: int) -> list[str]:
             lines.append(line)
             line = word
         else:
-            *full, line = _fold_long(line, word, width)
+            *full, line = _wrap_word(line, word, width)
             lines += full
     return [*lines, line] if line else lines
 
 
-def _fold_long(line: str, word: str, width: int) -> list[str]:
+def _wrap_word(line: str, word: str, width: int) -> list[str]:
     """A word that is too long for any line, begun in a line that has some words already."""
     lines: list[str] = []
     head = f"{line} " if line else ""
     while len(head) + len(word) > width:
-        seam = _last_seam(word, width - len(head))
+        seam = _last_break(word, width - len(head))
         if not seam and head:
             lines.append(line)
             head = ""
@@ -40,6 +40,6 @@ def _fold_long(line: str, word: str, width: int) -> list[str]:
     return [*lines, f"{head}{word}"]
 
 
-def _last_seam(word: str, room: int) -> int:
+def _last_break(word: str, room: int) -> int:
     """Where the word is best cut; 0 if nowhere."""
-    return max((seam.end() for seam in _SEAM.finditer(word, 0, max(0, room))), default=0)
+    return max((seam.end() for seam in _BREAK.finditer(word, 0, max(0, room))), default=0)

@@ -1,13 +1,13 @@
 """The transitions and events of a pod as lines of text, with the time to the millisecond.
 
-`list_moments` prints one line per transition:
+`event_list` prints one line per transition:
 
 ```
 10:00:00.123   container app     running → terminated Error 3
 10:00:00.123   condition Ready   True → False (ContainersNotReady: [app])
 ```
 
-`digest_moments` joins what was seen at the same instant, counts repeats, and leaves out what the
+`event_digest` joins what was seen at the same instant, counts repeats, and leaves out what the
 chart above shows:
 
 ```
@@ -23,105 +23,108 @@ import msgspec
 
 from podstatus.base.terminal import escape_control_chars
 from podstatus.cli.render.styled_text import Line, Piece
-from podstatus.cli.render.wrap import fold
-from podstatus.cli.timeline_view.chart import BLOCKS, Signs
+from podstatus.cli.render.wrap import wrap_text
+from podstatus.cli.timeline_view.chart import BLOCKS, Symbols
 from podstatus.cli.timeline_view.intervals import short_state
-from podstatus.cli.timeline_view.time_axis import MILLISECOND, stamp, time_of_day
-from podstatus.observe.history.store import Moment
+from podstatus.cli.timeline_view.time_axis import MILLISECOND, format_time_of_day, format_timestamp
+from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.transitions import status_transitions as kinds
 from podstatus.observe.transitions.status_transitions import Transition
 
-_WIDEST_SUBJECT = 36
+_MAX_SUBJECT_WIDTH = 36
 _STATES = (kinds.PHASE, kinds.CONDITION, kinds.CONTAINER, kinds.RESTART, kinds.READINESS)
-SAID = (kinds.EVENT, kinds.FOREIGN, kinds.SYNC)
+EVENT_KINDS = (kinds.EVENT, kinds.FOREIGN_WRITE, kinds.SYNC)
 
 
-def list_moments(moments: Sequence[Moment], *, arrow: str = "→") -> list[Line]:
+def event_list(moments: Sequence[HistoryEntry], *, arrow: str = "→") -> list[Line]:
     """A line for each, the oldest first. The day is told if there are several."""
-    when = clock_of(moments)
+    when = time_format(moments)
     subjects = [_subject(moment.transition) for moment in moments]
-    widest = min(_WIDEST_SUBJECT, max(map(len, subjects), default=0))
+    widest = min(_MAX_SUBJECT_WIDTH, max(map(len, subjects), default=0))
     return [
         (
             Piece(f"{when(moment.at)}   ", "dim"),
             Piece(
-                f"{subject:<{widest}}   {_told(moment.transition, arrow)}".rstrip(),
-                style_of(moment.transition),
+                f"{subject:<{widest}}   {_describe(moment.transition, arrow)}".rstrip(),
+                transition_style(moment.transition),
             ),
         )
         for moment, subject in zip(moments, subjects, strict=True)
     ]
 
 
-def clock_of(moments: Iterable[Moment]) -> Callable[[int], str]:
+def time_format(moments: Iterable[HistoryEntry]) -> Callable[[int], str]:
     """How times are told: with the day if there are several."""
-    days = {stamp(moment.at)[:10] for moment in moments}
-    return time_of_day if len(days) <= 1 else stamp
+    days = {format_timestamp(moment.at)[:10] for moment in moments}
+    return format_time_of_day if len(days) <= 1 else format_timestamp
 
 
 def _subject(change: Transition) -> str:
-    return one_line(f"{change.kind} {change.subject}".rstrip())
+    return to_single_line(f"{change.kind} {change.subject}".rstrip())
 
 
-def _told(change: Transition, arrow: str) -> str:
+def _describe(change: Transition, arrow: str) -> str:
     why = ": ".join(filter(None, (change.reason, change.message)))
     if change.kind not in _STATES:
-        return one_line(" ".join(filter(None, (change.after, why))))
+        return to_single_line(" ".join(filter(None, (change.after, why))))
     states = f"{change.before} {arrow} {change.after or '(none)'}".lstrip()
     # The reason of a state is in its text; what else there is to say is not.
     if change.reason and change.reason in change.after:
         why = change.message
-    return one_line(f"{states} ({why})" if why else states)
+    return to_single_line(f"{states} ({why})" if why else states)
 
 
-def one_line(text: str) -> str:
+def to_single_line(text: str) -> str:
     """Nobody's text becomes a line of ours."""
     return escape_control_chars(" ".join(text.split()))
 
 
-def style_of(change: Transition) -> str:
+def transition_style(change: Transition) -> str:
     """Warnings are red."""
-    if change.kind == kinds.FOREIGN or (change.kind, change.after) == (kinds.EVENT, "Warning"):
+    if change.kind == kinds.FOREIGN_WRITE or (change.kind, change.after) == (
+        kinds.EVENT,
+        "Warning",
+    ):
         return "red"
     return ""
 
 
-_LEAST_TEXT = 24
+_MIN_TEXT_WIDTH = 24
 """Columns that a text gets at least, before it is left to the terminal to wrap."""
 
 
-class _Told(msgspec.Struct, frozen=True, kw_only=True):
+class _EventLine(msgspec.Struct, frozen=True, kw_only=True):
     """One line."""
 
     at: int
     text: str
     style: str = ""
-    is_said: bool = False
+    is_event: bool = False
     """Whether it is an event, and no change."""
-    times: int = 1
+    count: int = 1
     until: int = 0
 
 
-def digest_moments(
-    moments: Sequence[Moment],
+def event_digest(
+    moments: Sequence[HistoryEntry],
     *,
     width: int,
-    signs: Signs = BLOCKS,
-    without: Collection[str] = (),
+    symbols: Symbols = BLOCKS,
+    omitted_conditions: Collection[str] = (),
 ) -> list[list[Line]]:
     """The lines of what happened at once, the oldest first; what is long goes on below itself.
 
-    `without` are the conditions that are told otherwise.
+    `omitted_conditions` are the conditions that are told otherwise.
     """
-    when = clock_of(moments)
-    shown = [m for m in moments if not _is_condition(m.transition, without)]
+    when = time_format(moments)
+    shown = [m for m in moments if not _is_condition(m.transition, omitted_conditions)]
     found = []
-    for told in _folded(_digest(shown, signs)):
+    for told in _merge_repeats(_digest(shown, symbols)):
         head = f"{when(told.at)}   "
         text = told.text
-        if told.times > 1:
-            text += f" {signs.times}{told.times}, until {when(told.until)}"
-        first, *more = fold(text, max(_LEAST_TEXT, width - len(head))) or [""]
+        if told.count > 1:
+            text += f" {symbols.times}{told.count}, until {when(told.until)}"
+        first, *more = wrap_text(text, max(_MIN_TEXT_WIDTH, width - len(head))) or [""]
         lines: list[Line] = [(Piece(head, "dim"), Piece(first, told.style))]
         lines += [(Piece(" " * len(head)), Piece(line, told.style)) for line in more]
         found.append(lines)
@@ -132,61 +135,71 @@ def _is_condition(change: Transition, of: Collection[str]) -> bool:
     return change.kind == kinds.CONDITION and change.subject in of
 
 
-def _digest(moments: Iterable[Moment], signs: Signs) -> Iterator[_Told]:
-    for (at, part), group in groupby(moments, key=_together):
+def _digest(moments: Iterable[HistoryEntry], symbols: Symbols) -> Iterator[_EventLine]:
+    for (at, part), group in groupby(moments, key=_group_key):
         changes = [moment.transition for moment in group]
         if part == kinds.EVENT:
-            yield from _sayings(at, changes, signs)
-        elif part == kinds.AWAY:
-            yield _Told(at=at, text=one_line(f"agent away for {changes[0].after}"), style="magenta")
+            yield from _event_lines(at, changes, symbols)
+        elif part == kinds.AGENT_DOWNTIME:
+            yield _EventLine(
+                at=at, text=to_single_line(f"agent away for {changes[0].after}"), style="magenta"
+            )
         else:
-            yield _Told(at=at, text=one_line("; ".join(_parts(changes))))
+            yield _EventLine(at=at, text=to_single_line("; ".join(_describe_changes(changes))))
 
 
-def _together(moment: Moment) -> tuple[int, str]:
+def _group_key(moment: HistoryEntry) -> tuple[int, str]:
     """What is told in a line: when, and whether it was said, missed, or has changed."""
     kind = moment.transition.kind
-    part = kinds.EVENT if kind in SAID else kinds.AWAY if kind == kinds.AWAY else ""
+    part = (
+        kinds.EVENT
+        if kind in EVENT_KINDS
+        else kinds.AGENT_DOWNTIME
+        if kind == kinds.AGENT_DOWNTIME
+        else ""
+    )
     return moment.at // MILLISECOND * MILLISECOND, part
 
 
-def _folded(lines: Iterable[_Told]) -> Iterator[_Told]:
+def _merge_repeats(lines: Iterable[_EventLine]) -> Iterator[_EventLine]:
     """Events that are said again before something changes are counted where they were first."""
-    for said, group in groupby(lines, key=lambda told: told.is_said):
+    for said, group in groupby(lines, key=lambda told: told.is_event):
         if not said:
             yield from group
             continue
-        first: dict[str, _Told] = {}
+        first: dict[str, _EventLine] = {}
         for told in group:
-            known = first.get(told.text, msgspec.structs.replace(told, times=0))
-            first[told.text] = msgspec.structs.replace(known, times=known.times + 1, until=told.at)
+            known = first.get(told.text, msgspec.structs.replace(told, count=0))
+            first[told.text] = msgspec.structs.replace(known, count=known.count + 1, until=told.at)
         yield from first.values()
 
 
-def _sayings(at: int, changes: Iterable[Transition], signs: Signs) -> Iterator[_Told]:
+def _event_lines(at: int, changes: Iterable[Transition], symbols: Symbols) -> Iterator[_EventLine]:
     """Events; those that are as they should be in few words, if a container has several."""
-    for (style, subject), group in groupby(changes, key=lambda it: (style_of(it), it.subject)):
+    for (style, subject), group in groupby(
+        changes, key=lambda it: (transition_style(it), it.subject)
+    ):
         said = list(group)
         if style or len(said) == 1 or {it.kind for it in said} != {kinds.EVENT}:
-            texts = [_saying(change, signs) for change in said]
+            texts = [_event_text(change, symbols) for change in said]
         else:
             reasons = ", ".join(dict.fromkeys(change.reason for change in said))
-            texts = [one_line(f"{signs.event} {reasons} {subject}")]
-        yield from (_Told(at=at, text=text, style=style, is_said=True) for text in texts)
+            texts = [to_single_line(f"{symbols.event} {reasons} {subject}")]
+        yield from (_EventLine(at=at, text=text, style=style, is_event=True) for text in texts)
 
 
-def _parts(changes: Iterable[Transition]) -> list[str]:
+def _describe_changes(changes: Iterable[Transition]) -> list[str]:
     """What became of each part: the words on it, one after the other."""
     words: dict[str, list[str]] = {}
     for change in changes:
         subject = change.subject or change.kind
-        words.setdefault(subject, []).append(_word(change))
+        words.setdefault(subject, []).append(_describe_change(change))
     return [
         f"{subject} {', '.join(filter(None, said))}".rstrip() for subject, said in words.items()
     ]
 
 
-def _word(change: Transition) -> str:
+def _describe_change(change: Transition) -> str:
     match change.kind:
         case kinds.RESTART:
             return f"restart {change.after}"
@@ -200,8 +213,8 @@ def _word(change: Transition) -> str:
             return change.after
 
 
-def _saying(change: Transition, signs: Signs) -> str:
-    sign = signs.warning if style_of(change) else signs.event
+def _event_text(change: Transition, symbols: Symbols) -> str:
+    sign = symbols.warning if transition_style(change) else symbols.event
     what = change.reason or f"{change.kind} {change.after}".rstrip()
     told = " ".join(filter(None, (sign, what, change.subject)))
-    return one_line(f"{told}: {change.message}" if change.message else told)
+    return to_single_line(f"{told}: {change.message}" if change.message else told)

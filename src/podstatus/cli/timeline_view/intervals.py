@@ -14,7 +14,7 @@ import msgspec
 
 from podstatus.cli.timeline_view.time_axis import SECOND
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.store import Moment
+from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.transitions import status_transitions as kinds
 from podstatus.observe.transitions.status_transitions import Transition
 
@@ -23,7 +23,7 @@ _STARTING = ("ContainerCreating", "PodInitializing", "")
 TERMINATING = "Terminating"
 
 
-class Tone(IntEnum):
+class Severity(IntEnum):
     """How a state is to be seen; what is worse is greater."""
 
     GOOD = 0
@@ -41,40 +41,42 @@ def short_state(text: str) -> str:
     return text.removeprefix("waiting ").removeprefix("terminated ")
 
 
-def phase_tone(_: Transition, text: str) -> Tone:
+def phase_severity(_: Transition, text: str) -> Severity:
     """Of a phase."""
     tones = {
-        "Running": Tone.GOOD,
-        "Succeeded": Tone.DONE,
-        "Failed": Tone.BAD,
-        "Pending": Tone.WAITING,
-        TERMINATING: Tone.WAITING,
+        "Running": Severity.GOOD,
+        "Succeeded": Severity.DONE,
+        "Failed": Severity.BAD,
+        "Pending": Severity.WAITING,
+        TERMINATING: Severity.WAITING,
     }
-    return tones.get(text, Tone.UNKNOWN)
+    return tones.get(text, Severity.UNKNOWN)
 
 
-def condition_tone(change: Transition, text: str) -> Tone:
+def condition_severity(change: Transition, text: str) -> Severity:
     """Of a condition: some are good when they are False."""
     if text not in ("True", "False"):
-        return Tone.UNKNOWN
+        return Severity.UNKNOWN
     is_true = text == "True"
     if change.subject in GOOD_WHEN_FALSE:
-        return Tone.WAITING if is_true else Tone.DONE
+        return Severity.WAITING if is_true else Severity.DONE
     if is_true:
-        return Tone.GOOD
-    return {"PodCompleted": Tone.DONE, "PodFailed": Tone.BAD}.get(change.reason, Tone.WAITING)
+        return Severity.GOOD
+    return {"PodCompleted": Severity.DONE, "PodFailed": Severity.BAD}.get(
+        change.reason, Severity.WAITING
+    )
 
 
-def container_tone(_: Transition, text: str) -> Tone:
+def container_severity(_: Transition, text: str) -> Severity:
     """Of a container."""
     if text == "running":
-        return Tone.GOOD
+        return Severity.GOOD
     if text.startswith("terminated"):
-        return Tone.DONE if text.endswith(" 0") else Tone.BAD
+        return Severity.DONE if text.endswith(" 0") else Severity.BAD
     waits_for = short_state(text) if text != "waiting" else ""
     if waits_for in _STARTING:
-        return Tone.WAITING
-    return Tone.BACK_OFF if waits_for.endswith("BackOff") else Tone.BAD
+        return Severity.WAITING
+    return Severity.BACK_OFF if waits_for.endswith("BackOff") else Severity.BAD
 
 
 Part = tuple[str, str]
@@ -83,18 +85,18 @@ _PHASE = (kinds.PHASE, "")
 _READY = (kinds.CONDITION, "Ready")
 _EVENTS = (kinds.EVENT, "")
 _AWAY = "agent away"
-_AT_ONCE = 2_000_000_000
+_RESYNC_NANOS = 2_000_000_000
 """Nanoseconds after its start in which an agent that is back says what it finds."""
 _ORDER = (kinds.PHASE, kinds.CONDITION, kinds.CONTAINER, kinds.EVENT)
 
 
-class Spell(msgspec.Struct, frozen=True, kw_only=True):
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
     """A state, and how long it lasted. Nanoseconds since the Unix epoch."""
 
     begin: int
     end: int
     text: str
-    tone: Tone
+    severity: Severity
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,11 +108,11 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     is_warning: bool = False
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class ChartRow(msgspec.Struct, frozen=True, kw_only=True):
     """One part of a pod."""
 
     part: Part
-    spells: tuple[Spell, ...] = ()
+    intervals: tuple[Interval, ...] = ()
     marks: tuple[Mark, ...] = ()
 
     @property
@@ -130,61 +132,61 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
 
     begin: int
     end: int
-    rows: tuple[Row, ...]
-    as_ready: tuple[str, ...] = ()
+    rows: tuple[ChartRow, ...]
+    same_as_ready: tuple[str, ...] = ()
     """Conditions that were as Ready all the time: they have no row."""
-    throughout: tuple[str, ...] = ()
+    always_true: tuple[str, ...] = ()
     """Conditions that were True all the time."""
 
 
-def chart(moments: Sequence[Moment], *, begin: int, end: int) -> Chart:
+def build_chart(moments: Sequence[HistoryEntry], *, begin: int, end: int) -> Chart:
     """What the moments, the oldest first, say about a span of time. Those before it say how
     things were when it began."""
-    written = _Written(begin, end)
+    written = _ChartBuilder(begin, end)
     for moment in moments:
         written.add(moment)
     rows = written.rows()
     ready = next((row for row in rows if row.part == _READY), None)
     others = [row for row in rows if row.part[0] == kinds.CONDITION and row is not ready]
-    as_ready = [row for row in others if ready is not None and _alike(row, ready)]
-    throughout = [row for row in others if row not in as_ready and _is_true_throughout(row)]
+    as_ready = [row for row in others if ready is not None and _have_same_states(row, ready)]
+    throughout = [row for row in others if row not in as_ready and _is_always_true(row)]
     return Chart(
         begin=begin,
         end=end,
         rows=tuple(row for row in rows if row not in as_ready and row not in throughout),
-        as_ready=tuple(row.name for row in as_ready),
-        throughout=tuple(row.name for row in throughout),
+        same_as_ready=tuple(row.name for row in as_ready),
+        always_true=tuple(row.name for row in throughout),
     )
 
 
-class _Written:
+class _ChartBuilder:
     """Rows that grow, moment after moment."""
 
     def __init__(self, begin: int, end: int) -> None:
         self._begin = begin
         self._end = end
         self._at = 0
-        self._open: dict[tuple[PodUID, Part], tuple[int, str, Tone]] = {}
-        self._spells: dict[Part, list[Spell]] = {_PHASE: [], _READY: []}
+        self._open: dict[tuple[PodUID, Part], tuple[int, str, Severity]] = {}
+        self._intervals: dict[Part, list[Interval]] = {_PHASE: [], _READY: []}
         self._marks: dict[Part, list[Mark]] = {}
         self._deleting: set[PodUID] = set()
-        self._seen: dict[PodUID, int] = {}
+        self._last_seen: dict[PodUID, int] = {}
         """When something was last noted of each pod."""
 
-    def add(self, moment: Moment) -> None:
+    def add(self, moment: HistoryEntry) -> None:
         # A clock that was set back does not turn the order around.
         self._at = max(self._at, moment.at)
         change, uid = moment.transition, moment.uid
         match change.kind:
             case kinds.PHASE:
                 text = TERMINATING if uid in self._deleting else change.after
-                self._state(uid, _PHASE, change, text, phase_tone)
+                self._set_state(uid, _PHASE, change, text, phase_severity)
             case kinds.CONDITION:
                 part = kinds.CONDITION, change.subject
-                self._state(uid, part, change, change.after, condition_tone)
+                self._set_state(uid, part, change, change.after, condition_severity)
             case kinds.CONTAINER:
                 part = kinds.CONTAINER, change.subject
-                self._state(uid, part, change, change.after, container_tone)
+                self._set_state(uid, part, change, change.after, container_severity)
             case kinds.RESTART:
                 part = kinds.CONTAINER, change.subject
                 self._mark(part, Mark(at=self._at, text=change.after))
@@ -192,66 +194,66 @@ class _Written:
                 self._delete(uid)
             case kinds.FINISHED:
                 self._finish(uid)
-            case kinds.AWAY:
-                self._missed(uid, change.after)
-            case kinds.EVENT | kinds.FOREIGN | kinds.SYNC:
-                warning = change.after == "Warning" or change.kind == kinds.FOREIGN
+            case kinds.AGENT_DOWNTIME:
+                self._agent_away(uid, change.after)
+            case kinds.EVENT | kinds.FOREIGN_WRITE | kinds.SYNC:
+                warning = change.after == "Warning" or change.kind == kinds.FOREIGN_WRITE
                 self._mark(_EVENTS, Mark(at=self._at, is_warning=warning))
-        self._seen[uid] = self._at
+        self._last_seen[uid] = self._at
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[ChartRow]:
         """The phase first, then Ready and the other conditions, then containers, then events."""
         for uid, part in list(self._open):
-            self._switch(uid, part, "", Tone.DONE, at=self._end)
-        parts = dict.fromkeys((*self._spells, *self._marks))
+            self._switch(uid, part, "", Severity.DONE, at=self._end)
+        parts = dict.fromkeys((*self._intervals, *self._marks))
         rows = (
-            Row(
+            ChartRow(
                 part=part,
-                spells=tuple(self._spells.get(part, ())),
+                intervals=tuple(self._intervals.get(part, ())),
                 marks=tuple(self._marks.get(part, ())),
             )
             for part in sorted(parts, key=lambda part: _ORDER.index(part[0]))
         )
-        return [row for row in rows if row.spells or row.marks]
+        return [row for row in rows if row.intervals or row.marks]
 
     def _delete(self, uid: PodUID) -> None:
         self._deleting.add(uid)
         if (uid, _PHASE) in self._open:
-            self._switch(uid, _PHASE, TERMINATING, Tone.WAITING)
+            self._switch(uid, _PHASE, TERMINATING, Severity.WAITING)
 
     def _finish(self, uid: PodUID) -> None:
         for owner, part in [key for key in self._open if key[0] == uid]:
-            self._switch(owner, part, "", Tone.DONE)
+            self._switch(owner, part, "", Severity.DONE)
 
-    def _missed(self, uid: PodUID, length: str) -> None:
+    def _agent_away(self, uid: PodUID, duration: str) -> None:
         """Nobody saw the pod for so long; what it was like before is taken to be so again."""
         # What was noted was seen: the length is known to the second only.
-        since = max(self._at - _nanos(length), self._seen.get(uid, 0))
+        since = max(self._at - _parse_nanos(duration), self._last_seen.get(uid, 0))
         if since >= self._at:
             return
         for owner, part in [key for key in self._open if key[0] == uid]:
             _, text, tone = self._open[owner, part]
-            self._switch(owner, part, _AWAY, Tone.AWAY, at=since)
+            self._switch(owner, part, _AWAY, Severity.AWAY, at=since)
             self._switch(owner, part, text, tone)
 
-    def _state(
+    def _set_state(
         self,
         uid: PodUID,
         part: Part,
         change: Transition,
         text: str,
-        tone: Callable[[Transition, str], Tone],
+        severity: Callable[[Transition, str], Severity],
     ) -> None:
         # Rows are in the order in which their parts were first told of.
-        self._spells.setdefault(part, [])
+        self._intervals.setdefault(part, [])
         if change.before and (uid, part) not in self._open:
             # What it was before is told, though not since when: the history has forgotten that.
             before = change.before
-            self._open[uid, part] = self._begin, short_state(before), tone(change, before)
-        self._switch(uid, part, short_state(text), tone(change, text))
+            self._open[uid, part] = self._begin, short_state(before), severity(change, before)
+        self._switch(uid, part, short_state(text), severity(change, text))
 
     def _switch(
-        self, uid: PodUID, part: Part, text: str, tone: Tone, *, at: int | None = None
+        self, uid: PodUID, part: Part, text: str, severity: Severity, *, at: int | None = None
     ) -> None:
         """It is like this from now on; without a text, nothing is there any more."""
         now = self._at if at is None else at
@@ -259,26 +261,30 @@ class _Written:
         if found is not None:
             self._close(part, found, now)
         if text:
-            self._open[uid, part] = now, text, tone
+            self._open[uid, part] = now, text, severity
 
-    def _close(self, part: Part, found: tuple[int, str, Tone], end: int) -> None:
-        since, text, tone = found
+    def _close(self, part: Part, state: tuple[int, str, Severity], end: int) -> None:
+        since, text, tone = state
         begin, end = max(since, self._begin), min(end, self._end)
         if begin > end:
             return
-        spells = self._spells[part]
-        if spells and spells[-1].tone is Tone.AWAY and 0 <= end - spells[-1].end < _AT_ONCE:
+        spells = self._intervals[part]
+        if (
+            spells
+            and spells[-1].severity is Severity.AWAY
+            and 0 <= end - spells[-1].end < _RESYNC_NANOS
+        ):
             return  # it was different when the agent came back: nobody knows since when
-        if spells and (spells[-1].end, spells[-1].text, spells[-1].tone) == (begin, text, tone):
+        if spells and (spells[-1].end, spells[-1].text, spells[-1].severity) == (begin, text, tone):
             begin = spells.pop().begin  # only its reason has changed
-        spells.append(Spell(begin=begin, end=end, text=text, tone=tone))
+        spells.append(Interval(begin=begin, end=end, text=text, severity=tone))
 
     def _mark(self, part: Part, mark: Mark) -> None:
         if self._begin <= mark.at <= self._end:
             self._marks.setdefault(part, []).append(mark)
 
 
-def _nanos(length: str) -> int:
+def _parse_nanos(length: str) -> int:
     """A length as it is noted, `12.345 s`; 0 for one that is none."""
     try:
         return max(0, round(float(length.removesuffix(" s")) * SECOND))
@@ -286,14 +292,14 @@ def _nanos(length: str) -> int:
         return 0
 
 
-def _alike(row: Row, other: Row) -> bool:
-    return _states(row.spells) == _states(other.spells)
+def _have_same_states(row: ChartRow, other: ChartRow) -> bool:
+    return _states(row.intervals) == _states(other.intervals)
 
 
-def _states(spells: Iterable[Spell]) -> list[tuple[int, int, str]]:
-    return [(spell.begin, spell.end, spell.text) for spell in spells]
+def _states(intervals: Iterable[Interval]) -> list[tuple[int, int, str]]:
+    return [(spell.begin, spell.end, spell.text) for spell in intervals]
 
 
-def _is_true_throughout(row: Row) -> bool:
-    states = {spell.text for spell in row.spells if spell.tone is not Tone.AWAY}
+def _is_always_true(row: ChartRow) -> bool:
+    states = {spell.text for spell in row.intervals if spell.severity is not Severity.AWAY}
     return row.part[1] not in GOOD_WHEN_FALSE and states == {"True"}

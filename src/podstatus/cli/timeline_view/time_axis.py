@@ -27,7 +27,7 @@ class Tick(msgspec.Struct, frozen=True):
     label: str
 
 
-class Axis(msgspec.Struct, frozen=True, kw_only=True):
+class TimeAxis(msgspec.Struct, frozen=True, kw_only=True):
     """A span of time on columns of the same length. Nanoseconds since the Unix epoch."""
 
     begin: int
@@ -69,17 +69,17 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
         return every / self.step >= room
 
 
-def stamp(at: int) -> str:
+def format_timestamp(at: int) -> str:
     """A moment to the millisecond: `2026-11-15T10:00:00.123Z`."""
     return f"{_seconds(at)}.{at // MILLISECOND % 1000:03}Z"
 
 
-def time_of_day(at: int) -> str:
+def format_time_of_day(at: int) -> str:
     """The same without the day and the zone."""
-    return stamp(at)[11:-1]
+    return format_timestamp(at)[11:-1]
 
 
-def length(nanos: float) -> str:
+def format_duration(nanos: float) -> str:
     """A length of time in two figures of what people count in: `1 min 30 s`, `3.9 s`, `40 ms`."""
     if nanos < SECOND:
         return f"{nanos / MILLISECOND:.3g} ms"
@@ -96,7 +96,7 @@ def length(nanos: float) -> str:
 def _label(at: int, every: int, *, crosses: bool) -> str:
     if every >= _DAY:
         return _day(at)
-    clock = time_of_day(at)
+    clock = format_time_of_day(at)
     shown = clock[:5] if every >= _MINUTE else clock[:8] if every >= SECOND else clock
     return f"{_day(at)[5:]} {shown}" if crosses else shown
 

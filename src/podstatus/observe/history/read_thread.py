@@ -9,10 +9,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from podstatus.observe.history.store import HistoryReader, Moment, reading
+from podstatus.observe.history.store import HistoryEntry, HistoryReader, open_history_reader
 
 
-class HistoryReads:
+class AsyncHistoryReader:
     """Reads a history that somebody else writes, one question after the other."""
 
     def __init__(self, path: Callable[[], Path]) -> None:
@@ -20,21 +20,23 @@ class HistoryReads:
         self._path = path
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read-history")
 
-    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[Moment]:
+    async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
         """What happened to the pods of this name. Raises HistoryError."""
         return await self._read(lambda history: history.timeline(namespace, name, after=after))
 
-    async def moments(self, after: int, *, most: int) -> list[Moment]:
+    async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
         """What happened on the whole after a number. Raises HistoryError."""
-        return await self._read(lambda history: history.since(after, most=most))
+        return await self._read(lambda history: history.entries_after(after, limit=limit))
 
     def close(self) -> None:
         """End the thread."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def _read(self, question: Callable[[HistoryReader], list[Moment]]) -> list[Moment]:
-        def read() -> list[Moment]:
-            with reading(self._path()) as history:
+    async def _read(
+        self, question: Callable[[HistoryReader], list[HistoryEntry]]
+    ) -> list[HistoryEntry]:
+        def read() -> list[HistoryEntry]:
+            with open_history_reader(self._path()) as history:
                 return question(history)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, read)

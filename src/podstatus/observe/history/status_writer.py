@@ -11,14 +11,14 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.history.store import History
-from podstatus.observe.history.write_queue import MOST_BYTES, MOST_WAITING
-from podstatus.observe.history.writer import HistoryCounts, Retention, Scribe
-from podstatus.observe.transitions.tracker import STATUSES, LastSeen
+from podstatus.observe.history.write_queue import MAX_BYTES, MAX_ENTRIES
+from podstatus.observe.history.writer import HistoryCounts, HistoryWriter, Retention
+from podstatus.observe.transitions.tracker import STATUS_SOURCE, TransitionTracker
 
-__all__ = ["Historian", "HistoryCounts", "Retention"]
+__all__ = ["HistoryCounts", "Retention", "StatusHistoryWriter"]
 
 
-class Historian(Scribe[Pod]):
+class StatusHistoryWriter(HistoryWriter[Pod]):
     """Notes all that it is told. It may be told from any thread."""
 
     def __init__(
@@ -27,25 +27,25 @@ class Historian(Scribe[Pod]):
         *,
         clock: Clock,
         retention: Retention | None = None,
-        most_waiting: int = MOST_WAITING,
-        most_bytes: int = MOST_BYTES,
-        beat: Callable[[], None] = lambda: None,
+        max_entries: int = MAX_ENTRIES,
+        max_bytes: int = MAX_BYTES,
+        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        """As for a `Scribe`."""
+        """As for a `HistoryWriter`."""
         super().__init__(
             history,
-            LastSeen(STATUSES),
+            TransitionTracker(STATUS_SOURCE),
             clock=clock,
             retention=retention,
-            most_waiting=most_waiting,
-            most_bytes=most_bytes,
-            beat=beat,
+            max_entries=max_entries,
+            max_bytes=max_bytes,
+            heartbeat=heartbeat,
         )
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:  # noqa: ARG002
         """The pod has a new status: `pod` has it too."""
-        self.told(pod)
+        self.pod_changed(pod)
 
     def on_pod_removed(self, pod: Pod) -> None:
         """The pod has reached the end of its life."""
-        self.gone(pod)
+        self.pod_finished(pod)

@@ -6,10 +6,14 @@ from podstatus.observe.metrics import kubelet_catalog, podstatus_catalog
 from podstatus.observe.metrics.model import Metric
 
 PAGES: Mapping[str, tuple[Metric, ...]] = {
-    "/metrics": (*kubelet_catalog.KUBELET, *podstatus_catalog.OWN, *podstatus_catalog.PROCESS),
-    "/metrics/probes": kubelet_catalog.PROBES,
-    "/metrics/resource": kubelet_catalog.RESOURCES,
-    "/metrics/slis": kubelet_catalog.SLIS,
+    "/metrics": (
+        *kubelet_catalog.KUBELET_METRICS,
+        *podstatus_catalog.PODSTATUS_METRICS,
+        *podstatus_catalog.PROCESS_METRICS,
+    ),
+    "/metrics/probes": kubelet_catalog.PROBE_METRICS,
+    "/metrics/resource": kubelet_catalog.RESOURCE_METRICS,
+    "/metrics/slis": kubelet_catalog.SLI_METRICS,
     "/metrics/cadvisor": (
         kubelet_catalog.CONTAINER_CPU,
         kubelet_catalog.CONTAINER_MEMORY,

@@ -18,90 +18,104 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.openmetrics.exposition import generate_latest as generate_open
 
 from podstatus.base.metrics import Histogram
-from podstatus.observe.metrics.model import At, Later, Metric, MetricKind, Told, Value, flat
+from podstatus.observe.metrics.model import (
+    LazySamples,
+    Metric,
+    MetricKind,
+    Samples,
+    TimestampedValue,
+    Value,
+    flatten,
+)
 
-OPEN_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-_OPEN = "application/openmetrics-text"
+OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_OPENMETRICS = "application/openmetrics-text"
 
 
-class Page(msgspec.Struct, frozen=True):
+class MetricsPage(msgspec.Struct, frozen=True):
     """What is answered."""
 
     body: bytes
     content_type: str
 
 
-def wants_open(accept: str) -> bool:
+def accepts_openmetrics(accept: str) -> bool:
     """Whether somebody who accepts this reads OpenMetrics."""
     for choice in accept.split(","):
         kind, *parameters = (part.strip().lower() for part in choice.split(";"))
-        if kind == _OPEN and not any(_is_never(parameter) for parameter in parameters):
+        if kind == _OPENMETRICS and not any(
+            _has_zero_weight(parameter) for parameter in parameters
+        ):
             return True
     return False
 
 
-def write(moment: Iterable[Told | Later], accept: str = "") -> Page:
+def render(entries: Iterable[Samples | LazySamples], accept: str = "") -> MetricsPage:
     """The page for somebody who accepts this. Takes milliseconds: best in a thread."""
-    if wants_open(accept):
-        body: bytes = generate_open(_Families(moment, _open_bound))  # type: ignore[no-untyped-call]
-        return Page(body, OPEN_TYPE)
-    return Page(generate_latest(_Families(moment, _plain_bound)), CONTENT_TYPE_PLAIN_0_0_4)
+    if accepts_openmetrics(accept):
+        body: bytes = generate_open(_Collector(entries, _openmetrics_bound))  # type: ignore[no-untyped-call]
+        return MetricsPage(body, OPENMETRICS_TYPE)
+    return MetricsPage(
+        generate_latest(_Collector(entries, _prometheus_bound)), CONTENT_TYPE_PLAIN_0_0_4
+    )
 
 
-class _Families:
+class _Collector:
     """A collector of what was told, for prometheus-client."""
 
-    def __init__(self, moment: Iterable[Told | Later], bound: Callable[[float], str]) -> None:
-        self._moment = moment
+    def __init__(
+        self, entries: Iterable[Samples | LazySamples], bound: Callable[[float], str]
+    ) -> None:
+        self._entries = entries
         self._bound = bound
 
     def collect(self) -> Iterable[Family]:
-        for it in flat(self._moment):
+        for it in flatten(self._entries):
             # One without values would be a name that means nothing.
             if it.values:
                 yield self._family(it)
 
-    def _family(self, it: Told) -> Family:
+    def _family(self, it: Samples) -> Family:
         metric = it.metric
         if metric.kind is MetricKind.HISTOGRAM:
             return self._histogram(it)
         plain = CounterMetricFamily if metric.kind is MetricKind.COUNTER else GaugeMetricFamily
         family = plain(metric.name, metric.help, labels=metric.labels)
         for labels, value in it.values.items():
-            number, at = _plain(metric, value)
-            family.add_metric([*map(_text, labels)], number, timestamp=at)
+            number, at = _number_and_timestamp(metric, value)
+            family.add_metric([*map(_escape_label, labels)], number, timestamp=at)
         return family
 
-    def _histogram(self, it: Told) -> Family:
+    def _histogram(self, it: Samples) -> Family:
         metric = it.metric
         family = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
         for labels, value in it.values.items():
             if not isinstance(value, Histogram):
                 raise TypeError(f"{metric.name} is a histogram; {value!r} is none")
             buckets = [(self._bound(bound), count) for bound, count in value.cumulative()]
-            family.add_metric([*map(_text, labels)], buckets, value.sum)
+            family.add_metric([*map(_escape_label, labels)], buckets, value.sum)
         return family
 
 
-def _plain(metric: Metric, value: Value) -> tuple[float, float | None]:
+def _number_and_timestamp(metric: Metric, value: Value) -> tuple[float, float | None]:
     if isinstance(value, Histogram):
         raise TypeError(f"{metric.name} is no histogram; {value!r} is one")
-    return (value.value, value.seconds) if isinstance(value, At) else (value, None)
+    return (value.value, value.timestamp) if isinstance(value, TimestampedValue) else (value, None)
 
 
-def _text(label: str) -> str:
+def _escape_label(label: str) -> str:
     """As it can be written: a runtime may say what is no text."""
     return label if label.isascii() else label.encode(errors="backslashreplace").decode()
 
 
-def _open_bound(bound: float) -> str:
+def _openmetrics_bound(bound: float) -> str:
     return "+Inf" if bound == inf else repr(float(bound))
 
 
-def _plain_bound(bound: float) -> str:
-    return _open_bound(bound).removesuffix(".0")
+def _prometheus_bound(bound: float) -> str:
+    return _openmetrics_bound(bound).removesuffix(".0")
 
 
-def _is_never(parameter: str) -> bool:
+def _has_zero_weight(parameter: str) -> bool:
     name, _, weight = parameter.partition("=")
     return name.strip() == "q" and weight.strip().rstrip("0") in ("0.", "0", "")

@@ -9,9 +9,9 @@ from podstatus.client.rest.server_health import REQUEST_BOUNDS
 from podstatus.observe.metrics.model import counter, gauge, histogram
 from podstatus.status.metrics import STARTUP_BOUNDS, SYNC_BOUNDS
 
-USUAL_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 """Seconds. Prometheus' own, where upstream says no others."""
-OPERATION_BOUNDS = tuple(0.005 * 2.5**power for power in range(14))
+OPERATION_BUCKETS = tuple(0.005 * 2.5**power for power in range(14))
 """Seconds. Upstream: RuntimeOperationsDuration."""
 
 NODE_NAME = gauge("kubelet_node_name", "1, for the node of this name.", "node")
@@ -103,7 +103,7 @@ POD_START = histogram(
 POD_WORKER_START = histogram(
     "kubelet_pod_worker_start_duration_seconds",
     "From when a pod was first seen here until something is done for it.",
-    USUAL_BOUNDS,
+    DEFAULT_BUCKETS,
 )
 POD_START_SLI = histogram(
     "kubelet_pod_start_sli_duration_seconds",
@@ -125,23 +125,23 @@ POD_WORKER = histogram(
     "kubelet_pod_worker_duration_seconds",
     "Steps of a pod's life: create, update and sync keep it running, kill ends it, terminated "
     "closes its books.",
-    USUAL_BOUNDS,
+    DEFAULT_BUCKETS,
     "operation_type",
 )
 RELIST_DURATION = histogram(
     "kubelet_pleg_relist_duration_seconds",
     "Listing all pods of the runtime.",
-    USUAL_BOUNDS,
+    DEFAULT_BUCKETS,
 )
 RELIST_INTERVAL = histogram(
     "kubelet_pleg_relist_interval_seconds",
     "From the beginning of one such list to the next.",
-    USUAL_BOUNDS,
+    DEFAULT_BUCKETS,
 )
 POD_RELIST_DURATION = histogram(
     "kubelet_pleg_pod_relist_duration_seconds",
     "Asking the runtime about one pod.",
-    USUAL_BOUNDS,
+    DEFAULT_BUCKETS,
 )
 RELIST_LAST_SEEN = gauge(
     "kubelet_pleg_last_seen_seconds",
@@ -155,7 +155,7 @@ RUNTIME_OPERATIONS = counter(
 RUNTIME_OPERATIONS_DURATION = histogram(
     "kubelet_runtime_operations_duration_seconds",
     "How long it took, by kind.",
-    OPERATION_BOUNDS,
+    OPERATION_BUCKETS,
     "operation_type",
 )
 RUNTIME_OPERATIONS_ERRORS = counter(
@@ -179,7 +179,7 @@ REQUEST_DURATION = histogram(
     "host",
 )
 
-KUBELET = (
+KUBELET_METRICS = (
     NODE_NAME,
     DESIRED_PODS,
     ACTIVE_PODS,
@@ -231,19 +231,19 @@ PROBES_TOTAL = counter(
 PROBE_DURATION = histogram(
     "prober_probe_duration_seconds",
     "How long checks took that did not fail.",
-    USUAL_BOUNDS,
+    DEFAULT_BUCKETS,
     "probe_type",
     "container",
     "pod",
     "namespace",
 )
-PROBES = (PROBES_TOTAL, PROBE_DURATION)
+PROBE_METRICS = (PROBES_TOTAL, PROBE_DURATION)
 """On `/metrics/probes`."""
 
 # What is used
 
-_OF_CONTAINER = ("container", "pod", "namespace")
-_OF_POD = ("pod", "namespace")
+_CONTAINER_LABELS = ("container", "pod", "namespace")
+_POD_LABELS = ("pod", "namespace")
 
 NODE_CPU = counter("node_cpu_usage_seconds_total", "Time that the node's processors were busy.")
 NODE_MEMORY = gauge(
@@ -252,31 +252,33 @@ NODE_MEMORY = gauge(
 CONTAINER_START = gauge(
     "container_start_time_seconds",
     "When a running container was started, since the Unix epoch.",
-    *_OF_CONTAINER,
+    *_CONTAINER_LABELS,
 )
 CONTAINER_CPU = counter(
     "container_cpu_usage_seconds_total",
     "Processor time of a container.",
-    *_OF_CONTAINER,
+    *_CONTAINER_LABELS,
 )
 CONTAINER_MEMORY = gauge(
     "container_memory_working_set_bytes",
     "Memory of a container that cannot be given back at once.",
-    *_OF_CONTAINER,
+    *_CONTAINER_LABELS,
 )
 POD_CPU = counter(
     "pod_cpu_usage_seconds_total",
     "Processor time of a pod.",
-    *_OF_POD,
+    *_POD_LABELS,
 )
 POD_MEMORY = gauge(
-    "pod_memory_working_set_bytes", "Memory of a pod that cannot be given back at once.", *_OF_POD
+    "pod_memory_working_set_bytes",
+    "Memory of a pod that cannot be given back at once.",
+    *_POD_LABELS,
 )
 RESOURCE_ERROR = gauge(
     "resource_scrape_error",
     "1 if nothing could be measured, 0 otherwise.",
 )
-RESOURCES = (
+RESOURCE_METRICS = (
     NODE_CPU,
     NODE_MEMORY,
     CONTAINER_START,
@@ -303,5 +305,5 @@ HEALTHCHECKS = counter(
     "type",
     "status",
 )
-SLIS = (HEALTHCHECK, HEALTHCHECKS)
+SLI_METRICS = (HEALTHCHECK, HEALTHCHECKS)
 """On `/metrics/slis`."""

@@ -9,7 +9,7 @@ from podstatus.base.metrics import OVERFLOW_LABEL_VALUE, Histogram
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, SandboxState
 from podstatus.observe.metrics import kubelet_catalog as table
-from podstatus.observe.metrics.model import Labels, Told, each, one, told
+from podstatus.observe.metrics.model import Labels, Samples, by_label, samples, single
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.runtime.instrumented import RUN_POD
 from podstatus.runtime.port import RuntimePod
@@ -28,7 +28,7 @@ _LIFECYCLES = {
 _CONFIGS = (("desired", ""), ("desired", "true"), ("orphan", ""), ("orphan", "true"))
 
 
-class NodeState(msgspec.Struct, frozen=True, kw_only=True):
+class KubeletMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
     """Where the kubelet's metrics come from. Nothing of it waits."""
 
     node_name: str
@@ -37,30 +37,30 @@ class NodeState(msgspec.Struct, frozen=True, kw_only=True):
     desired_pods: Callable[[], Sequence[Pod]]
     mirror_pods: Callable[[], Sequence[Pod]]
     active_pods: Callable[[], Sequence[Pod]]
-    lives: Callable[[], Collection[PodLifecycle]]
+    lifecycles: Callable[[], Collection[PodLifecycle]]
     running: Callable[[], Mapping[PodUID, RuntimePod]]
-    last_listed: Callable[[], int | None]
+    last_relist: Callable[[], int | None]
 
 
-def kubelet_metrics(state: NodeState) -> Iterator[Told]:
+def kubelet_metrics(state: KubeletMetricsSource) -> Iterator[Samples]:
     """All of `kubelet_table.KUBELET`."""
-    yield each(table.NODE_NAME, {state.node_name: 1})
-    yield from _pods(state)
-    yield from _containers(state.running())
-    yield from _statuses(state.counts())
-    yield from _work(state.work)
-    last = state.last_listed()
-    yield one(table.RELIST_LAST_SEEN, None if last is None else float(last // _SECOND))
+    yield by_label(table.NODE_NAME, {state.node_name: 1})
+    yield from _pod_samples(state)
+    yield from _container_samples(state.running())
+    yield from _status_samples(state.counts())
+    yield from _work_samples(state.work)
+    last = state.last_relist()
+    yield single(table.RELIST_LAST_SEEN, None if last is None else float(last // _SECOND))
 
 
-def _pods(state: NodeState) -> Iterator[Told]:
+def _pod_samples(state: KubeletMetricsSource) -> Iterator[Samples]:
     desired = state.desired_pods()
-    yield each(table.DESIRED_PODS, _by_static(desired))
-    yield each(table.ACTIVE_PODS, _by_static(state.active_pods()))
-    yield one(table.MIRROR_PODS, len(state.mirror_pods()))
+    yield by_label(table.DESIRED_PODS, _by_static(desired))
+    yield by_label(table.ACTIVE_PODS, _by_static(state.active_pods()))
+    yield single(table.MIRROR_PODS, len(state.mirror_pods()))
     ephemeral = sum(len(pod.spec.ephemeral_containers or ()) for pod in desired)
-    yield one(table.EPHEMERAL_CONTAINERS, ephemeral)
-    yield told(table.WORKING_PODS, _working(state.lives()))
+    yield single(table.EPHEMERAL_CONTAINERS, ephemeral)
+    yield samples(table.WORKING_PODS, _working_pods(state.lifecycles()))
 
 
 def _by_static(pods: Sequence[Pod]) -> dict[str, int]:
@@ -68,9 +68,9 @@ def _by_static(pods: Sequence[Pod]) -> dict[str, int]:
     return {"": len(pods) - static, "true": static}
 
 
-def _working(lives: Collection[PodLifecycle]) -> dict[Labels, int]:
+def _working_pods(lives: Collection[PodLifecycle]) -> dict[Labels, int]:
     """By lifecycle, config and static; also those of which there are none, as upstream."""
-    found = Counter((_LIFECYCLES[life.state], *_config(life)) for life in lives)
+    found = Counter((_LIFECYCLES[life.state], *_config_labels(life)) for life in lives)
     configs = (*_CONFIGS, ("runtime_only", "unknown"))
     return {
         (lifecycle, *config): found[lifecycle, *config]
@@ -79,66 +79,66 @@ def _working(lives: Collection[PodLifecycle]) -> dict[Labels, int]:
     }
 
 
-def _config(life: PodLifecycle) -> tuple[str, str]:
+def _config_labels(life: PodLifecycle) -> tuple[str, str]:
     if life.pod is None:
         return "runtime_only", "unknown"
     return "orphan" if life.source_removed else "desired", _STATIC[is_static_pod(life.pod)]
 
 
-def _containers(pods: Mapping[PodUID, RuntimePod]) -> Iterator[Told]:
+def _container_samples(pods: Mapping[PodUID, RuntimePod]) -> Iterator[Samples]:
     states = Counter(c.state for pod in pods.values() for c in pod.facts.containers)
-    yield each(table.RUNNING_CONTAINERS, {it.value: states[it] for it in ContainerRunState})
+    yield by_label(table.RUNNING_CONTAINERS, {it.value: states[it] for it in ContainerRunState})
     ready = (any(s.state is SandboxState.READY for s in p.facts.sandboxes) for p in pods.values())
-    yield one(table.RUNNING_PODS, sum(ready))
+    yield single(table.RUNNING_PODS, sum(ready))
 
 
-def _statuses(counts: Counts) -> Iterator[Told]:
+def _status_samples(counts: Counts) -> Iterator[Samples]:
     ends: dict[Labels, int] = {
         (end.container_type.value, str(end.exit_code), end.reason): count
         for end, count in counts.terminated_containers.items()
     }
     for kind, count in counts.other_terminated_containers.items():
         ends[kind.value, OVERFLOW_LABEL_VALUE, OVERFLOW_LABEL_VALUE] = count
-    yield told(table.TERMINATED_CONTAINERS, ends)
-    yield each(table.PENDING_RESIZES, counts.pending_resizes)
-    yield one(table.RESIZES_IN_PROGRESS, counts.resizes_in_progress)
-    yield one(table.STATUS_SYNC, counts.status_sync_duration)
-    yield one(table.POD_START_SLI, counts.pod_start_sli_duration)
-    yield one(table.POD_START_TOTAL, counts.pod_start_total_duration)
-    yield one(table.FIRST_NETWORK_POD, counts.first_network_pod_start_sli_seconds)
+    yield samples(table.TERMINATED_CONTAINERS, ends)
+    yield by_label(table.PENDING_RESIZES, counts.pending_resizes)
+    yield single(table.RESIZES_IN_PROGRESS, counts.resizes_in_progress)
+    yield single(table.STATUS_SYNC, counts.status_sync_duration)
+    yield single(table.POD_START_SLI, counts.pod_start_sli_duration)
+    yield single(table.POD_START_TOTAL, counts.pod_start_total_duration)
+    yield single(table.FIRST_NETWORK_POD, counts.first_network_pod_start_sli_seconds)
 
 
-def _work(work: WorkCounts) -> Iterator[Told]:
+def _work_samples(work: WorkCounts) -> Iterator[Samples]:
     operations, failed = work.operations.snapshot(), work.failed_operations.snapshot()
     calls = {kind: spread.count for kind, spread in operations.items()}
-    yield told(table.RUNTIME_OPERATIONS, calls)
-    yield told(table.RUNTIME_OPERATIONS_DURATION, operations)
-    yield told(table.RUNTIME_OPERATIONS_ERRORS, failed)
+    yield samples(table.RUNTIME_OPERATIONS, calls)
+    yield samples(table.RUNTIME_OPERATIONS_DURATION, operations)
+    yield samples(table.RUNTIME_OPERATIONS_ERRORS, failed)
     # What is counted at the runtime is the same as upstream counts around it.
-    yield one(table.STARTED_PODS, calls.get((RUN_POD,), 0))
-    yield one(table.STARTED_PODS_ERRORS, failed.get((RUN_POD,), 0))
-    yield told(table.STARTED_CONTAINERS, work.started_containers.snapshot())
-    yield told(table.STARTED_CONTAINERS_ERRORS, work.not_started_containers.snapshot())
-    returned = work.returned_pods.snapshot()
-    yield each(table.RESTARTED_PODS, {it: returned.get((it,), 0) for it in _STATIC})
-    yield one(table.ORPHANED_PODS, work.orphans.snapshot().get((), 0))
-    yield told(table.POD_WORKER, work.steps.snapshot())
-    yield told(table.POD_START, work.pod_starts.snapshot())
-    yield told(table.POD_WORKER_START, work.first_steps.snapshot())
-    yield told(table.RELIST_DURATION, work.relists.snapshot())
-    yield told(table.RELIST_INTERVAL, work.relist_intervals.snapshot())
-    yield told(table.POD_RELIST_DURATION, work.pod_relists.snapshot())
+    yield single(table.STARTED_PODS, calls.get((RUN_POD,), 0))
+    yield single(table.STARTED_PODS_ERRORS, failed.get((RUN_POD,), 0))
+    yield samples(table.STARTED_CONTAINERS, work.started_containers.snapshot())
+    yield samples(table.STARTED_CONTAINERS_ERRORS, work.failed_container_starts.snapshot())
+    returned = work.recreated_pods.snapshot()
+    yield by_label(table.RESTARTED_PODS, {it: returned.get((it,), 0) for it in _STATIC})
+    yield single(table.ORPHANED_PODS, work.orphans.snapshot().get((), 0))
+    yield samples(table.POD_WORKER, work.pod_worker_durations.snapshot())
+    yield samples(table.POD_START, work.pod_starts.snapshot())
+    yield samples(table.POD_WORKER_START, work.pod_worker_starts.snapshot())
+    yield samples(table.RELIST_DURATION, work.relists.snapshot())
+    yield samples(table.RELIST_INTERVAL, work.relist_intervals.snapshot())
+    yield samples(table.POD_RELIST_DURATION, work.pod_relists.snapshot())
 
 
-def probe_metrics(work: WorkCounts) -> Iterator[Told]:
+def probe_metrics(work: WorkCounts) -> Iterator[Samples]:
     """All of `kubelet_table.PROBES`: of the checks that the agent makes."""
     pods = list(work.probes.values())
     results = {labels: n for pod in pods for labels, n in pod.results.snapshot().items()}
-    yield told(table.PROBES_TOTAL, results)
+    yield samples(table.PROBES_TOTAL, results)
     seconds: dict[Labels, Histogram] = {}
     for pod in pods:
         for labels, spread in pod.seconds.snapshot().items():
             # A pod that ends and its successor have the same name.
             known = seconds.get(labels)
             seconds[labels] = spread if known is None else known.merge(spread)
-    yield told(table.PROBE_DURATION, seconds)
+    yield samples(table.PROBE_DURATION, seconds)

@@ -30,54 +30,54 @@ class Metric(msgspec.Struct, frozen=True, kw_only=True):
     kind: MetricKind
     help: str
     labels: Labels = ()
-    bounds: tuple[float, ...] = ()
+    buckets: tuple[float, ...] = ()
     """Of a histogram."""
 
 
-class At(msgspec.Struct, frozen=True):
+class TimestampedValue(msgspec.Struct, frozen=True):
     """A value that was read some time ago."""
 
     value: float
-    seconds: float
+    timestamp: float
     """When, since the Unix epoch."""
 
 
-Value = float | Histogram | At
+Value = float | Histogram | TimestampedValue
 
 
-class Told(msgspec.Struct, frozen=True):
+class Samples(msgspec.Struct, frozen=True):
     """What is told of a metric at one moment."""
 
     metric: Metric
     values: Mapping[Labels, Value]
 
 
-Later = Callable[[], Iterable[Told]]
+LazySamples = Callable[[], Iterable[Samples]]
 """What takes long to work out, of values that do not change: it is done where pages are written."""
 
 
-def flat(moment: Iterable[Told | Later]) -> Iterator[Told]:
+def flatten(entries: Iterable[Samples | LazySamples]) -> Iterator[Samples]:
     """All that is told, worked out now."""
-    for it in moment:
-        if isinstance(it, Told):
+    for it in entries:
+        if isinstance(it, Samples):
             yield it
         else:
             yield from it()
 
 
-def told(metric: Metric, values: Mapping[Labels, Value]) -> Told:
+def samples(metric: Metric, values: Mapping[Labels, Value]) -> Samples:
     """These values, by those of the labels; a metric without labels has one, of `()`."""
-    return Told(metric, values)
+    return Samples(metric, values)
 
 
-def each(metric: Metric, values: Mapping[str, Value]) -> Told:
+def by_label(metric: Metric, values: Mapping[str, Value]) -> Samples:
     """The values of a metric with one label, by that."""
-    return Told(metric, {(label,): value for label, value in values.items()})
+    return Samples(metric, {(label,): value for label, value in values.items()})
 
 
-def one(metric: Metric, value: float | Histogram | None) -> Told:
+def single(metric: Metric, value: float | Histogram | None) -> Samples:
     """The value of a metric without labels; None: nothing is known."""
-    return Told(metric, {} if value is None else {(): value})
+    return Samples(metric, {} if value is None else {(): value})
 
 
 def counter(name: str, text: str, *labels: str) -> Metric:
@@ -90,6 +90,6 @@ def gauge(name: str, text: str, *labels: str) -> Metric:
     return Metric(name=name, kind=MetricKind.GAUGE, help=text, labels=labels)
 
 
-def histogram(name: str, text: str, bounds: tuple[float, ...], *labels: str) -> Metric:
+def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Metric:
     """Declare what is spread."""
-    return Metric(name=name, kind=MetricKind.HISTOGRAM, help=text, labels=labels, bounds=bounds)
+    return Metric(name=name, kind=MetricKind.HISTOGRAM, help=text, labels=labels, buckets=buckets)

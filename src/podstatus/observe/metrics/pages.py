@@ -8,30 +8,30 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from podstatus.observe.metrics.exposition import Page, write
-from podstatus.observe.metrics.model import Later, Told
+from podstatus.observe.metrics.exposition import MetricsPage, render
+from podstatus.observe.metrics.model import LazySamples, Samples
 
-Look = Callable[[], Iterable[Told | Later] | None]
+CollectSamples = Callable[[], Iterable[Samples | LazySamples] | None]
 """What is to be told at this moment; None: nobody knows. Must not wait."""
 
 
 class MetricPages:
     """Answers what is at `/metrics`, and below it. For one event loop."""
 
-    def __init__(self, pages: Mapping[str, Look]) -> None:
+    def __init__(self, pages: Mapping[str, CollectSamples]) -> None:
         """By the last part of their path; that of `/metrics` itself is empty."""
         self._pages = pages
-        self._writer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metrics")
+        self._render_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metrics")
 
-    async def page(self, name: str, accept: str = "") -> Page | None:
+    async def page(self, name: str, accept: str = "") -> MetricsPage | None:
         """The page of this name for somebody who accepts this; None if nobody knows."""
         look = self._pages.get(name)
         moment = None if look is None else look()
         if moment is None:
             return None
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._writer, write, list(moment), accept)
+        return await loop.run_in_executor(self._render_thread, render, list(moment), accept)
 
     def close(self) -> None:
         """End the thread."""
-        self._writer.shutdown(wait=False)
+        self._render_thread.shutdown(wait=False)

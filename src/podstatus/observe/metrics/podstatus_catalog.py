@@ -64,7 +64,7 @@ HISTORY_OVERFLOWED = counter(
     "podstatus_history_overflowed_total",
     "Changes that found the queue of the history full; what they changed is noted with the next.",
 )
-HISTORY_LOST = counter(
+HISTORY_EVENTS_LOST = counter(
     "podstatus_history_lost_events_total",
     "Events that found the queue of the history full, and are noted nowhere.",
 )
@@ -88,7 +88,7 @@ ALERTS = gauge(
     "pod",
     "node",
 )
-ALERTS_LEFT_OUT = gauge(
+ALERTS_TRUNCATED = gauge(
     "podstatus_alerts_left_out", "Alerts that are pending or fire, and are not among ALERTS."
 )
 ALERT_RULES_FAILING = gauge(
@@ -97,7 +97,7 @@ ALERT_RULES_FAILING = gauge(
 ALERT_RULE_FAILURES = counter(
     "podstatus_alert_rule_failures_total", "How often the expression of a rule failed.", "rule"
 )
-ALERT_RULE_SWITCHED_OFF = gauge(
+ALERT_RULE_DISABLED = gauge(
     "podstatus_alert_rule_switched_off",
     "1 if a rule was over its budget of CPU or memory, and is not evaluated any more.",
     "rule",
@@ -130,12 +130,12 @@ EVENTS_WAITING = gauge("podstatus_events_waiting", "Events that have not come to
 
 WATCHERS = gauge("podstatus_watchers", "Clients of /v1/watch.")
 WATCH_EVENTS = counter("podstatus_watch_events_total", "Events that were sent to clients of it.")
-WATCH_CUTS = counter(
+WATCHES_CLOSED = counter(
     "podstatus_watch_cuts_total",
     "Clients of it that were cut off, by why: slow, long, history, stop.",
     "reason",
 )
-WATCH_REFUSALS = counter(
+WATCHES_REJECTED = counter(
     "podstatus_watch_refusals_total",
     "Clients of it that were refused, by whose places were taken: all, or those of one client.",
     "places",
@@ -161,8 +161,8 @@ START = gauge(
 )
 OPEN_FDS = gauge("process_open_fds", "Number of open file descriptors.")
 
-PROCESS = (CPU, RESIDENT, VIRTUAL, START, OPEN_FDS)
-OWN = (
+PROCESS_METRICS = (CPU, RESIDENT, VIRTUAL, START, OPEN_FDS)
+PODSTATUS_METRICS = (
     BUILD_INFO,
     PODS,
     PODS_BY_HEALTH,
@@ -182,14 +182,14 @@ OWN = (
     TRANSITIONS,
     HISTORY_WRITTEN,
     HISTORY_OVERFLOWED,
-    HISTORY_LOST,
+    HISTORY_EVENTS_LOST,
     HISTORY_REPLACED,
     HISTORY_WAITING,
     ALERTS,
-    ALERTS_LEFT_OUT,
+    ALERTS_TRUNCATED,
     ALERT_RULES_FAILING,
     ALERT_RULE_FAILURES,
-    ALERT_RULE_SWITCHED_OFF,
+    ALERT_RULE_DISABLED,
     ALERT_DELIVERIES,
     ALERT_DELIVERIES_DROPPED,
     ALERT_DELIVERIES_WAITING,
@@ -200,8 +200,8 @@ OWN = (
     EVENTS_WAITING,
     WATCHERS,
     WATCH_EVENTS,
-    WATCH_CUTS,
-    WATCH_REFUSALS,
+    WATCHES_CLOSED,
+    WATCHES_REJECTED,
     SERVICE_SILENT,
     SERVICE_STALLED,
 )

@@ -15,8 +15,8 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.status_writer import HistoryCounts
 from podstatus.observe.metrics import podstatus_catalog as table
-from podstatus.observe.metrics.model import Labels, Later, Told, each, one, told
-from podstatus.observe.status_view import Observatory, SyncState
+from podstatus.observe.metrics.model import Labels, LazySamples, Samples, by_label, samples, single
+from podstatus.observe.status_view import StatusView, SyncState
 from podstatus.observe.summary.health import pod_health
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.status.metrics import Counts
@@ -25,7 +25,7 @@ _PHASES = ("Pending", "Running", "Succeeded", "Failed")
 _OTHER_PHASE = "Unknown"
 
 
-class AgentState(msgspec.Struct, frozen=True, kw_only=True):
+class AgentMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
     """What only an agent knows. Nothing of it waits."""
 
     counts: Callable[[], Counts]
@@ -33,47 +33,47 @@ class AgentState(msgspec.Struct, frozen=True, kw_only=True):
     heartbeats: Heartbeats
 
 
-def own_metrics(observatory: Observatory, clock: Clock) -> Iterator[Told | Later]:
+def podstatus_metrics(view: StatusView, clock: Clock) -> Iterator[Samples | LazySamples]:
     """What is told of everything that is known, whoever knows it."""
-    yield each(table.BUILD_INFO, {__version__: 1})
+    yield by_label(table.BUILD_INFO, {__version__: 1})
     # Of the 5,000 pods of a cluster it would take 16 ms.
-    yield partial(_pods, observatory.board.pods(), Time.from_unix_nanos(clock.now()))
-    yield from _nodes(observatory)
-    yield from _knowledge(observatory)
-    sync = observatory.sync()
+    yield partial(_pod_samples, view.snapshot_cache.pods(), Time.from_unix_nanos(clock.now()))
+    yield from _node_samples(view)
+    yield from _freshness_samples(view)
+    sync = view.sync()
     if sync is not None:
-        yield from _sync(sync)
-    yield from _history(observatory.history())
+        yield from _sync_samples(sync)
+    yield from _history_samples(view.history())
 
 
-def agent_metrics(state: AgentState) -> Iterator[Told]:
+def agent_metrics(state: AgentMetricsSource) -> Iterator[Samples]:
     """What is told of an agent besides."""
-    yield each(table.SYNC_FAILURES, state.counts().sync_failures)
-    yield from _events(state.events())
+    yield by_label(table.SYNC_FAILURES, state.counts().sync_failures)
+    yield from _event_samples(state.events())
     yield from service_metrics(state.heartbeats)
 
 
-def service_metrics(beats: Heartbeats) -> Iterator[Told]:
+def service_metrics(heartbeats: Heartbeats) -> Iterator[Samples]:
     """Whether the services of this process do something."""
-    names = beats.names()
-    yield each(table.SERVICE_SILENT, {name: beats.silent_seconds(name) for name in names})
-    stalled = {name: int(beats.find_stalled(name) is not None) for name in names}
-    yield each(table.SERVICE_STALLED, stalled)
+    names = heartbeats.names()
+    yield by_label(table.SERVICE_SILENT, {name: heartbeats.silent_seconds(name) for name in names})
+    stalled = {name: int(heartbeats.find_stalled(name) is not None) for name in names}
+    yield by_label(table.SERVICE_STALLED, stalled)
 
 
-def process_metrics() -> Iterator[Told]:
+def process_metrics() -> Iterator[Samples]:
     """What the agent's own process uses; with the names that all programs give to it."""
     process = psutil.Process()
     with process.oneshot():
         times, memory = process.cpu_times(), process.memory_info()
-        yield one(table.CPU, times.user + times.system)
-        yield one(table.RESIDENT, memory.rss)
-        yield one(table.VIRTUAL, memory.vms)
-        yield one(table.START, process.create_time())
-        yield one(table.OPEN_FDS, process.num_fds())
+        yield single(table.CPU, times.user + times.system)
+        yield single(table.RESIDENT, memory.rss)
+        yield single(table.VIRTUAL, memory.vms)
+        yield single(table.START, process.create_time())
+        yield single(table.OPEN_FDS, process.num_fds())
 
 
-def _pods(pods: Mapping[PodUID, PodSummary], now: Time) -> Iterator[Told]:
+def _pod_samples(pods: Mapping[PodUID, PodSummary], now: Time) -> Iterator[Samples]:
     phases: Counter[Labels] = Counter()
     healths: Counter[Labels] = Counter()
     ready: Counter[Labels] = Counter()
@@ -84,50 +84,50 @@ def _pods(pods: Mapping[PodUID, PodSummary], now: Time) -> Iterator[Told]:
         healths[pod.node, pod_health(pod, now).word.value] += 1
         ready[pod.node,] += pod.ready
         restarts[pod.node,] += pod.restarts
-    yield told(table.PODS, phases)
-    yield told(table.PODS_BY_HEALTH, healths)
-    yield told(table.READY_PODS, ready)
-    yield told(table.RESTARTS, restarts)
+    yield samples(table.PODS, phases)
+    yield samples(table.PODS_BY_HEALTH, healths)
+    yield samples(table.READY_PODS, ready)
+    yield samples(table.RESTARTS, restarts)
 
 
-def _nodes(observatory: Observatory) -> Iterator[Told]:
+def _node_samples(observatory: StatusView) -> Iterator[Samples]:
     nodes = observatory.nodes()
-    yield each(table.NODE_READY, {name: int(node.ready) for name, node in nodes.items()})
+    yield by_label(table.NODE_READY, {name: int(node.ready) for name, node in nodes.items()})
     ages = {
         name: node.lease_age_seconds
         for name, node in nodes.items()
         if node.lease_age_seconds is not None
     }
-    yield each(table.NODE_LEASE_AGE, ages)
+    yield by_label(table.NODE_LEASE_AGE, ages)
 
 
-def _knowledge(observatory: Observatory) -> Iterator[Told]:
-    known = observatory.knowledge()
-    yield one(table.SERVER_REACHABLE, int(known.server_reachable))
-    yield one(table.SERVER_AGE, known.server_age_seconds)
-    yield one(table.RUNTIME_AGE, known.runtime_age_seconds)
+def _freshness_samples(observatory: StatusView) -> Iterator[Samples]:
+    known = observatory.freshness()
+    yield single(table.SERVER_REACHABLE, int(known.server_reachable))
+    yield single(table.SERVER_AGE, known.server_age_seconds)
+    yield single(table.RUNTIME_AGE, known.runtime_age_seconds)
 
 
-def _sync(sync: SyncState) -> Iterator[Told]:
-    yield one(table.UNSENT, sync.unsent)
-    yield one(table.STATUS_AGE, sync.oldest_unsent_seconds)
-    yield one(table.IN_FLIGHT, sync.in_flight)
-    yield one(table.QUARANTINED, sync.quarantined)
-    yield one(table.OUTBOX, sync.outbox)
+def _sync_samples(sync: SyncState) -> Iterator[Samples]:
+    yield single(table.UNSENT, sync.unsent)
+    yield single(table.STATUS_AGE, sync.oldest_unsent_seconds)
+    yield single(table.IN_FLIGHT, sync.in_flight)
+    yield single(table.QUARANTINED, sync.quarantined)
+    yield single(table.OUTBOX, sync.outbox)
 
 
-def _history(counts: HistoryCounts) -> Iterator[Told]:
-    yield each(table.TRANSITIONS, counts.by_kind)
-    yield one(table.HISTORY_WRITTEN, counts.written)
-    yield one(table.HISTORY_OVERFLOWED, counts.overflowed)
-    yield one(table.HISTORY_LOST, counts.lost_events)
-    yield one(table.HISTORY_REPLACED, counts.replaced)
-    yield one(table.HISTORY_WAITING, counts.waiting)
+def _history_samples(counts: HistoryCounts) -> Iterator[Samples]:
+    yield by_label(table.TRANSITIONS, counts.by_kind)
+    yield single(table.HISTORY_WRITTEN, counts.written)
+    yield single(table.HISTORY_OVERFLOWED, counts.overflowed)
+    yield single(table.HISTORY_EVENTS_LOST, counts.lost_events)
+    yield single(table.HISTORY_REPLACED, counts.replaced)
+    yield single(table.HISTORY_WAITING, counts.waiting)
 
 
-def _events(counts: EventCounts) -> Iterator[Told]:
-    yield one(table.EVENTS_RECORDED, counts.recorded)
-    yield one(table.EVENTS_SENT, counts.sent)
-    yield one(table.EVENTS_PATCHED, counts.patched)
-    yield each(table.EVENTS_DROPPED, counts.dropped)
-    yield one(table.EVENTS_WAITING, counts.waiting)
+def _event_samples(counts: EventCounts) -> Iterator[Samples]:
+    yield single(table.EVENTS_RECORDED, counts.recorded)
+    yield single(table.EVENTS_SENT, counts.sent)
+    yield single(table.EVENTS_PATCHED, counts.patched)
+    yield by_label(table.EVENTS_DROPPED, counts.dropped)
+    yield single(table.EVENTS_WAITING, counts.waiting)

@@ -9,60 +9,69 @@ from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.kube.objects.usage import Usage
 from podstatus.node.decide.readings import UsageSnapshot
 from podstatus.observe.metrics import kubelet_catalog as table
-from podstatus.observe.metrics.model import At, Labels, Metric, Told, one, told
+from podstatus.observe.metrics.model import (
+    Labels,
+    Metric,
+    Samples,
+    TimestampedValue,
+    samples,
+    single,
+)
 from podstatus.runtime.port import RuntimePod
 
 _SECOND = 1_000_000_000
 
 
-class UsageState(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
     """Where it is known from. Nothing of it waits."""
 
     snapshot: Callable[[], UsageSnapshot | None]
     running: Callable[[], Mapping[PodUID, RuntimePod]]
-    metered: bool
+    measures_containers: bool
     """Whether anybody measures what containers use."""
 
 
-def resource_metrics(state: UsageState) -> Iterator[Told]:
+def resource_metrics(state: ResourceMetricsSource) -> Iterator[Samples]:
     """All of `kubelet_table.RESOURCES`. What nobody measures is not there."""
     snapshot, running = state.snapshot(), state.running()
-    yield one(table.RESOURCE_ERROR, 1 if snapshot is None else 0)
-    yield told(table.CONTAINER_START, _starts(running))
+    yield single(table.RESOURCE_ERROR, 1 if snapshot is None else 0)
+    yield samples(table.CONTAINER_START, _start_times(running))
     if snapshot is None:
         return
-    pods, containers = _by_pod(snapshot, running), _by_container(snapshot, running)
-    yield from _used(table.NODE_CPU, table.NODE_MEMORY, {(): snapshot.node})
-    yield from _used(table.POD_CPU, table.POD_MEMORY, pods)
-    yield from _used(table.CONTAINER_CPU, table.CONTAINER_MEMORY, containers)
+    pods, containers = _usage_by_pod(snapshot, running), _usage_by_container(snapshot, running)
+    yield from _usage_samples(table.NODE_CPU, table.NODE_MEMORY, {(): snapshot.node})
+    yield from _usage_samples(table.POD_CPU, table.POD_MEMORY, pods)
+    yield from _usage_samples(table.CONTAINER_CPU, table.CONTAINER_MEMORY, containers)
 
 
-def container_metrics(state: UsageState) -> Iterable[Told] | None:
+def container_metrics(state: ResourceMetricsSource) -> Iterable[Samples] | None:
     """What cAdvisor would tell and we know: of containers. None if nobody measures them."""
     snapshot, running = state.snapshot(), state.running()
-    if not state.metered:
+    if not state.measures_containers:
         return None
-    containers = {} if snapshot is None else _by_container(snapshot, running)
-    used = _used(table.CONTAINER_CPU, table.CONTAINER_MEMORY, containers)
-    return (*used, told(table.CONTAINER_START, _starts(running)))
+    containers = {} if snapshot is None else _usage_by_container(snapshot, running)
+    used = _usage_samples(table.CONTAINER_CPU, table.CONTAINER_MEMORY, containers)
+    return (*used, samples(table.CONTAINER_START, _start_times(running)))
 
 
-def _used(cpu: Metric, memory: Metric, usages: Mapping[Labels, Usage]) -> Iterator[Told]:
+def _usage_samples(
+    cpu: Metric, memory: Metric, usages: Mapping[Labels, Usage]
+) -> Iterator[Samples]:
     seconds = {
-        labels: At(used.cpu_seconds, used.at / _SECOND)
+        labels: TimestampedValue(used.cpu_seconds, used.at / _SECOND)
         for labels, used in usages.items()
         if used.cpu_seconds is not None
     }
-    yield told(cpu, seconds)
+    yield samples(cpu, seconds)
     bytes_ = {
-        labels: At(used.memory_bytes, used.at / _SECOND)
+        labels: TimestampedValue(used.memory_bytes, used.at / _SECOND)
         for labels, used in usages.items()
         if used.memory_bytes is not None
     }
-    yield told(memory, bytes_)
+    yield samples(memory, bytes_)
 
 
-def _by_pod(
+def _usage_by_pod(
     snapshot: UsageSnapshot, running: Mapping[PodUID, RuntimePod]
 ) -> Mapping[Labels, Usage]:
     return {
@@ -72,7 +81,7 @@ def _by_pod(
     }
 
 
-def _by_container(
+def _usage_by_container(
     snapshot: UsageSnapshot, running: Mapping[PodUID, RuntimePod]
 ) -> Mapping[Labels, Usage]:
     return {
@@ -83,7 +92,7 @@ def _by_container(
     }
 
 
-def _starts(running: Mapping[PodUID, RuntimePod]) -> dict[Labels, float]:
+def _start_times(running: Mapping[PodUID, RuntimePod]) -> dict[Labels, float]:
     return {
         (c.name, pod.name, pod.namespace): c.started_at.unix_nanos() / _SECOND
         for pod in running.values()

@@ -8,31 +8,31 @@ from collections.abc import Callable, Iterable, Mapping
 
 from podstatus.base.metrics import CounterVec
 from podstatus.observe.metrics.kubelet_catalog import HEALTHCHECK, HEALTHCHECKS
-from podstatus.observe.metrics.model import Labels, Told, told
+from podstatus.observe.metrics.model import Labels, Samples, samples
 
-Check = Callable[[], str | None]
+HealthCheck = Callable[[], str | None]
 """Why something is not well; None if it is. Must not wait."""
 
 
-class HealthMetrics:
+class HealthCheckCollector:
     """What all checks come to, each time it is asked for."""
 
-    def __init__(self, checks: Callable[[], Mapping[str, Check]]) -> None:
+    def __init__(self, checks: Callable[[], Mapping[str, HealthCheck]]) -> None:
         self._checks = checks
         self._results = CounterVec()
 
-    def __call__(self) -> Iterable[Told]:
+    def __call__(self) -> Iterable[Samples]:
         """Check, and tell."""
         now: dict[Labels, int] = {}
         for name, check in sorted(self._checks().items()):
-            is_well = _is_well(check)
+            is_well = _passes(check)
             now[name, "healthz"] = int(is_well)
             self._results.inc(name, "healthz", "success" if is_well else "error")
-        yield told(HEALTHCHECK, now)
-        yield told(HEALTHCHECKS, self._results.snapshot())
+        yield samples(HEALTHCHECK, now)
+        yield samples(HEALTHCHECKS, self._results.snapshot())
 
 
-def _is_well(check: Check) -> bool:
+def _passes(check: HealthCheck) -> bool:
     try:
         return check() is None
     except Exception:  # noqa: BLE001 - a check that breaks is a failed one

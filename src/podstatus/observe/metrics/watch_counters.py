@@ -5,7 +5,7 @@ from enum import Enum
 from podstatus.base.metrics import CounterVec
 
 
-class Cut(Enum):
+class CloseReason(Enum):
     """Why somebody who watched was cut off."""
 
     SLOW = "slow"
@@ -18,7 +18,7 @@ class Cut(Enum):
     """The server stops."""
 
 
-class Places(Enum):
+class LimitScope(Enum):
     """Whose places are taken when somebody is refused."""
 
     ALL = "all"
@@ -33,15 +33,15 @@ class WatchCounts:
         self.connected = 0
         self.events = 0
         """That were sent to them."""
-        self.cuts = CounterVec()
-        """By `Cut`."""
-        self.refusals = CounterVec()
-        """By `Places`."""
+        self.closes = CounterVec()
+        """By `CloseReason`."""
+        self.rejections = CounterVec()
+        """By `LimitScope`."""
 
-    def cut(self, why: Cut) -> None:
+    def count_close(self, reason: CloseReason) -> None:
         """Somebody was cut off."""
-        self.cuts.inc(why.value)
+        self.closes.inc(reason.value)
 
-    def refused(self, places: Places) -> None:
+    def count_rejection(self, scope: LimitScope) -> None:
         """Somebody was not let in."""
-        self.refusals.inc(places.value)
+        self.rejections.inc(scope.value)

@@ -2,7 +2,7 @@
 
 from podstatus.base.metrics import CounterVec, HistogramVec
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.metrics.kubelet_catalog import OPERATION_BOUNDS, USUAL_BOUNDS
+from podstatus.observe.metrics.kubelet_catalog import DEFAULT_BUCKETS, OPERATION_BUCKETS
 from podstatus.probes.targets import ProbeTarget
 from podstatus.probes.thresholds import CheckOutcome
 from podstatus.status.metrics import STARTUP_BOUNDS
@@ -13,17 +13,17 @@ _RESULTS = {
     CheckOutcome.UNKNOWN: "unknown",
 }
 """Upstream's words: probeResultSuccessful and so on, prober_manager.go v1.36.4."""
-_MOST_CODES = 100
+_MAX_REASONS = 100
 """Reasons why containers did not start: they are words, but those of a runtime."""
 
 
-class PodProbes:
+class PodProbeCounters:
     """What the checks of one pod came to; bounded by its probes."""
 
     def __init__(self) -> None:
         self.results = CounterVec()
         """By `probe_type`, `result`, `container`, `pod`, `namespace`, `pod_uid`."""
-        self.seconds = HistogramVec(*USUAL_BOUNDS)
+        self.seconds = HistogramVec(*DEFAULT_BUCKETS)
         """By `probe_type`, `container`, `pod`, `namespace`."""
 
 
@@ -31,25 +31,25 @@ class WorkCounts:
     """What was done so far. Counted in one event loop; the counts may be read from anywhere."""
 
     def __init__(self) -> None:
-        self.operations = HistogramVec(*OPERATION_BOUNDS)
+        self.operations = HistogramVec(*OPERATION_BUCKETS)
         """Of the runtime, by operation."""
         self.failed_operations = CounterVec()
-        self.steps = HistogramVec(*USUAL_BOUNDS)
+        self.pod_worker_durations = HistogramVec(*DEFAULT_BUCKETS)
         """Of pods, by operation."""
-        self.first_steps = HistogramVec(*USUAL_BOUNDS)
+        self.pod_worker_starts = HistogramVec(*DEFAULT_BUCKETS)
         """How long after a pod was first seen."""
         self.pod_starts = HistogramVec(*STARTUP_BOUNDS)
-        self.relists = HistogramVec(*USUAL_BOUNDS)
-        self.relist_intervals = HistogramVec(*USUAL_BOUNDS)
-        self.pod_relists = HistogramVec(*USUAL_BOUNDS)
+        self.relists = HistogramVec(*DEFAULT_BUCKETS)
+        self.relist_intervals = HistogramVec(*DEFAULT_BUCKETS)
+        self.pod_relists = HistogramVec(*DEFAULT_BUCKETS)
         self.started_containers = CounterVec()
         """By type."""
-        self.not_started_containers = CounterVec(max_series=_MOST_CODES)
+        self.failed_container_starts = CounterVec(max_series=_MAX_REASONS)
         """By type and reason."""
-        self.returned_pods = CounterVec()
+        self.recreated_pods = CounterVec()
         """By `static`: `true` or nothing."""
         self.orphans = CounterVec()
-        self.probes: dict[PodUID, PodProbes] = {}
+        self.probes: dict[PodUID, PodProbeCounters] = {}
 
     # The runtime
 
@@ -75,11 +75,11 @@ class WorkCounts:
 
     def pod_sync_finished(self, operation: str, seconds: float) -> None:
         """A step of a pod was taken."""
-        self.steps.observe(seconds, operation)
+        self.pod_worker_durations.observe(seconds, operation)
 
     def worker_started(self, seconds: float) -> None:
         """The first step of a new pod begins."""
-        self.first_steps.observe(seconds)
+        self.pod_worker_starts.observe(seconds)
 
     def pod_running(self, seconds: float) -> None:
         """The phase of a pod is Running."""
@@ -91,11 +91,11 @@ class WorkCounts:
 
     def container_start_failed(self, container_type: str, reason: str) -> None:
         """It could not be started."""
-        self.not_started_containers.inc(container_type, reason)
+        self.failed_container_starts.inc(container_type, reason)
 
     def pod_recreated(self, *, static: bool) -> None:
         """A pod has ended, and begins again under the same UID."""
-        self.returned_pods.inc("true" if static else "")
+        self.recreated_pods.inc("true" if static else "")
 
     def orphan_found(self) -> None:
         """The runtime has something of a pod that nobody asks for."""
@@ -106,7 +106,7 @@ class WorkCounts:
     def check_finished(self, target: ProbeTarget, outcome: CheckOutcome, seconds: float) -> None:
         """A check was made, or was tried in vain; how long a failed one took says nothing."""
         pod, key = target.pod, target.key
-        probes = self.probes.setdefault(key.uid, PodProbes())
+        probes = self.probes.setdefault(key.uid, PodProbeCounters())
         kind = key.kind.value.capitalize()
         probes.results.inc(kind, _RESULTS[outcome], key.container, pod.name, pod.namespace, key.uid)
         if outcome is not CheckOutcome.FAILURE:

@@ -16,14 +16,14 @@ from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.observe.status_view import NodeSummary
-from podstatus.observe.summary.node import requests, summarize_node
-from podstatus.observe.summary.pod import PodSummary, summarize
+from podstatus.observe.summary.node import cpu_and_memory_requests, summarize_node
+from podstatus.observe.summary.pod import PodSummary, summarize_pod
 
-_MOST_REQUESTS = 4096
+_MAX_SHARED_REQUESTS = 4096
 """Different ones that are kept once each."""
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class SummaryMetadata(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Which state of which object it is."""
 
     namespace: str
@@ -32,7 +32,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     resource_version: str
 
     @classmethod
-    def of(cls, metadata: ObjectMeta) -> "Identity":
+    def from_metadata(cls, metadata: ObjectMeta) -> "SummaryMetadata":
         """That of an object."""
         return cls(
             namespace=sys.intern(metadata.namespace),
@@ -42,64 +42,65 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
-class SeenPod(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterPod(msgspec.Struct, frozen=True, kw_only=True):
     """A pod."""
 
-    metadata: Identity
+    metadata: SummaryMetadata
     summary: PodSummary
     requests: Mapping[str, Quantity] | None
     """What it takes of its node, cpu and memory; None if it has none, or has ended."""
 
 
-class SeenNode(msgspec.Struct, frozen=True, kw_only=True):
+class ClusterNode(msgspec.Struct, frozen=True, kw_only=True):
     """A node, without what is known of it elsewhere: pods, what they ask for, its lease."""
 
-    metadata: Identity
+    metadata: SummaryMetadata
     summary: NodeSummary
 
 
-class SeenLease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class NodeLease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The lease of a node."""
 
-    metadata: Identity
-    renewed: int | None
+    metadata: SummaryMetadata
+    renewed_at: int | None
     """When it was renewed last, in nanoseconds since the Unix epoch."""
 
 
-def see_pod(pod: Pod) -> SeenPod:
+def to_cluster_pod(pod: Pod) -> ClusterPod:
     """What is kept of a pod."""
     takes = bool(pod.spec.node_name) and not is_terminal_phase(pod.status.phase)
-    return SeenPod(
-        metadata=Identity.of(pod.metadata),
-        summary=summarize(pod),
+    return ClusterPod(
+        metadata=SummaryMetadata.from_metadata(pod.metadata),
+        summary=summarize_pod(pod),
         requests=_requests(pod) if takes else None,
     )
 
 
-def see_node(node: Node) -> SeenNode:
+def to_cluster_node(node: Node) -> ClusterNode:
     """What is kept of a node."""
-    return SeenNode(
-        metadata=Identity.of(node.metadata), summary=summarize_node(node, pods=0, requested={})
+    return ClusterNode(
+        metadata=SummaryMetadata.from_metadata(node.metadata),
+        summary=summarize_node(node, pods=0, requested={}),
     )
 
 
-def see_lease(lease: Lease) -> SeenLease:
+def to_node_lease(lease: Lease) -> NodeLease:
     """What is kept of a lease."""
     renewed = lease.spec.renew_time
-    return SeenLease(
-        metadata=Identity.of(lease.metadata),
-        renewed=None if renewed is None else renewed.unix_nanos(),
+    return NodeLease(
+        metadata=SummaryMetadata.from_metadata(lease.metadata),
+        renewed_at=None if renewed is None else renewed.unix_nanos(),
     )
 
 
 def _requests(pod: Pod) -> Mapping[str, Quantity]:
     try:
-        return _kept_once(tuple(requests(pod.spec).items()))
+        return _shared_requests(tuple(cpu_and_memory_requests(pod.spec).items()))
     except QuantityError:
         # Too large to be added up: nobody grants it, and the pod is shown all the same.
         return {}
 
 
-@lru_cache(maxsize=_MOST_REQUESTS)
-def _kept_once(amounts: tuple[tuple[str, Quantity], ...]) -> Mapping[str, Quantity]:
+@lru_cache(maxsize=_MAX_SHARED_REQUESTS)
+def _shared_requests(amounts: tuple[tuple[str, Quantity], ...]) -> Mapping[str, Quantity]:
     return dict(amounts)

@@ -14,14 +14,14 @@ from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
 _SECOND = 1_000_000_000
-STUCK_SECONDS = 60
+STUCK_DELETION_SECONDS = 60
 """Beyond the time that a deletion may take."""
-SLOW_SECONDS = 300
+STUCK_PENDING_SECONDS = 300
 """A pod that has not started by then does not merely take its time."""
-_IN_FLIGHT = ("waiting ContainerCreating", "waiting PodInitializing", "")
+_STARTING_STATES = ("waiting ContainerCreating", "waiting PodInitializing", "")
 
 
-class Word(StrEnum):
+class HealthState(StrEnum):
     """How a pod is."""
 
     HEALTHY = "healthy"
@@ -43,111 +43,117 @@ class Word(StrEnum):
     """What became of it was not seen."""
 
 
-class Health(msgspec.Struct, frozen=True):
+class PodHealth(msgspec.Struct, frozen=True):
     """How a pod is."""
 
-    word: Word
+    word: HealthState
     sentence: str
 
 
-def pod_health(pod: PodSummary, now: Time) -> Health:
+def pod_health(pod: PodSummary, now: Time) -> PodHealth:
     """How the pod is at this moment. What is worst is told, in one line."""
     found = _pod_health(pod, now)
-    return Health(found.word, " ".join(found.sentence.split()))
+    return PodHealth(found.word, " ".join(found.sentence.split()))
 
 
-def _pod_health(pod: PodSummary, now: Time) -> Health:
+def _pod_health(pod: PodSummary, now: Time) -> PodHealth:
     if pod.phase in ("Succeeded", "Failed"):
-        return _ended(pod)
+        return _terminal_health(pod)
     if pod.deleting:
-        return _ending(pod, now)
+        return _deletion_health(pod, now)
     for container in pod.containers:
-        if (found := _container(pod, container)) is not None:
+        if (found := _container_health(pod, container)) is not None:
             return found
     if pod.ready:
-        return Health(Word.HEALTHY, _since(pod, now))
+        return PodHealth(HealthState.HEALTHY, _ready_message(pod, now))
     if pod.phase == "Pending":
-        return _starting(pod, now)
-    if (some := _some_are_over(pod)) is not None:
+        return _pending_health(pod, now)
+    if (some := _completed_containers_health(pod)) is not None:
         return some
-    return Health(Word.UNREADY, _why_unready(pod))
+    return PodHealth(HealthState.UNREADY, _unready_message(pod))
 
 
-def _ended(pod: PodSummary) -> Health:
+def _terminal_health(pod: PodSummary) -> PodHealth:
     if pod.phase == "Succeeded":
-        return Health(Word.DONE, "All containers ended with 0.")
+        return PodHealth(HealthState.DONE, "All containers ended with 0.")
     # One that waited to be started again when the pod ended is shown so, too: its end is known.
     unknown = [c.name for c in pod.containers if "ContainerStatusUnknown" in c.state and not c.last]
     if unknown:
-        return Health(Word.UNKNOWN, f"Nobody saw the end of container {unknown[0]}.")
+        return PodHealth(HealthState.UNKNOWN, f"Nobody saw the end of container {unknown[0]}.")
     if pod.reason:
-        return Health(Word.FAILED, f"{pod.reason}: {pod.message or 'the node ended it'}")
-    failed = [c for c in pod.containers if _code(c)]
+        return PodHealth(HealthState.FAILED, f"{pod.reason}: {pod.message or 'the node ended it'}")
+    failed = [c for c in pod.containers if _has_failed(c)]
     if failed:
-        return Health(Word.FAILED, f"Container {failed[0].name} ended: {_how(failed[0])}.")
-    return Health(Word.FAILED, "It has failed.")
+        return PodHealth(
+            HealthState.FAILED,
+            f"Container {failed[0].name} ended: {_termination_detail(failed[0])}.",
+        )
+    return PodHealth(HealthState.FAILED, "It has failed.")
 
 
-def _ending(pod: PodSummary, now: Time) -> Health:
+def _deletion_health(pod: PodSummary, now: Time) -> PodHealth:
     late = (now - pod.deleting) / _SECOND
     running = [c.name for c in pod.containers if c.state == "running"]
     what = f"container {running[0]} still runs" if running else "nothing of it runs any more"
-    if late > STUCK_SECONDS:
-        return Health(Word.STUCK, f"It should have been gone {late:.0f} s ago; {what}.")
-    return Health(Word.ENDING, f"It is being deleted; {what}.")
+    if late > STUCK_DELETION_SECONDS:
+        return PodHealth(HealthState.STUCK, f"It should have been gone {late:.0f} s ago; {what}.")
+    return PodHealth(HealthState.ENDING, f"It is being deleted; {what}.")
 
 
-def _container(pod: PodSummary, container: ContainerSummary) -> Health | None:
+def _container_health(pod: PodSummary, container: ContainerSummary) -> PodHealth | None:
     """What is wrong with a container, if something is."""
     state, name = container.state, container.name
     if state == "waiting CrashLoopBackOff":
-        return Health(Word.CRASHING, _crashes(container))
-    if state.startswith("waiting ") and state not in _IN_FLIGHT:
+        return PodHealth(HealthState.CRASHING, _crash_message(container))
+    if state.startswith("waiting ") and state not in _STARTING_STATES:
         why = f": {container.message}" if container.message else ""
-        return Health(
-            Word.BLOCKED, f"Container {name} waits, {state.removeprefix('waiting ')}{why}"
+        return PodHealth(
+            HealthState.BLOCKED, f"Container {name} waits, {state.removeprefix('waiting ')}{why}"
         )
     if not state.startswith("terminated ") or container.kind == "ephemeral":
         return None
-    if _starts_again(pod, container):
-        return Health(Word.CRASHING, _crashes(container))
-    if _code(container) and pod.phase == "Running":
-        return Health(Word.FAILED, f"Container {name} ended: {_end(state)}; it stays so.")
+    if _will_restart(pod, container):
+        return PodHealth(HealthState.CRASHING, _crash_message(container))
+    if _has_failed(container) and pod.phase == "Running":
+        return PodHealth(
+            HealthState.FAILED, f"Container {name} ended: {_termination_text(state)}; it stays so."
+        )
     return None
 
 
-def _starts_again(pod: PodSummary, container: ContainerSummary) -> bool:
+def _will_restart(pod: PodSummary, container: ContainerSummary) -> bool:
     """Whether a container that has ended is to run again."""
     if container.kind != "init" and (
         container.kind == "sidecar" or pod.restart_policy in ("", "Always")
     ):
         return True
     # One that was restarted though its pod's are not has rules of its own.
-    return _code(container) and (pod.restart_policy != "Never" or container.restarts > 0)
+    return _has_failed(container) and (pod.restart_policy != "Never" or container.restarts > 0)
 
 
-def _some_are_over(pod: PodSummary) -> Health | None:
+def _completed_containers_health(pod: PodSummary) -> PodHealth | None:
     """A pod that is not Ready because some containers have done their work, and not otherwise."""
     regular = [c for c in pod.containers if c.kind in ("container", "sidecar")]
-    over = [c.name for c in regular if c.state.startswith("terminated") and not _code(c)]
+    over = [c.name for c in regular if c.state.startswith("terminated") and not _has_failed(c)]
     others = [c.name for c in regular if c.ready]
     if not over or pod.gates or len(over) + len(others) < len(regular):
         return None
     if not others:
-        return Health(Word.DONE, "All containers ended with 0.")
-    ended, runs = _names("Container", over), _names("container", others)
-    return Health(
-        Word.HEALTHY, f"{ended} ended with 0; {runs} run{'s' if len(others) == 1 else ''} on."
+        return PodHealth(HealthState.DONE, "All containers ended with 0.")
+    ended, runs = _format_names("Container", over), _format_names("container", others)
+    return PodHealth(
+        HealthState.HEALTHY,
+        f"{ended} ended with 0; {runs} run{'s' if len(others) == 1 else ''} on.",
     )
 
 
-def _names(word: str, names: list[str]) -> str:
+def _format_names(word: str, names: list[str]) -> str:
     return f"{word}{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
-def _crashes(container: ContainerSummary) -> str:
+def _crash_message(container: ContainerSummary) -> str:
     ended = container.state if container.state.startswith("terminated") else container.last
-    how = _end(ended) or "somehow"
+    how = _termination_text(ended) or "somehow"
     if not container.restarts:
         return f"Container {container.name} ended: {how}; it is started again."
     times = f"{container.restarts} restart{'s' if container.restarts != 1 else ''}"
@@ -156,34 +162,36 @@ def _crashes(container: ContainerSummary) -> str:
     )
 
 
-def _end(state: str) -> str:
+def _termination_text(state: str) -> str:
     return state.removeprefix("terminated ").strip()
 
 
-def _how(container: ContainerSummary) -> str:
+def _termination_detail(container: ContainerSummary) -> str:
     """How it ended; also one of which the status says only that it was to be started again."""
     is_unknown = "ContainerStatusUnknown" in container.state
-    return _end(container.last if is_unknown and container.last else container.state)
+    return _termination_text(container.last if is_unknown and container.last else container.state)
 
 
-def _code(container: ContainerSummary) -> bool:
+def _has_failed(container: ContainerSummary) -> bool:
     """Whether it ended without success."""
     return container.state.startswith("terminated") and not container.state.endswith(" 0")
 
 
-def _since(pod: PodSummary, now: Time) -> str:
+def _ready_message(pod: PodSummary, now: Time) -> str:
     ready = pod.condition("Ready")
-    since = f" for {span((now - ready.since) / _SECOND)}" if ready and ready.since else ""
+    since = (
+        f" for {format_duration((now - ready.since) / _SECOND)}" if ready and ready.since else ""
+    )
     again = (
         f", after {pod.restarts} restart{'s' if pod.restarts > 1 else ''}" if pod.restarts else ""
     )
     return f"Ready{since}{again}."
 
 
-def _starting(pod: PodSummary, now: Time) -> Health:
+def _pending_health(pod: PodSummary, now: Time) -> PodHealth:
     began = pod.started or pod.created
     waited = (now - began) / _SECOND if began else 0.0
-    waiting = next((c for c in pod.containers if c.state in _IN_FLIGHT), None)
+    waiting = next((c for c in pod.containers if c.state in _STARTING_STATES), None)
     init = next((c for c in pod.containers if c.kind == "init" and c.state == "running"), None)
     what = "it waits to be started"
     if init is not None:
@@ -192,12 +200,12 @@ def _starting(pod: PodSummary, now: Time) -> Health:
         what = f"container {waiting.name} is not started yet"
     if not pod.node:
         what = "no node has taken it"
-    if waited > SLOW_SECONDS:
-        return Health(Word.STUCK, f"Pending for {span(waited)}: {what}.")
-    return Health(Word.STARTING, f"Pending for {span(waited)}: {what}.")
+    if waited > STUCK_PENDING_SECONDS:
+        return PodHealth(HealthState.STUCK, f"Pending for {format_duration(waited)}: {what}.")
+    return PodHealth(HealthState.STARTING, f"Pending for {format_duration(waited)}: {what}.")
 
 
-def _why_unready(pod: PodSummary) -> str:
+def _unready_message(pod: PodSummary) -> str:
     ready = pod.condition("Ready")
     for container in pod.containers:
         if container.kind in ("container", "sidecar") and not container.ready:
@@ -210,7 +218,7 @@ def _why_unready(pod: PodSummary) -> str:
     return ready.message if ready and ready.message else "It is not ready."
 
 
-def span(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A length of time, in its two largest units."""
     left = max(0, int(seconds))
     days, left = divmod(left, 86400)

@@ -16,7 +16,7 @@ from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.node.decide.readings import UsageSnapshot
 from podstatus.observe.status_view import NodeSummary
 
-_SHOWN = ("cpu", "memory")
+_SUMMARY_RESOURCES = ("cpu", "memory")
 
 
 def summarize_node(
@@ -39,10 +39,10 @@ def summarize_node(
         reason="" if ready is None else ready.reason,
         message="" if ready is None else ready.message,
         conditions={type_: condition.status for type_, condition in conditions.items()},
-        capacity=_texts(status.capacity),
-        allocatable=_texts(status.allocatable),
+        capacity=_format_quantities(status.capacity),
+        allocatable=_format_quantities(status.allocatable),
         requested=requested,
-        used=_used(used),
+        used=_usage_amounts(used),
         used_fractions=used_fractions or {},
         disk_full_in_seconds=disk_full_in_seconds,
         pods=pods,
@@ -52,26 +52,28 @@ def summarize_node(
     )
 
 
-def requested(specs: Iterable[PodSpec]) -> dict[str, str]:
+def requested_resources(specs: Iterable[PodSpec]) -> dict[str, str]:
     """What pods ask for together, of cpu and memory."""
-    return add_up(map(requests, specs))
+    return total_requests(map(cpu_and_memory_requests, specs))
 
 
-def requests(spec: PodSpec) -> dict[str, Quantity]:
+def cpu_and_memory_requests(spec: PodSpec) -> dict[str, Quantity]:
     """What a pod asks for, of cpu and memory."""
-    return {name: amount for name, amount in pod_requests(spec).items() if name in _SHOWN}
+    return {
+        name: amount for name, amount in pod_requests(spec).items() if name in _SUMMARY_RESOURCES
+    }
 
 
-def add_up(asked: Iterable[Mapping[str, Quantity]]) -> dict[str, str]:
+def total_requests(requests: Iterable[Mapping[str, Quantity]]) -> dict[str, str]:
     """What is asked for together, without what is too large to be added."""
     total: dict[str, Quantity] = {}
-    for amounts in asked:
+    for amounts in requests:
         for name, quantity in amounts.items():
-            total[name] = _sum(total[name], quantity) if name in total else quantity
-    return _texts(total)
+            total[name] = _add_quantities(total[name], quantity) if name in total else quantity
+    return _format_quantities(total)
 
 
-def _sum(one: Quantity, other: Quantity) -> Quantity:
+def _add_quantities(one: Quantity, other: Quantity) -> Quantity:
     try:
         return one.plus(other)
     except QuantityError:
@@ -98,18 +100,18 @@ def used_fractions(snapshot: UsageSnapshot | None) -> dict[str, float]:
     }
 
 
-def _texts(amounts: Mapping[str, Quantity] | None) -> dict[str, str]:
+def _format_quantities(amounts: Mapping[str, Quantity] | None) -> dict[str, str]:
     return {name: quantity.canonical for name, quantity in (amounts or {}).items()}
 
 
-def _used(used: Usage | None) -> dict[str, float]:
+def _usage_amounts(used: Usage | None) -> dict[str, float]:
     if used is None:
         return {}
     amounts = {"cpu": used.cpu_cores, "memory": used.memory_bytes, "pids": used.pids}
     return {name: float(amount) for name, amount in amounts.items() if amount is not None}
 
 
-class Load(msgspec.Struct, frozen=True, kw_only=True):
+class NodeLoad(msgspec.Struct, frozen=True, kw_only=True):
     """What is on a node."""
 
     pods: int = 0
@@ -122,7 +124,7 @@ class NodeLoads:
     def __init__(self) -> None:
         self._nodes: dict[PodUID, str] = {}
         self._requests: dict[str, dict[PodUID, Mapping[str, Quantity]]] = {}
-        self._sums: dict[str, Load] = {}
+        self._totals: dict[str, NodeLoad] = {}
 
     def put(self, uid: PodUID, node: str, requests: Mapping[str, Quantity] | None) -> None:
         """A pod takes this of the node; None: nothing, it is on none, or has ended."""
@@ -133,7 +135,7 @@ class NodeLoads:
         if requests is not None:
             self._nodes[uid] = node
             self._requests.setdefault(node, {})[uid] = requests
-            self._sums.pop(node, None)
+            self._totals.pop(node, None)
 
     def remove(self, uid: PodUID) -> None:
         """The pod takes nothing any more."""
@@ -144,12 +146,14 @@ class NodeLoads:
         del pods[uid]
         if not pods:
             del self._requests[node]
-        self._sums.pop(node, None)
+        self._totals.pop(node, None)
 
-    def of(self, node: str) -> Load:
+    def get(self, node: str) -> NodeLoad:
         """What is on a node."""
-        load = self._sums.get(node)
+        load = self._totals.get(node)
         if load is None:
             pods = self._requests.get(node, {})
-            load = self._sums[node] = Load(pods=len(pods), requested=add_up(pods.values()))
+            load = self._totals[node] = NodeLoad(
+                pods=len(pods), requested=total_requests(pods.values())
+            )
         return load

@@ -13,23 +13,23 @@ from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.observe.transitions.status_transitions import state_text
+from podstatus.observe.transitions.status_transitions import format_container_state
 
 
-def plain_text(text: str, longest: int) -> str:
+def sanitize_text(text: str, max_length: int) -> str:
     """The beginning of a text; what is no character in it becomes a question mark.
 
     A message of a container that was cut inside of a character ends in lone surrogates, which
     neither JSON nor a database takes.
     """
-    text = text[:longest]
+    text = text[:max_length]
     # Python knows this without looking.
     if text.isascii():
         return text
     return text.encode("utf-8", "replace").decode()
 
 
-_LONGEST = 512
+_MAX_MESSAGE_LENGTH = 512
 """Characters of a message that are kept."""
 
 
@@ -103,12 +103,12 @@ class PodSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return sum(container.restarts for container in self.containers)
 
 
-def summarize(pod: Pod) -> PodSummary:
+def summarize_pod(pod: Pod) -> PodSummary:
     """The summary of a pod with its status. Words that many pods share are kept once."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     init = [
         "sidecar" if is_restartable_init_container(c) else "init"
-        for c in _all(spec.init_containers)
+        for c in _all_containers(spec.init_containers)
     ]
     return PodSummary(
         uid=pod.uid,
@@ -118,7 +118,7 @@ def summarize(pod: Pod) -> PodSummary:
         labels={sys.intern(key): sys.intern(text) for key, text in (meta.labels or {}).items()},
         phase=sys.intern(status.phase),
         reason=status.reason,
-        message=plain_text(status.message, _LONGEST),
+        message=sanitize_text(status.message, _MAX_MESSAGE_LENGTH),
         qos=sys.intern(status.qos_class),
         static=is_static_pod(pod),
         created=meta.creation_timestamp,
@@ -129,14 +129,18 @@ def summarize(pod: Pod) -> PodSummary:
         gates=tuple(gate.condition_type for gate in spec.readiness_gates or ()),
         conditions=tuple(map(_condition, status.conditions or ())),
         containers=(
-            *_containers(_all(spec.init_containers), init, status.init_container_statuses),
-            *_containers(_all(spec.containers), ["container"], status.container_statuses),
+            *_containers(
+                _all_containers(spec.init_containers), init, status.init_container_statuses
+            ),
+            *_containers(
+                _all_containers(spec.containers), ["container"], status.container_statuses
+            ),
             *_ephemeral(status.ephemeral_container_statuses),
         ),
     )
 
 
-def _all(containers: Sequence[Container] | None) -> Sequence[Container]:
+def _all_containers(containers: Sequence[Container] | None) -> Sequence[Container]:
     return containers or ()
 
 
@@ -145,7 +149,7 @@ def _condition(condition: PodCondition) -> ConditionSummary:
         type=sys.intern(condition.type),
         status=sys.intern(condition.status),
         reason=sys.intern(condition.reason),
-        message=plain_text(condition.message, _LONGEST),
+        message=sanitize_text(condition.message, _MAX_MESSAGE_LENGTH),
         since=condition.last_transition_time,
     )
 
@@ -186,10 +190,10 @@ def _container(
         name=sys.intern(name),
         kind=kind,
         image=sys.intern(image),
-        state=sys.intern(state_text(state)),
-        message=plain_text(message, _LONGEST),
+        state=sys.intern(format_container_state(state)),
+        message=sanitize_text(message, _MAX_MESSAGE_LENGTH),
         since=since,
-        last=sys.intern(state_text(status.last_state)),
+        last=sys.intern(format_container_state(status.last_state)),
         ready=status.ready,
         started=status.started,
         restarts=status.restart_count,

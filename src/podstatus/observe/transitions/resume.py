@@ -12,26 +12,28 @@ from podstatus.observe.transitions.status_transitions import (
     Transition,
 )
 
-Key = tuple[str, str]
+TransitionKey = tuple[str, str]
 """Kind and subject of a transition."""
-_OF_CONTAINERS = (CONTAINER, RESTART, READINESS)
-_BACK_OFF = "waiting CrashLoopBackOff"
-_WAITS = "waiting"
-_BEFORE_AN_END = ("", "running", "waiting ContainerCreating", "waiting PodInitializing")
+_CONTAINER_KINDS = (CONTAINER, RESTART, READINESS)
+_CRASH_LOOP = "waiting CrashLoopBackOff"
+_WAITING = "waiting"
+_NOT_TERMINATED = ("", "running", "waiting ContainerCreating", "waiting PodInitializing")
 """States of an attempt that has not ended. One that waits for anything else may have."""
 
 
-def changes_since(last: Mapping[Key, str], words: Sequence[Transition]) -> list[Transition]:
+def resume_transitions(
+    last: Mapping[TransitionKey, str], current: Sequence[Transition]
+) -> list[Transition]:
     """What changed, given the last word that was noted on each part of the pod.
 
-    `words` are what would be told of it as it is now, if nothing had been noted.
+    `current` are what would be told of it as it is now, if nothing had been noted.
     """
-    seen = _all_words(last, words)
+    seen = _with_removals(last, current)
     newest = {_key(transition): transition for transition in seen}
     shown, found = dict(last), []
     for transition in seen:
         key = _key(transition)
-        if newest[key] is not transition and not _ended_unseen(transition, last, newest):
+        if newest[key] is not transition and not _missed_termination(transition, last, newest):
             continue
         before = shown.get(key, "")
         if before != transition.after:
@@ -40,10 +42,12 @@ def changes_since(last: Mapping[Key, str], words: Sequence[Transition]) -> list[
     return found
 
 
-def _all_words(last: Mapping[Key, str], seen: Sequence[Transition]) -> list[Transition]:
+def _with_removals(
+    last: Mapping[TransitionKey, str], seen: Sequence[Transition]
+) -> list[Transition]:
     """All that can be said, also that something is not so any more."""
     said = {_key(transition) for transition in seen}
-    parts = [it for it in seen if it.kind in _OF_CONTAINERS]
+    parts = [it for it in seen if it.kind in _CONTAINER_KINDS]
     unready = [
         Transition(kind=READINESS, subject=name, after="False")
         for kind, name in last
@@ -57,18 +61,18 @@ def _all_words(last: Mapping[Key, str], seen: Sequence[Transition]) -> list[Tran
     return [*parts, *unready, *seen[len(parts) :], *removed]
 
 
-def _ended_unseen(
-    end: Transition, last: Mapping[Key, str], newest: Mapping[Key, Transition]
+def _missed_termination(
+    end: Transition, last: Mapping[TransitionKey, str], newest: Mapping[TransitionKey, Transition]
 ) -> bool:
     """Whether a container ended, and waits or was started again, while nobody noted it."""
     noted, now = last.get(_key(end), ""), newest[_key(end)].after
     restart = newest.get((RESTART, end.subject))
     restarts = 0 if restart is None else int(restart.after) - int(last.get(_key(restart), "0"))
     # One that waited to be started again had ended before.
-    if restarts > (1 if noted == _BACK_OFF else 0):
+    if restarts > (1 if noted == _CRASH_LOOP else 0):
         return True
-    return noted in _BEFORE_AN_END and now.startswith(_WAITS) and now != noted
+    return noted in _NOT_TERMINATED and now.startswith(_WAITING) and now != noted
 
 
-def _key(transition: Transition) -> Key:
+def _key(transition: Transition) -> TransitionKey:
     return transition.kind, transition.subject

@@ -23,13 +23,13 @@ CONDITION = "condition"
 CONTAINER = "container"
 RESTART = "restart"
 READINESS = "readiness"
-SEEN = "seen"
+FIRST_SEEN = "seen"
 DELETION = "deletion"
 FINISHED = "finished"
 EVENT = "event"
 SYNC = "sync"
-FOREIGN = "foreign"
-AWAY = "away"
+FOREIGN_WRITE = "foreign"
+AGENT_DOWNTIME = "away"
 """No agent was there, for so long before."""
 
 
@@ -67,17 +67,17 @@ class Condition(Protocol):
         """Why, in a sentence."""
 
 
-_NOTHING = PodStatus()
+_EMPTY_STATUS = PodStatus()
 
 
-def transitions(old: PodStatus | None, new: PodStatus) -> list[Transition]:
+def status_transitions(old: PodStatus | None, new: PodStatus) -> list[Transition]:
     """What changed, causes before what follows from them: containers, phase, conditions.
 
     Times, addresses and resources are no transitions.
     """
-    old = _NOTHING if old is None else old
+    old = _EMPTY_STATUS if old is None else old
     found: list[Transition] = []
-    for lists in _LISTS:
+    for lists in _CONTAINER_LISTS:
         before, after = lists(old), lists(new)
         if before is not after:
             found.extend(_containers(before or (), after or ()))
@@ -96,7 +96,7 @@ def transitions(old: PodStatus | None, new: PodStatus) -> list[Transition]:
     return found
 
 
-_LISTS: tuple[Callable[[PodStatus], Sequence[ContainerStatus] | None], ...] = (
+_CONTAINER_LISTS: tuple[Callable[[PodStatus], Sequence[ContainerStatus] | None], ...] = (
     lambda status: status.init_container_statuses,
     lambda status: status.container_statuses,
     lambda status: status.ephemeral_container_statuses,
@@ -115,10 +115,10 @@ def _containers(
 
 def _container(old: ContainerStatus, new: ContainerStatus) -> Iterator[Transition]:
     """One that waits or runs again has ended between two looks: its last state tells how."""
-    shown = state_text(old.state)
+    shown = format_container_state(old.state)
     ended = new.last_state.terminated
-    if ended is not None and not _was_told(old, ended):
-        last = state_text(new.last_state)
+    if ended is not None and not _already_reported(old, ended):
+        last = format_container_state(new.last_state)
         yield Transition(
             kind=CONTAINER,
             subject=new.name,
@@ -135,10 +135,10 @@ def _container(old: ContainerStatus, new: ContainerStatus) -> Iterator[Transitio
             before=str(old.restart_count),
             after=str(new.restart_count),
         )
-    now = state_text(new.state)
+    now = format_container_state(new.state)
     # One that has ended twice in the same way has ended twice.
     if now != shown or new.restart_count != old.restart_count:
-        reason, message = _why(new.state)
+        reason, message = _reason_and_message(new.state)
         yield Transition(
             kind=CONTAINER,
             subject=new.name,
@@ -149,21 +149,24 @@ def _container(old: ContainerStatus, new: ContainerStatus) -> Iterator[Transitio
         )
     if old.ready is not new.ready:
         yield Transition(
-            kind=READINESS, subject=new.name, before=_yes(old.ready), after=_yes(new.ready)
+            kind=READINESS,
+            subject=new.name,
+            before=_bool_text(old.ready),
+            after=_bool_text(new.ready),
         )
 
 
-def _was_told(old: ContainerStatus, ended: ContainerStateTerminated) -> bool:
+def _already_reported(old: ContainerStatus, ended: ContainerStateTerminated) -> bool:
     """Whether this end was seen before: as the state, or while the next attempt had to wait."""
     told = (old.state.terminated, old.last_state.terminated)
-    return any(end is not None and _identity(end) == _identity(ended) for end in told)
+    return any(end is not None and _termination_key(end) == _termination_key(ended) for end in told)
 
 
-def _identity(end: ContainerStateTerminated) -> tuple[str, int, Time]:
+def _termination_key(end: ContainerStateTerminated) -> tuple[str, int, Time]:
     return end.container_id, end.exit_code, end.finished_at
 
 
-def state_text(state: ContainerState) -> str:
+def format_container_state(state: ContainerState) -> str:
     """A state in a few words: `running`, `waiting CrashLoopBackOff`, `terminated Error 3`."""
     if state.running is not None:
         return "running"
@@ -174,7 +177,7 @@ def state_text(state: ContainerState) -> str:
     return ""
 
 
-def _why(state: ContainerState) -> tuple[str, str]:
+def _reason_and_message(state: ContainerState) -> tuple[str, str]:
     if (ended := state.terminated) is not None:
         return ended.reason, ended.message
     if state.waiting is not None:
@@ -202,5 +205,5 @@ def condition_transitions(
         yield Transition(kind=CONDITION, subject=old.type, before=old.status)
 
 
-def _yes(ready: bool) -> str:  # noqa: FBT001 - it is the value
+def _bool_text(ready: bool) -> str:  # noqa: FBT001 - it is the value
     return "True" if ready else "False"

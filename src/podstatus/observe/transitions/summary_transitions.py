@@ -16,8 +16,8 @@ from podstatus.observe.transitions.status_transitions import (
     condition_transitions,
 )
 
-_ENDED = "terminated"
-_WAITS = "waiting"
+_TERMINATED = "terminated"
+_WAITING = "waiting"
 
 
 def summary_transitions(old: PodSummary | None, new: PodSummary) -> list[Transition]:
@@ -50,8 +50,8 @@ def _containers(
 
 def _container(old: ContainerSummary, new: ContainerSummary) -> Iterator[Transition]:
     shown = old.state
-    if new.last.startswith(_ENDED) and not _was_told(old, new):
-        yield _became(new.name, shown, new.last, "")
+    if new.last.startswith(_TERMINATED) and not _already_reported(old, new):
+        yield _container_transition(new.name, shown, new.last, "")
         shown = new.last
     if new.restarts != old.restarts:
         yield Transition(
@@ -59,29 +59,29 @@ def _container(old: ContainerSummary, new: ContainerSummary) -> Iterator[Transit
         )
     # One that has ended twice in the same way has ended twice.
     if new.state != shown or new.restarts != old.restarts:
-        yield _became(new.name, shown, new.state, new.message)
+        yield _container_transition(new.name, shown, new.state, new.message)
     if old.ready is not new.ready:
         yield Transition(
             kind=READINESS, subject=new.name, before=str(old.ready), after=str(new.ready)
         )
 
 
-def _was_told(old: ContainerSummary, new: ContainerSummary) -> bool:
+def _already_reported(old: ContainerSummary, new: ContainerSummary) -> bool:
     """Whether the end that `last` tells of was seen before: as the state, or as the last one."""
-    told = old.restarts + 1 if old.state.startswith(_ENDED) else _ends_in_last(old)
-    return told >= _ends_in_last(new)
+    told = old.restarts + 1 if old.state.startswith(_TERMINATED) else _termination_count(old)
+    return told >= _termination_count(new)
 
 
-def _ends_in_last(container: ContainerSummary) -> int:
+def _termination_count(container: ContainerSummary) -> int:
     """How many attempts have ended, up to the one that `last` tells of.
 
     One that waits to be started again has not been counted as a restart yet.
     """
-    waits = container.state.startswith(_WAITS) and bool(container.last)
+    waits = container.state.startswith(_WAITING) and bool(container.last)
     return container.restarts + (1 if waits else 0)
 
 
-def _became(name: str, before: str, after: str, message: str) -> Transition:
+def _container_transition(name: str, before: str, after: str, message: str) -> Transition:
     return Transition(
         kind=CONTAINER,
         subject=name,
@@ -95,6 +95,6 @@ def _became(name: str, before: str, after: str, message: str) -> Transition:
 def _reason(state: str) -> str:
     """Of a state in a few words: `waiting CrashLoopBackOff`, `terminated Error 3`."""
     word, _, rest = state.partition(" ")
-    if word == _WAITS:
+    if word == _WAITING:
         return rest
-    return rest.rpartition(" ")[0] if word == _ENDED else ""
+    return rest.rpartition(" ")[0] if word == _TERMINATED else ""

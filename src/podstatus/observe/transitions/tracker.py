@@ -12,10 +12,15 @@ import msgspec
 from podstatus.kube.objects.meta import NamedPod, ObjectReference
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import ContainerState, PodStatus
-from podstatus.observe.history.write_queue import Change
+from podstatus.observe.history.write_queue import QueuedState
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.observe.transitions.resume import Key, changes_since
-from podstatus.observe.transitions.status_transitions import DELETION, SEEN, Transition, transitions
+from podstatus.observe.transitions.resume import TransitionKey, resume_transitions
+from podstatus.observe.transitions.status_transitions import (
+    DELETION,
+    FIRST_SEEN,
+    Transition,
+    status_transitions,
+)
 from podstatus.observe.transitions.summary_transitions import summary_transitions
 
 _STATUS_BYTES = 700
@@ -26,7 +31,7 @@ _LABEL_BYTES = 150
 """What objects take without the words that others choose, as measured of usual ones."""
 
 
-def status_bytes(status: PodStatus) -> int:
+def estimate_status_size(status: PodStatus) -> int:
     """Of a status."""
     size = _STATUS_BYTES + len(status.message)
     for condition in status.conditions or ():
@@ -37,17 +42,19 @@ def status_bytes(status: PodStatus) -> int:
         status.ephemeral_container_statuses,
     ):
         for found in containers or ():
-            size += _CONTAINER_BYTES + _said(found.state) + _said(found.last_state)
+            size += (
+                _CONTAINER_BYTES + _message_length(found.state) + _message_length(found.last_state)
+            )
     return size
 
 
-def _said(state: ContainerState) -> int:
+def _message_length(state: ContainerState) -> int:
     if state.terminated is not None:
         return len(state.terminated.message)
     return 0 if state.waiting is None else len(state.waiting.message)
 
 
-def summary_bytes(pod: PodSummary) -> int:
+def estimate_summary_size(pod: PodSummary) -> int:
     """Of a summary."""
     size = _STATUS_BYTES + len(pod.message) + _LABEL_BYTES * len(pod.labels)
     for condition in pod.conditions:
@@ -57,7 +64,7 @@ def summary_bytes(pod: PodSummary) -> int:
     return size
 
 
-MOST_KNOWN = 20_000
+MAX_TRACKED_PODS = 20_000
 """Pods of which something is remembered; what is known of the others is in the history."""
 
 
@@ -65,25 +72,25 @@ P = TypeVar("P", bound=NamedPod)
 S = TypeVar("S")
 
 
-class View(msgspec.Struct, Generic[P, S], frozen=True, kw_only=True):
+class TransitionSource(msgspec.Struct, Generic[P, S], frozen=True, kw_only=True):
     """How to look at what is told of pods."""
 
-    remembered: Callable[[P], S]
+    state_of: Callable[[P], S]
     """What has to be known of it when it is told of again."""
-    transitions: Callable[[S | None, S], list[Transition]]
+    diff: Callable[[S | None, S], list[Transition]]
     """What changed."""
     deletion: Callable[[P], str | None]
     """What is said of its deletion; None if nobody has asked for one."""
-    size: Callable[[S], int]
+    estimate_size: Callable[[S], int]
     """Bytes that what is remembered takes, about."""
 
 
-class LastSeen(Generic[P, S]):
+class TransitionTracker(Generic[P, S]):
     """How each pod was when it was last told of. For one thread at a time."""
 
-    def __init__(self, view: View[P, S]) -> None:
-        self._view = view
-        self._known: dict[PodUID, S] = {}
+    def __init__(self, source: TransitionSource[P, S]) -> None:
+        self._source = source
+        self._states: dict[PodUID, S] = {}
         """Who was told of last comes last."""
         self._names: dict[PodUID, tuple[str, str]] = {}
         """Namespace and name of those."""
@@ -92,89 +99,93 @@ class LastSeen(Generic[P, S]):
         """Of these the history may not know yet that they have ended."""
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._states)
 
-    def mark(self) -> Callable[[], None]:
+    def savepoint(self) -> Callable[[], None]:
         """What makes it all as it is now, for one who may have to go back."""
-        known, deleting = dict(self._known), set(self._deleting)
+        known, deleting = dict(self._states), set(self._deleting)
         finished, names = set(self._finished), dict(self._names)
 
         def go_back() -> None:
-            self._known, self._deleting, self._finished = known, deleting, finished
+            self._states, self._deleting, self._finished = known, deleting, finished
             self._names = names
 
         return go_back
 
-    def change(self, at: int, pod: P) -> Change[S]:
+    def capture(self, at: int, pod: P) -> QueuedState[S]:
         """What has to be kept of a pod that is told of, until it is asked what is new about it."""
-        view = self._view
-        seen = view.remembered(pod)
+        view = self._source
+        seen = view.state_of(pod)
         uid, deletion = PodUID(pod.uid), view.deletion(pod)
-        return Change(at, uid, pod.namespace, pod.name, seen, deletion, view.size(seen))
+        return QueuedState(
+            at, uid, pod.namespace, pod.name, seen, deletion, view.estimate_size(seen)
+        )
 
-    def changes(
-        self, change: Change[S], noted: Callable[[PodUID], Mapping[Key, str]]
+    def transitions(
+        self, entry: QueuedState[S], load_last: Callable[[PodUID], Mapping[TransitionKey, str]]
     ) -> list[Transition]:
-        """What is new about a pod; `noted` says what was noted of one that is not known."""
-        uid, seen, deletion = change.uid, change.seen, change.deletion
-        before = self._known.pop(uid, None)
+        """What is new about a pod; `load_last` says what was noted of one that is not known."""
+        uid, seen, deletion = entry.uid, entry.state, entry.deletion
+        before = self._states.pop(uid, None)
         if before is None:
-            last = {} if uid in self._finished else noted(uid)
-            found = self._first_sight(uid, seen, last)
+            last = {} if uid in self._finished else load_last(uid)
+            found = self._initial_transitions(uid, seen, last)
         else:
-            found = self._view.transitions(before, seen)
-        self._known[uid] = seen
-        self._names[uid] = change.namespace, change.name
+            found = self._source.diff(before, seen)
+        self._states[uid] = seen
+        self._names[uid] = entry.namespace, entry.name
         if deletion is not None and uid not in self._deleting:
             self._deleting.add(uid)
             found.insert(0, Transition(kind=DELETION, after=deletion))
         return found
 
-    def first_sights(self) -> Iterator[tuple[NamedPod, list[Transition]]]:
+    def baselines(self) -> Iterator[tuple[NamedPod, list[Transition]]]:
         """All pods that are remembered, each with what is noted of one that is seen first."""
-        for uid, seen in self._known.items():
+        for uid, seen in self._states.items():
             namespace, name = self._names[uid]
             pod = ObjectReference(namespace=namespace, name=name, uid=uid)
-            yield pod, self._first_sight(uid, seen, {})
+            yield pod, self._initial_transitions(uid, seen, {})
 
     def finish(self, uid: PodUID) -> None:
         """All is over with this one; if it comes back, it is seen for the first time."""
         self._forget(uid)
         self._finished.add(uid)
 
-    def forget_quiet(self) -> None:
+    def prune(self) -> None:
         """All of it is in the history: keep those that were told of last."""
         self._finished.clear()
-        for uid in list(self._known)[: max(0, len(self._known) - MOST_KNOWN)]:
+        for uid in list(self._states)[: max(0, len(self._states) - MAX_TRACKED_PODS)]:
             self._forget(uid)
 
     def _forget(self, uid: PodUID) -> None:
-        self._known.pop(uid, None)
+        self._states.pop(uid, None)
         self._names.pop(uid, None)
         self._deleting.discard(uid)
 
-    def _first_sight(self, uid: PodUID, seen: S, last: Mapping[Key, str]) -> list[Transition]:
+    def _initial_transitions(
+        self, uid: PodUID, seen: S, last: Mapping[TransitionKey, str]
+    ) -> list[Transition]:
         """What is new about a pod that is seen first: another may have noted it."""
-        words = self._view.transitions(None, seen)
+        words = self._source.diff(None, seen)
         if not last:
-            return [Transition(kind=SEEN), *words]
+            return [Transition(kind=FIRST_SEEN), *words]
         if (DELETION, "") in last:
             self._deleting.add(uid)
-        return changes_since(last, words)
+        return resume_transitions(last, words)
 
 
-def _status(pod: Pod) -> PodStatus:
+def _status_of(pod: Pod) -> PodStatus:
     return pod.status
 
 
-def _deletion(pod: Pod) -> str | None:
+def _status_deletion(pod: Pod) -> str | None:
     if pod.metadata.deletion_timestamp is None:
         return None
     grace = pod.metadata.deletion_grace_period_seconds
     return "" if grace is None else f"{grace} s"
 
 
-def _itself(pod: PodSummary) -> PodSummary:
+def _identity(pod: PodSummary) -> PodSummary:
     return pod
 
 
@@ -182,12 +193,15 @@ def _summary_deletion(pod: PodSummary) -> str | None:
     return "" if pod.deleting else None
 
 
-STATUSES: View[Pod, PodStatus] = View(
-    remembered=_status, transitions=transitions, deletion=_deletion, size=status_bytes
+STATUS_SOURCE: TransitionSource[Pod, PodStatus] = TransitionSource(
+    state_of=_status_of,
+    diff=status_transitions,
+    deletion=_status_deletion,
+    estimate_size=estimate_status_size,
 )
-SUMMARIES: View[PodSummary, PodSummary] = View(
-    remembered=_itself,
-    transitions=summary_transitions,
+SUMMARY_SOURCE: TransitionSource[PodSummary, PodSummary] = TransitionSource(
+    state_of=_identity,
+    diff=summary_transitions,
     deletion=_summary_deletion,
-    size=summary_bytes,
+    estimate_size=estimate_summary_size,
 )

@@ -6,7 +6,7 @@ import msgspec
 
 from podstatus.alerts.model import Alert, AlertState, RuleState, Severity, Subject
 from podstatus.alerts.ports import AlertReader, DeliveryState
-from podstatus.observe.status_view import Knowledge
+from podstatus.observe.status_view import Freshness
 from podstatus.web.query_parameters import Query
 from podstatus.web.v1.filters import list_values, parse_choice
 from podstatus.web.v1.wire import rfc3339_millis
@@ -49,7 +49,7 @@ class AlertView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class AlertsResponse(msgspec.Struct, frozen=True, kw_only=True):
     """Alerts, those that fire first; and how rules and receivers fare."""
 
-    knowledge: Knowledge
+    knowledge: Freshness
     alerts: tuple[AlertView, ...]
     remaining: int = 0
     """How many more there are."""
@@ -88,7 +88,7 @@ def alert_filter(query: Query) -> AlertFilter:
 
 
 def list_alerts(
-    alerts: AlertReader, freshness: Knowledge, query: Query, limit: int
+    alerts: AlertReader, freshness: Freshness, query: Query, limit: int
 ) -> AlertsResponse:
     """What is answered. Raises Refusal."""
     wanted = alert_filter(query)

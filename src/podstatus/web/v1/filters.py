@@ -14,7 +14,7 @@ from podstatus.kube.label_selector import (
     parse_label_selector,
 )
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary.health import Word, pod_health
+from podstatus.observe.summary.health import HealthState, pod_health
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.errors import bad_request
 from podstatus.web.query_parameters import Query
@@ -42,7 +42,7 @@ class PodFilter(msgspec.Struct, frozen=True, kw_only=True):
     phases: tuple[str, ...] = ()
     conditions: tuple[tuple[str, str], ...] = ()
     """Types, and the status that each must have."""
-    health_states: tuple[Word, ...] = ()
+    health_states: tuple[HealthState, ...] = ()
     """How it may be."""
 
     def matches(self, pod: PodSummary, now: Time) -> bool:
@@ -68,7 +68,8 @@ def pod_filter(query: Query) -> PodFilter:
         ),
         conditions=tuple(map(_condition, list_values(query, "condition"))),
         health_states=tuple(
-            Word(parse_choice("health", word, list(Word))) for word in list_values(query, "health")
+            HealthState(parse_choice("health", word, list(HealthState)))
+            for word in list_values(query, "health")
         ),
     )
 

@@ -10,8 +10,8 @@ import msgspec
 
 from podstatus.alerts.ports import AlertReader
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.store import HistoryError, Moment
-from podstatus.observe.status_view import Observatory, Sending
+from podstatus.observe.history.store import HistoryEntry, HistoryError
+from podstatus.observe.status_view import StatusView, SupportsPodSync
 from podstatus.observe.summary.health import pod_health
 from podstatus.observe.transitions.status_transitions import EVENT
 from podstatus.web.errors import bad_request, not_found, too_long, unavailable
@@ -98,7 +98,7 @@ _PARAMETERS = {
 
 
 async def run_query(
-    view: Observatory, request: QueryRequest, alerts: AlertReader | None = None
+    view: StatusView, request: QueryRequest, alerts: AlertReader | None = None
 ) -> msgspec.Struct:
     """What is answered. Raises Refusal."""
     if request.pattern == ALERTS_PATH:
@@ -109,37 +109,37 @@ async def run_query(
         raise unavailable(f"the history cannot be read now: {error}") from error
 
 
-def _alerts(known: Observatory, asked: QueryRequest, alerts: AlertReader | None) -> AlertsResponse:
+def _alerts(known: StatusView, asked: QueryRequest, alerts: AlertReader | None) -> AlertsResponse:
     if alerts is None:
         # Nobody but an observer sends no statuses.
         if known.sync() is None:
             raise not_found("an observer asks no rules; ask the agent of a node")
         raise not_found("no rules are asked here (--no-alerts)")
-    return list_alerts(alerts, known.knowledge(), asked.query, asked.limit(MAX_ALERTS))
+    return list_alerts(alerts, known.freshness(), asked.query, asked.limit(MAX_ALERTS))
 
 
-async def _pods(known: Observatory, asked: QueryRequest) -> PodsResponse:
+async def _pods(known: StatusView, asked: QueryRequest) -> PodsResponse:
     page = paginate_pods(
-        known.board.pods().values(),
+        known.snapshot_cache.pods().values(),
         pod_filter(asked.query),
         asked.now,
         limit=asked.limit(MAX_PODS),
         after=asked.text("continue"),
     )
     return PodsResponse(
-        knowledge=known.knowledge(),
+        knowledge=known.freshness(),
         pods=tuple(pod_view(pod, asked.now) for pod in page.pods),
         remaining=page.remaining,
         continue_=page.next,
     )
 
 
-async def _pod(known: Observatory, asked: QueryRequest) -> PodResponse:
+async def _pod(known: StatusView, asked: QueryRequest) -> PodResponse:
     """The newest, if one of the same name is still ending."""
     namespace, name = asked.path_parameters["namespace"], asked.path_parameters["name"]
     found = [
         pod
-        for pod in known.board.pods().values()
+        for pod in known.snapshot_cache.pods().values()
         if pod.name == name and pod.namespace == namespace
     ]
     if not found:
@@ -149,13 +149,13 @@ async def _pod(known: Observatory, asked: QueryRequest) -> PodResponse:
         )
     newest = max(found, key=lambda pod: pod.created)
     return PodResponse(
-        knowledge=known.knowledge(),
+        knowledge=known.freshness(),
         pod=pod_view(newest, asked.now),
-        sync=known.pod_sync(newest.uid) if isinstance(known, Sending) else None,
+        sync=known.pod_sync(newest.uid) if isinstance(known, SupportsPodSync) else None,
     )
 
 
-async def _timeline(known: Observatory, asked: QueryRequest) -> TransitionsResponse:
+async def _timeline(known: StatusView, asked: QueryRequest) -> TransitionsResponse:
     namespace, name = asked.path_parameters["namespace"], asked.path_parameters["name"]
     after, limit = asked.after, asked.limit(MAX_TRANSITIONS)
     found = await known.timeline(namespace, name, after=after)
@@ -164,18 +164,18 @@ async def _timeline(known: Observatory, asked: QueryRequest) -> TransitionsRespo
     return _transitions_response(known, found[:limit], after, more=len(found) > limit)
 
 
-def _pod_exists(known: Observatory, namespace: str, name: str) -> bool:
-    pods = known.board.pods().values()
+def _pod_exists(known: StatusView, namespace: str, name: str) -> bool:
+    pods = known.snapshot_cache.pods().values()
     return any(pod.name == name and pod.namespace == namespace for pod in pods)
 
 
-async def _events(known: Observatory, asked: QueryRequest) -> TransitionsResponse:
+async def _events(known: StatusView, asked: QueryRequest) -> TransitionsResponse:
     """Events are few among moments: they are looked for until there are enough."""
     namespace, limit = asked.text("namespace"), asked.limit(MAX_TRANSITIONS)
-    found: list[Moment] = []
+    found: list[HistoryEntry] = []
     after = seen = asked.after
     for _ in range(_MAX_SCANNED_ENTRIES // _SCAN_BATCH_SIZE):
-        moments = await known.moments(seen, most=_SCAN_BATCH_SIZE)
+        moments = await known.transitions(seen, limit=_SCAN_BATCH_SIZE)
         for moment in moments:
             seen = moment.id
             if moment.transition.kind != EVENT or namespace not in ("", moment.namespace):
@@ -189,10 +189,10 @@ async def _events(known: Observatory, asked: QueryRequest) -> TransitionsRespons
 
 
 def _transitions_response(
-    known: Observatory, found: list[Moment], after: int, *, more: bool, upto: int = 0
+    known: StatusView, found: list[HistoryEntry], after: int, *, more: bool, upto: int = 0
 ) -> TransitionsResponse:
     return TransitionsResponse(
-        knowledge=known.knowledge(),
+        knowledge=known.freshness(),
         history=known.history(),
         moments=tuple(map(transition_view, found)),
         after=upto or (found[-1].id if found else after),
@@ -200,30 +200,30 @@ def _transitions_response(
     )
 
 
-async def _node(known: Observatory, asked: QueryRequest) -> NodeResponse:
+async def _node(known: StatusView, asked: QueryRequest) -> NodeResponse:
     nodes, name = known.nodes(), asked.path_parameters.get("name", "")
     if name:
         node = nodes.get(name)
         if node is None:
             raise not_found(f"no node {name} is known here; /v1/nodes has those that are")
-        return NodeResponse(knowledge=known.knowledge(), node=node)
+        return NodeResponse(knowledge=known.freshness(), node=node)
     if len(nodes) != 1:
         raise not_found(f"{len(nodes)} nodes are known here, not one; ask /v1/nodes")
     (node,) = nodes.values()
-    return NodeResponse(knowledge=known.knowledge(), node=node)
+    return NodeResponse(knowledge=known.freshness(), node=node)
 
 
-async def _nodes(known: Observatory, _: QueryRequest) -> NodesResponse:
+async def _nodes(known: StatusView, _: QueryRequest) -> NodesResponse:
     nodes = known.nodes()
     return NodesResponse(
-        knowledge=known.knowledge(), nodes=tuple(nodes[name] for name in sorted(nodes))
+        knowledge=known.freshness(), nodes=tuple(nodes[name] for name in sorted(nodes))
     )
 
 
-async def _status(known: Observatory, asked: QueryRequest) -> StatusResponse:
-    pods = known.board.pods().values()
+async def _status(known: StatusView, asked: QueryRequest) -> StatusResponse:
+    pods = known.snapshot_cache.pods().values()
     return StatusResponse(
-        knowledge=known.knowledge(),
+        knowledge=known.freshness(),
         history=known.history(),
         sync=known.sync(),
         pods=len(pods),
@@ -233,7 +233,7 @@ async def _status(known: Observatory, asked: QueryRequest) -> StatusResponse:
     )
 
 
-_HANDLERS: Mapping[str, Callable[[Observatory, QueryRequest], Awaitable[msgspec.Struct]]] = {
+_HANDLERS: Mapping[str, Callable[[StatusView, QueryRequest], Awaitable[msgspec.Struct]]] = {
     "/v1/pods": _pods,
     "/v1/pods/{namespace}/{name}": _pod,
     "/v1/pods/{namespace}/{name}/timeline": _timeline,

@@ -13,9 +13,9 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.status_writer import HistoryCounts
-from podstatus.observe.history.store import Moment
-from podstatus.observe.status_view import Knowledge, NodeSummary, PodSync, SyncState
-from podstatus.observe.summary.health import Health, pod_health
+from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.status_view import Freshness, NodeSummary, PodSyncProgress, SyncState
+from podstatus.observe.summary.health import PodHealth, pod_health
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.status_transitions import Transition
 
@@ -27,7 +27,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 class PodView(PodSummary, frozen=True, kw_only=True, omit_defaults=True):
     """A pod, and how it is."""
 
-    health: Health
+    health: PodHealth
 
 
 class TransitionView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,7 +51,7 @@ class TransitionView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class PodsResponse(msgspec.Struct, frozen=True, kw_only=True):
     """Pods, by namespace and name."""
 
-    knowledge: Knowledge
+    knowledge: Freshness
     pods: tuple[PodView, ...]
     remaining: int = 0
     """How many more there are."""
@@ -62,16 +62,16 @@ class PodsResponse(msgspec.Struct, frozen=True, kw_only=True):
 class PodResponse(msgspec.Struct, frozen=True, kw_only=True):
     """One pod."""
 
-    knowledge: Knowledge
+    knowledge: Freshness
     pod: PodView
-    sync: PodSync | None = None
+    sync: PodSyncProgress | None = None
     """How far the API server has its status; None if nobody here sends it."""
 
 
 class TransitionsResponse(msgspec.Struct, frozen=True, kw_only=True):
     """What happened, the oldest first."""
 
-    knowledge: Knowledge
+    knowledge: Freshness
     history: HistoryCounts
     """Whether something is missing: what was lost is counted."""
     moments: tuple[TransitionView, ...]
@@ -84,21 +84,21 @@ class TransitionsResponse(msgspec.Struct, frozen=True, kw_only=True):
 class NodeResponse(msgspec.Struct, frozen=True, kw_only=True):
     """One node."""
 
-    knowledge: Knowledge
+    knowledge: Freshness
     node: NodeSummary
 
 
 class NodesResponse(msgspec.Struct, frozen=True, kw_only=True):
     """All nodes that are known here, by name."""
 
-    knowledge: Knowledge
+    knowledge: Freshness
     nodes: tuple[NodeSummary, ...]
 
 
 class StatusResponse(msgspec.Struct, frozen=True, kw_only=True):
     """How things are on the whole."""
 
-    knowledge: Knowledge
+    knowledge: Freshness
     history: HistoryCounts
     sync: SyncState | None
     """None if nobody here sends statuses."""
@@ -131,7 +131,7 @@ def _round_value(value: object) -> object:
     match value:
         case float():
             return int(value) if value.is_integer() else round(value, 3)
-        case Knowledge() | SyncState() | PodSync() | NodeSummary():
+        case Freshness() | SyncState() | PodSyncProgress() | NodeSummary():
             return round_floats(value)
         case [NodeSummary(), *_]:
             return tuple(map(_round_value, value))
@@ -145,7 +145,7 @@ def pod_view(pod: PodSummary, now: Time) -> PodView:
     return PodView(health=pod_health(pod, now), **structs.asdict(pod))
 
 
-def transition_view(moment: Moment) -> TransitionView:
+def transition_view(moment: HistoryEntry) -> TransitionView:
     """Something that happened, on one level."""
     change = moment.transition
     return TransitionView(
@@ -163,9 +163,9 @@ def transition_view(moment: Moment) -> TransitionView:
     )
 
 
-def parse_transition(shown: TransitionView) -> Moment:
+def parse_transition(shown: TransitionView) -> HistoryEntry:
     """The other way, as exact as it was told. Raises TimeError."""
-    return Moment(
+    return HistoryEntry(
         id=shown.id,
         at=Time.parse(shown.at).unix_nanos(),
         uid=shown.uid,

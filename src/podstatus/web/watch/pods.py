@@ -11,7 +11,7 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.snapshot_cache import Board, Changed
+from podstatus.observe.snapshot_cache import ChangedPods, SnapshotCache
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.watch.request import ResumePoint, WatchRequest
 from podstatus.web.watch.selection import PodSelection, WatchAction
@@ -79,7 +79,7 @@ class PodStream:
 
     def __init__(
         self,
-        cache: Board,
+        cache: SnapshotCache,
         request: WatchRequest,
         event_cache: PodEventCache,
         clock: Clock,
@@ -101,23 +101,23 @@ class PodStream:
         came_back = self._request.after is not None
         after, is_first = self._resume(), True
         while True:
-            changed = self._cache.changed(after)
-            if changed.anew:
+            changed = self._cache.changed_since(after)
+            if changed.reset:
                 self._selection = PodSelection(self._request.filter, resumed=False)
-            if changed.anew and came_back:
+            if changed.reset and came_back:
                 yield self._event(reset_body(self._reset_reason(after)))
             for piece in self._changes(changed):
                 yield piece
-            after = self._revision = changed.number
-            if is_first or changed.anew:
-                yield self._event(synced_body(resumed=not changed.anew))
+            after = self._revision = changed.revision
+            if is_first or changed.reset:
+                yield self._event(synced_body(resumed=not changed.reset))
             came_back, is_first = True, False
             while not await self._wait_for_changes(after):
                 yield self._heartbeat()
 
     def _resume(self) -> int | None:
         after = self._request.after
-        if after is None or after.epoch != self._cache.life:
+        if after is None or after.epoch != self._cache.epoch:
             return None
         self._revision = after.revision
         return after.revision
@@ -137,7 +137,7 @@ class PodStream:
         await self._clock.wait(self._timing.batch_seconds)
         return True
 
-    def _changes(self, changed: Changed) -> Iterator[bytes]:
+    def _changes(self, changed: ChangedPods) -> Iterator[bytes]:
         """Their events, some at a time. What is last has the number of all."""
         events: list[bytes] = []
         size = 0
@@ -148,17 +148,17 @@ class PodStream:
             events.append(self._event(body))
             size += len(body)
         if events:
-            self._revision = changed.number
+            self._revision = changed.revision
             events[-1] = self._event(body)
             yield b"".join(events)
 
-    def _event_bodies(self, changed: Changed) -> Iterator[bytes]:
+    def _event_bodies(self, changed: ChangedPods) -> Iterator[bytes]:
         """Those that are gone first: a pod that came back is there.
 
         A pod may have changed again since: it is sent as it is now, and once more when the later
         change has its turn, so that a client that is cut off meanwhile misses nothing.
         """
-        for _, gone in changed.gone:
+        for _, gone in changed.deleted:
             if self._selection.on_deleted(gone) is WatchAction.DELETED:
                 yield deleted_body(gone.uid, gone.namespace, gone.name)
         now = Time.from_unix_nanos(self._clock.now())
@@ -167,7 +167,7 @@ class PodStream:
             if found is None:
                 continue
             number, pod = found
-            if number <= changed.number:
+            if number <= changed.revision:
                 self._revision = number
             match self._selection.on_pod(pod, now):
                 case WatchAction.POD:
@@ -177,11 +177,11 @@ class PodStream:
 
     def _event(self, body: bytes) -> bytes:
         self._sent_revision = self._revision
-        return with_id(ResumePoint(self._cache.life, self._revision), body)
+        return with_id(ResumePoint(self._cache.epoch, self._revision), body)
 
     def _heartbeat(self) -> bytes:
         """Who is told nothing, since other pods change, is told how far he has got."""
         if self._sent_revision == self._revision:
             return HEARTBEAT
         self._sent_revision = self._revision
-        return HEARTBEAT + id_event(ResumePoint(self._cache.life, self._revision))
+        return HEARTBEAT + id_event(ResumePoint(self._cache.epoch, self._revision))

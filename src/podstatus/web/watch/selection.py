@@ -4,7 +4,7 @@ from enum import Enum
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.snapshot_cache import Gone
+from podstatus.observe.snapshot_cache import PodTombstone
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.v1.filters import PodFilter
 
@@ -44,7 +44,7 @@ class PodSelection:
             return WatchAction.POD
         return WatchAction.DELETED if has else WatchAction.NOTHING
 
-    def on_deleted(self, deleted: Gone) -> WatchAction:
+    def on_deleted(self, deleted: PodTombstone) -> WatchAction:
         """The pod is not there any more."""
         if self._filter.namespace not in ("", deleted.namespace):
             return WatchAction.NOTHING

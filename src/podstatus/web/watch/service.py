@@ -17,8 +17,8 @@ from aiohttp import web
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.net.sockets import enable_keepalive, transport_socket
 from podstatus.observe.history.store import HistoryError
-from podstatus.observe.metrics.watch_counters import Cut, Places, WatchCounts
-from podstatus.observe.status_view import Observatory
+from podstatus.observe.metrics.watch_counters import CloseReason, LimitScope, WatchCounts
+from podstatus.observe.status_view import StatusView
 from podstatus.web.errors import SECURITY_HEADERS, HttpError, too_long, unavailable
 from podstatus.web.query_parameters import read_query
 from podstatus.web.v1.handlers import MAX_QUERY_BYTES
@@ -64,7 +64,7 @@ class WatchService:
 
     def __init__(
         self,
-        view: Observatory,
+        view: StatusView,
         clock: Clock,
         *,
         timing: WatchTiming | None = None,
@@ -119,7 +119,7 @@ class WatchService:
         clock, pace = self._clock, self._timing
         if wanted.transitions:
             return TransitionStream(self._transition_pages, wanted, clock, pace).chunks()
-        return PodStream(self._view.board, wanted, self._event_cache, clock, pace).chunks()
+        return PodStream(self._view.snapshot_cache, wanted, self._event_cache, clock, pace).chunks()
 
     async def _send(
         self,
@@ -132,17 +132,17 @@ class WatchService:
             await self._write(response, RETRY + first)
             await self._write_all(response, pieces)
         except _WatchClosedError as error:
-            self._counts.cut(error.reason)
+            self._counts.count_close(error.reason)
             await self._close(request, response, f"{error}; come back and go on")
         except HistoryError as error:
             logger.warning("watch of moments ended: error=%s", error)
-            self._counts.cut(Cut.HISTORY)
+            self._counts.count_close(CloseReason.HISTORY)
             await self._close(request, response, "the history cannot be read; the log says why")
         except ConnectionError as error:
             logger.debug("one who watched went away: error=%r", error)
         except asyncio.CancelledError:
             if self._stopping:
-                self._counts.cut(Cut.STOP)
+                self._counts.count_close(CloseReason.STOP)
             await self._close(request, response, "the server stops; come back later")
             raise
 
@@ -153,7 +153,7 @@ class WatchService:
         async for piece in pieces:
             await self._write(response, piece)
             if elapsed.seconds() > longest:
-                raise _WatchClosedError(Cut.LONG, f"you have watched for {longest:g} s")
+                raise _WatchClosedError(CloseReason.LONG, f"you have watched for {longest:g} s")
 
     async def _write(self, response: web.StreamResponse, piece: bytes) -> None:
         try:
@@ -163,7 +163,7 @@ class WatchService:
         except TimeoutError as error:
             seconds = self._limits.stall_seconds
             raise _WatchClosedError(
-                Cut.SLOW, f"you have taken nothing for {seconds:g} s"
+                CloseReason.SLOW, f"you have taken nothing for {seconds:g} s"
             ) from error
 
     async def _close(
@@ -210,12 +210,12 @@ class WatchService:
     def _check_limits(self, who: str) -> None:
         limits = self._limits
         if len(self._tasks) >= limits.max_clients:
-            self._counts.refused(Places.ALL)
+            self._counts.count_rejection(LimitScope.ALL)
             raise _too_many_watches(
                 f"{limits.max_clients} clients watch already, and no more are allowed"
             )
         if sum(it == who for it in self._tasks.values()) >= limits.max_clients_per_user:
-            self._counts.refused(Places.CLIENT)
+            self._counts.count_rejection(LimitScope.CLIENT)
             whose = f"of {who}" if who else "that do not say who they are (by a token)"
             raise _too_many_watches(
                 f"{limits.max_clients_per_user} clients {whose} watch already, and no more "
@@ -226,7 +226,7 @@ class WatchService:
 class _WatchClosedError(Exception):
     """The client has had enough time: of which it has taken nothing, or for all."""
 
-    def __init__(self, reason: Cut, message: str) -> None:
+    def __init__(self, reason: CloseReason, message: str) -> None:
         super().__init__(message)
         self.reason = reason
 

@@ -11,8 +11,8 @@ import msgspec
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.store import Moment
-from podstatus.observe.snapshot_cache import Gone
+from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.snapshot_cache import PodTombstone
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.v1.wire import encode_response, pod_view, transition_view
 from podstatus.web.watch.request import ResumePoint
@@ -51,10 +51,10 @@ def pod_body(pod: PodSummary, now: Time) -> bytes:
 
 def deleted_body(uid: PodUID, namespace: str, name: str) -> bytes:
     """A pod that is not there any more, or is not like what is asked for."""
-    return _body("gone", Gone(uid, namespace, name))
+    return _body("gone", PodTombstone(uid, namespace, name))
 
 
-def transition_body(moment: Moment) -> bytes:
+def transition_body(moment: HistoryEntry) -> bytes:
     """Something that happened to a pod."""
     return _body("moment", transition_view(moment))
 

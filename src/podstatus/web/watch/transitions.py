@@ -9,8 +9,8 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.observe.history.store import Moment
-from podstatus.observe.status_view import Observatory
+from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.status_view import StatusView
 from podstatus.web.watch.pods import WatchTiming
 from podstatus.web.watch.request import TRANSITIONS_EPOCH, ResumePoint, WatchRequest
 from podstatus.web.watch.sse import (
@@ -35,23 +35,23 @@ class TransitionPages:
     So those who watch never take up the threads that others need, and least of all who writes.
     """
 
-    def __init__(self, view: Observatory) -> None:
+    def __init__(self, view: StatusView) -> None:
         self._view = view
         self._reading = asyncio.Lock()
-        self._pages: OrderedDict[tuple[int, int], list[Moment]] = OrderedDict()
+        self._pages: OrderedDict[tuple[int, int], list[HistoryEntry]] = OrderedDict()
 
     @property
     def written_count(self) -> int:
         """How many have been written: with another number there is more to read."""
         return self._view.history().written
 
-    async def page(self, after: int, written: int) -> list[Moment]:
+    async def page(self, after: int, written: int) -> list[HistoryEntry]:
         """Those after this one, when so many had been written. Raises HistoryError."""
         key = after, written
         async with self._reading:
             page = self._pages.get(key)
             if page is None:
-                page = await self._view.moments(after, most=PAGE_SIZE)
+                page = await self._view.transitions(after, limit=PAGE_SIZE)
                 self._pages[key] = page
                 if len(self._pages) > _MAX_PAGES:
                     self._pages.popitem(last=False)
@@ -110,7 +110,7 @@ class TransitionStream:
                 return False
         return True
 
-    def _events(self, moments: Sequence[Moment]) -> Iterator[bytes]:
+    def _events(self, moments: Sequence[HistoryEntry]) -> Iterator[bytes]:
         wanted = self._request.filter.namespace
         for moment in moments:
             before, self._last_id = self._last_id, moment.id

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.history.store import Moment, reading
+from podstatus.observe.history.store import HistoryEntry, open_history_reader
 from tests.support.processes.agent_process import (
     Cluster,
     Document,
@@ -74,8 +74,8 @@ def runs_again(pod: Document) -> bool:
     return is_ready(pod) and container(pod)["restartCount"] == 1
 
 
-def noted(node: MortalNode, cluster: Cluster, name: str) -> list[Moment]:
-    with reading(node.root_dir / "history.db") as history:
+def noted(node: MortalNode, cluster: Cluster, name: str) -> list[HistoryEntry]:
+    with open_history_reader(node.root_dir / "history.db") as history:
         return history.timeline(cluster.namespace, name)
 
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.history.store import reading
+from podstatus.observe.history.store import open_history_reader
 from tests.support.processes.agent_process import agent, make_pod, until
 
 pytestmark = pytest.mark.slow
 
 
 def moments(history: Path) -> int:
-    with reading(history) as reader:
-        return reader.size()
+    with open_history_reader(history) as reader:
+        return reader.count()
 
 
 def test_a_deleted_history_begins_again_and_health_says_if_it_cannot(tmp_path: Path) -> None:

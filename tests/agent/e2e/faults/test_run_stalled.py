@@ -8,8 +8,8 @@ from pathlib import Path
 
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run import Surroundings
-from podstatus.agent.settings.load import read_settings
+from podstatus.agent.daemon.run import AgentContext
+from podstatus.agent.settings.load import load_settings
 from podstatus.base.aio import SystemClock, boottime_ns
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import kubeconfig_config
@@ -72,10 +72,10 @@ async def running_node(
         "node_status_update_frequency": "200ms",
         "port": "0",
     }
-    settings = read_settings(flags, {}).settings
+    settings = load_settings(flags, {}).settings
     serving = asyncio.get_running_loop().create_future()
     with RootDir(folder) as root:
-        surroundings = Surroundings(
+        surroundings = AgentContext(
             settings=settings, root=root, access=kubeconfig_config(server.kubeconfig)
         )
         node = NodeAgent(surroundings, runtime, heartbeats=ImpatientHeartbeats("relist"))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.history.store import Moment, reading
+from podstatus.observe.history.store import HistoryEntry, open_history_reader
 from tests.support.processes.agent_process import Cluster, is_ready, until
 from tests.support.processes.mortal_node import mortal_node, pod_of
 
@@ -22,12 +22,12 @@ trap 'exit 0' TERM; sleep 1000 & wait
 """
 
 
-def history_of(root: Path, name: str) -> list[Moment]:
-    with reading(root / "history.db") as history:
+def history_of(root: Path, name: str) -> list[HistoryEntry]:
+    with open_history_reader(root / "history.db") as history:
         return history.timeline("default", name)
 
 
-def of_kind(moments: list[Moment], kind: str, subject: str = "") -> list[str]:
+def of_kind(moments: list[HistoryEntry], kind: str, subject: str = "") -> list[str]:
     found = [m.transition for m in moments if m.transition.kind == kind]
     return [it.after for it in found if it.subject == subject]
 

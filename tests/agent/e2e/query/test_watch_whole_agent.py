@@ -25,7 +25,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from podstatus.client import PODS, ApiClient, kubeconfig_config
-from podstatus.observe.history.store import reading
+from podstatus.observe.history.store import open_history_reader
 from podstatus.web.watch.service import WatchLimits
 from tests.support.processes.agent_process import NODE, AgentProcess, agent
 from tests.web.watch.test_watch_load import MOST_MEGABYTES, Client, Sleeper, Verifier
@@ -193,9 +193,9 @@ def matched(truth: dict[str, list[Flip]], seen: dict[str, list[Flip]]) -> list[f
 def flips_of(running: AgentProcess, since: float, last: float) -> dict[str, list[Flip]]:
     """What the history has of the readiness of pods."""
     found: defaultdict[str, list[Flip]] = defaultdict(list)
-    with reading(running.root_dir / "history.db") as history:
+    with open_history_reader(running.root_dir / "history.db") as history:
         id = 0
-        while moments := history.since(id, most=20_000):
+        while moments := history.entries_after(id, limit=20_000):
             id = moments[-1].id
             for moment in moments:
                 change = moment.transition

@@ -11,18 +11,18 @@ import msgspec
 import yaml
 
 from podstatus.agent.settings.schema.kubelet_fields import FIELDS
-from podstatus.agent.settings.schema.setting import Given, shown
+from podstatus.agent.settings.schema.setting import RawValue, abbreviate
 from podstatus.agent.settings.schema.table import SETTINGS
 from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 KIND = "KubeletConfiguration"
 API_VERSION = "kubelet.config.k8s.io/v1beta1"
 
-_OURS = {setting.field: setting for setting in SETTINGS if setting.field}
-_GROUPS = {field[:end] for field in _OURS for end, letter in enumerate(field) if letter == "."}
+_BY_FIELD = {setting.field: setting for setting in SETTINGS if setting.field}
+_GROUPS = {field[:end] for field in _BY_FIELD for end, letter in enumerate(field) if letter == "."}
 """What we know a part of."""
 _BY_FLAG = {setting.flag.replace("-", "").lower(): setting for setting in SETTINGS}
-_PARTS = {
+_GROUP_FIELDS = {
     "authentication": frozenset({"anonymous", "webhook", "x509"}),
     "authentication.webhook": frozenset({"cacheTTL", "enabled"}),
     "authentication.x509": frozenset({"clientCAFile"}),
@@ -32,7 +32,7 @@ _PARTS = {
     "logging": frozenset({"format", "flushFrequency", "verbosity", "vmodule", "options"}),
 }
 """The fields of these groups."""
-_NAMES = ("kind", "apiVersion")
+_TYPE_FIELDS = ("kind", "apiVersion")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BOUNDS = YamlBounds(max_depth=20, max_nodes=10_000, max_characters=1 << 20)
 """A KubeletConfiguration has some hundred values, on four levels."""
@@ -41,19 +41,19 @@ _BOUNDS = YamlBounds(max_depth=20, max_nodes=10_000, max_characters=1 << 20)
 class ConfigFile(msgspec.Struct, frozen=True):
     """What was found in a file."""
 
-    given: dict[str, Given]
+    values: dict[str, RawValue]
     """By the name of the setting."""
-    mistakes: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class _Field(msgspec.Struct, frozen=True):
     path: str
-    where: str
+    origin: str
     value: Any
 
 
-def read_config(text: str, origin: str) -> ConfigFile:
+def parse_config(text: str, origin: str) -> ConfigFile:
     """Read a file; what is wrong with it is told with the line."""
     try:
         check_bounds(yaml.parse(text, Loader=_LOADER), _BOUNDS)
@@ -63,39 +63,39 @@ def read_config(text: str, origin: str) -> ConfigFile:
         at = "" if error.line is None else f":{error.line}"
         return ConfigFile({}, (f"{origin}{at}: {error}",))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        return ConfigFile({}, (f"{origin}{_line(error)}: not YAML: {_problem(error)}",))
+        return ConfigFile({}, (f"{origin}{_line(error)}: not YAML: {_problem_text(error)}",))
     except (LookupError, AttributeError):  # PyYAML does not look before it leaps
         return ConfigFile({}, (f"{origin}: not YAML: a value is not what its tag says",))
     if fields is None:
         wanted = f"a {KIND} with fields at the top is expected"
         return ConfigFile({}, (f"{origin}: {'empty' if root is None else 'no map'}; {wanted}",))
-    return _sorted_out(fields, origin)
+    return _classify(fields, origin)
 
 
-def _sorted_out(fields: list[_Field], origin: str) -> ConfigFile:
-    given: dict[str, Given] = {}
-    mistakes, notes = _wrong_names(fields, origin), []
+def _classify(fields: list[_Field], origin: str) -> ConfigFile:
+    given: dict[str, RawValue] = {}
+    mistakes, notes = _type_errors(fields, origin), []
     seen: set[str] = set()
     for field in fields:
         if field.path in seen:
-            mistakes.append(f"{field.where}: is there twice; remove one of them")
+            mistakes.append(f"{field.origin}: is there twice; remove one of them")
         seen.add(field.path)
-        if field.value is None or field.path in _NAMES:
+        if field.value is None or field.path in _TYPE_FIELDS:
             continue
-        if setting := _OURS.get(field.path):
-            given[setting.name] = Given(field.where, field.value, is_text=False)
-        elif _is_kubelets(field.path):
-            notes.append(f"{field.where}: has no effect here; the kubelet has it, podstatus not")
+        if setting := _BY_FIELD.get(field.path):
+            given[setting.name] = RawValue(field.origin, field.value, is_text=False)
+        elif _is_kubelet_field(field.path):
+            notes.append(f"{field.origin}: has no effect here; the kubelet has it, podstatus not")
         else:
-            mistakes.append(f"{field.where}: {_unknown(field)}")
+            mistakes.append(f"{field.origin}: {_unknown_field_message(field)}")
     return ConfigFile(given, tuple(mistakes), tuple(notes))
 
 
-def _fields(root: yaml.MappingNode, origin: str, above: str = "") -> Iterator[_Field]:
+def _fields(root: yaml.MappingNode, origin: str, prefix: str = "") -> Iterator[_Field]:
     """The fields at the top, and those below what we know a part of."""
     loader = yaml.SafeLoader("")
     for key, value in root.value:
-        path = above + str(loader.construct_object(key, deep=True))
+        path = prefix + str(loader.construct_object(key, deep=True))
         if path in _GROUPS and isinstance(value, yaml.MappingNode):
             yield from _fields(value, origin, f"{path}.")
             continue
@@ -103,34 +103,34 @@ def _fields(root: yaml.MappingNode, origin: str, above: str = "") -> Iterator[_F
         yield _Field(path, where, loader.construct_object(value, deep=True))
 
 
-def _wrong_names(fields: list[_Field], origin: str) -> list[str]:
+def _type_errors(fields: list[_Field], origin: str) -> list[str]:
     found = {field.path: field for field in fields}
     wrong = []
-    for path, wanted in zip(_NAMES, (KIND, API_VERSION), strict=True):
+    for path, wanted in zip(_TYPE_FIELDS, (KIND, API_VERSION), strict=True):
         if path not in found:
             wrong.append(f"{origin}: {path} is missing; {wanted} is expected")
         elif found[path].value != wanted:
-            wrong.append(f"{found[path].where}: {shown(found[path].value)} is not {wanted}")
+            wrong.append(f"{found[path].origin}: {abbreviate(found[path].value)} is not {wanted}")
     return wrong
 
 
-def _is_kubelets(path: str) -> bool:
+def _is_kubelet_field(path: str) -> bool:
     if path in _GROUPS:
         return False
     group, dot, part = path.rpartition(".")
-    return part in _PARTS[group] if dot else path in FIELDS
+    return part in _GROUP_FIELDS[group] if dot else path in FIELDS
 
 
-def _unknown(field: _Field) -> str:
+def _unknown_field_message(field: _Field) -> str:
     if field.path in _GROUPS:
-        return f"{shown(field.value)} is not a map"
+        return f"{abbreviate(field.value)} is not a map"
     told = f"no such field in a {KIND}"
     if setting := _BY_FLAG.get(field.path.lower()):
         if not setting.field:
             return f"{told}; use the flag {setting.option}, or {setting.variable}"
         return f"{told}; did you mean {setting.field}?"
     group, dot, _ = field.path.rpartition(".")
-    known = [f"{group}.{part}" for part in _PARTS[group]] if dot else sorted(FIELDS)
+    known = [f"{group}.{part}" for part in _GROUP_FIELDS[group]] if dot else sorted(FIELDS)
     by_lower = {name.lower(): name for name in known}
     close = get_close_matches(field.path.lower(), by_lower, n=1)
     return f"{told}; did you mean {by_lower[close[0]]}?" if close else told
@@ -141,5 +141,5 @@ def _line(error: Exception) -> str:
     return f":{mark.line + 1}" if mark else ""
 
 
-def _problem(error: Exception) -> str:
+def _problem_text(error: Exception) -> str:
     return str(getattr(error, "problem", None) or " ".join(str(error).split()))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
-from podstatus.agent.settings.schema.setting import Kind, NotAllowedError
+from podstatus.agent.settings.schema.setting import InvalidValueError, ValueType
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
@@ -29,7 +29,7 @@ _SIGNALS = (
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)%", re.ASCII)
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # What a kubelet may say about itself; the rest of these two domains is for others to say.
-_OWN_LABELS = frozenset(
+_ALLOWED_LABELS = frozenset(
     {
         "kubernetes.io/hostname",
         "kubernetes.io/os",
@@ -44,98 +44,98 @@ _OWN_LABELS = frozenset(
         "failure-domain.beta.kubernetes.io/region",
     }
 )
-_OWN_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
+_ALLOWED_DOMAINS = ("kubelet.kubernetes.io", "node.kubernetes.io")
 
-Read = TypeVar("Read")
+ParsedT = TypeVar("ParsedT")
 
 
 def _items(text: str) -> list[tuple[str]]:
     return [(item.strip(),) for item in text.split(",") if item.strip()]
 
 
-def _each(read: Callable[..., Read], items: Iterable[tuple[Any, ...]]) -> list[Read]:
+def _parse_all(parse: Callable[..., ParsedT], items: Iterable[tuple[Any, ...]]) -> list[ParsedT]:
     """What was read of all items. Raises a group of the errors of all of them."""
     values, errors = [], []
     for item in items:
         try:
-            values.append(read(*item))
-        except NotAllowedError as error:
+            values.append(parse(*item))
+        except InvalidValueError as error:
             errors.append(error)
     if errors:
         raise ExceptionGroup("not allowed", errors)
     return values
 
 
-def _map_kind(
+def _map_type(
     metavar: str,
     separator: str,
-    read: Callable[[str, Any], Read],
-    gather: Callable[[list[Read]], Any],
+    parse: Callable[[str, Any], ParsedT],
+    combine: Callable[[list[ParsedT]], Any],
     *,
     allowed: str,
-) -> Kind:
+) -> ValueType:
     """A map: `a=b,c=d` as a text."""
 
-    def read_item(item: str) -> Read:
+    def read_item(item: str) -> ParsedT:
         key, found, value = item.partition(separator)
         if not found:
-            raise NotAllowedError(item, allowed)
-        return read(key.strip(), value.strip())
+            raise InvalidValueError(item, allowed)
+        return parse(key.strip(), value.strip())
 
     def read_document(value: Any) -> Any:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-            raise NotAllowedError(value, f"a map: {allowed}")
-        return gather(_each(read, value.items()))
+            raise InvalidValueError(value, f"a map: {allowed}")
+        return combine(_parse_all(parse, value.items()))
 
-    return Kind(
+    return ValueType(
         metavar=metavar,
-        read_text=lambda text: gather(_each(read_item, _items(text))),
-        read_document=read_document,
-        may_be_empty=True,
+        parse_text=lambda text: combine(_parse_all(read_item, _items(text))),
+        parse_document=read_document,
+        allow_empty=True,
     )
 
 
-def _label(key: str, value: Any) -> tuple[str, str]:
+def _parse_label(key: str, value: Any) -> tuple[str, str]:
     if not isinstance(value, str):
-        raise NotAllowedError(value, f"a text, which the value of the label {key} has to be")
+        raise InvalidValueError(value, f"a text, which the value of the label {key} has to be")
     if wrong := [*qualified_name(key), *label_value(value)]:
-        raise NotAllowedError(f"{key}={value}", f"a label: {'; '.join(wrong)}")
-    if not _may_label(key):
-        raise NotAllowedError(
+        raise InvalidValueError(f"{key}={value}", f"a label: {'; '.join(wrong)}")
+    if not _is_allowed_label(key):
+        raise InvalidValueError(
             key,
             "a label that a node may give itself; of kubernetes.io and k8s.io these are "
-            f"{', '.join(sorted(_OWN_LABELS))} and those of {', '.join(_OWN_DOMAINS)}",
+            f"{', '.join(sorted(_ALLOWED_LABELS))} and those of {', '.join(_ALLOWED_DOMAINS)}",
         )
     return key, value
 
 
-def _may_label(key: str) -> bool:
+def _is_allowed_label(key: str) -> bool:
     domain, slash, _ = key.rpartition("/")
-    if not slash or not _within(domain, ("kubernetes.io", "k8s.io")):
+    if not slash or not _is_subdomain(domain, ("kubernetes.io", "k8s.io")):
         return True
-    return key in _OWN_LABELS or _within(domain, _OWN_DOMAINS)
+    return key in _ALLOWED_LABELS or _is_subdomain(domain, _ALLOWED_DOMAINS)
 
 
-def _within(domain: str, domains: Iterable[str]) -> bool:
+def _is_subdomain(domain: str, domains: Iterable[str]) -> bool:
     return any(domain == other or domain.endswith(f".{other}") for other in domains)
 
 
-def _gate(name: str, value: Any) -> tuple[str, bool]:
+def _parse_gate(name: str, value: Any) -> tuple[str, bool]:
     if value not in (True, False, "true", "false"):
-        raise NotAllowedError(f"{name}={value}", "a gate and true or false")
+        raise InvalidValueError(f"{name}={value}", "a gate and true or false")
     try:
         FeatureGates.from_names({name: True})
     except ValueError as error:
         known = str(error).rpartition("; ")[2]
-        raise NotAllowedError(name, f"a feature gate that is looked at here; {known}") from error
+        raise InvalidValueError(name, f"a feature gate that is looked at here; {known}") from error
     return name, value in (True, "true")
 
 
-def _threshold(signal: str, value: Any) -> tuple[str, str]:
+def _parse_threshold(signal: str, value: Any) -> tuple[str, str]:
     if signal not in _SIGNALS:
-        raise NotAllowedError(signal, f"one of {', '.join(_SIGNALS)}")
+        raise InvalidValueError(signal, f"one of {', '.join(_SIGNALS)}")
     if not isinstance(value, str) or not _is_threshold(value):
-        raise NotAllowedError(value, f"an amount such as 100Mi or 10% ({signal})")
+        raise InvalidValueError(value, f"an amount such as 100Mi or 10% ({signal})")
     return signal, value
 
 
@@ -148,8 +148,8 @@ def _is_threshold(text: str) -> bool:
         return False
 
 
-def _amount(name: str, value: Any) -> tuple[str, Quantity]:
-    wrong = NotAllowedError(f"{name}={value}", "a resource and an amount: cpu=2, memory=4Gi")
+def _parse_amount(name: str, value: Any) -> tuple[str, Quantity]:
+    wrong = InvalidValueError(f"{name}={value}", "a resource and an amount: cpu=2, memory=4Gi")
     if qualified_name(name):
         raise wrong
     try:
@@ -161,76 +161,78 @@ def _amount(name: str, value: Any) -> tuple[str, Quantity]:
     return name, amount
 
 
-def _header(name: str, told: Any) -> list[tuple[str, str]]:
-    values = told if isinstance(told, list) else [told]
+def _parse_header(name: str, raw: Any) -> list[tuple[str, str]]:
+    values = raw if isinstance(raw, list) else [raw]
     for value in values:
         if not _HEADER.fullmatch(name) or not isinstance(value, str) or not value.isprintable():
-            raise NotAllowedError("a header", "a name and a value, in printable characters")
+            raise InvalidValueError("a header", "a name and a value, in printable characters")
     return [(name, value) for value in values]
 
 
-def _taint(key: object, value: object, effect: object) -> Taint:
+def _build_taint(key: object, value: object, effect: object) -> Taint:
     texts = isinstance(key, str) and isinstance(value, str) and isinstance(effect, str)
     if not texts or effect not in _EFFECTS or qualified_name(str(key)) or label_value(str(value)):
-        raise NotAllowedError(f"{key}={value}:{effect}", _A_TAINT)
+        raise InvalidValueError(f"{key}={value}:{effect}", _TAINT_FORMAT)
     return Taint(key=str(key), value=str(value), effect=str(effect))
 
 
-def _read_taint(item: str) -> Taint:
+def _parse_taint(item: str) -> Taint:
     pair, colon, effect = item.rpartition(":")
     if not colon:
-        raise NotAllowedError(item, _A_TAINT)
+        raise InvalidValueError(item, _TAINT_FORMAT)
     key, _, value = pair.partition("=")
-    return _taint(key, value, effect)
+    return _build_taint(key, value, effect)
 
 
-def _read_taint_map(item: Any) -> Taint:
+def _parse_taint_map(item: Any) -> Taint:
     if not isinstance(item, Mapping) or set(item) - {"key", "value", "effect"}:
-        raise NotAllowedError(item, "a taint with key, value and effect")
-    return _taint(item.get("key", ""), item.get("value", ""), item.get("effect", ""))
+        raise InvalidValueError(item, "a taint with key, value and effect")
+    return _build_taint(item.get("key", ""), item.get("value", ""), item.get("effect", ""))
 
 
-def _read_taints(text: str) -> tuple[Taint, ...]:
-    return _each_once(_each(_read_taint, _items(text)))
+def _parse_taints(text: str) -> tuple[Taint, ...]:
+    return _unique(_parse_all(_parse_taint, _items(text)))
 
 
-def _read_taint_list(value: Any) -> tuple[Taint, ...]:
+def _parse_taint_list(value: Any) -> tuple[Taint, ...]:
     if not isinstance(value, list):
-        raise NotAllowedError(value, "a list of taints with key, value and effect")
-    return _each_once(_each(_read_taint_map, ((item,) for item in value)))
+        raise InvalidValueError(value, "a list of taints with key, value and effect")
+    return _unique(_parse_all(_parse_taint_map, ((item,) for item in value)))
 
 
-def _each_once(taints: list[Taint]) -> tuple[Taint, ...]:
+def _unique(taints: list[Taint]) -> tuple[Taint, ...]:
     seen: set[tuple[str, str]] = set()
     for taint in taints:
         if (taint.key, taint.effect) in seen:
-            raise NotAllowedError(f"{taint.key}:{taint.effect}", "given once; a taint is unique")
+            raise InvalidValueError(f"{taint.key}:{taint.effect}", "given once; a taint is unique")
         seen.add((taint.key, taint.effect))
     return tuple(taints)
 
 
-_A_TAINT = f"a taint key=value:Effect with an effect of {', '.join(_EFFECTS)}"
+_TAINT_FORMAT = f"a taint key=value:Effect with an effect of {', '.join(_EFFECTS)}"
 
-LABELS = _map_kind("KEY=VALUE,…", "=", _label, dict, allowed="key=value,…")
-GATES = _map_kind(
+LABELS = _map_type("KEY=VALUE,…", "=", _parse_label, dict, allowed="key=value,…")
+GATES = _map_type(
     "NAME=BOOL,…",
     "=",
-    _gate,
+    _parse_gate,
     lambda pairs: FeatureGates.from_names(dict(pairs)),
     allowed="Name=true,…",
 )
-THRESHOLDS = _map_kind("SIGNAL<AMOUNT,…", "<", _threshold, dict, allowed="memory.available<100Mi,…")
-AMOUNTS = _map_kind("NAME=AMOUNT,…", "=", _amount, dict, allowed="cpu=2,memory=4Gi")
-HEADERS = _map_kind(
+THRESHOLDS = _map_type(
+    "SIGNAL<AMOUNT,…", "<", _parse_threshold, dict, allowed="memory.available<100Mi,…"
+)
+AMOUNTS = _map_type("NAME=AMOUNT,…", "=", _parse_amount, dict, allowed="cpu=2,memory=4Gi")
+HEADERS = _map_type(
     "NAME:VALUE,…",
     ":",
-    _header,
+    _parse_header,
     lambda lists: tuple(chain.from_iterable(lists)),
     allowed="name:value,…",
 )
-TAINTS = Kind(
+TAINTS = ValueType(
     metavar="KEY=VALUE:EFFECT,…",
-    read_text=_read_taints,
-    read_document=_read_taint_list,
-    may_be_empty=True,
+    parse_text=_parse_taints,
+    parse_document=_parse_taint_list,
+    allow_empty=True,
 )

@@ -6,26 +6,26 @@ from typing import Any
 import msgspec
 
 
-class NotAllowedError(ValueError):
+class InvalidValueError(ValueError):
     """A value is not what a setting may be."""
 
-    def __init__(self, given: object, allowed: str) -> None:
-        super().__init__(f"{shown(given)} is not {allowed}")
+    def __init__(self, value: object, allowed: str) -> None:
+        super().__init__(f"{abbreviate(value)} is not {allowed}")
         self.allowed = allowed
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True):
+class ValueType(msgspec.Struct, frozen=True, kw_only=True):
     """What the values of a setting are.
 
     Both functions raise NotAllowedError, or a group of them if there are more.
     """
 
     metavar: str
-    read_text: Callable[[str], Any]
+    parse_text: Callable[[str], Any]
     """From a flag or an environment variable."""
-    read_document: Callable[[Any], Any]
+    parse_document: Callable[[Any], Any]
     """From a configuration file."""
-    may_be_empty: bool = False
+    allow_empty: bool = False
     """Whether an empty text means something else than nothing said."""
 
 
@@ -36,7 +36,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """Of the field of AgentSettings."""
     flag: str
     """Without the dashes: `max-pods`."""
-    kind: Kind
+    value_type: ValueType
     help: str
     """One sentence."""
     default: str | None = None
@@ -61,30 +61,30 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return f"PODSTATUS_{self.flag.replace('-', '_').upper()}"
 
 
-class Given(msgspec.Struct, frozen=True):
+class RawValue(msgspec.Struct, frozen=True):
     """What somebody said about a setting, and where."""
 
-    where: str
+    origin: str
     """`--max-pods`, `PODSTATUS_MAX_PODS`, `config.yaml:3: maxPods`."""
     value: Any
     is_text: bool = True
     """From a flag or a variable, not from a file."""
 
 
-def read_given(setting: Setting, given: Given) -> Any:
+def parse_value(setting: Setting, raw: RawValue) -> Any:
     """The value. Raises NotAllowedError, or a group of them."""
-    read = setting.kind.read_text if given.is_text else setting.kind.read_document
-    return read(given.value)
+    read = setting.value_type.parse_text if raw.is_text else setting.value_type.parse_document
+    return read(raw.value)
 
 
-def mistake(setting: Setting, given: Given, error: NotAllowedError) -> str:
+def error_line(setting: Setting, raw: RawValue, error: InvalidValueError) -> str:
     """One line about a value that cannot be: where, what was given, what is allowed."""
     if setting.secret:
-        return f"{given.where}: what is given (not shown) is not {error.allowed}"
-    return f"{given.where}: {error}"
+        return f"{raw.origin}: what is given (not shown) is not {error.allowed}"
+    return f"{raw.origin}: {error}"
 
 
-def shown(value: object) -> str:
+def abbreviate(value: object) -> str:
     """A value in a message, not too long."""
     text = f'"{value}"' if isinstance(value, str) else str(value)
     return text if len(text) <= 100 else f"{text[:100]}…"

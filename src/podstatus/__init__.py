@@ -47,6 +47,7 @@ from podstatus.pods.container_status import StartFailure
 from podstatus.pods.phase import get_phase
 from podstatus.pods.pod_manager import PodManager
 from podstatus.pods.probe_results import Prober, ProbeResults
+from podstatus.status.interface import Manager, PodStatusProvider
 from podstatus.status.manager import StatusManager
 from podstatus.status.metrics import Counters, Counts
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
@@ -77,6 +78,7 @@ __all__ = [
     "FileState",
     "GoneError",
     "LinuxContainerUser",
+    "Manager",
     "MemoryState",
     "NetworkMode",
     "ParallelSyncOptions",
@@ -86,6 +88,7 @@ __all__ = [
     "PodManager",
     "PodResourceInfo",
     "PodStatus",
+    "PodStatusProvider",
     "ProbeResults",
     "Prober",
     "Quantity",

@@ -28,7 +28,7 @@ def test_a_pod_is_named_with_its_version() -> None:
         "i": "spec.initContainers{i}",
         "s": "spec.initContainers{s}",
         "debug": "spec.ephemeralContainers{debug}",
-        "nobody": "",
+        "unknown": "",
     }.items(),
 )
 def test_a_container_is_named_by_its_place_in_the_spec(container: str, path: str) -> None:

@@ -53,10 +53,10 @@ def test_what_is_in_no_namespace_has_its_events_in_default() -> None:
 @pytest.mark.parametrize("name", ["p" * 240, "Upper", "under_score", "", ".p", "p."])
 def test_where_a_name_cannot_grow_a_uuid_stands_for_it(name: str) -> None:
     """Upstream: kubernetes#127594."""
-    made = event_name(name, AT)
-    assert re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", made)
-    assert made == event_name(name, AT)
-    assert made != event_name(name, AT + 1)
+    uuid = event_name(name, AT)
+    assert re.fullmatch("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", uuid)
+    assert uuid == event_name(name, AT)
+    assert uuid != event_name(name, AT + 1)
 
 
 def test_the_longest_name_that_can_grow_does() -> None:

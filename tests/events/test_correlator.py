@@ -1,7 +1,6 @@
-"""What becomes of events.
+"""Correlation of events, with the scenarios of upstream and further ones.
 
-The scenarios are those of TestEventCorrelator, client-go v0.36.4, tools/record/
-events_cache_test.go, and more.
+Upstream: TestEventCorrelator, client-go v0.36.4, tools/record/events_cache_test.go.
 """
 
 from collections import Counter
@@ -51,7 +50,7 @@ class Happening(msgspec.Struct, frozen=True):
 def play(
     happenings: Iterable[Happening], *, every: float, correlator: EventCorrelator | None = None
 ) -> list[CorrelateResult]:
-    """What became of each of them, one every so many seconds."""
+    """Correlate events that happen `every` seconds; return the result of each."""
     correlator = correlator or EventCorrelator()
     moments = (round(START + number * every * SECOND) for number in range(10**6))
     return [
@@ -138,7 +137,7 @@ def test_a_message_with_an_event_of_its_own_stays_with_it() -> None:
     assert {result.event.count for result in results[-9:]} == {2}
 
 
-def test_similar_events_begin_anew_after_ten_quiet_minutes() -> None:
+def test_similar_events_are_single_again_after_ten_quiet_minutes() -> None:
     correlator = EventCorrelator()
     play(similar(12), every=1, correlator=correlator)
     quiet = START + 612 * SECOND
@@ -193,7 +192,7 @@ def test_a_new_version_of_the_object_changes_nothing() -> None:
     assert isinstance(play([SAME, structs.replace(SAME, about=newer)], every=1)[-1], Patch)
 
 
-def test_fields_that_only_look_the_same_when_joined_are_told_apart() -> None:
+def test_fields_that_are_equal_only_when_joined_are_different_events() -> None:
     one = structs.replace(SAME, reason="ab", message="c")
     other = structs.replace(SAME, reason="a", message="bc")
     assert [type(result) for result in play([one, other], every=1)] == [Create, Create]
@@ -256,7 +255,7 @@ STEPS = st.sampled_from([0, 1, 5, 299, 300, 600, 601])
 
 @given(st.lists(st.tuples(HAPPENINGS, STEPS), max_size=80))
 def test_nothing_is_lost_whatever_the_order(steps: list[tuple[Happening, int]]) -> None:
-    """Every occurrence is in the count of exactly one event; what is new is created first."""
+    """Every occurrence counts towards exactly one event, which is created before it is patched."""
     correlator, now = EventCorrelator(), START
     counts: Counter[str] = Counter()
     created: set[str] = set()

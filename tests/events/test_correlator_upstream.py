@@ -1,8 +1,8 @@
-"""Events that upstream's own correlator was asked about: what became of each.
+"""Correlation agrees with recorded results of upstream's correlator.
 
 Recorded by calling `EventCorrelate` and `UpdateState` of client-go v0.36.4, tools/record, on
-made-up sequences. Messages either are nine at most for a group or never come again: which of ten
-is forgotten, upstream leaves to chance.
+generated sequences. A group has at most nine messages, or messages that never repeat: upstream
+evicts a random one of ten.
 """
 
 import gzip
@@ -28,21 +28,23 @@ CASES = [msgspec.json.decode(line) for line in gzip.decompress(RECORDED.read_byt
 SOURCE = EventSource(component="kubelet", host="h")
 
 
-def event(given: dict[str, Any]) -> Event:
+def event(occurrence: dict[str, Any]) -> Event:
     about = ObjectReference(
         kind="Pod",
         namespace="n",
-        name=given["name"],
+        name=occurrence["name"],
         uid="u",
         api_version="v1",
-        field_path=given["field"],
+        field_path=occurrence["field"],
     )
-    happened = PendingEvent(about, given["type"], given["reason"], given["message"], given["at"])
-    return new_event(happened, SOURCE)
+    pending = PendingEvent(
+        about, occurrence["type"], occurrence["reason"], occurrence["message"], occurrence["at"]
+    )
+    return new_event(pending, SOURCE)
 
 
 def result(correlated: CorrelateResult) -> dict[str, Any] | None:
-    """In the form of the recording, where what is held back is null."""
+    """Return the result in the form of the recording, where a suppressed event is null."""
     if isinstance(correlated, Suppressed):
         return None
     event = correlated.event
@@ -60,8 +62,10 @@ def test_events_are_correlated_as_by_upstream() -> None:
     kinds: Counter[str] = Counter()
     for case in CASES:
         correlator = EventCorrelator()
-        for given, expected in zip(case["events"], case["results"], strict=True):
-            assert result(correlator.correlate(event(given), given["at"])) == expected, given
+        for occurrence, expected in zip(case["events"], case["results"], strict=True):
+            assert result(correlator.correlate(event(occurrence), occurrence["at"])) == expected, (
+                occurrence
+            )
             kinds[kind(expected)] += 1
     assert all(kinds[name] > 50 for name in ("new", "repeat", "combined", "spam")), kinds
 

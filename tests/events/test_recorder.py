@@ -1,4 +1,7 @@
-"""The recorder, in virtual time; some of it after client-go v0.36.4, tools/record/event_test.go."""
+"""The event recorder, in virtual time.
+
+Some tests follow client-go v0.36.4, tools/record/event_test.go.
+"""
 
 import asyncio
 import logging
@@ -97,7 +100,7 @@ def test_an_event_is_sent_at_once_and_its_repeat_is_counted() -> None:
     assert scene.sink.calls == ["create", "patch"]
 
 
-def test_events_say_who_tells_and_how_serious_it_is() -> None:
+def test_events_have_a_source_and_a_type() -> None:
     async def test(scene: Scene) -> None:
         scene.recorder.normal(node_reference("node-a"), "NodeReady", "ready")
         scene.recorder.warn(POD, "BackOff", "Back-off")
@@ -174,7 +177,7 @@ def test_a_clock_that_was_ahead_does_not_keep_events_held_back() -> None:
     assert scene.sink.summaries[-1][0] == "Later"
 
 
-def test_an_event_that_the_server_has_lost_is_created_anew_with_its_count() -> None:
+def test_an_event_that_the_server_has_deleted_is_created_again_with_its_count() -> None:
     async def test(scene: Scene) -> None:
         scene.recorder.warn(POD, "BackOff", "m")
         await run_ready_tasks()
@@ -226,7 +229,7 @@ def test_too_many_about_one_object_are_held_back_and_counted_as_dropped() -> Non
         (UnavailableError("no answer"), 12, "undelivered"),
         (UnavailableError("internal", code=500), 12, "undelivered"),
         (BusyError("later"), 12, "undelivered"),
-        (DeniedError("who are you", code=401), 12, "undelivered"),
+        (DeniedError("unauthorized", code=401), 12, "undelivered"),
         (RejectedError("invalid", code=422), 1, "rejected"),
         (DeniedError("no", code=403), 1, "rejected"),
         (DeniedError("unable … because it is being terminated"), 1, "namespace_gone"),
@@ -326,10 +329,10 @@ def test_a_full_queue_drops_the_newest_and_says_so_once(
         names = [event.involved_object.name for event in scene.sink.events.values()]
         assert names == ["p1", "p2", "p3", "p4"]
 
-    # One is in hand, three wait.
+    # One event is being sent, three are queued.
     in_scene(test, EventPolicy(max_queued=3))
-    told = [message for message in caplog.messages if "too many are waiting" in message]
-    assert told == ["events dropped, too many are waiting: number=3"]
+    messages = [message for message in caplog.messages if "queue is full" in message]
+    assert messages == ["events dropped, queue is full: number=3"]
 
 
 def test_nonsense_is_dropped_and_stops_nothing() -> None:
@@ -428,7 +431,7 @@ def test_the_end_does_not_wait_for_a_server_that_hangs(caplog: pytest.LogCapture
         assert scene.recorder.counts.waiting == 0
 
     asyncio.run(main())
-    assert "events not sent before the end: number=3" in caplog.messages
+    assert "queued events dropped at shutdown: number=3" in caplog.messages
 
 
 def test_a_recorder_with_nothing_to_say_shows_that_it_is_alive(
@@ -483,7 +486,7 @@ def test_any_thread_may_record() -> None:
 # For the status manager
 
 
-def test_the_status_manager_can_tell_about_pods() -> None:
+def test_the_status_manager_records_events_about_pods() -> None:
     async def test(scene: Scene) -> None:
         events: PodEvents = StatusEvents(scene.recorder, "node")
         events.warn(PodReference("n", "p", ApiUID("u")), "StatusRejected", "Status was rejected: x")
@@ -495,7 +498,7 @@ def test_the_status_manager_can_tell_about_pods() -> None:
     assert (event.type, event.reason) == ("Warning", "StatusRejected")
 
 
-def test_what_others_wrote_to_a_pod_is_told_of_the_node() -> None:
+def test_a_foreign_status_write_is_an_event_about_the_node() -> None:
     async def test(scene: Scene) -> None:
         events: PodEvents = StatusEvents(scene.recorder, "node-a")
         events.warn(PodReference("n", "p", ApiUID("u")), "ForeignStatusWrite", "x was changed")

@@ -1,18 +1,18 @@
-"""What becomes of an event, given those before it: a new one, a repeat, one of many, too many.
+"""Decide whether an event is created, counted as a repeat, combined with others or suppressed.
 
-| it is | then |
+| event | result |
 |---|---|
-| new | it is created |
-| the same as one before, but for the time | the count of that one grows |
-| the tenth in ten minutes that differs by its message alone | one event for all such |
-| one of very many about one object | it is held back, but counted |
+| new | created |
+| equal to an earlier event except for the time | the count of the earlier event is patched |
+| tenth message within ten minutes, all else equal | one combined event for all that follow |
+| over the rate limit of its object | suppressed, but counted |
 
-What is remembered is bounded, and gone after a restart: the first repeat is then a new event.
+State is bounded and in memory only: after a restart, the first repeat is a new event.
 
-Upstream: EventCorrelator, client-go v0.36.4, tools/record/events_cache.go. Keys are tuples here:
-joined texts can be the same for different events. Which of ten messages is forgotten when an
-eleventh comes is left to chance there; here it is the newest, so that the nine with an event of
-their own stay with it.
+Upstream: EventCorrelator, client-go v0.36.4, tools/record/events_cache.go. Two differences: keys
+are tuples, because joined strings can be equal for different events; and when an eleventh message
+arrives, upstream evicts a random one of the ten before it. Here the newest is evicted, so the nine
+messages that have an event of their own keep it.
 """
 
 from collections import OrderedDict
@@ -31,33 +31,33 @@ V = TypeVar("V")
 
 _SECOND = 1_000_000_000
 MAX_LRU_CACHE_ENTRIES = 4096
-"""Keys in each of the three memories."""
+"""Maximum number of keys in each of the three caches."""
 AGGREGATE_MAX_EVENTS = 10
 AGGREGATE_INTERVAL_NS = 600 * _SECOND
-"""So many messages, each within so long of the one before, make one event of all that follow."""
+"""This many messages, each within the interval after the previous one, start a combined event."""
 SPAM_BURST = 25
 SPAM_INTERVAL_NS = 300 * _SECOND
-"""So many events about one object at once, and one more every five minutes: enough to see that
-something is always unhealthy."""
+"""Rate limit per object: a burst of 25 events, then one every five minutes, which is enough to show
+that an object stays unhealthy."""
 AGGREGATE_PREFIX = "(combined from similar events): "
 
 
 class Create(msgspec.Struct, frozen=True):
-    """An event that the server does not have."""
+    """The server does not have the event yet."""
 
     event: Event
 
 
 class Patch(msgspec.Struct, frozen=True):
-    """An event that the server has: its count grows."""
+    """The server has the event; its count increases."""
 
     event: Event
-    """As it is with the new count, should the server have lost it."""
+    """The whole event with the new count, to be created if the server has deleted it."""
     patch: bytes
 
 
 class Suppressed(msgspec.Struct, frozen=True):
-    """An event that is not worth a request."""
+    """The event exceeds the rate limit and is not sent."""
 
     event: Event
 
@@ -66,7 +66,7 @@ CorrelateResult = Create | Patch | Suppressed
 
 
 class EventLog(msgspec.Struct, frozen=True):
-    """An event that was sent, as far as its repeats need it."""
+    """What repeats need to know about an event that was sent."""
 
     name: str
     first_timestamp: Time
@@ -74,15 +74,15 @@ class EventLog(msgspec.Struct, frozen=True):
 
 
 class AggregateRecord(msgspec.Struct, frozen=True):
-    """Events that differ by their messages alone."""
+    """The group of events that differ only by their messages."""
 
     messages: frozenset[str]
     last: int
-    """When the newest of them happened."""
+    """Time of the newest event, in nanoseconds since the Unix epoch."""
 
 
 class LRUCache(Generic[V]):
-    """A map that forgets what was not used for longest."""
+    """A map that evicts the least recently used entry when it is full."""
 
     def __init__(self, max_entries: int) -> None:
         self._max_entries = max_entries
@@ -92,14 +92,14 @@ class LRUCache(Generic[V]):
         return len(self._items)
 
     def get(self, key: Hashable) -> V | None:
-        """What was put there last, which counts as a use; None if it is not remembered."""
+        """Return the value of a key and mark it as used; None if there is none."""
         if key not in self._items:
             return None
         self._items.move_to_end(key)
         return self._items[key]
 
     def put(self, key: Hashable, value: V) -> None:
-        """Remember this, and forget another if it is too much."""
+        """Store a value; evicts the least recently used entry if the cache is full."""
         self._items[key] = value
         self._items.move_to_end(key)
         if len(self._items) > self._max_entries:
@@ -107,7 +107,7 @@ class LRUCache(Generic[V]):
 
 
 class EventCorrelator:
-    """Remembers what was said about what. For one task."""
+    """Correlates each event with earlier ones. Not thread-safe."""
 
     def __init__(self, max_entries: int = MAX_LRU_CACHE_ENTRIES) -> None:
         self._aggregates: LRUCache[AggregateRecord] = LRUCache(max_entries)
@@ -115,31 +115,31 @@ class EventCorrelator:
         self._token_buckets: LRUCache[TokenBucket] = LRUCache(max_entries)
 
     def correlate(self, event: Event, now: int) -> CorrelateResult:
-        """What becomes of an event that happened now."""
+        """Classify an event that happened at `now`, in nanoseconds since the Unix epoch."""
         group = aggregate_key(event)
         similar, combined = aggregate(self._aggregates.get(group), event, now)
         self._aggregates.put(group, similar)
         key = event_key(event) if combined is event else group
 
         counted = count_event(self._logs.get(key), combined)
-        seen = EventLog(counted.metadata.name, counted.first_timestamp, counted.count)
-        self._logs.put(key, seen)
+        log = EventLog(counted.metadata.name, counted.first_timestamp, counted.count)
+        self._logs.put(key, log)
 
         if not self._is_allowed(spam_key(event), now):
             return Suppressed(counted)
         return Patch(counted, count_patch(counted)) if counted.count > 1 else Create(counted)
 
     def _is_allowed(self, key: Hashable, now: int) -> bool:
-        fresh = TokenBucket(burst=SPAM_BURST, interval_ns=SPAM_INTERVAL_NS, at=now)
-        allowance, allowed = (self._token_buckets.get(key) or fresh).try_acquire(now)
-        self._token_buckets.put(key, allowance)
+        full = TokenBucket(burst=SPAM_BURST, interval_ns=SPAM_INTERVAL_NS, at=now)
+        bucket, allowed = (self._token_buckets.get(key) or full).try_acquire(now)
+        self._token_buckets.put(key, bucket)
         return allowed
 
 
 def aggregate(
     record: AggregateRecord | None, event: Event, now: int
 ) -> tuple[AggregateRecord, Event]:
-    """What is remembered of those like it, and the event itself or the one for all of them."""
+    """Return the updated group, and the event: unchanged, or the combined one."""
     if record is None or now - record.last > AGGREGATE_INTERVAL_NS:
         record = AggregateRecord(frozenset(), now)
     messages = record.messages | {event.message}
@@ -150,7 +150,7 @@ def aggregate(
 
 
 def count_event(log: EventLog | None, event: Event) -> Event:
-    """The event, or the one that it repeats with a count that is one more."""
+    """Return the event, or the event that it repeats with its count increased by one."""
     if log is None:
         return event
     return structs.replace(
@@ -162,9 +162,9 @@ def count_event(log: EventLog | None, event: Event) -> Event:
 
 
 def count_patch(event: Event) -> bytes:
-    """The patch that makes of an event what it is after one more.
+    """Return the strategic merge patch that adds one repeat to an event.
 
-    The message is in it because that of a combined event is always its newest.
+    It includes the message, since a combined event always carries the newest one.
     """
     patch: Document = {"count": event.count, "lastTimestamp": event.last_timestamp.wire}
     if event.message:
@@ -173,7 +173,7 @@ def count_patch(event: Event) -> bytes:
 
 
 def event_key(event: Event) -> Hashable:
-    """The same for events that are the same but for the time."""
+    """Return a key that is equal for events that differ only by time."""
     return (
         _source_and_object(event),
         event.involved_object.field_path,
@@ -183,13 +183,13 @@ def event_key(event: Event) -> Hashable:
 
 
 def aggregate_key(event: Event) -> Hashable:
-    """The same for events that differ by their messages, or are of several containers."""
+    """Return a key that is equal for events that differ only by message or container."""
     reporter = (event.reporting_component, event.reporting_instance)
     return (_source_and_object(event), reporter, event.reason)
 
 
 def spam_key(event: Event) -> Hashable:
-    """The same for all events of one type about one object."""
+    """Return a key that is equal for all events of one type about one object."""
     return _source_and_object(event)
 
 

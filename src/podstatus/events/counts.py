@@ -1,4 +1,4 @@
-"""What became of events, as a value."""
+"""Delivery counts of events, as a value."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -7,36 +7,36 @@ import msgspec
 
 
 class DropReason(Enum):
-    """Why an event did not arrive; counted under these names."""
+    """Why an event was not delivered; the values are the keys of `EventCounts.dropped`."""
 
     QUEUE_FULL = "queue_full"
-    """Too many were waiting."""
+    """The queue was full."""
     SPAM = "spam"
-    """Too many about one object. The next that goes through carries the count of these."""
+    """Over the rate limit of its object; the next event that is sent includes it in its count."""
     NAMESPACE_GONE = "namespace_gone"
-    """The namespace of its object is gone, or going."""
+    """The namespace of the involved object does not exist or is terminating."""
     REJECTED = "rejected"
-    """The server did not want it."""
+    """The server rejected the event permanently."""
     UNDELIVERED = "undelivered"
-    """The server could not be reached, however often it was tried."""
+    """The server could not be reached within the maximum number of tries."""
     STOPPED = "stopped"
-    """The recorder came to its end first."""
+    """The recorder was closed first."""
     BROKEN = "broken"
-    """Something on our side: a reference that is none, a sink that raised what it should not."""
+    """A bug: an invalid object reference, or a sink that raised an unexpected exception."""
 
 
 class EventCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the events of a recorder so far; the rest is still waiting."""
+    """Delivery counts of a recorder since it was created."""
 
     recorded: int = 0
     sent: int = 0
-    """Created at the server."""
+    """Events created at the server."""
     patched: int = 0
-    """Repeats that were added to the count of an event."""
+    """Repeats added to the count of an existing event."""
     dropped: Mapping[str, int] = {}
-    """By cause: a value of `DropReason`."""
+    """Dropped events by reason, a value of `DropReason`."""
 
     @property
     def waiting(self) -> int:
-        """How many have not come to their end."""
+        """Number of events that are queued or being sent."""
         return self.recorded - self.sent - self.patched - sum(self.dropped.values())

@@ -18,7 +18,7 @@ from podstatus.kube.scalars.time import Time
 
 
 def pod_reference(pod: Pod) -> ObjectReference:
-    """The pod. Of a static pod its own UID is named, by which `kubectl describe` looks for it."""
+    """Refer to the pod; a static pod by its own UID, which `kubectl describe` searches for."""
     return ObjectReference(
         kind="Pod",
         api_version="v1",
@@ -30,18 +30,18 @@ def pod_reference(pod: Pod) -> ObjectReference:
 
 
 def container_reference(pod: Pod, container_name: str) -> ObjectReference:
-    """A container of the pod, by where the spec has it; the pod if the spec has it nowhere.
+    """Refer to a container by its field path; to the pod if the spec has no such container.
 
-    Upstream says nothing at all of a container that is not in the spec.
+    Upstream records no event about a container that is not in the spec.
     """
     return structs.replace(pod_reference(pod), field_path=_field_path(pod, container_name))
 
 
 def node_reference(name: str) -> ObjectReference:
-    """The node, with its name in the place of the UID, as kubelets have long done.
+    """Refer to the node, with its name as the UID, as kubelets before v1.36 did.
 
-    The one of v1.36.4 leaves the UID out. But `kubectl describe node` asks for events with the UID
-    of the node and for those with its name there, and does not find what has neither.
+    The kubelet of v1.36.4 leaves the UID out. But `kubectl describe node` searches for events with
+    the node's UID or its name in that field, and finds none that have neither.
     """
     return ObjectReference(kind="Node", api_version="v1", name=name, uid=name)
 
@@ -60,25 +60,25 @@ def _field_path(pod: Pod, container_name: str) -> str:
 
 
 DEFAULT_NAMESPACE = "default"
-"""Where events about objects are that are in no namespace, such as nodes."""
+"""Namespace of events about cluster-scoped objects, such as nodes."""
 MAX_NAME_LENGTH = 253
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 
 class PendingEvent(msgspec.Struct, frozen=True):
-    """Something that happened."""
+    """An event that was recorded but not yet composed."""
 
     involved_object: ObjectReference
     type: str
     reason: str
     message: str
     at: int
-    """Nanoseconds since the Unix epoch; no two of one recorder have the same."""
+    """Nanoseconds since the Unix epoch; unique within a recorder."""
 
 
 def new_event(pending: PendingEvent, source: EventSource) -> Event:
-    """The event as it is when it happened for the first time."""
+    """Return the event of a first occurrence, with a count of one."""
     about = pending.involved_object
     time = Time.from_unix_nanos(pending.at)
     return Event(
@@ -102,11 +102,11 @@ def new_event(pending: PendingEvent, source: EventSource) -> Event:
 
 
 def event_name(name: str, at: int) -> str:
-    """The object's name and the time; a UUID made of them where that is no name of an event.
+    """Return `<object name>.<hex time>`, or a UUID derived from it if that is no valid name.
 
-    Names of pods may be so long already that nothing can follow.
+    The name of the object may already be so long that the suffix does not fit.
     """
-    told = f"{name}.{at:x}"
-    if len(told) <= MAX_NAME_LENGTH and _NAME.fullmatch(told):
-        return told
-    return str(uuid.uuid5(uuid.NAMESPACE_URL, told))
+    candidate = f"{name}.{at:x}"
+    if len(candidate) <= MAX_NAME_LENGTH and _NAME.fullmatch(candidate):
+        return candidate
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, candidate))

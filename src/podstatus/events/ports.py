@@ -1,4 +1,4 @@
-"""What the recorder needs from others. Any object with these methods will do."""
+"""Ports that the recorder requires."""
 
 from typing import Protocol
 
@@ -6,14 +6,14 @@ from podstatus.kube.objects.event import Event
 
 
 class EventSink(Protocol):
-    """The API server's events. Failures are the errors of `podstatus.kube.errors`.
+    """Writes events to the API server. Raises the errors of `podstatus.kube.errors`.
 
-    Every call must come back, so the client has time-outs: an event that waits for ever keeps all
-    others waiting.
+    Every call must return, so the client needs timeouts: a call that blocks forever blocks all
+    later events.
     """
 
     async def create(self, event: Event) -> Event:
-        """Create an event in the namespace it names; the event as the server has it."""
+        """Create an event in its namespace and return it as the server stored it."""
 
     async def patch(self, namespace: str, name: str, patch: bytes) -> Event:
-        """Apply a strategic merge patch to an event; the event afterwards."""
+        """Apply a strategic merge patch to an event and return the result."""

@@ -1,7 +1,7 @@
-"""The reasons of events: the kubelet's words, and below them ours.
+"""Event reasons: the kubelet's, followed by our own.
 
-Each with the text of its message; what stands in braces is filled in. docs/events.md says of which
-type they are and when they come. Upstream: pkg/kubelet/events/event.go v1.36.4, and for
+The docstring of each constant is its message; braces mark what is filled in. docs/events.md lists
+the type of each and when it occurs. Upstream: pkg/kubelet/events/event.go v1.36.4, and for
 admission pkg/kubelet/lifecycle/predicate.go.
 """
 
@@ -78,13 +78,13 @@ RESIZE_COMPLETED: Final = "ResizeCompleted"
 RESIZE_ERROR: Final = "ResizeError"
 """Pod resize error: {resources}"""
 
-# Pods that are turned away
+# Pods that are rejected at admission
 
 OUT_OF: Final = "OutOf"
-"""What the reason begins with when a resource is short; its name follows. Node didn't have enough
+"""Prefix of the reason; the name of the scarce resource follows. Node didn't have enough
 resource: {resource}, requested: {requested}, used: {used}, capacity: {capacity}"""
 OUT_OF_CPU: Final = "OutOfcpu"
-"""As `OutOf`, in thousandths of a core."""
+"""As `OutOf`, in millicores."""
 OUT_OF_MEMORY: Final = "OutOfmemory"
 """As `OutOf`, in bytes."""
 OUT_OF_EPHEMERAL_STORAGE: Final = "OutOfephemeral-storage"
@@ -140,7 +140,7 @@ was rejected as the node is shutting down."""
 REBOOTED: Final = "Rebooted"
 """Node {node} has been rebooted, boot id: {boot id}"""
 
-# Ours: the kubelet has no event for these
+# Our own: the kubelet has no event for these
 
 INVALID_MANIFEST: Final = "InvalidManifest"
 """Cannot read the static pods in {file or URL}: {why}"""
@@ -171,12 +171,12 @@ ALERT_ACTION_NOT_DONE: Final = "AlertActionNotDone"
 
 
 def reasons_by_constant() -> dict[str, str]:
-    """Every reason by the name of its constant."""
+    """Return every reason by the name of its constant."""
     return {name: value for name, value in globals().items() if name.isupper()}
 
 
 def node_status_message(node: str, reason: str) -> str:
-    """What is said of a node whose conditions changed.
+    """Return the message of an event about a changed node condition.
 
     Upstream: recordNodeStatusEvent, pkg/kubelet/kubelet_node_status.go v1.36.4.
     """

@@ -1,8 +1,8 @@
-"""Tells users what happened: takes events from anybody at once, and sends them when it can.
+"""Queues events from any thread and sends them in the background.
 
-    recorder = Recorder(HttpEventSink(client), host="node-a", clock=SystemClock())
+    recorder = EventRecorder(HttpEventSink(client), host="node-a", clock=SystemClock())
     tasks.create_task(recorder.run())
-    recorder.normal(about_container(pod, "app"), reasons.STARTED, "Container started")
+    recorder.normal(container_reference(pod, "app"), reasons.STARTED, "Container started")
 
 Upstream: EventBroadcaster and recorderImpl, client-go v0.36.4, tools/record/event.go.
 """
@@ -29,28 +29,29 @@ from podstatus.kube.objects.meta import ObjectReference
 logger = logging.getLogger(__name__)
 
 _OVERFLOW_LOG_INTERVAL_NS = 10 * 1_000_000_000
-"""Between two lines about events that were dropped."""
+"""Minimum interval between two log lines about a full queue."""
 
 _CLOCK_STEP_NS = 1_000_000_000
-"""A clock that is so far behind the last event was set back: nobody records so many at once."""
+"""The wall clock was set back if it is this far behind the last event: timestamps run ahead of the
+clock by one nanosecond for each event, and no burst is that large."""
 
 _IDLE_SECONDS = 10.0
-"""How long it waits for something to do before it shows that it is alive."""
+"""Interval of the heartbeat while the queue is empty."""
 
 
 OnRecorded = Callable[[ObjectReference, str, str, str], None]
-"""Told what an event is about, its type, reason and message. In any thread; must not wait."""
+"""Called with the involved object, type, reason and message, in any thread; must not block."""
 
 
 def _ignore_event(_about: ObjectReference, _type: str, _reason: str, _message: str) -> None:
-    """Nobody wants to know."""
+    """Default callback: does nothing."""
 
 
 class EventRecorder:
     """Records events in the name of one component on one host.
 
-    `normal` and `warn` may be called from any thread; they never block and never raise. What
-    cannot be sent is dropped in the end, and `counts` says how many and why.
+    `normal` and `warn` may be called from any thread; they never block and never raise. Events that
+    cannot be sent are dropped and counted by reason in `counts`.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class EventRecorder:
         random: Callable[[], float] = random.random,
         on_recorded: OnRecorded = _ignore_event,
     ) -> None:
-        """`on_recorded` is told of each event at once, whatever becomes of it."""
+        """`on_recorded` is called for each event when it is recorded, even if it is dropped."""
         self._policy = policy or EventPolicy()
         self._source = EventSource(component=component, host=host)
         self._clock = clock
@@ -78,9 +79,9 @@ class EventRecorder:
         self._wake_up: WakeUp[str] = WakeUp()
         self._send_lock = asyncio.Lock()
         self._current: Create | Patch | None = None
-        """What was taken from the queue and has not come to its end."""
+        """The event being sent; it has left the queue."""
         self._lock = threading.Lock()
-        """For what follows, held for a few assignments."""
+        """Guards the fields below; held for a few assignments only."""
         self._queue: deque[PendingEvent] = deque()
         self._latest_ns = 0
         self._closed = False
@@ -91,16 +92,16 @@ class EventRecorder:
         self._next_overflow_log_ns = 0
 
     def normal(self, about: ObjectReference, reason: str, message: str) -> None:
-        """Record an event of type Normal: something went as it should."""
+        """Record an event of type Normal: something went as expected."""
         self._record(about, NORMAL, reason, message)
 
     def warn(self, about: ObjectReference, reason: str, message: str) -> None:
-        """Record an event of type Warning: somebody may have to do something."""
+        """Record an event of type Warning: something may need attention."""
         self._record(about, WARNING, reason, message)
 
     @property
     def counts(self) -> EventCounts:
-        """What became of the events so far, at one moment."""
+        """A consistent snapshot of the delivery counts."""
         with self._lock:
             return EventCounts(
                 recorded=self._recorded,
@@ -110,7 +111,7 @@ class EventRecorder:
             )
 
     async def run(self) -> None:
-        """Send events until it is cancelled; what waits then is for `drain`."""
+        """Send events until cancelled; `drain` handles what is queued then."""
         while True:
             while await self.send_once():
                 pass
@@ -120,7 +121,7 @@ class EventRecorder:
                     await self._wake_up.wait()
 
     async def send_once(self) -> bool:
-        """See one event to its end, however long that takes; whether there was one."""
+        """Send or drop one event, including all retries; return False if the queue was empty."""
         async with self._send_lock:
             self._log_overflow()
             if self._current is None and not self._pop_next():
@@ -131,10 +132,10 @@ class EventRecorder:
             return True
 
     async def drain(self, seconds: float) -> None:
-        """Send what still waits, each tried once, for so long at most; the rest is dropped.
+        """Try each queued event once, for at most `seconds`, then drop the rest.
 
-        To be called when `run` has ended, while the sink still works. What is recorded
-        afterwards is dropped too.
+        Call it after `run` has ended, while the sink still works. Events recorded afterwards are
+        dropped.
         """
         self._sender.max_tries = 1
         with suppress(TimeoutError):
@@ -143,7 +144,7 @@ class EventRecorder:
                     pass
         left = self._close()
         if left:
-            logger.warning("events not sent before the end: number=%d", left)
+            logger.warning("queued events dropped at shutdown: number=%d", left)
 
     def _record(self, about: ObjectReference, type: str, reason: str, message: str) -> None:
         with self._lock:
@@ -159,23 +160,23 @@ class EventRecorder:
         try:
             self._on_recorded(about, type, reason, message)
         except Exception:
-            logger.exception("somebody who was told of an event failed: reason=%s", reason)
+            logger.exception("event callback failed: reason=%s", reason)
 
     def _pop_next(self) -> bool:
-        """Take the next event from the queue, if it is worth sending; whether there was one."""
+        """Make the next queued event the current one unless suppressed; False if none is queued."""
         with self._lock:
             if not self._queue:
                 return False
-            occurrence = self._queue.popleft()
+            pending = self._queue.popleft()
         try:
-            event = new_event(occurrence, self._source)
-            correlated = self._correlator.correlate(event, occurrence.at)
+            event = new_event(pending, self._source)
+            correlated = self._correlator.correlate(event, pending.at)
         except Exception:
-            logger.exception("event cannot be made: reason=%s", occurrence.reason)
+            logger.exception("event cannot be composed: reason=%s", pending.reason)
             self._drop(DropReason.BROKEN)
             return True
         if isinstance(correlated, Suppressed):
-            logger.debug("event held back, too many: %s", describe_event(correlated.event))
+            logger.debug("event suppressed by its rate limit: %s", describe_event(correlated.event))
             self._drop(DropReason.SPAM)
         else:
             self._current = correlated
@@ -185,7 +186,9 @@ class EventRecorder:
         try:
             result = await self._sender.send(correlated)
         except Exception:
-            logger.exception("event cannot be sent: %s", describe_event(correlated.event))
+            logger.exception(
+                "event sink raised an unexpected error: %s", describe_event(correlated.event)
+            )
             result = DropReason.BROKEN
         if isinstance(result, DropReason):
             self._drop(result)
@@ -199,7 +202,7 @@ class EventRecorder:
             self._dropped[cause] += number
 
     def _close(self) -> int:
-        """Take nothing more, and let go of what waits; how many that were."""
+        """Reject further events and drop the queued ones; return how many."""
         with self._lock:
             self._closed = True
             left = len(self._queue) + (self._current is not None)
@@ -210,22 +213,23 @@ class EventRecorder:
         return left
 
     def _log_overflow(self) -> None:
-        """Say that some were dropped, when one is sent again, and not again for a while."""
+        """Log the events dropped since the last line, at most once per interval."""
         with self._lock:
             dropped = self._dropped[DropReason.QUEUE_FULL]
         if dropped > self._overflow_logged and self._clock.now() >= self._next_overflow_log_ns:
             self._next_overflow_log_ns = self._clock.now() + _OVERFLOW_LOG_INTERVAL_NS
             more = dropped - self._overflow_logged
-            logger.warning("events dropped, too many are waiting: number=%d", more)
+            logger.warning("events dropped, queue is full: number=%d", more)
             self._overflow_logged = dropped
 
 
 def _next_timestamp(latest: int, now: int) -> int:
-    """When an event happened that comes after the latest one.
+    """Return the timestamp of an event recorded after `latest`, in nanoseconds.
 
-    Names are made of it, so no two may be the same. After a clock was set back it is what the
-    clock shows: a time to come would be wrong, and nothing that is held back would come free. That
-    the same nanosecond comes again then is left to chance, as upstream always does.
+    Event names contain the timestamp, so it must be unique. After the wall clock was set back, it
+    is the time of the clock: a timestamp in the future would be wrong, and rate limits would not
+    refill. Two events may then get the same nanosecond, with the small probability that upstream
+    always accepts.
     """
     return now if latest - now > _CLOCK_STEP_NS else max(latest + 1, now)
 

@@ -1,8 +1,8 @@
-"""One event on its way to the server: tried until it arrives, or until that is hopeless.
+"""Sends one event at a time, and retries until it is delivered or the failure is permanent.
 
-Upstream: recordToSink and recordEvent, client-go v0.36.4, tools/record/event.go. There an answer
-is final, also 401 or 500, unless it says when to come back; here only what another try will not
-change.
+Upstream: recordToSink and recordEvent, client-go v0.36.4, tools/record/event.go. There every
+response is final, including 401 and 500, unless it has a Retry-After. Here only those are final
+that another try cannot change.
 """
 
 import logging
@@ -29,7 +29,7 @@ from podstatus.kube.objects.event import Event
 logger = logging.getLogger(__name__)
 
 _NAMESPACE_TERMINATING = "being terminated"
-"""What the server says of a namespace in which nothing can be made any more."""
+"""Part of the server's message when it rejects an object in a terminating namespace."""
 
 
 class EventDelivery(Enum):
@@ -40,7 +40,7 @@ class EventDelivery(Enum):
 
 
 class EventSender:
-    """Sends events, one after the other, within a limit of its own."""
+    """Sends events one after the other, with its own rate limit."""
 
     def __init__(
         self,
@@ -63,26 +63,31 @@ class EventSender:
         self.max_tries = policy.max_tries
 
     async def send(self, correlated: Create | Patch) -> EventDelivery | DropReason:
-        """Try it as often as it takes, or may take."""
+        """Send an event, retrying up to `max_tries` times; return the delivery or drop reason."""
         tries = 0
         while True:
             self._heartbeat()
             tries += 1
             try:
-                arrived = await self._try_send(correlated)
+                delivery = await self._try_send(correlated)
             except ApiError as error:
-                told, fate = describe_event(correlated.event), permanent_failure(error)
-                if fate is not None:
-                    logger.warning("event refused: %s error=%s", told, error)
-                    return fate
+                event, reason = describe_event(correlated.event), permanent_failure(error)
+                if reason is not None:
+                    logger.warning("event rejected by the server: %s error=%s", event, error)
+                    return reason
                 if tries >= self.max_tries:
-                    logger.warning("event given up: %s tries=%d error=%s", told, tries, error)
+                    logger.warning(
+                        "event dropped after too many tries: %s tries=%d error=%s",
+                        event,
+                        tries,
+                        error,
+                    )
                     return DropReason.UNDELIVERED
                 self._failure_log.failed(error)
                 await self._clock.wait(self._retry_delay(tries, error))
             else:
                 self._failure_log.recovered()
-                return arrived
+                return delivery
 
     async def _try_send(self, correlated: Create | Patch) -> EventDelivery:
         event = correlated.event
@@ -92,7 +97,7 @@ class EventSender:
                 meta = event.metadata
                 await self._sink.patch(meta.namespace, meta.name, correlated.patch)
             except GoneError:
-                # The server forgets events after an hour or so.
+                # The server deletes events after their TTL, one hour by default.
                 pass
             else:
                 return EventDelivery.PATCHED
@@ -100,8 +105,8 @@ class EventSender:
             await self._acquire_token()
             await self._sink.create(event)
         except ConflictError:
-            # The names are ours alone: it arrived, but the answer to an earlier try did not.
-            logger.debug("event is there already: %s", describe_event(event))
+            # The names are unique: an earlier try succeeded, but its response was lost.
+            logger.debug("event exists already: %s", describe_event(event))
         return EventDelivery.SENT
 
     async def _acquire_token(self) -> None:
@@ -115,21 +120,21 @@ class EventSender:
             await self._clock.wait(self._token_bucket.wait_seconds(now))
 
     def _retry_delay(self, tries: int, error: ApiError) -> float:
-        longest = self._policy.retry_seconds
+        max_delay = self._policy.retry_seconds
         if isinstance(error, BusyError) and error.retry_after:
-            return min(error.retry_after, longest)
-        return longest * self._random() if tries == 1 else longest
+            return min(error.retry_after, max_delay)
+        return max_delay * self._random() if tries == 1 else max_delay
 
 
 def permanent_failure(error: ApiError) -> DropReason | None:
-    """Why it is no use to try again; None if it may be."""
+    """Return the drop reason if a retry cannot succeed, otherwise None."""
     match error:
         case GoneError():
             return DropReason.NAMESPACE_GONE
         case DeniedError() if _NAMESPACE_TERMINATING in str(error):
             return DropReason.NAMESPACE_GONE
         case DeniedError(code=401):
-            # Nothing else would go through either, until somebody renews what says who we are.
+            # All other requests fail as well until the credentials are renewed.
             return None
         case RejectedError():
             return DropReason.REJECTED
@@ -137,7 +142,7 @@ def permanent_failure(error: ApiError) -> DropReason | None:
 
 
 def describe_event(event: Event) -> str:
-    """The event in the form of a log line's keys."""
+    """Return the event as the keys of a log line."""
     about = event.involved_object
     name = f"{about.namespace}/{about.name}" if about.namespace else about.name
     return f"reason={event.reason} object={about.kind}/{name} count={event.count}"

@@ -1,4 +1,4 @@
-"""What is written stays written, whoever is killed; what cannot be written changes nothing."""
+"""Checkpoints survive killed writers; a write that fails has no effect."""
 
 import os
 import random
@@ -28,7 +28,7 @@ def cpu(amount: int) -> ResourceRequirements:
 
 @pytest.fixture
 def open_folder() -> Iterator[str]:
-    """A folder that any user can get to, which those of pytest are not."""
+    """Return a directory that every user can access; pytest's are private."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield folder
@@ -39,23 +39,23 @@ def test_a_writer_that_is_killed_leaves_what_it_wrote_last(tmp_path: Path) -> No
     seed = random.randrange(2**32)
     sys.stdout.write(f"seed {seed}")
     halfway = int(victims.alone(victims.kill_writers, str(tmp_path), KILLS, seed))
-    # If none were caught at it, the test would show nothing.
+    # Without a kill during a write, the test would prove nothing.
     assert halfway >= KILLS // 100
 
 
 def test_a_text_is_on_the_disk_before_it_takes_the_name_and_the_name_before_the_call_returns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A power failure cannot be had in a test, so the order of the steps is looked at."""
+    """A test cannot cause a power failure, so it checks the order of the system calls."""
     state = FileState(tmp_path)
     state.set_resize_status("u", "old")
     steps: list[tuple[str, bool]] = []
 
-    def note(file: int) -> None:
+    def record(file: int) -> None:
         kind = "folder" if stat.S_ISDIR(os.fstat(file).st_mode) else "text"
         steps.append((kind, b"new" in (tmp_path / "podstatus_resize_state").read_bytes()))
 
-    monkeypatch.setattr(os, "fsync", note)
+    monkeypatch.setattr(os, "fsync", record)
     state.set_resize_status("u", "new")
     assert steps == [("text", False), ("folder", True)]
 
@@ -96,7 +96,7 @@ def test_a_folder_where_the_file_was_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_failed_first_write_of_v1_28_stops_the_restore(tmp_path: Path) -> None:
-    # There is no file to read, and then no folder to make: a dangling link to nowhere.
+    # A dangling link: there is no file to read, and the directory cannot be created.
     (tmp_path / "state").symlink_to(tmp_path / "nowhere" / "state")
     with pytest.raises(CheckpointWriteError):
         FileState(tmp_path / "state", format=KUBELET_V1_28).restore()
@@ -111,7 +111,7 @@ def test_a_removal_that_cannot_be_stored_is_made_up_for(
     (tmp_path / "state").write_text("in the way")
     state.remove_pod("gone")
     assert state.resize_status("gone") is None
-    assert "removal not stored, the next change will" in caplog.text
+    assert "removal not stored, the next change stores it" in caplog.text
     (tmp_path / "state").unlink()
     (tmp_path / "away").rename(tmp_path / "state")
     state.set_resize_status("new", "Deferred")
@@ -119,10 +119,10 @@ def test_a_removal_that_cannot_be_stored_is_made_up_for(
     assert again.allocations().resize_statuses == {"new": "Deferred"}
 
 
-def test_a_folder_that_does_not_reach_the_disk_is_said_and_made_up_for(
+def test_a_failed_directory_sync_is_reported_and_made_up_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing but a broken disk does this, so it is made up."""
+    """Only a failing disk does this, so fsync is replaced."""
     state = FileState(tmp_path)
     state.set_resize_status("u", "Deferred")
     fsync = os.fsync
@@ -134,9 +134,9 @@ def test_a_folder_that_does_not_reach_the_disk_is_said_and_made_up_for(
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", fail_for_folders)
-        with pytest.raises(CheckpointWriteError, match="the file was replaced, but") as told:
+        with pytest.raises(CheckpointWriteError, match="the file was replaced, but") as raised:
             state.set_resize_status("u", "Infeasible")
-    assert told.value.replaced
+    assert raised.value.replaced
     assert state.resize_status("u") == "Deferred"
     state.set_resize_status("u", "Deferred")
     assert FileState(tmp_path).resize_status("u") == "Deferred"
@@ -155,8 +155,8 @@ def test_threads_lose_nothing(tmp_path: Path, format: CheckpointFormat) -> None:
                 assert state.allocated.container_resources(f"u{worker % 2}", f"c{worker}") == cpu(
                     number
                 )
-                state.remove_pod(f"nobody{worker}")
-        except BaseException as error:  # noqa: BLE001 - for the test to see
+                state.remove_pod(f"unknown{worker}")
+        except BaseException as error:  # noqa: BLE001 - re-raised by the test
             errors.append(error)
 
     threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
@@ -167,18 +167,16 @@ def test_threads_lose_nothing(tmp_path: Path, format: CheckpointFormat) -> None:
     assert errors == []
     again = FileState(tmp_path, format=format)
     assert again.allocations() == state.allocations()
-    found = {
+    restored = {
         name: resources
         for info in again.allocated.pods().values()
         for name, resources in info.container_resources.items()
     }
-    assert found == {f"c{worker}": cpu(5) for worker in range(8)}
+    assert restored == {f"c{worker}": cpu(5) for worker in range(8)}
     assert again.allocations().resize_statuses == {f"w{worker}": "word 5" for worker in range(8)}
 
 
-def test_who_reads_does_not_wait_for_who_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readers_do_not_wait_for_a_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = FileState(tmp_path)
     state.set_resize_status("u", "Deferred")
     writing, read = threading.Event(), threading.Event()

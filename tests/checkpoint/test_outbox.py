@@ -1,4 +1,4 @@
-"""Last statuses are kept until they are dropped, whoever is killed; damage stops nothing."""
+"""Final statuses survive killed writers until dropped; damaged files do not affect others."""
 
 import asyncio
 import os
@@ -41,8 +41,8 @@ def opened(folder: Path) -> FileOutbox[OutboxEntry]:
     return FileOutbox(folder, OutboxEntry)
 
 
-def found(folder: Path) -> list[OutboxEntry]:
-    """What a new life of the node finds."""
+def load(folder: Path) -> list[OutboxEntry]:
+    """Return what the next process of the node loads."""
     return opened(folder).load()
 
 
@@ -50,7 +50,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_it_is_what_the_status_manager_wants(tmp_path: Path) -> None:
+def test_it_satisfies_the_port_of_the_status_manager(tmp_path: Path) -> None:
     outbox: Outbox = opened(tmp_path)
     outbox.store(entry())
     assert list(outbox.load()) == [entry()]
@@ -59,21 +59,21 @@ def test_it_is_what_the_status_manager_wants(tmp_path: Path) -> None:
 def test_whether_a_status_was_the_last_is_kept_with_it(tmp_path: Path) -> None:
     outbox = opened(tmp_path)
     outbox.store(structs.replace(entry(), finished=False))
-    assert [kept.finished for kept in found(tmp_path)] == [False]
+    assert [loaded.finished for loaded in load(tmp_path)] == [False]
     outbox.store(entry())
-    assert [kept.finished for kept in found(tmp_path)] == [True]
-    # Versions before this one kept nothing but last statuses, and did not say so.
+    assert [loaded.finished for loaded in load(tmp_path)] == [True]
+    # Earlier versions stored only final statuses, without this field.
     assert "alive" not in (tmp_path / "u.json").read_text()
 
 
 def test_what_was_kept_is_found_until_it_is_dropped(tmp_path: Path) -> None:
     outbox = opened(tmp_path / "outbox")
-    assert found(tmp_path / "outbox") == []
+    assert load(tmp_path / "outbox") == []
     outbox.store(entry("a"))
     outbox.store(entry("b"))
-    assert found(tmp_path / "outbox") == [entry("a"), entry("b")]
+    assert load(tmp_path / "outbox") == [entry("a"), entry("b")]
     outbox.drop(PodUID("a"))
-    assert found(tmp_path / "outbox") == [entry("b")]
+    assert load(tmp_path / "outbox") == [entry("b")]
 
 
 def test_the_newest_status_of_a_pod_is_the_one_that_is_kept(tmp_path: Path) -> None:
@@ -81,12 +81,12 @@ def test_the_newest_status_of_a_pod_is_the_one_that_is_kept(tmp_path: Path) -> N
     outbox.store(entry())
     newer = entry(status=make_status("Succeeded"))
     outbox.store(newer)
-    assert found(tmp_path) == [newer]
+    assert load(tmp_path) == [newer]
 
 
 def test_to_drop_what_is_not_there_is_no_error(tmp_path: Path) -> None:
-    opened(tmp_path).drop(PodUID("nobody"))
-    opened(tmp_path / "no-folder").drop(PodUID("nobody"))
+    opened(tmp_path).drop(PodUID("unknown"))
+    opened(tmp_path / "no-folder").drop(PodUID("unknown"))
     assert not (tmp_path / "no-folder").exists()
 
 
@@ -99,11 +99,11 @@ def test_only_the_owner_may_read_it(tmp_path: Path) -> None:
 def test_times_come_back_as_they_travel(tmp_path: Path) -> None:
     status = structs.replace(STATUS, start_time=Time.parse("2024-01-31T09:30:00.5Z"))
     opened(tmp_path).store(entry(status=status))
-    (again,) = found(tmp_path)
+    (again,) = load(tmp_path)
     assert again.status.start_time == Time.parse("2024-01-31T09:30:00Z")
 
 
-@settings(max_examples=25)  # each waits for the disk
+@settings(max_examples=25)  # each example syncs to disk
 @given(st.lists(st.text(min_size=1), unique=True, max_size=5))
 def test_any_uid_has_a_file_of_its_own(
     tmp_path_factory: pytest.TempPathFactory, uids: list[str]
@@ -112,7 +112,7 @@ def test_any_uid_has_a_file_of_its_own(
     outbox = opened(folder)
     for uid in uids:
         outbox.store(entry(uid))
-    assert {kept.uid for kept in found(folder)} == set(uids)
+    assert {loaded.uid for loaded in load(folder)} == set(uids)
     assert all(path.parent == folder for path in folder.rglob("*"))
     for uid in uids:
         outbox.drop(PodUID(uid))
@@ -126,7 +126,7 @@ def test_what_has_no_uid_is_refused(tmp_path: Path, uid: str) -> None:
 
 
 def test_a_folder_without_a_name_is_refused() -> None:
-    with pytest.raises(ValueError, match="the name of the folder is empty"):
+    with pytest.raises(ValueError, match="the directory name is empty"):
         FileOutbox("", OutboxEntry)
 
 
@@ -156,13 +156,13 @@ def test_what_is_damaged_is_set_aside_and_the_rest_is_found(
     opened(tmp_path).store(entry("a"))
     opened(tmp_path).store(entry("z"))
     (tmp_path / "bad.json").write_bytes(damaged_texts()[what])
-    assert found(tmp_path) == [entry("a"), entry("z")]
+    assert load(tmp_path) == [entry("a"), entry("z")]
     assert (
-        f"last status damaged, the pod's end may be lost: file={tmp_path}/bad.json" in caplog.text
+        f"final status damaged, the pod's end may be lost: file={tmp_path}/bad.json" in caplog.text
     )
     assert names(tmp_path) == ["a.json", "bad.json.damaged", "z.json"]
     caplog.clear()
-    assert found(tmp_path) == [entry("a"), entry("z")]
+    assert load(tmp_path) == [entry("a"), entry("z")]
     assert caplog.text == ""
 
 
@@ -171,8 +171,8 @@ def test_what_cannot_be_read_is_left_alone_and_the_rest_is_found(
 ) -> None:
     opened(tmp_path).store(entry("a"))
     (tmp_path / "bad.json").mkdir()
-    assert found(tmp_path) == [entry("a")]
-    assert "last status not read" in caplog.text
+    assert load(tmp_path) == [entry("a")]
+    assert "final status unreadable" in caplog.text
     assert names(tmp_path) == ["a.json", "bad.json"]
 
 
@@ -181,18 +181,18 @@ def test_what_cannot_be_set_aside_stops_nothing(
 ) -> None:
     (tmp_path / "bad.json").write_bytes(b"")
     (tmp_path / "bad.json.damaged").mkdir()
-    assert found(tmp_path) == []
-    assert "damaged last status not set aside" in caplog.text
+    assert load(tmp_path) == []
+    assert "damaged final status cannot be renamed" in caplog.text
 
 
 def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     for name in ("notes.txt", ".hidden.json"):
         (tmp_path / name).write_text("mine")
-    assert found(tmp_path) == []
+    assert load(tmp_path) == []
     assert names(tmp_path) == [".hidden.json", "notes.txt"]
 
 
-def test_a_file_where_the_folder_was_is_said(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_directory_is_reported(tmp_path: Path) -> None:
     (tmp_path / "outbox").write_text("in the way")
     outbox = opened(tmp_path / "outbox")
     with pytest.raises(UnreadableCheckpointError, match="Not a directory"):
@@ -205,26 +205,26 @@ def test_a_file_where_the_folder_was_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_who_is_killed_leaves_what_was_kept_and_not_what_was_dropped(tmp_path: Path) -> None:
+def test_a_killed_process_loses_no_stored_status_and_no_removal(tmp_path: Path) -> None:
     seed = random.randrange(2**32)
     sys.stdout.write(f"seed {seed}")
     halfway = int(victims.alone(victims.kill_keepers, str(tmp_path), KILLS, seed))
-    # If none were caught at it, the test would show nothing.
+    # Without a kill during a write, the test would prove nothing.
     assert halfway >= KILLS // 100
 
 
 def test_a_text_is_on_the_disk_before_it_takes_the_name_and_a_removal_before_the_call_returns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A power failure cannot be had in a test, so the order of the steps is looked at."""
+    """A test cannot cause a power failure, so it checks the order of the system calls."""
     outbox = opened(tmp_path)
     steps: list[tuple[str, bool]] = []
 
-    def note(file: int) -> None:
+    def record(file: int) -> None:
         kind = "folder" if stat.S_ISDIR(os.fstat(file).st_mode) else "text"
         steps.append((kind, (tmp_path / "u.json").exists()))
 
-    monkeypatch.setattr(os, "fsync", note)
+    monkeypatch.setattr(os, "fsync", record)
     outbox.store(entry())
     assert steps == [("text", False), ("folder", True)]
     steps.clear()
@@ -232,7 +232,7 @@ def test_a_text_is_on_the_disk_before_it_takes_the_name_and_a_removal_before_the
     assert steps == [("folder", False)]
 
 
-def test_a_removal_that_may_be_lost_is_said(
+def test_a_removal_that_may_be_lost_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outbox = opened(tmp_path)
@@ -242,9 +242,9 @@ def test_a_removal_that_may_be_lost_is_said(
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(CheckpointWriteError, match="Input/output error") as told:
+    with pytest.raises(CheckpointWriteError, match="Input/output error") as raised:
         outbox.drop(PodUID("u"))
-    assert told.value.replaced
+    assert raised.value.replaced
 
 
 def test_a_slow_write_does_not_come_after_the_removal(
@@ -268,7 +268,7 @@ def test_a_slow_write_does_not_come_after_the_removal(
     go_on.set()
     keeper.join()
     dropper.join()
-    assert found(tmp_path) == []
+    assert load(tmp_path) == []
 
 
 def test_threads_lose_nothing(tmp_path: Path) -> None:
@@ -285,8 +285,8 @@ def test_threads_lose_nothing(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    kept = {f"{worker}-{number}" for worker in range(8) for number in range(0, 10, 2)}
-    assert {undelivered.uid for undelivered in found(tmp_path)} == kept
+    stored = {f"{worker}-{number}" for worker in range(8) for number in range(0, 10, 2)}
+    assert {undelivered.uid for undelivered in load(tmp_path)} == stored
 
 
 # With the status manager
@@ -300,7 +300,7 @@ async def until(happened: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def one_life(folder: Path, api: InMemoryPodApi) -> AsyncIterator[StatusManager]:
-    """A status manager that is cut off in the end."""
+    """Run a status manager that is killed at the end."""
     directory = PodManager()
     for pod in api.pods():
         directory.update_pod(pod)
@@ -311,7 +311,7 @@ async def one_life(folder: Path, api: InMemoryPodApi) -> AsyncIterator[StatusMan
     await asyncio.gather(loop, return_exceptions=True)
 
 
-def test_what_one_life_could_not_deliver_the_next_one_does(tmp_path: Path) -> None:
+def test_the_next_process_delivers_what_an_earlier_one_could_not(tmp_path: Path) -> None:
     async def main() -> None:
         pod = make_pod("p", restart_policy="Never")
         api = InMemoryPodApi(pod)

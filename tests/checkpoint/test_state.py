@@ -1,4 +1,4 @@
-"""A state in files: what is stored when, what is refused, and what is left alone."""
+"""State in files: when it is written, which input is rejected, which files are left alone."""
 
 import copy
 import errno
@@ -41,9 +41,9 @@ def cpu(amount: str) -> ResourceRequirements:
 
 
 def identity(path: Path) -> tuple[int, int]:
-    """Changes whenever the file is replaced."""
-    found = path.stat()
-    return found.st_ino, found.st_mtime_ns
+    """Return a value that changes whenever the file is replaced."""
+    stat = path.stat()
+    return stat.st_ino, stat.st_mtime_ns
 
 
 def names(folder: Path) -> list[str]:
@@ -167,7 +167,7 @@ def test_a_removal_waits_for_the_next_change_of_its_file(tmp_path: Path) -> None
     state.remove_orphaned_pods(["kept", "unknown"])
     assert [*state.allocated.pods()] == [*state.actuated.pods()] == ["kept"]
     assert {name: identity(tmp_path / name) for name in before} == before
-    # The same once more is a change by now.
+    # After the removal, the same value is a change.
     state.allocated.set_container_resources("kept", "app", cpu("1"))
     assert [*FileState(tmp_path).allocated.pods()] == ["kept"]
     assert identity(tmp_path / ACTUATED) == before[ACTUATED]
@@ -198,12 +198,12 @@ def test_what_v1_28_cannot_carry_changes_nothing(
 ) -> None:
     state = FileState(tmp_path, format=KUBELET_V1_28)
     state.set_resize_status("u", "Deferred")
-    known, path = state.allocations(), tmp_path / "pod_status_manager_state"
-    before = path.read_bytes()
+    before, path = state.allocations(), tmp_path / "pod_status_manager_state"
+    text = path.read_bytes()
     with pytest.raises(UnsupportedStateError, match=rf"{path}: a checkpoint of v1.28 has .*v1.36"):
         change(state)
-    assert state.allocations() is known
-    assert path.read_bytes() == before
+    assert state.allocations() is before
+    assert path.read_bytes() == text
 
 
 # What cannot be read
@@ -235,10 +235,12 @@ def test_a_damaged_file_is_named_and_never_touched(tmp_path: Path, name: str, te
         lambda: state.remove_orphaned_pods([]),
     ]
     for attempt in attempts:
-        with pytest.raises(DamagedCheckpointError, match=r"is damaged: .*; drain the node") as told:
+        with pytest.raises(
+            DamagedCheckpointError, match=r"is damaged: .*; drain the node"
+        ) as raised:
             attempt()
-        assert told.value.path == path
-        assert str(path) in str(told.value)
+        assert raised.value.path == path
+        assert str(path) in str(raised.value)
     assert identity(path) == before
     assert path.read_bytes() == text
     assert names(tmp_path) == [name]
@@ -264,19 +266,19 @@ def test_a_file_that_is_put_right_is_restored(tmp_path: Path) -> None:
 
 def test_a_folder_where_the_file_should_be(tmp_path: Path) -> None:
     (tmp_path / ALLOCATED).mkdir()
-    with pytest.raises(UnreadableCheckpointError, match="it is a folder, a pipe or a device"):
+    with pytest.raises(UnreadableCheckpointError, match="it is a directory, a pipe or a device"):
         FileState(tmp_path).restore()
 
 
 def test_a_pipe_where_the_file_should_be_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ALLOCATED)
-    with pytest.raises(UnreadableCheckpointError, match="it is a folder, a pipe or a device"):
+    with pytest.raises(UnreadableCheckpointError, match="it is a directory, a pipe or a device"):
         FileState(tmp_path).restore()
 
 
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("")
-    with pytest.raises(UnreadableCheckpointError, match="its folder is a file; it must be"):
+    with pytest.raises(UnreadableCheckpointError, match="its directory is a file; make it"):
         FileState(tmp_path / "state").restore()
 
 
@@ -286,7 +288,7 @@ def test_a_link_that_leads_in_a_circle(tmp_path: Path) -> None:
         FileState(tmp_path).restore()
 
 
-# What a killed writer leaves
+# Temporary files of killed writers
 
 
 def test_leftovers_are_removed_and_nothing_else(tmp_path: Path) -> None:
@@ -294,7 +296,7 @@ def test_leftovers_are_removed_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / f".{ALLOCATED}.abc.podstatus").write_text('{"data":"half')
     others = [f".{ALLOCATED}123", ".1234567", f"{ALLOCATED}.bak", ".x.podstatus"]
     for name in others:
-        (tmp_path / name).write_text("somebody else's")
+        (tmp_path / name).write_text("foreign")
     state = FileState(tmp_path)
     assert state.resize_status("u") == "Deferred"
     assert names(tmp_path) == sorted([RESIZE, *others])
@@ -350,8 +352,8 @@ def test_an_empty_pod_is_known(state: MemoryState) -> None:
 
 def test_what_is_handed_out_cannot_be_changed(state: MemoryState) -> None:
     amounts = {"cpu": Quantity("1")}
-    given = ResourceRequirements(requests=amounts)
-    state.allocated.set_container_resources("u", "app", given)
+    resources = ResourceRequirements(requests=amounts)
+    state.allocated.set_container_resources("u", "app", resources)
     amounts["cpu"] = Quantity("2")
     info = state.allocated.pod_resource_info("u")
     assert info is not None
@@ -402,36 +404,36 @@ steps = st.tuples(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(steps, max_size=25))
-def test_memory_is_what_was_said_and_a_restart_finds_what_was_stored(
-    said: list[tuple[str, str, int]],
+def test_memory_has_all_changes_and_a_restart_restores_the_stored_ones(
+    changes: list[tuple[str, str, int]],
 ) -> None:
-    """Against plain dicts: each file holds what its part was when it was last set."""
-    known: dict[str, dict[str, object]] = {"allocated": {}, "actuated": {}, "resize": {}}
-    stored = copy.deepcopy(known)
+    """Compare with plain dicts: each file has its part as of the last time it was set."""
+    expected: dict[str, dict[str, object]] = {"allocated": {}, "actuated": {}, "resize": {}}
+    stored = copy.deepcopy(expected)
     with tempfile.TemporaryDirectory() as folder:
         state = FileState(folder)
-        for step, uid, number in said:
+        for step, uid, number in changes:
             if step in ("allocated", "actuated"):
                 info = PodResourceInfo(container_resources={"app": cpu(str(number))})
                 getattr(state, step).set_pod_resource_info(uid, info)
-                known[step][uid] = info
-                stored[step] = dict(known[step])
+                expected[step][uid] = info
+                stored[step] = dict(expected[step])
             elif step == "resize":
                 state.set_resize_status(uid, str(number))
-                known[step][uid] = str(number)
-                stored[step] = dict(known[step])
+                expected[step][uid] = str(number)
+                stored[step] = dict(expected[step])
             elif step == "restart":
                 state = FileState(folder)
-                known = copy.deepcopy(stored)
+                expected = copy.deepcopy(stored)
             else:
                 keep = {uid} if step == "keep" else {*UIDS} - {uid}
                 state.remove_pod(uid) if step == "remove" else state.remove_orphaned_pods(keep)
-                known = {
+                expected = {
                     part: {u: entry for u, entry in entries.items() if u in keep}
-                    for part, entries in known.items()
+                    for part, entries in expected.items()
                 }
             now = state.allocations()
-            assert (now.allocated, now.actuated, now.resize_statuses) == tuple(known.values())
+            assert (now.allocated, now.actuated, now.resize_statuses) == tuple(expected.values())
 
 
 def test_errors_are_one_family() -> None:
@@ -442,22 +444,22 @@ def test_errors_are_one_family() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (b'{"data":"{\\"entr', "not JSON: the string that begins at 8 does not end well"),
+        (b'{"data":"{\\"entr', "not JSON: the string at 8 is not terminated or is invalid"),
         (b"\xff\xfe", r"not JSON: '\xff' at 0, where a value is expected"),
         (b'{"data":', "not JSON: it ends where a value is expected"),
-        (b"{}", "there is neither data nor a checksum in it"),
+        (b"{}", "it has neither data nor a checksum"),
         (b'{"data":"{}","checksum":1}', "its checksum is 1, its data has"),
     ],
 )
-def test_what_is_wrong_with_a_file_is_told(tmp_path: Path, text: bytes, why: str) -> None:
+def test_the_error_says_why_a_file_is_damaged(tmp_path: Path, text: bytes, why: str) -> None:
     (tmp_path / "allocated_pods_state").write_bytes(text)
-    with pytest.raises(DamagedCheckpointError) as told:
+    with pytest.raises(DamagedCheckpointError) as raised:
         FileState(tmp_path).restore()
-    assert f"allocated_pods_state is damaged: {why}" in str(told.value)
+    assert f"allocated_pods_state is damaged: {why}" in str(raised.value)
 
 
 def failing_folder_sync(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From now on folders cannot be synced; call what is returned to mend that."""
+    """Make directory syncs fail until the returned function is called."""
     fsync = os.fsync
 
     def refuse_folders(file: int) -> None:
@@ -475,9 +477,9 @@ def test_what_a_doubtful_write_left_is_put_right_by_the_next_change(
     state = FileState(tmp_path)
     state.set_resize_status("v", "Deferred")
     mend = failing_folder_sync(monkeypatch)
-    with pytest.raises(CheckpointWriteError, match="may be lost") as told:
+    with pytest.raises(CheckpointWriteError, match="may be lost") as raised:
         state.set_resize_status("u", "Proposed")
-    assert told.value.replaced
+    assert raised.value.replaced
     mend()
     assert FileState(tmp_path).resize_status("u") == "Proposed"
     state.set_resize_status("u", "")
@@ -501,9 +503,9 @@ def test_a_change_of_several_files_says_which_were_written(tmp_path: Path) -> No
     state.restore()
     (tmp_path / "actuated_pods_state").mkdir()
     info = PodResourceInfo()
-    with pytest.raises(CheckpointWriteError) as told:
+    with pytest.raises(CheckpointWriteError) as raised:
         state.update(lambda _: Allocations(allocated={U: info}, actuated={U: info}))
-    assert told.value.stored == ("allocated_pods_state",)
+    assert raised.value.stored == ("allocated_pods_state",)
     assert state.allocations() == Allocations(allocated={U: info})
 
 
@@ -549,9 +551,9 @@ def test_a_uid_is_a_text(tmp_path: Path, uid: Any) -> None:
 
 
 def test_a_state_must_have_a_folder_and_a_format(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="the name of the folder is empty"):
+    with pytest.raises(ValueError, match="the directory name is empty"):
         FileState("")
-    with pytest.raises(TypeError, match="expected a Format, got str"):
+    with pytest.raises(TypeError, match="expected a CheckpointFormat, got str"):
         FileState(tmp_path, format=cast(Any, "v1.28"))
 
 

@@ -1,6 +1,6 @@
-"""What is done to a state in a process of its own, as the process of the tests would suffer.
+"""Destructive operations on a state, each in its own process to protect the test process.
 
-Each function is run by `alone`, and says by an exception what is wrong.
+Each function is run by `alone` and raises an exception if the test fails.
 """
 
 import io
@@ -30,12 +30,12 @@ from podstatus.testing.builders import ended, make_status
 
 ROOT = Path(__file__).parents[2]
 CONTAINERS = 40
-"""Enough for a file of a few kilobytes, which is not written at one blow by itself."""
+"""Enough for a file of a few kilobytes, which takes more than one write."""
 NOBODY = 65534
 
 
 def alone(function: Callable[..., None], *arguments: object) -> str:
-    """Run a function of this module in a new process; what it printed."""
+    """Run a function of this module in a new process and return its output."""
     call = f"from {__name__} import *; {function.__name__}{arguments!r}"
     command = [sys.executable, "-c", call]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -44,13 +44,13 @@ def alone(function: Callable[..., None], *arguments: object) -> str:
 
 
 def numbered(number: int) -> PodResourceInfo:
-    """A pod in which every container says the same number."""
+    """Return a pod in which every container has the same number."""
     resources = ResourceRequirements(claims=(ResourceClaim(name=str(number)),))
     return PodResourceInfo(container_resources={f"c{i}": resources for i in range(CONTAINERS)})
 
 
 def number_in(folder: str) -> int:
-    """The number that a new state finds in all places; 0 if there is nothing yet."""
+    """Return the number that a new state restores in all places; 0 if there is none."""
     info = FileState(folder).allocated.pod_resource_info("u")
     if info is None:
         return 0
@@ -61,7 +61,7 @@ def number_in(folder: str) -> int:
 
 
 def files(folder: str) -> list[str]:
-    """The names of all files in a folder, hidden ones too."""
+    """Return the names of all files in a directory, including hidden ones."""
     return [path.name for path in Path(folder).iterdir()]
 
 
@@ -69,27 +69,27 @@ def files(folder: str) -> list[str]:
 
 
 def kill_writers(folder: str, kills: int, seed: int) -> None:
-    """Kill a writer again and again; nothing it had finished may be lost, or be half there."""
+    """Kill a writer repeatedly; no finished write may be lost, none may be partial."""
     moments = random.Random(seed)
     halfway = 0
     for _ in range(kills):
         before = number_in(folder)
         acknowledged = _killed(partial(_write_numbers, folder, before), moments)
         halfway += any(name.endswith(".podstatus") for name in files(folder))
-        found = number_in(folder)
-        assert found in (acknowledged, acknowledged + 1), (before, acknowledged, found)
+        number = number_in(folder)
+        assert number in (acknowledged, acknowledged + 1), (before, acknowledged, number)
         assert files(folder) == ["allocated_pods_state"], files(folder)
     sys.stdout.write(str(halfway))
 
 
 def _killed(work: Callable[[int], None], moments: random.Random) -> int:
-    """Let a new process write numbers, kill it at a random moment; the last it had finished."""
+    """Kill a process that writes numbers at a random time; return the last finished number."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
         work(writer)
     os.close(writer)
-    # The first number takes longest; then a moment within the next few.
+    # Wait for the first number, which takes longest, then a random time within the next few.
     acknowledged = os.read(reader, 8)
     select.select([], [], [], moments.uniform(0, 0.01))
     os.kill(child, signal.SIGKILL)
@@ -112,7 +112,7 @@ def _write_numbers(folder: str, number: int, acknowledge: int) -> None:
 
 
 def undelivered(number: int) -> OutboxEntry:
-    """A status in which every container says the same number."""
+    """Return a status in which every container has the same number."""
     containers = [ended(f"c{i}", number) for i in range(CONTAINERS)]
     return OutboxEntry(
         uid=PodUID("u"), namespace="n", name="p", status=make_status("Failed", *containers)
@@ -120,37 +120,37 @@ def undelivered(number: int) -> OutboxEntry:
 
 
 def last_in(folder: str) -> int:
-    """The number that a new outbox finds in all places; 0 if there is nothing."""
+    """Return the number that a new outbox loads in all places; 0 if there is none."""
     loaded = FileOutbox(folder, OutboxEntry).load()
     if not loaded:
         return 0
-    (found,) = loaded
-    (first, *_) = found.status.container_statuses or ()
+    (entry,) = loaded
+    (first, *_) = entry.status.container_statuses or ()
     assert first.state.terminated is not None
     number = first.state.terminated.exit_code
-    assert found == undelivered(number), found
+    assert entry == undelivered(number), entry
     return number
 
 
 def kill_keepers(folder: str, kills: int, seed: int) -> None:
-    """Kill whoever keeps and drops; what was kept is there, what was dropped is gone."""
+    """Kill a process that stores and drops; neither a stored status nor a removal is lost."""
     moments = random.Random(seed)
     halfway = 0
     last = 0
     for _ in range(kills):
         acknowledged = _killed(partial(_keep_numbers, folder, last), moments)
         halfway += any(name.endswith(".podstatus") for name in files(folder))
-        found = last_in(folder)
-        # The next step may have been taken too: an odd one is kept, an even one drops it.
+        number = last_in(folder)
+        # The next step may be done already: an odd number is stored, an even one drops it.
         expected = {acknowledged, 0} if acknowledged % 2 else {0, acknowledged + 1}
-        assert found in expected, (acknowledged, found)
-        assert files(folder) == (["u.json"] if found else []), files(folder)
+        assert number in expected, (acknowledged, number)
+        assert files(folder) == (["u.json"] if number else []), files(folder)
         last = acknowledged + acknowledged % 2
     sys.stdout.write(str(halfway))
 
 
 def _keep_numbers(folder: str, number: int, acknowledge: int) -> None:
-    """Keep odd numbers; an even number says that the one before was dropped."""
+    """Store odd numbers; an even number means that the one before it was dropped."""
     outbox = FileOutbox(folder, OutboxEntry)
     while True:
         number += 1
@@ -161,64 +161,64 @@ def _keep_numbers(folder: str, number: int, acknowledge: int) -> None:
         os.write(acknowledge, struct.pack("q", number))
 
 
-# A disk that says no
+# A disk that rejects writes
 
 
 def fill_disk(folder: str) -> None:
-    """A write for which there is no room changes nothing, and later there is room again."""
+    """A write to a full disk has no effect; later writes succeed again."""
     state = FileState(folder)
     state.allocated.set_pod_resource_info("u", numbered(1))
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    for room in (0, 1, 1000):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, most))
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for limit in (0, 1, 1000):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard_limit))
         _fails_to_change(state, folder, "File too large")
-    resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard_limit, hard_limit))
     state.allocated.set_pod_resource_info("u", numbered(2))
     assert number_in(folder) == 2
 
 
 def use_read_only_folder(folder: str) -> None:
-    """A folder in which we may not write changes nothing; what is in it can be read."""
+    """A write to a read-only directory has no effect; its files can be read."""
     FileState(folder).allocated.set_pod_resource_info("u", numbered(1))
     Path(folder, "allocated_pods_state").chmod(0o644)
     Path(folder).chmod(0o555)
     _become_nobody()
     state = FileState(folder)
-    told = io.StringIO()
-    logging.getLogger("podstatus").addHandler(logging.StreamHandler(told))
+    log = io.StringIO()
+    logging.getLogger("podstatus").addHandler(logging.StreamHandler(log))
     state.restore()
-    assert told.getvalue() == f"checkpoints cannot be written: folder={folder}\n"
+    assert log.getvalue() == f"checkpoint directory is not writable: folder={folder}\n"
     _fails_to_change(state, folder, "Permission denied")
 
 
 def use_secret_file(folder: str) -> None:
-    """A file that we may not read is an error that says so, and is not overwritten."""
+    """A file without read permission is reported and not overwritten."""
     FileState(folder).allocated.set_pod_resource_info("u", numbered(1))
     Path(folder, "allocated_pods_state").chmod(0)
     _become_nobody()
     state = FileState(folder)
     for attempt in (state.restore, lambda: state.set_resize_status("u", "Deferred")):
         with pytest.raises(
-            UnreadableCheckpointError, match="denied; it must be a file that this user"
+            UnreadableCheckpointError, match="denied; make it a regular file that this user"
         ):
             attempt()
     assert files(folder) == ["allocated_pods_state"]
 
 
 def _fails_to_change(state: FileState, folder: str, why: str) -> None:
-    known = state.allocations()
+    before = state.allocations()
     text = Path(folder, "allocated_pods_state").read_bytes()
-    with pytest.raises(CheckpointWriteError) as told:
+    with pytest.raises(CheckpointWriteError) as raised:
         state.allocated.set_pod_resource_info("u", numbered(7))
     message = f"{folder}/allocated_pods_state: {why}; nothing was changed"
-    assert message in str(told.value), told.value
-    assert not told.value.replaced
-    assert state.allocations() is known
+    assert message in str(raised.value), raised.value
+    assert not raised.value.replaced
+    assert state.allocations() is before
     assert Path(folder, "allocated_pods_state").read_bytes() == text
     assert files(folder) == ["allocated_pods_state"]
 
 
 def _become_nobody() -> None:
-    """Permissions do not bind root."""
+    """Drop root, for which permissions do not apply."""
     if os.geteuid() == 0:
         os.setuid(NOBODY)

@@ -1,8 +1,7 @@
-"""Files that are replaced as a whole: after a crash there is the old one or the new one.
+"""Files that are replaced atomically: after a crash, a file has its old or its new content.
 
-A new text goes to a temporary file beside the old one, onto the disk, and then takes its
-name. Upstream does the same (writeFile, util/store/filestore.go v1.36.4), but does not wait
-for the folder to be on the disk too.
+The new content is written to a temporary file in the same directory, synced, and renamed. Upstream
+does the same (writeFile, util/store/filestore.go v1.36.4), but does not sync the directory.
 """
 
 import errno
@@ -17,24 +16,27 @@ from pathlib import Path
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
 
 _TEMPORARY_SUFFIX = ".podstatus"
-"""Tells our temporary files from those of a kubelet, whose folder it may be."""
+"""Distinguishes our temporary files from a kubelet's, which may share the directory."""
 
 
 class AtomicDirectory:
-    """A folder with small files. It is made, for its owner alone, when the first is written."""
+    """A directory of small files, created with mode 0700 by the first write."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def path(self, name: str) -> Path:
-        """Where the file of this name is."""
+        """Return the path of a file."""
         return self._path / name
 
     def read(self, name: str) -> bytes | None:
-        """The text of a file, None if there is none. Raises UnreadableCheckpointError."""
+        """Return the content of a file, None if it does not exist.
+
+        Raises UnreadableCheckpointError.
+        """
         path = self.path(name)
         try:
-            # A pipe would keep us waiting for somebody to write into it.
+            # O_NONBLOCK: opening a named pipe would block until a writer opens it.
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
                 if stat.S_ISREG(os.fstat(file).st_mode):
@@ -45,19 +47,19 @@ class AtomicDirectory:
         except FileNotFoundError:
             return None
         except NotADirectoryError as error:
-            raise UnreadableCheckpointError(path, "its folder is a file") from error
+            raise UnreadableCheckpointError(path, "its directory is a file") from error
         except OSError as error:
             raise UnreadableCheckpointError(path, _error_text(error)) from error
-        raise UnreadableCheckpointError(path, "it is a folder, a pipe or a device")
+        raise UnreadableCheckpointError(path, "it is a directory, a pipe or a device")
 
     def write(self, name: str, text: bytes) -> None:
-        """Make this the text of a file, for good. Raises CheckpointWriteError."""
+        """Replace the content of a file; synced on return. Raises CheckpointWriteError."""
         path = self.path(name)
         replaced = False
         try:
             _make_directory(self._path)
             with (
-                _open_directory(self._path) as folder,
+                _open_directory(self._path) as directory,
                 self._temporary_file(name) as (file, temporary),
             ):
                 with os.fdopen(file, "wb", closefd=False) as writer:
@@ -65,45 +67,45 @@ class AtomicDirectory:
                 os.fsync(file)
                 temporary.rename(path)
                 replaced = True
-                os.fsync(folder)
+                os.fsync(directory)
         except OSError as error:
             raise CheckpointWriteError(path, _error_text(error), replaced=replaced) from error
 
     def list_names(self, suffix: str) -> list[str]:
-        """The files with this ending, sorted; none if there is no folder.
+        """Return the sorted names with this suffix; empty if the directory does not exist.
 
         Raises UnreadableCheckpointError.
         """
         try:
             with os.scandir(self._path) as entries:
-                found = [entry.name for entry in entries]
+                names = [entry.name for entry in entries]
         except FileNotFoundError:
             return []
         except OSError as error:
             raise UnreadableCheckpointError(self._path, _error_text(error)) from error
-        return sorted(name for name in found if name.endswith(suffix) and name[0] != ".")
+        return sorted(name for name in names if name.endswith(suffix) and name[0] != ".")
 
     def rename(self, name: str, new_name: str) -> None:
-        """Give a file another name, for good. Raises CheckpointWriteError."""
+        """Rename a file; synced on return. Raises CheckpointWriteError."""
         with self._sync_directory(name):
             self.path(name).rename(self.path(new_name))
 
     def remove(self, name: str) -> None:
-        """Remove a file, for good, if there is one. Raises CheckpointWriteError."""
-        # Also if it is gone already: the removal may not be on the disk yet.
+        """Remove a file if it exists; synced on return. Raises CheckpointWriteError."""
+        # Sync even if the file is gone: an earlier removal may not be on disk yet.
         if self._path.is_dir():
             with self._sync_directory(name):
                 self.path(name).unlink(missing_ok=True)
 
     @contextmanager
     def _sync_directory(self, name: str) -> Iterator[None]:
-        """Let a change of the folder reach the disk."""
+        """Sync the directory after the change made in the `with` block."""
         changed = False
         try:
-            with _open_directory(self._path) as folder:
+            with _open_directory(self._path) as directory:
                 yield
                 changed = True
-                os.fsync(folder)
+                os.fsync(directory)
         except OSError as error:
             raise CheckpointWriteError(
                 self.path(name), _error_text(error), replaced=changed
@@ -111,12 +113,12 @@ class AtomicDirectory:
 
     @contextmanager
     def _temporary_file(self, name: str) -> Iterator[tuple[int, Path]]:
-        """A new file that is ours while it is locked, and gone afterwards unless renamed."""
+        """Create and lock a temporary file; removed on exit unless renamed."""
         claimed = False
         while not claimed:
             file, temporary = tempfile.mkstemp(_TEMPORARY_SUFFIX, f".{name}.", self._path)
             try:
-                # Whoever cleans up may have taken it for a leftover before it was locked.
+                # A concurrent cleanup may have removed the file before it was locked.
                 claimed = _try_lock(file) and os.fstat(file).st_nlink > 0
                 if claimed:
                     yield file, Path(temporary)
@@ -126,14 +128,14 @@ class AtomicDirectory:
                 os.close(file)
 
     def is_writable(self) -> bool:
-        """Whether a write has a chance, as far as permissions tell."""
+        """Return whether the permissions allow writing."""
         existing = next(path for path in (self._path, *self._path.parents) if path.exists())
         return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
 
     def remove_temporary_files(self, name: str) -> None:
-        """Remove what killed writers left behind; what is being written now is locked.
+        """Remove temporary files of killed writers; files being written are locked and stay.
 
-        With `*` for a name that of all files.
+        `name` is the name of the target file, `*` for all files.
         """
         with suppress(OSError):
             for path in list(self._path.glob(f".{name}.*{_TEMPORARY_SUFFIX}")):
@@ -151,9 +153,10 @@ def _remove_if_unlocked(path: Path) -> None:
 
 
 def _try_lock(file: int) -> bool:
-    """Lock a file until it is closed, or its process dies; whether nobody else has.
+    """Lock a file until it is closed or its process dies; return False if it is locked already.
 
-    Some file systems of clusters have no locks. They only serve cleaning up, so we go on.
+    Some network file systems have no locks. Only the cleanup needs them, so the file then counts as
+    locked.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -166,7 +169,7 @@ def _try_lock(file: int) -> bool:
 
 
 def _make_directory(path: Path) -> None:
-    """Make a folder, and those above it, and see them onto the disk."""
+    """Create a directory and its parents, and sync each of them."""
     if path.is_dir():
         return
     _make_directory(path.parent)
@@ -178,11 +181,11 @@ def _make_directory(path: Path) -> None:
 
 @contextmanager
 def _open_directory(path: Path) -> Iterator[int]:
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield folder
+        yield directory
     finally:
-        os.close(folder)
+        os.close(directory)
 
 
 def _error_text(error: OSError) -> str:

@@ -1,19 +1,19 @@
-"""What can go wrong with a checkpoint, classed by what a caller may do.
+"""Errors of checkpoints, classed by what the caller can do.
 
 CheckpointError
-├── UnreadableCheckpointError  the system does not let us read the file: make it readable
-├── DamagedCheckpointError     the file was read and is no checkpoint: a person must look at it
-├── CheckpointWriteError       the change was not stored: nothing changed, try again later
-└── UnsupportedStateError      the file's format cannot hold the change: use another format
+├── UnreadableCheckpointError  the file cannot be read: fix its type or permissions
+├── DamagedCheckpointError     the file is not a valid checkpoint: an operator must decide
+├── CheckpointWriteError       the change was not stored and has no effect: retry later
+└── UnsupportedStateError      the file format cannot hold the change: use another format
 
-A file that cannot be read, or is damaged, is left as it is.
+A file that is unreadable or damaged is never modified.
 """
 
 from pathlib import Path
 
 
 class CheckpointError(Exception):
-    """The state could not be restored or stored; `path` is the file it was about."""
+    """The state could not be restored or stored; `path` is the file concerned."""
 
     def __init__(self, path: Path, message: str) -> None:
         super().__init__(message)
@@ -21,19 +21,18 @@ class CheckpointError(Exception):
 
 
 class UnreadableCheckpointError(CheckpointError):
-    """The file is there, or may be, but cannot be read."""
+    """The file exists, or may exist, but cannot be read."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
             path,
-            f"cannot read the checkpoint {path}: {reason}; it must be a file that this user "
-            "can read, "
-            "in a folder: put that right, then start again",
+            f"cannot read the checkpoint {path}: {reason}; make it a regular file that this user "
+            "can read, then start again",
         )
 
 
 class DamagedCheckpointError(CheckpointError):
-    """The file holds something else than a checkpoint that was written whole."""
+    """The file is not a checkpoint, or not a complete one."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
@@ -44,31 +43,30 @@ class DamagedCheckpointError(CheckpointError):
 
 
 class CheckpointWriteError(CheckpointError):
-    """The file could not be written. It holds what it held before, and so does the state.
+    """The file could not be written. The file and the state in memory are unchanged.
 
-    With `replaced` the file is the new one, but nobody can say whether it outlives a power
-    failure; the state is the old one, and the next change writes the file again. `stored` are
-    the files that the same change had written before, with what they keep.
+    If `replaced` is true, the file has its new content, but may lose it in a power failure; the
+    state in memory is unchanged, and the next change writes the file again. `stored` names the
+    files that the same change had already written; their parts of the change are in effect.
     """
 
     stored: tuple[str, ...] = ()
 
     def __init__(self, path: Path, reason: str, *, replaced: bool = False) -> None:
-        found = "the file was replaced, but may be lost" if replaced else "nothing was changed"
+        effect = "the file was replaced, but may be lost" if replaced else "nothing was changed"
         super().__init__(
             path,
-            f"cannot write the checkpoint {path}: {reason}; {found}: make room, or a folder "
-            "that can "
-            "be written, then try again",
+            f"cannot write the checkpoint {path}: {reason}; {effect}; free disk space or make the "
+            "directory writable, then try again",
         )
         self.replaced = replaced
 
 
 class UnsupportedStateError(CheckpointError):
-    """The format of the file has no place for what was to be stored."""
+    """The format of the file has no field for the value to be stored."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(
             path,
-            f"cannot store this in {path}: {reason}; nothing was changed: use the format of v1.36",
+            f"cannot store this in {path}: {reason}; nothing was changed; use the format of v1.36",
         )

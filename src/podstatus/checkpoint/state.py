@@ -1,8 +1,8 @@
 """Allocated and actuated resources and resize statuses, in memory or in a kubelet's files.
 
-The state is one frozen value that is swapped under a lock, so a reader never waits for a writer.
-`FileState` survives a restart: it writes a change to disk before it takes effect in memory.
-Upstream changes memory first, and keeps the change if it cannot be stored.
+The state is one frozen value that is swapped under a lock, so readers never wait for a writer.
+`FileState` survives a restart: a change is on disk before it takes effect in memory. Upstream
+changes memory first, and keeps the change even if it cannot be stored.
 
 Upstream: stateMemory, allocation/state/state_mem.go, and stateCheckpoint,
 allocation/state/state_checkpoint.go v1.36.4.
@@ -44,43 +44,43 @@ AllocationsUpdate = Callable[[Allocations], Allocations]
 
 
 class PodResourceState:
-    """The resources of all pods in one respect: as they are allocated, or actuated."""
+    """The allocated, or the actuated, resources of all pods. Thread-safe."""
 
     def __init__(self, state: "MemoryState", part: Literal["allocated", "actuated"]) -> None:
         self._state = state
         self._part = part
 
     def container_resources(self, uid: str, container: str) -> ResourceRequirements | None:
-        """The resources of a container, None if nothing is known about it."""
+        """Return the resources of a container, None if there is no entry."""
         info = self.pod_resource_info(uid)
         return None if info is None else info.container_resources.get(container)
 
     def pod_level_resources(self, uid: str) -> ResourceRequirements | None:
-        """The resources of a pod as a whole, None if it has none or is not known."""
+        """Return the pod-level resources, None if the pod has none or no entry."""
         info = self.pod_resource_info(uid)
         return None if info is None else info.pod_level_resources
 
     def pod_resource_info(self, uid: str) -> PodResourceInfo | None:
-        """What is known about a pod."""
+        """Return the entry of a pod, None if there is none."""
         return self._pods(self._state.allocations()).get(PodUID(uid))
 
     def pods(self) -> PodResources:
-        """What is known about all pods, at one moment."""
+        """Return a consistent snapshot of the entries of all pods."""
         return dict(self._pods(self._state.allocations()))
 
     def set_container_resources(
         self, uid: str, container: str, resources: ResourceRequirements
     ) -> None:
-        """Remember the resources of a container."""
+        """Set the resources of a container."""
         check_uid(uid)
         if not isinstance(container, str):
             raise TypeError(f"expected the name of a container, got {type(container).__name__}")
         require_type(resources, ResourceRequirements)
-        taken = freeze(resources)
-        self._update(lambda pods: with_container_resources(pods, PodUID(uid), container, taken))
+        frozen = freeze(resources)
+        self._update(lambda pods: with_container_resources(pods, PodUID(uid), container, frozen))
 
     def set_pod_level_resources(self, uid: str, resources: ResourceRequirements | None) -> None:
-        """Remember the resources of a pod as a whole; None if it has none."""
+        """Set the pod-level resources; None removes them."""
         check_uid(uid)
         if resources is not None:
             require_type(resources, ResourceRequirements)
@@ -88,19 +88,19 @@ class PodResourceState:
         self._update(lambda pods: with_pod_level_resources(pods, PodUID(uid), resources))
 
     def set_pod_resource_info(self, uid: str, info: PodResourceInfo) -> None:
-        """Remember this about a pod, and nothing else."""
+        """Set the entry of a pod, replacing all of it."""
         check_uid(uid)
         require_type(info, PodResourceInfo)
-        taken = freeze(info)
-        self._update(lambda pods: {**pods, PodUID(uid): taken})
+        frozen = freeze(info)
+        self._update(lambda pods: {**pods, PodUID(uid): frozen})
 
     def set_pod_resource_infos(self, infos: Mapping[PodUID, PodResourceInfo]) -> None:
-        """Remember this about some pods, in one write."""
+        """Set the entries of several pods in one write."""
         for uid, info in infos.items():
             check_uid(uid)
             require_type(info, PodResourceInfo)
-        taken = {uid: freeze(info) for uid, info in infos.items()}
-        self._update(lambda pods: {**pods, **taken})
+        frozen = {uid: freeze(info) for uid, info in infos.items()}
+        self._update(lambda pods: {**pods, **frozen})
 
     def _pods(self, allocations: Allocations) -> PodResources:
         return allocations.allocated if self._part == "allocated" else allocations.actuated
@@ -112,9 +112,9 @@ class PodResourceState:
 
 
 class MemoryState:
-    """Remembers what is allocated and actuated, and the resize statuses, until it is dropped.
+    """Allocated and actuated resources and resize statuses, in memory only.
 
-    All methods may be called from any thread.
+    Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -124,11 +124,11 @@ class MemoryState:
         self._current: Allocations | None = None
 
     def restore(self) -> None:
-        """Bring back what was known, once. Any other method does so too if it comes first."""
+        """Load the stored state, once. All other methods do so on first use."""
         self.allocations()
 
     def allocations(self) -> Allocations:
-        """Everything that is known, at one moment."""
+        """Return the whole state, a consistent snapshot."""
         current = self._current
         if current is not None:
             return current
@@ -136,21 +136,21 @@ class MemoryState:
             return self._restore_locked()
 
     def update(self, update: AllocationsUpdate) -> None:
-        """Replace everything that is known by what the function makes of it.
+        """Replace the whole state by the result of the function.
 
-        For those who bring over the state of another kubelet. The lock is held meanwhile, so
-        the function must not call the state.
+        Used to import the state of another kubelet. The function is called with the lock held, so
+        it must not use the state object.
         """
         with self._lock:
             old = self._restore_locked()
             self._store(old, _checked_allocations(update(old), old))
 
     def resize_status(self, uid: str) -> str | None:
-        """The last word on the resize of a pod."""
+        """Return the resize status of a pod, None if there is none."""
         return self.allocations().resize_statuses.get(PodUID(uid))
 
     def set_resize_status(self, uid: str, status: str) -> None:
-        """Remember the last word on the resize of a pod; an empty one is none."""
+        """Set the resize status of a pod; an empty one removes it."""
         check_uid(uid)
         _check_resize_status(status)
         self.update(
@@ -160,36 +160,36 @@ class MemoryState:
         )
 
     def remove_pod(self, uid: str) -> None:
-        """Forget a pod."""
+        """Remove all entries of a pod."""
         with self._lock:
             old = self._restore_locked()
             self._remove(old, {PodUID(uid)})
 
     def remove_orphaned_pods(self, active_uids: Iterable[str]) -> None:
-        """Forget all pods but these."""
+        """Remove the entries of all pods except these."""
         if isinstance(active_uids, str):
-            raise TypeError(f"expected UIDs, got the text {active_uids[:40]!r}; put it into a set")
-        kept = frozenset(active_uids)
-        for uid in kept:
+            raise TypeError(f"expected a set of UIDs, got the string {active_uids[:40]!r}")
+        active = frozenset(active_uids)
+        for uid in active:
             check_uid(uid)
         with self._lock:
             old = self._restore_locked()
-            known = {*old.allocated, *old.actuated, *old.resize_statuses}
-            self._remove(old, known - kept)
+            entries = {*old.allocated, *old.actuated, *old.resize_statuses}
+            self._remove(old, entries - active)
 
     def _restore_locked(self) -> Allocations:
-        """What is known. Called with the lock held, as all that follow."""
+        """Return the state, loading it first if needed. This and all below: lock held."""
         if self._current is None:
             self._current = self._load()
         return self._current
 
-    def _remove(self, old: Allocations, gone: set[PodUID]) -> None:
+    def _remove(self, old: Allocations, uids: set[PodUID]) -> None:
         self._store_removal(
             old,
             Allocations(
-                allocated=without_pods(old.allocated, gone),
-                actuated=without_pods(old.actuated, gone),
-                resize_statuses=without_pods(old.resize_statuses, gone),
+                allocated=without_pods(old.allocated, uids),
+                actuated=without_pods(old.actuated, uids),
+                resize_statuses=without_pods(old.resize_statuses, uids),
             ),
         )
 
@@ -204,9 +204,9 @@ class MemoryState:
 
 
 def _checked_allocations(new: object, old: Allocations) -> Allocations:
-    """What somebody made of the allocations, checked, and nothing of it shared."""
+    """Validate the state that a caller returned, and copy it so that nothing is shared."""
     if not isinstance(new, Allocations):
-        raise TypeError(f"expected Allocations, got {type(new).__name__}; return them")
+        raise TypeError(f"expected Allocations, got {type(new).__name__}; return the new state")
     return Allocations(
         allocated=_checked_pods(new.allocated, old.allocated),
         actuated=_checked_pods(new.actuated, old.actuated),
@@ -223,52 +223,51 @@ def _checked_pods(pods: PodResources, old: PodResources) -> PodResources:
     return {uid: freeze(info) for uid, info in pods.items()}
 
 
-def _checked_resize_statuses(words: ResizeStatuses, old: ResizeStatuses) -> ResizeStatuses:
-    if words is old:
+def _checked_resize_statuses(statuses: ResizeStatuses, old: ResizeStatuses) -> ResizeStatuses:
+    if statuses is old:
         return old
-    for uid, word in words.items():
+    for uid, status in statuses.items():
         check_uid(uid)
-        _check_resize_status(word)
-    return dict(words)
+        _check_resize_status(status)
+    return dict(statuses)
 
 
 def _check_resize_status(status: object) -> None:
     if not isinstance(status, str):
-        raise TypeError(f"expected a resize status, got {type(status).__name__}; give its name")
+        raise TypeError(f"expected a resize status as str, got {type(status).__name__}")
 
 
 logger = logging.getLogger(__name__)
 
 
 class FileState(MemoryState):
-    """Remembers in a folder what is allocated and actuated, and the resize statuses.
+    """Allocated and actuated resources and resize statuses, stored in a directory.
 
-    Restoring raises UnreadableCheckpointError or DamagedCheckpointError, and leaves the file
-    alone; with the format of v1.28, which makes its file at once, also CheckpointWriteError. A
-    change raises CheckpointWriteError or UnsupportedStateError, and then has changed nothing;
-    when it returns, it is on the disk. Amounts come back as Go spells them (`1000m` as `1`), so
-    compare them by `Quantity.compare`. A removal is not stored by itself (with the
-    format of v1.28 it is, if the disk lets us): the next change stores it. One process at a
-    time may use the folder.
+    Restoring raises UnreadableCheckpointError or DamagedCheckpointError and leaves the file alone;
+    with the format of v1.28, which creates its file at once, also CheckpointWriteError. A change
+    raises CheckpointWriteError or UnsupportedStateError, and then has no effect; when it returns,
+    it is on disk. Quantities are restored in Go's canonical form (`1000m` as `1`), so compare them
+    with `Quantity.compare`. A removal is stored by the next change; with the format of v1.28 at
+    once, unless the write fails. Only one process at a time may use the directory.
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], *, format: CheckpointFormat = KUBELET_V1_36
+        self, directory: str | os.PathLike[str], *, format: CheckpointFormat = KUBELET_V1_36
     ) -> None:
         super().__init__()
-        if not os.fspath(folder):
-            raise ValueError("the name of the folder is empty; name one, or `.` for this one")
+        if not os.fspath(directory):
+            raise ValueError("the directory name is empty; use `.` for the current directory")
         if not isinstance(format, CheckpointFormat):
             raise TypeError(
-                f"expected a Format, got {type(format).__name__}; KUBELET_V1_36 and KUBELET_V1_28 "
-                "are those there are"
+                f"expected a CheckpointFormat, got {type(format).__name__}; use KUBELET_V1_36 or "
+                "KUBELET_V1_28"
             )
-        self._directory = AtomicDirectory(Path(folder).absolute())
+        self._directory = AtomicDirectory(Path(directory).absolute())
         self._format = format
         self._contents: dict[str, bytes] = {}
-        """What each file holds, as far as we know."""
+        """The content of each file, as far as known."""
         self._dirty: set[str] = set()
-        """The files that a failed write left old or new; the next change writes them."""
+        """Files with old or new content after a failed write; the next change writes them."""
 
     def _load(self) -> Allocations:
         allocations = Allocations()
@@ -277,7 +276,9 @@ class FileState(MemoryState):
         for file in self._format.files:
             self._directory.remove_temporary_files(file.name)
         if not self._directory.is_writable():
-            logger.warning("checkpoints cannot be written: folder=%s", self._directory.path(""))
+            logger.warning(
+                "checkpoint directory is not writable: folder=%s", self._directory.path("")
+            )
         return structs.replace(
             allocations,
             allocated=_frozen_copies(allocations.allocated),
@@ -301,7 +302,7 @@ class FileState(MemoryState):
         return restored
 
     def _store(self, old: Allocations, new: Allocations) -> None:
-        # What cannot be stored must be known before anything is.
+        # Encode all files first: a value that cannot be encoded must not leave a partial write.
         changed = [
             (file, self._encode(file, new))
             for file in self._format.files
@@ -324,7 +325,7 @@ class FileState(MemoryState):
             try:
                 self._store(old, new)
             except CheckpointWriteError as error:
-                logger.warning("removal not stored, the next change will: error=%s", error)
+                logger.warning("removal not stored, the next change stores it: error=%s", error)
         self._current = new
 
     def _encode(self, file: CheckpointFile, allocations: Allocations) -> bytes:
@@ -334,7 +335,7 @@ class FileState(MemoryState):
             raise UnsupportedStateError(self._directory.path(file.name), str(error)) from error
 
     def _write(self, file: CheckpointFile, content: bytes) -> None:
-        # Upstream compares checksums, of which two contents can have the same.
+        # Upstream compares checksums, which can be equal for different contents.
         if self._contents.get(file.name) == content:
             return
         self._contents.pop(file.name, None)

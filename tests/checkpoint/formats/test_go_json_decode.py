@@ -1,4 +1,4 @@
-"""JSON is read as Go's encoding/json reads it; every row was tried on it."""
+"""JSON is decoded as by Go's encoding/json; every row was checked against it."""
 
 from contextlib import suppress
 
@@ -20,7 +20,7 @@ class Inner(Wire, frozen=True, kw_only=True):
 
 
 class Outer(Wire, frozen=True, kw_only=True):
-    """One field of each kind that checkpoints have."""
+    """One field of each kind that occurs in checkpoints."""
 
     text: str = field(default_factory=str)
     number: int = field(default_factory=int)
@@ -113,10 +113,10 @@ def test_what_go_refuses_is_refused(text: str) -> None:
         ("", "not JSON: it ends where a value is expected"),
         ("{}x", "not JSON: 'x' at 2, where the end is expected"),
         ('{"a" 1}', "not JSON: '1' at 5, where ':' is expected"),
-        ('{"number":1.5}', "number: a whole number from 0 to 2^64-1 is expected, found 1.5"),
-        ('{"pointer":{"first":[]}}', "pointer: first: a string is expected, found an array"),
-        ("[]", "an object is expected, found an array"),
-        ('{"text":true}', "text: a string is expected, found true"),
+        ('{"number":1.5}', "number: expected an integer from 0 to 2^64-1, got 1.5"),
+        ('{"pointer":{"first":[]}}', "pointer: first: expected a string, got an array"),
+        ("[]", "expected an object, got an array"),
+        ('{"text":true}', "text: expected a string, got true"),
     ],
 )
 def test_the_message_says_what_is_wrong_and_where(text: str, message: str) -> None:

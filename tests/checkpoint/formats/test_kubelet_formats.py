@@ -1,4 +1,4 @@
-"""The kubelet's own files: read as it reads them, written byte for byte as it writes them."""
+"""Recorded files of the kubelet: decoded alike, and encoded byte for byte alike."""
 
 from pathlib import Path
 
@@ -21,9 +21,9 @@ UID = PodUID("u-1")
 
 
 def golden(version: str, pattern: str) -> list[Path]:
-    found = sorted((RECORDED / version).glob(pattern))
-    assert found
-    return found
+    paths = sorted((RECORDED / version).glob(pattern))
+    assert paths
+    return paths
 
 
 def cpu(amount: str) -> ResourceRequirements:
@@ -218,18 +218,18 @@ def test_bytes_that_are_no_text_do_not_make_a_file_that_is_refused() -> None:
 @pytest.mark.parametrize(
     ("info", "message"),
     [
-        (PodResourceInfo(pod_level_resources=cpu("1")), r"no resources of a whole pod \(pod u-1\)"),
+        (PodResourceInfo(pod_level_resources=cpu("1")), r"no pod-level resources \(pod u-1\)"),
         (
             PodResourceInfo(
                 container_resources={"app": ResourceRequirements(limits={"cpu": Quantity("1")})}
             ),
-            r"requests alone, no limits \(container app of pod u-1\)",
+            r"requests only, no limits \(container app of pod u-1\)",
         ),
         (
             PodResourceInfo(
                 container_resources={"app": ResourceRequirements(claims=(ResourceClaim(),))}
             ),
-            "requests alone, no claims",
+            "requests only, no claims",
         ),
     ],
 )

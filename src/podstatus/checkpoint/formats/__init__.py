@@ -23,31 +23,34 @@ from podstatus.kube.objects.allocation import Allocations
 
 
 class CheckpointFile(Protocol):
-    """One file. Its content is what decides whether it must be written anew."""
+    """A file of a checkpoint. It is written only if its content changes."""
 
     @property
     def name(self) -> str:
-        """What the file is called."""
+        """The name of the file."""
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The fields of `Allocations` that it keeps."""
+        """The fields of `Allocations` that the file stores."""
 
     def encode_content(self, allocations: Allocations) -> bytes:
-        """What the file must hold. Raises CannotCarryError."""
+        """Encode the fields as the file's content. Raises UnsupportedFieldError."""
 
     def wrap(self, content: bytes) -> bytes:
-        """The text of the file with this content."""
+        """Return the text of a file with this content."""
 
     def unwrap(self, text: bytes) -> bytes:
-        """The content of a file with this text. Raises MalformedError."""
+        """Return the content of a file with this text. Raises MalformedError."""
 
     def restore(self, content: bytes, onto: Allocations) -> Allocations:
-        """The allocations with its parts taken from this content. Raises MalformedError."""
+        """Return `onto` with the fields of this file decoded from `content`.
+
+        Raises MalformedError.
+        """
 
 
 class EnvelopeFile(msgspec.Struct, frozen=True):
-    """A file that keeps one part, in an envelope of v1.36: spacing around it is no content."""
+    """A file with one field in a v1.36 envelope; whitespace around the envelope is no content."""
 
     name: str
     part: str
@@ -56,56 +59,56 @@ class EnvelopeFile(msgspec.Struct, frozen=True):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The one part."""
+        """The field of `Allocations` that the file stores."""
         return (self.part,)
 
     def encode_content(self, allocations: Allocations) -> bytes:
-        """The data of the envelope."""
+        """Encode the field as the data of the envelope."""
         return self.write(getattr(allocations, self.part)).encode()
 
     def wrap(self, content: bytes) -> bytes:
-        """The data in its envelope."""
+        """Put the data into an envelope with a checksum."""
         return v1_36.wrap(content.decode())
 
     def unwrap(self, text: bytes) -> bytes:
-        """The data, if it is what was put in."""
+        """Return the data after checking its checksum. Raises MalformedError."""
         return v1_36.unwrap(text).encode()
 
     def restore(self, content: bytes, onto: Allocations) -> Allocations:
-        """The allocations with this part read from the data."""
+        """Return `onto` with the field decoded from the data. Raises MalformedError."""
         return structs.replace(onto, **{self.part: self.read(content.decode())})
 
 
 class StatusManagerFile(msgspec.Struct, frozen=True):
-    """The one file of v1.28; every letter of it is content."""
+    """The single file of v1.28; the whole text is content."""
 
     name: str = "pod_status_manager_state"
     parts: tuple[str, ...] = Allocations.__struct_fields__
 
     def encode_content(self, allocations: Allocations) -> bytes:
-        """The whole text."""
+        """Encode the whole text. Raises UnsupportedFieldError."""
         return v1_28.encode_checkpoint(allocations)
 
     def wrap(self, content: bytes) -> bytes:
-        """The text as it is: its checksum is inside."""
+        """Return the content unchanged, since it includes the checksum."""
         return content
 
     def unwrap(self, text: bytes) -> bytes:
-        """The text as it is: its checksum is looked at when it is read."""
+        """Return the text unchanged; `restore` checks the checksum."""
         return text
 
     def restore(self, content: bytes, onto: Allocations) -> Allocations:  # noqa: ARG002
-        """All that the text holds."""
+        """Decode the whole state from the text. Raises MalformedError."""
         return v1_28.decode_checkpoint(content)
 
 
 class CheckpointFormat(msgspec.Struct, frozen=True, kw_only=True):
-    """How a kubelet keeps the state."""
+    """The files in which a kubelet version stores its state."""
 
     files: tuple[CheckpointFile, ...]
     write_through: bool
-    """Whether removals are written at once, and files made when there are none. If not, a
-    removal waits for the next change: to remember a pod that is gone does no harm."""
+    """Whether removals are written at once, and missing files created on restore. Otherwise a
+    removal is stored by the next change: an entry of a deleted pod does no harm."""
 
 
 KUBELET_V1_36 = CheckpointFormat(

@@ -1,8 +1,8 @@
-"""JSON into declared types, by the rules of Go's encoding/json.
+"""Decode JSON into declared types by the rules of Go's encoding/json.
 
-A key may be spelled in any case, and may come twice: then the second is read on top of the
-first, so that maps and structs are merged. Unknown keys are skipped. null empties a map, a
-list or a pointer, and leaves everything else as it was.
+Keys are case-insensitive. A repeated key is decoded onto the value of the first one, so maps and
+structs are merged. Unknown keys are skipped. null clears a map, a list or a pointer, and leaves any
+other value unchanged.
 """
 
 import typing
@@ -30,15 +30,15 @@ _MAX_UINT64 = 2**64
 
 
 def decode_onto(data: bytes, onto: W) -> W:
-    """The object that the text holds, read on top of this one. Raises MalformedError.
+    """Decode a text onto an existing object and return the result. Raises MalformedError.
 
-    An `int` is a uint64, the one kind of number that checkpoints have.
+    An `int` is a uint64, the only kind of number in checkpoints.
     """
     return cast(W, _decode_node(scan(data), type(onto), onto))
 
 
 def _decode_node(node: JsonNode, declared: Any, old: Any) -> Any:
-    """The value of this type that the node means, read on top of an old one."""
+    """Decode a node as a value of the declared type, onto an old value."""
     kind, pointer = strip_none(declared)
     origin = typing.get_origin(kind)
     if origin is dict:
@@ -76,11 +76,12 @@ def _decode_list(
         return None
     if not isinstance(node, JsonArray):
         return _raise_mismatch("an array", node)
-    # Go reads the elements of a repeated list on top of those of the first.
-    below = list(old or ())[: len(node.items)]
-    below += [_zero_value(element)] * (len(node.items) - len(below))
+    # Go decodes the elements of a repeated list onto those of the first one.
+    old_items = list(old or ())[: len(node.items)]
+    old_items += [_zero_value(element)] * (len(node.items) - len(old_items))
     return tuple(
-        _decode_node(item, element, was) for item, was in zip(node.items, below, strict=True)
+        _decode_node(item, element, old_item)
+        for item, old_item in zip(node.items, old_items, strict=True)
     )
 
 
@@ -92,16 +93,16 @@ def _decode_struct(node: JsonNode, type_: type[Wire], old: Wire) -> Wire:
     for key, item in node.members:
         name, declared = fields.get(key) or fields.get(_fold_case(key)) or ("", None)
         if name:
-            was = getattr(value, name)
+            old_value = getattr(value, name)
             try:
-                value = structs.replace(value, **{name: _decode_node(item, declared, was)})
+                value = structs.replace(value, **{name: _decode_node(item, declared, old_value)})
             except MalformedError as error:
                 raise MalformedError(f"{key}: {error}") from error
     return value
 
 
 def _decode_quantity(node: JsonNode, *, nullable: bool) -> Quantity | None:
-    """Go hands a quantity its text as it is written: a number will do, escapes will not."""
+    """Parse the raw text, as Go does: a number is valid, a string with escapes is not."""
     if node is None and nullable:
         return None
     if isinstance(node, JsonArray | JsonObject | bool):
@@ -117,18 +118,18 @@ def _decode_uint64(node: JsonNode) -> int:
         number = int(node.raw) if len(node.raw) <= 20 else _MAX_UINT64
         if number < _MAX_UINT64:
             return number
-    return _raise_mismatch("a whole number from 0 to 2^64-1", node)
+    return _raise_mismatch("an integer from 0 to 2^64-1", node)
 
 
 def _raise_mismatch(expected: str, node: JsonNode) -> NoReturn:
     match node:
         case JsonNumber(raw):
-            found = raw[:40]
+            actual = raw[:40]
         case bool():
-            found = str(node).lower()
+            actual = str(node).lower()
         case _:
-            found = {JsonString: "a string", JsonArray: "an array"}.get(type(node), "an object")
-    raise MalformedError(f"{expected} is expected, found {found}")
+            actual = {JsonString: "a string", JsonArray: "an array"}.get(type(node), "an object")
+    raise MalformedError(f"expected {expected}, got {actual}")
 
 
 def _zero_value(declared: Any) -> Any:
@@ -138,13 +139,13 @@ def _zero_value(declared: Any) -> Any:
 
 @cache
 def _fields_by_key(type_: type[Wire]) -> dict[str, tuple[str, Any]]:
-    """The attribute and the type of each field, by its key and by its key in lower case."""
+    """Return attribute and type of each field, by its key and by its case-folded key."""
     hints = typing.get_type_hints(type_)
     fields = {info.encode_name: (info.name, hints[info.name]) for info in structs.fields(type_)}
     return {_fold_case(key): field for key, field in fields.items()} | fields
 
 
 def _fold_case(key: str) -> str:
-    """The key in one case, letter by letter: Go lets a long s be an s, but not ß two of them."""
+    """Fold each character by itself: as in Go, a long s equals `s`, but `ß` does not equal `ss`."""
     folds = (char.casefold() for char in key)
     return "".join(fold if len(fold) == 1 else char for char, fold in zip(key, folds, strict=True))

@@ -1,4 +1,4 @@
-"""Values as the text that Go's json.Marshal writes, and the checksum of a text."""
+"""Encode values as Go's json.Marshal does, and compute the checksum of a text."""
 
 import re
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.scalars.quantity import Quantity
 
 _ESCAPED = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
-"""What Go escapes besides what JSON demands: what HTML minds, and bytes that are no text."""
+"""Escaped by Go in addition to what JSON requires: HTML characters and invalid UTF-8."""
 
 _FNV_OFFSET = 0x811C9DC5
 _FNV_PRIME = 0x01000193
 
 
 def encode_go_json(value: object) -> str:
-    """The value as Go writes it: structs in the order of their fields, maps sorted."""
+    """Encode a value as Go does: struct fields in declaration order, map keys sorted."""
     if value is None:
         return "null"
     if isinstance(value, Quantity):
@@ -43,14 +43,14 @@ def _encode_members(members: Mapping[str, Any]) -> str:
 
 
 def _encode_fields(value: Wire) -> dict[str, Any]:
-    """What is empty is left out, unless the field is always on the wire."""
+    """Return the fields by wire name; empty values are omitted if the field is `omitempty`."""
     items = zip(_wire_fields(type(value)), structs.astuple(value), strict=True)
     return {name: item for (name, always), item in items if item or always}
 
 
 @cache
 def _wire_fields(type_: type[Wire]) -> tuple[tuple[str, bool], ...]:
-    """The name of each field, and whether it is always on the wire."""
+    """Return the wire name of each field, and whether it is always on the wire."""
     return tuple(
         (info.encode_name, info.default_factory is not msgspec.NODEFAULT)
         for info in structs.fields(type_)
@@ -67,7 +67,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def fnv1a_32(data: bytes) -> int:
-    """The checksum of checkpoints."""
+    """Return the 32-bit FNV-1a hash, the checksum of checkpoints."""
     checksum = _FNV_OFFSET
     for byte in data:
         checksum = (checksum ^ byte) * _FNV_PRIME & 0xFFFFFFFF

@@ -1,8 +1,7 @@
-"""JSON text as Go's encoding/json sees it, before it knows what the values are for.
+"""A JSON syntax tree that keeps what Go's encoding/json depends on.
 
-Python's own parsers lose what Go goes by: repeated keys, how a number was spelled, whether a
-string was written with escapes. They also disagree with it about bytes that are no text,
-which Go reads as U+FFFD, one for each.
+Python's parsers lose repeated keys, the spelling of numbers, and whether a string had escapes. They
+also differ on invalid UTF-8, of which Go reads each byte as U+FFFD.
 """
 
 import json
@@ -12,8 +11,8 @@ from typing import NamedTuple, NoReturn, TypeAlias
 from podstatus.kube.scalars.go_text import valid_text
 
 MAX_DEPTH = 100
-"""A checkpoint is six levels deep. Go would follow 10,000 levels of a field it does not know;
-so deep a file was not written by a kubelet."""
+"""A checkpoint has six levels. Go would accept 10,000 levels in an unknown field, but no kubelet
+writes such a file."""
 
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _STRING = re.compile(r'"((?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+)"')
@@ -23,30 +22,30 @@ _LITERALS = {"true": True, "false": False, "null": None}
 
 
 class MalformedError(ValueError):
-    """A text is not what it should be; the message says what is wrong with it."""
+    """The text is invalid; the message says why."""
 
 
 class JsonString(NamedTuple):
-    """A string: as it was written between its quotes, and what that means."""
+    """A string: its raw text between the quotes, and its value."""
 
     raw: str
     value: str
 
 
 class JsonNumber(NamedTuple):
-    """A number, as it was written."""
+    """A number, as spelled in the text."""
 
     raw: str
 
 
 class JsonArray(NamedTuple):
-    """An array."""
+    """An array and its elements, in order."""
 
     items: tuple["JsonNode", ...]
 
 
 class JsonObject(NamedTuple):
-    """An object: every member in the order of the text, repeated keys too."""
+    """An object: all members in the order of the text, including repeated keys."""
 
     members: tuple[tuple[str, "JsonNode"], ...]
 
@@ -55,7 +54,7 @@ JsonNode: TypeAlias = JsonString | JsonNumber | JsonArray | JsonObject | bool | 
 
 
 def scan(data: bytes) -> JsonNode:
-    """The one JSON value that this text is. Raises MalformedError."""
+    """Parse a text that is a single JSON value. Raises MalformedError."""
     scanner = _Scanner(data.decode("utf-8", "surrogateescape"))
     node = scanner.value(depth=0)
     scanner.expect_end()
@@ -63,7 +62,7 @@ def scan(data: bytes) -> JsonNode:
 
 
 class _Scanner:
-    """Reads a text from left to right."""
+    """A recursive descent parser over one text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -71,7 +70,7 @@ class _Scanner:
 
     def value(self, *, depth: int) -> JsonNode:
         if depth > MAX_DEPTH:
-            raise MalformedError(f"not JSON that we follow: over {MAX_DEPTH} levels deep")
+            raise MalformedError(f"it is nested more than {MAX_DEPTH} levels deep")
         if self._consume("{"):
             return self._object(depth)
         if self._consume("["):
@@ -108,7 +107,7 @@ class _Scanner:
         return JsonArray(tuple(items))
 
     def _at_end_of(self, bracket: str) -> bool:
-        """Whether the bracket closes here; if not there is a comma, or it is no JSON."""
+        """Consume the bracket and return True, or consume a comma and return False."""
         if self._consume(bracket):
             return True
         if not self._consume(","):
@@ -120,11 +119,11 @@ class _Scanner:
         if match is None:
             if self._text.startswith('"', self._position):
                 raise MalformedError(
-                    f"not JSON: the string that begins at {self._position} does not end well"
+                    f"not JSON: the string at {self._position} is not terminated or is invalid"
                 )
             self._raise_syntax_error("a string")
         self._position = match.end()
-        # Python's parser leaves half of a surrogate pair as it is; Go reads U+FFFD.
+        # Python's parser keeps lone surrogates; Go reads U+FFFD.
         value = json.loads(match[0]) if "\\" in match[1] else match[1]
         return JsonString(match[1], valid_text(value))
 
@@ -137,9 +136,9 @@ class _Scanner:
 
     def _consume(self, char: str) -> bool:
         self._skip_space()
-        found = self._text.startswith(char, self._position)
-        self._position += found
-        return found
+        matched = self._text.startswith(char, self._position)
+        self._position += matched
+        return matched
 
     def _skip_space(self) -> None:
         self._match(_SPACE)
@@ -147,5 +146,5 @@ class _Scanner:
     def _raise_syntax_error(self, expected: str) -> NoReturn:
         if self._position >= len(self._text):
             raise MalformedError(f"not JSON: it ends where {expected} is expected")
-        found = repr(self._text[self._position].encode(errors="surrogateescape"))[1:]
-        raise MalformedError(f"not JSON: {found} at {self._position}, where {expected} is expected")
+        char = repr(self._text[self._position].encode(errors="surrogateescape"))[1:]
+        raise MalformedError(f"not JSON: {char} at {self._position}, where {expected} is expected")

@@ -1,10 +1,10 @@
-"""The checkpoint of the status manager of v1.28: requests of containers, and resize statuses.
+"""The checkpoint of the status manager of v1.28: container requests and resize statuses.
 
     {"allocationEntries":{"<pod UID>":{"app":{"cpu":"2"}}},"checksum":336459229}
 
-Its checksum is that of a dump of the Go struct, in which a quantity shows how it is held in
-memory. So a file that was written from an odd spelling (`0.5`) is refused when it is read
-back, here as there. Upstream: status/state/checkpoint.go v1.28.0, util/hash/hash.go.
+The checksum is that of a dump of the Go struct, which includes the in-memory representation of
+quantities. So a file that was written from a non-canonical quantity (`0.5`) is rejected when it is
+read, here as upstream. Upstream: status/state/checkpoint.go v1.28.0, util/hash/hash.go.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,18 +24,18 @@ from podstatus.kube.scalars.quantity import Quantity
 
 V = TypeVar("V")
 NullableResourceList: TypeAlias = dict[str, Quantity | None]
-"""None is what Go makes of a null: an amount that prints as 0 and has no format."""
+"""None is a null as Go decodes it: a quantity that prints as 0 and has no format."""
 
 _NO_DECIMAL = "(*inf.Dec)<nil>"
 _WORD_BITS = 64
 
 
 class UnsupportedFieldError(ValueError):
-    """The format has no place for something; the message says for what."""
+    """The format has no field for a value; the message names it."""
 
 
 class PodResourceAllocationCheckpoint(Wire, frozen=True, kw_only=True):
-    """What the file holds. Go tells a nil map from an empty one in the checksum."""
+    """Content of the file. None and an empty map differ: Go's checksum distinguishes them."""
 
     allocation_entries: dict[str, dict[str, NullableResourceList | None] | None] | None = None
     resize_status_entries: dict[str, str] | None = None
@@ -43,21 +43,21 @@ class PodResourceAllocationCheckpoint(Wire, frozen=True, kw_only=True):
 
 
 def encode_checkpoint(allocations: Allocations) -> bytes:
-    """The file that holds this state. Raises CannotCarryError."""
+    """Encode a state as the text of the file. Raises UnsupportedFieldError."""
     if allocations.actuated:
         raise UnsupportedFieldError("a checkpoint of v1.28 has no actuated resources")
     checkpoint = PodResourceAllocationCheckpoint(
         allocation_entries={
             str(uid): _container_requests(uid, info) for uid, info in allocations.allocated.items()
         },
-        resize_status_entries={str(u): word for u, word in allocations.resize_statuses.items()},
+        resize_status_entries={str(u): status for u, status in allocations.resize_statuses.items()},
     )
     sealed = structs.replace(checkpoint, checksum=_checksum(checkpoint))
     return encode_go_json(sealed).encode()
 
 
 def decode_checkpoint(text: bytes) -> Allocations:
-    """The state that a file holds. Raises MalformedError."""
+    """Decode the text of a file. Raises MalformedError."""
     empty = PodResourceAllocationCheckpoint(allocation_entries={}, resize_status_entries={})
     checkpoint = decode_onto(text, empty)
     actual = _checksum(checkpoint)
@@ -69,21 +69,19 @@ def decode_checkpoint(text: bytes) -> Allocations:
             for uid, containers in (checkpoint.allocation_entries or {}).items()
         },
         resize_statuses={
-            PodUID(uid): word for uid, word in (checkpoint.resize_status_entries or {}).items()
+            PodUID(uid): status for uid, status in (checkpoint.resize_status_entries or {}).items()
         },
     )
 
 
 def _container_requests(uid: str, info: PodResourceInfo) -> dict[str, NullableResourceList | None]:
     if info.pod_level_resources is not None:
-        raise UnsupportedFieldError(
-            f"a checkpoint of v1.28 has no resources of a whole pod (pod {uid})"
-        )
+        raise UnsupportedFieldError(f"a checkpoint of v1.28 has no pod-level resources (pod {uid})")
     for name, resources in info.container_resources.items():
         for kind in ("limits", "claims"):
             if getattr(resources, kind):
                 raise UnsupportedFieldError(
-                    f"a checkpoint of v1.28 has requests alone, no {kind} "
+                    f"a checkpoint of v1.28 has requests only, no {kind} "
                     f"(container {name} of pod {uid})"
                 )
     containers = info.container_resources.items()
@@ -156,7 +154,7 @@ def _dump_decimal(unscaled: int, scale: int) -> str:
 
 
 def _nat(unscaled: int) -> str:
-    """The words in which Go holds a large number, lowest first."""
+    """Return the 64-bit words in which Go stores a large number, least significant first."""
     rest, words = abs(unscaled), []
     while rest:
         words.append(str(rest % 2**_WORD_BITS))

@@ -1,4 +1,4 @@
-"""Checkpoints as the kubelet of v1.36 writes them: a text, and the checksum of that text.
+"""Checkpoints of the kubelet v1.36: a JSON text and the checksum of that text.
 
     {"data":"{\\"entries\\":{\\"<pod UID>\\":{\\"ContainerResources\\":…}}}","checksum":541667569}
 
@@ -20,60 +20,62 @@ W = TypeVar("W", bound=Wire)
 
 
 class Envelope(Wire, frozen=True, kw_only=True):
-    """What the file holds."""
+    """Content of a file: data and the checksum of the data."""
 
     data: str = field(default_factory=str)
     checksum: int = field(default_factory=int)
 
 
 class ResourceEntries(Wire, frozen=True, kw_only=True):
-    """What is in the envelope: the resources of all pods."""
+    """Data of an envelope: the resources of all pods."""
 
     entries: dict[str, PodResourceInfo] | None = None
 
 
 class ResizeEntries(Wire, frozen=True, kw_only=True):
-    """What is in the envelope that upstream does not have: the resize statuses of all pods."""
+    """Data of an envelope that upstream does not have: the resize statuses of all pods."""
 
     entries: dict[str, str] | None = None
 
 
 def encode_resources(pods: PodResources) -> str:
-    """The resources of all pods as the data of an envelope."""
+    """Encode the resources of all pods as the data of an envelope."""
     return encode_go_json(ResourceEntries(entries={str(uid): info for uid, info in pods.items()}))
 
 
 def encode_resize_statuses(statuses: ResizeStatuses) -> str:
-    """The resize statuses of all pods as the data of an envelope."""
-    return encode_go_json(ResizeEntries(entries={str(uid): word for uid, word in statuses.items()}))
+    """Encode the resize statuses of all pods as the data of an envelope."""
+    return encode_go_json(
+        ResizeEntries(entries={str(uid): status for uid, status in statuses.items()})
+    )
 
 
 def wrap(data: str) -> bytes:
-    """The file that holds this data."""
+    """Return the text of a file with this data and its checksum."""
     return encode_go_json(Envelope(data=data, checksum=_checksum(data))).encode()
 
 
 def unwrap(text: bytes) -> str:
-    """The data that a file holds. Raises MalformedError if its checksum is wrong."""
+    """Return the data of a file. Raises MalformedError, also if the checksum does not match."""
     envelope = decode_onto(text, Envelope())
     actual = _checksum(envelope.data)
     if not envelope.data and not envelope.checksum:
-        raise MalformedError("there is neither data nor a checksum in it")
+        raise MalformedError("it has neither data nor a checksum")
     if envelope.checksum != actual:
         raise MalformedError(f"its checksum is {envelope.checksum}, its data has {actual}")
     return envelope.data
 
 
 def decode_resources(data: str) -> PodResources:
-    """The resources of all pods. Raises MalformedError."""
+    """Decode the resources of all pods. Raises MalformedError."""
     entries = _decode_data(data, ResourceEntries()).entries or {}
     return {PodUID(uid): info for uid, info in entries.items()}
 
 
 def decode_resize_statuses(data: str) -> ResizeStatuses:
-    """The resize statuses of all pods. Raises MalformedError."""
+    """Decode the resize statuses of all pods. Raises MalformedError."""
     entries = _decode_data(data, ResizeEntries()).entries or {}
-    return {PodUID(uid): word for uid, word in entries.items()}
+    return {PodUID(uid): status for uid, status in entries.items()}
 
 
 def _decode_data(data: str, onto: W) -> W:
@@ -84,5 +86,5 @@ def _decode_data(data: str, onto: W) -> W:
 
 
 def _checksum(data: str) -> int:
-    # Upstream hashes a dump of the Go value, in which a string has its type before it.
+    # Upstream hashes a dump of the Go value, which prefixes a string with its type.
     return fnv1a_32(f"(string){data}".encode())

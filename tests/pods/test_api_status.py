@@ -1,4 +1,4 @@
-"""The whole status of a pod: phase, reason, conditions, addresses, and laws about all of it."""
+"""The whole status of a pod: phase, reason, conditions, addresses, and properties of all."""
 
 import re
 from typing import Any, cast
@@ -112,8 +112,8 @@ def test_the_kubelets_conditions_come_in_its_order_after_all_others() -> None:
 
 def test_with_its_gate_off_a_condition_is_somebody_elses() -> None:
     gates = FeatureGates(pod_ready_to_start_containers_condition=False)
-    found = PodCondition(type="PodReadyToStartContainers", status="Unknown")
-    pod = with_status(make_pod(), conditions=(found,))
+    condition = PodCondition(type="PodReadyToStartContainers", status="Unknown")
+    pod = with_status(make_pod(), conditions=(condition,))
     assert conditions(status_of(pod, gates=gates))["PodReadyToStartContainers"] == "Unknown"
     assert "PodReadyToStartContainers" not in conditions(status_of(make_pod(), gates=gates))
 
@@ -131,9 +131,9 @@ def test_a_resize_of_a_pod_without_generations_has_none() -> None:
     status = generate_api_pod_status(
         make_pod(generation=0), PodFacts(), now=NOW, resize_conditions=(pending,)
     )
-    found = find_condition(status.conditions, "PodResizePending")
-    assert found is not None
-    assert found.observed_generation == 0
+    condition = find_condition(status.conditions, "PodResizePending")
+    assert condition is not None
+    assert condition.observed_generation == 0
 
 
 def test_a_disruption_that_only_the_manager_knows_of_is_kept() -> None:
@@ -235,8 +235,8 @@ def test_the_phase_that_the_api_server_shows_as_ended_wins() -> None:
 
 
 def test_a_reason_goes_with_its_phase() -> None:
-    pod = with_status(make_pod(), phase="Pending", reason="Unschedulable", message="no room")
-    assert (status_of(pod).reason, status_of(pod).message) == ("Unschedulable", "no room")
+    pod = with_status(make_pod(), phase="Pending", reason="Unschedulable", message="no capacity")
+    assert (status_of(pod).reason, status_of(pod).message) == ("Unschedulable", "no capacity")
     status = status_of(pod, runs("app"))
     assert (status.phase, status.reason, status.message) == ("Running", "", "")
 
@@ -327,11 +327,11 @@ def test_the_manager_decides_start_time_and_generation() -> None:
     assert (status.start_time, status.observed_generation) == (None, 0)
 
 
-# Laws
+# Properties
 
 
 @given(some_pods(), some_facts(), some_statuses())
-def test_every_container_of_the_spec_is_told_and_nothing_else(
+def test_every_container_of_the_spec_has_a_status_and_no_other(
     pod: Pod, facts: PodFacts, old: PodStatus
 ) -> None:
     status = generate_api_pod_status(pod, facts, now=NOW, old_status=old)
@@ -383,11 +383,11 @@ def test_the_same_facts_again_change_nothing(pod: Pod, facts: PodFacts, old: Pod
     second = generate_api_pod_status(pod, facts, now=NOW, old_status=first)
     assert second.container_statuses == first.container_statuses
     assert second.phase == first.phase
-    # A reason of the API server's is taken over once the phase is the one it goes with.
+    # The API server's reason is adopted once the phase equals its phase.
     assert generate_api_pod_status(pod, facts, now=NOW, old_status=second) == second
 
 
-def test_what_a_runtime_reports_of_an_ended_pod_is_told_to_the_end() -> None:
+def test_what_a_runtime_reports_of_an_ended_pod_is_shown_to_the_end() -> None:
     pod = make_pod(restart_policy="Never")
     status = status_of(pod, exited("app", 3))
     assert (status.phase, conditions(status)["ContainersReady"]) == ("Failed", "False")
@@ -398,11 +398,11 @@ def test_what_a_runtime_reports_of_an_ended_pod_is_told_to_the_end() -> None:
 
 
 class TestARuntimeThatDoesNotCount:
-    """Restarts are counted on from what was shown, by the ids of the attempts."""
+    """Restarts are counted by the IDs of attempts, from the previous status on."""
 
     def lives(self, *, gates: FeatureGates, end_is_reported: bool) -> list[int]:
-        """The restart counts of a container that fails, waits and comes back, twice."""
-        pod, shown = make_pod(), []
+        """Return the restart counts of a container that fails, waits and restarts, twice."""
+        pod, counts = make_pod(), []
         for number in range(3):
             attempt = structs.replace(runs("app", number), restart_count=None)
             failed = structs.replace(exited("app", 1, number), restart_count=None)
@@ -411,8 +411,8 @@ class TestARuntimeThatDoesNotCount:
                 pod = structs.replace(
                     pod, status=status_of(pod, facts, failing=failing, gates=gates)
                 )
-                shown.append((pod.status.container_statuses or ())[0].restart_count)
-        return shown
+                counts.append((pod.status.container_statuses or ())[0].restart_count)
+        return counts
 
     @pytest.mark.parametrize("gates", [FeatureGates(), RESTART_ALL_OFF], ids=["gate on", "off"])
     def test_every_new_container_is_one_restart(self, gates: FeatureGates) -> None:
@@ -443,7 +443,10 @@ GOOD: dict[str, Any] = {"pod": POD, "facts": PodFacts(), "now": NOW}
         ({"pod": b"{}"}, "expected a Pod, got bytes; decode it first"),
         ({"facts": [runs("app")]}, "expected a PodFacts, got list"),
         ({"now": 1700000000}, "now: expected a Time, got int"),
-        ({"host_ips": "10.0.0.1"}, "host_ips: expected a list, got the text '10.0.0.1'"),
+        (
+            {"host_ips": "10.0.0.1"},
+            "host_ips: expected a list of addresses, got the string '10.0.0.1'",
+        ),
         ({"old_status": {}}, "expected a PodStatus, got dict; decode it first"),
         ({"start_failures": {"app": "CrashLoopBackOff"}}, "expected a StartFailure, got str"),
         ({"facts": PodFacts(ips=cast(Any, "10.0.0.1"))}, "ips: expected tuple, got str"),

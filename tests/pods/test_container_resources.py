@@ -1,4 +1,4 @@
-"""The cpu and memory that a status shows: allocated, in force, or shown before."""
+"""The cpu and memory in a status: allocated, actuated, or from the previous status."""
 
 import pytest
 from msgspec import structs
@@ -109,11 +109,13 @@ SAME = structs.replace(running("app"), container_id="fake://app-0", resources=SH
 def test_what_the_runtime_does_not_say_stays_as_it_was_shown(
     *, old: ContainerStatus | None, kept: bool
 ) -> None:
-    found = container_resources(Container(resources=ALLOCATED), runs("app"), old)
+    resources = container_resources(Container(resources=ALLOCATED), runs("app"), old)
     if kept:
-        assert found == of({"cpu": "7", "memory": "7Gi", "gpu": "1"}, {"cpu": "6", "memory": "6Gi"})
+        assert resources == of(
+            {"cpu": "7", "memory": "7Gi", "gpu": "1"}, {"cpu": "6", "memory": "6Gi"}
+        )
     else:
-        assert found == ALLOCATED
+        assert resources == ALLOCATED
 
 
 # The pod as a whole
@@ -131,26 +133,28 @@ def pod(phase: str, resources: ResourceRequirements | None = None) -> Pod:
 
 
 def test_a_pod_that_does_not_run_has_what_its_containers_and_itself_ask_for() -> None:
-    found = pod_resources(pod("Pending", of({"cpu": "4"})), PodFacts(), PodStatus())
-    assert found == of({"cpu": "4"}, {"cpu": "200m", "memory": "128Mi"})
+    resources = pod_resources(pod("Pending", of({"cpu": "4"})), PodFacts(), PodStatus())
+    assert resources == of({"cpu": "4"}, {"cpu": "200m", "memory": "128Mi"})
 
 
 def test_a_running_pod_shows_its_own_resources_and_the_memory_that_is_asked_for() -> None:
-    found = pod_resources(pod("Running", of({"cpu": "4"})), PodFacts(), PodStatus())
-    assert found == of({"cpu": "4"}, {"memory": "128Mi"})
-    found = pod_resources(pod("Running", of(requests={"memory": "1Gi"})), PodFacts(), PodStatus())
-    assert found == of({}, {"memory": "1Gi"})
+    resources = pod_resources(pod("Running", of({"cpu": "4"})), PodFacts(), PodStatus())
+    assert resources == of({"cpu": "4"}, {"memory": "128Mi"})
+    resources = pod_resources(
+        pod("Running", of(requests={"memory": "1Gi"})), PodFacts(), PodStatus()
+    )
+    assert resources == of({}, {"memory": "1Gi"})
 
 
 def test_a_running_pod_has_what_the_runtime_says_except_the_request_for_memory() -> None:
-    found = pod_resources(pod("Running"), PodFacts(resources=IN_FORCE), PodStatus())
-    assert found == of({"cpu": "1500m", "memory": "1Gi"}, {"cpu": "500m", "memory": "128Mi"})
+    resources = pod_resources(pod("Running"), PodFacts(resources=IN_FORCE), PodStatus())
+    assert resources == of({"cpu": "1500m", "memory": "1Gi"}, {"cpu": "500m", "memory": "128Mi"})
 
 
 @pytest.mark.parametrize(("phase", "kept"), [("Running", True), ("Pending", False)])
 def test_a_running_pod_keeps_what_was_shown_while_it_ran(phase: str, *, kept: bool) -> None:
-    found = pod_resources(pod("Running"), PodFacts(), PodStatus(phase=phase, resources=SHOWN))
+    resources = pod_resources(pod("Running"), PodFacts(), PodStatus(phase=phase, resources=SHOWN))
     if kept:
-        assert found == of({"cpu": "7", "memory": "7Gi"}, {"cpu": "6", "memory": "6Gi"})
+        assert resources == of({"cpu": "7", "memory": "7Gi"}, {"cpu": "6", "memory": "6Gi"})
     else:
-        assert found == of({}, {"memory": "128Mi"})
+        assert resources == of({}, {"memory": "128Mi"})

@@ -1,4 +1,4 @@
-"""The status of a container, from the attempts at running it and what was shown before."""
+"""The status of a container, from its attempts and the previous status."""
 
 import pytest
 from msgspec import structs
@@ -37,8 +37,8 @@ from tests.support.container_facts import (
 )
 
 
-def shown(status: ContainerState) -> str:
-    """A state in a few words."""
+def describe(status: ContainerState) -> str:
+    """Return a state as a short text."""
     if status.terminated is not None:
         return f"terminated {status.terminated.reason} {status.terminated.exit_code}"
     if status.waiting is not None:
@@ -46,9 +46,9 @@ def shown(status: ContainerState) -> str:
     return "running" if status.running is not None else "nothing"
 
 
-def look(status: ContainerStatus) -> tuple[str, str, int]:
-    """State, last state and restarts."""
-    return shown(status.state), shown(status.last_state), status.restart_count
+def summary(status: ContainerStatus) -> tuple[str, str, int]:
+    """Return state, last state and restart count."""
+    return describe(status.state), describe(status.last_state), status.restart_count
 
 
 def app(
@@ -59,7 +59,7 @@ def app(
     restart_policy: str = "Always",
     deleted_at: str | None = None,
 ) -> ContainerStatus:
-    """The status of the one container of a pod."""
+    """Return the status of the only container of a pod."""
     pod = make_pod(
         restart_policy=restart_policy,
         deleted_at=deleted_at,
@@ -96,15 +96,15 @@ def with_restarts(status: ContainerStatus, count: int) -> ContainerStatus:
 def test_the_newest_attempt_is_the_state_and_the_one_before_the_last_state(
     attempts: tuple[ContainerFacts, ...], expected: tuple[str, str, int]
 ) -> None:
-    assert look(app(*attempts)) == expected
+    assert summary(app(*attempts)) == expected
 
 
 def test_of_attempts_made_at_one_time_the_first_listed_is_the_newest() -> None:
     first, second = exited("app", 1), exited("app", 2)
-    assert look(app(first, second))[:2] == ("terminated Error 1", "terminated Error 2")
+    assert summary(app(first, second))[:2] == ("terminated Error 1", "terminated Error 2")
 
 
-def test_an_attempt_is_told_in_full() -> None:
+def test_an_attempt_is_shown_in_full() -> None:
     attempt = structs.replace(
         exited("app", 137),
         reason="OOMKilled",
@@ -160,17 +160,17 @@ def test_a_container_in_back_off_waits_and_its_exit_is_the_last_state(
 ) -> None:
     attempts = exited("app", exit_code, 1), exited("app", 9, 0)
     status = app(*attempts, failing="CrashLoopBackOff", restart_policy=policy, gates=gates)
-    exit_ = shown(ContainerState(terminated=app(attempts[0]).state.terminated))
+    exit_ = describe(ContainerState(terminated=app(attempts[0]).state.terminated))
     if waits:
-        assert look(status) == ("waiting CrashLoopBackOff", exit_, 1)
+        assert summary(status) == ("waiting CrashLoopBackOff", exit_, 1)
         assert status.state.waiting is not None
         assert status.state.waiting.message == "try again"
     else:
-        assert look(status) == (exit_, "terminated Error 9", 1)
+        assert summary(status) == (exit_, "terminated Error 9", 1)
 
 
 def test_a_container_that_is_to_restart_stays_ended_until_its_start_fails() -> None:
-    assert shown(app(exited("app", 1)).state) == "terminated Error 1"
+    assert describe(app(exited("app", 1)).state) == "terminated Error 1"
 
 
 @pytest.mark.parametrize("attempt", [None, created("app"), unknown("app")])
@@ -178,16 +178,16 @@ def test_a_container_that_never_ran_waits_with_the_reason_its_start_failed(
     attempt: ContainerFacts | None,
 ) -> None:
     attempts = [attempt] if attempt else []
-    assert look(app(*attempts, failing="ErrImagePull")) == ("waiting ErrImagePull", "nothing", 0)
+    assert summary(app(*attempts, failing="ErrImagePull")) == ("waiting ErrImagePull", "nothing", 0)
 
 
 def test_a_running_container_has_no_failed_start() -> None:
-    assert shown(app(runs("app"), failing="CrashLoopBackOff").state) == "running"
+    assert describe(app(runs("app"), failing="CrashLoopBackOff").state) == "running"
 
 
 def test_a_pod_that_is_deleted_starts_nothing() -> None:
     status = app(exited("app", 1), failing="CrashLoopBackOff", deleted_at="2024-06-01T11:00:00Z")
-    assert shown(status.state) == "terminated Error 1"
+    assert describe(status.state) == "terminated Error 1"
 
 
 def rule(action: str) -> Container:
@@ -211,10 +211,10 @@ def test_a_restart_rule_makes_a_container_wait_that_its_pod_would_not_restart(
     pod = structs.replace(pod, spec=structs.replace(pod.spec, containers=(rule("Restart"),)))
     failing = {"app": "CrashLoopBackOff"}
     status = status_of(pod, exited("app", exit_code), failing=failing, gates=gates)
-    assert shown(only(status.container_statuses).state) == state
+    assert describe(only(status.container_statuses).state) == state
 
 
-# What was shown before
+# The previous status
 
 
 @pytest.mark.parametrize(
@@ -243,23 +243,23 @@ def test_a_restart_rule_makes_a_container_wait_that_its_pod_would_not_restart(
 def test_a_container_that_the_runtime_forgot_is_what_it_was_shown_to_be(
     old: ContainerStatus, expected: tuple[str, str, int]
 ) -> None:
-    assert look(app(old=old)) == expected
+    assert summary(app(old=old)) == expected
 
 
 def test_a_container_lost_while_its_pod_is_deleted_was_not_restarted() -> None:
     status = app(old=with_restarts(running("app"), 2), deleted_at="2024-06-01T11:00:00Z")
-    assert look(status)[1:] == ("terminated ContainerStatusUnknown 137", 2)
+    assert summary(status)[1:] == ("terminated ContainerStatusUnknown 137", 2)
 
 
 @pytest.mark.parametrize("gates", [FeatureGates(), RESTART_ALL_OFF])
 def test_a_container_that_ran_and_is_unknown_now_was_killed(gates: FeatureGates) -> None:
     status = app(unknown("app"), old=with_restarts(running("app"), 2), gates=gates)
-    assert look(status) == ("terminated ContainerStatusUnknown 137", "nothing", 3)
+    assert summary(status) == ("terminated ContainerStatusUnknown 137", "nothing", 3)
 
 
 @pytest.mark.parametrize("old", [ended("app", 1), waiting("app")])
 def test_a_container_that_did_not_run_and_is_unknown_now_waits(old: ContainerStatus) -> None:
-    assert shown(app(unknown("app"), old=old).state) == "waiting"
+    assert describe(app(unknown("app"), old=old).state) == "waiting"
 
 
 @pytest.mark.parametrize(
@@ -306,18 +306,18 @@ def test_restarts_never_become_fewer_as_long_as_pods_restart_in_place(
 def test_an_exit_that_the_runtime_forgot_stays_the_last_state(
     old: ContainerStatus, attempts: tuple[ContainerFacts, ...], expected: str
 ) -> None:
-    assert shown(app(*attempts, old=old).last_state) == expected
+    assert describe(app(*attempts, old=old).last_state) == expected
     if len(attempts) == 1:
-        assert shown(app(*attempts, old=old, gates=RESTART_ALL_OFF).last_state) == "nothing"
+        assert describe(app(*attempts, old=old, gates=RESTART_ALL_OFF).last_state) == "nothing"
 
 
-def test_mounts_are_told_from_the_spec_first_and_never_change_then() -> None:
+def test_mounts_come_from_the_spec_first_and_never_change_then() -> None:
     mount = VolumeMount(name="data", mount_path="/data")
-    told = VolumeMountStatus(name="data", mount_path="/data")
+    mount_status = VolumeMountStatus(name="data", mount_path="/data")
     pod = make_pod()
     container = structs.replace((pod.spec.containers or ())[0], volume_mounts=(mount,))
     pod = structs.replace(pod, spec=structs.replace(pod.spec, containers=(container,)))
-    assert only(status_of(pod).container_statuses).volume_mounts == (told,)
+    assert only(status_of(pod).container_statuses).volume_mounts == (mount_status,)
     assert only(status_of(pod, runs("app")).container_statuses).volume_mounts is None
     other = (VolumeMountStatus(name="other", mount_path="/other"),)
     old = structs.replace(running("app"), volume_mounts=other)
@@ -356,8 +356,8 @@ def test_a_read_only_mount_says_whether_what_lies_below_is_read_only_too(
     container = Container(name="app", volume_mounts=(mount,))
     pod = structs.replace(pod, spec=structs.replace(pod.spec, containers=(container,)))
     status = generate_api_pod_status(pod, PodFacts(recursive_read_only=able), now=NOW)
-    (told,) = only(status.container_statuses).volume_mounts or ()
-    assert told.recursive_read_only == mode
+    (mount_status,) = only(status.container_statuses).volume_mounts or ()
+    assert mount_status.recursive_read_only == mode
 
 
 # Init containers and sidecars
@@ -373,13 +373,13 @@ def test_everything_waits_for_the_pod_to_be_initialized_if_it_has_init_container
         status.init_container_statuses,
         status.ephemeral_container_statuses,
     ):
-        assert shown(only(statuses).state) == "waiting PodInitializing"
+        assert describe(only(statuses).state) == "waiting PodInitializing"
 
 
 def test_an_init_container_that_succeeded_is_not_started_again() -> None:
     pod = make_pod(init_containers=("init",))
     status = status_of(pod, exited("init"), failing={"init": "CrashLoopBackOff"})
-    assert shown(only(status.init_container_statuses).state) == "terminated Completed 0"
+    assert describe(only(status.init_container_statuses).state) == "terminated Completed 0"
 
 
 def test_an_init_container_that_failed_is_started_again() -> None:
@@ -389,7 +389,7 @@ def test_an_init_container_that_failed_is_started_again() -> None:
             pod, exited("init", 1), failing={"init": "CrashLoopBackOff"}
         ).init_container_statuses
     )
-    assert look(status) == ("waiting CrashLoopBackOff", "terminated Error 1", 0)
+    assert summary(status) == ("waiting CrashLoopBackOff", "terminated Error 1", 0)
 
 
 @pytest.mark.parametrize(
@@ -407,32 +407,32 @@ def test_a_forgotten_init_container_had_succeeded_if_a_regular_one_was_created(
 ) -> None:
     pod = make_pod(init_containers=("init",))
     status = status_of(pod, *([attempt] if attempt else []))
-    assert shown(only(status.init_container_statuses).state) == state
+    assert describe(only(status.init_container_statuses).state) == state
 
 
 def test_one_regular_container_is_enough_to_know_that_init_had_succeeded() -> None:
     pod = make_pod(containers=("a", "b"), init_containers=("init",))
     status = only(status_of(pod, runs("b")).init_container_statuses)
-    assert shown(status.state) == "terminated Completed 0"
+    assert describe(status.state) == "terminated Completed 0"
 
 
 def test_a_forgotten_sidecar_waits_to_be_started_again() -> None:
     status = status_of(make_pod(sidecars=("proxy",)), runs("app"), failing={"proxy": "ErrPull"})
-    assert shown(only(status.init_container_statuses).state) == "waiting ErrPull"
+    assert describe(only(status.init_container_statuses).state) == "waiting ErrPull"
 
 
 def test_a_forgotten_init_container_that_was_shown_to_have_failed_stays_so() -> None:
     pod = make_pod(init_containers=("init",))
     old = structs.replace(pod.status, init_container_statuses=(ended("init", 3),))
     status = status_of(structs.replace(pod, status=old), runs("app"))
-    assert shown(only(status.init_container_statuses).state) == "terminated Error 3"
+    assert describe(only(status.init_container_statuses).state) == "terminated Error 3"
 
 
 @pytest.mark.parametrize(
     ("exit_code", "state"),
     [
         pytest.param(1, "waiting CrashLoopBackOff", id="failed"),
-        # Upstream takes a good end of any init container for its last.
+        # Upstream treats a successful exit of any init container as its last.
         pytest.param(0, "terminated Completed 0", id="succeeded"),
     ],
 )
@@ -440,7 +440,7 @@ def test_a_sidecar_waits_for_its_next_start_if_it_failed(exit_code: int, state: 
     pod = make_pod(sidecars=("proxy",), restart_policy="Never")
     attempts = exited("proxy", exit_code), runs("app")
     status = status_of(pod, *attempts, failing={"proxy": "CrashLoopBackOff"})
-    assert shown(only(status.init_container_statuses).state) == state
+    assert describe(only(status.init_container_statuses).state) == state
 
 
 # Restart of the whole pod in place
@@ -459,7 +459,7 @@ def restarting(old: ContainerStatus, *conditions: PodCondition) -> Pod:
 def test_a_container_removed_to_restart_the_pod_waits_with_a_reason(old: ContainerStatus) -> None:
     pod = restarting(with_restarts(old, 1), RESTARTING)
     expected = ("waiting RestartingAllContainers", "terminated RestartingAllContainers 137", 2)
-    assert look(only(status_of(pod).container_statuses)) == expected
+    assert summary(only(status_of(pod).container_statuses)) == expected
 
 
 def test_a_container_removed_to_restart_the_pod_is_counted_once() -> None:
@@ -471,20 +471,20 @@ def test_a_container_removed_to_restart_the_pod_is_counted_once() -> None:
 
 def test_a_container_lost_while_the_pod_restarts_says_so() -> None:
     status = status_of(restarting(running("app"), RESTARTING), unknown("app"))
-    assert look(only(status.container_statuses))[0] == "terminated RestartingAllContainers 137"
+    assert summary(only(status.container_statuses))[0] == "terminated RestartingAllContainers 137"
 
 
 def test_without_the_gate_a_removed_container_was_lost() -> None:
     status = status_of(restarting(running("app"), RESTARTING), gates=RESTART_ALL_OFF)
-    assert look(only(status.container_statuses))[1] == "terminated ContainerStatusUnknown 137"
+    assert summary(only(status.container_statuses))[1] == "terminated ContainerStatusUnknown 137"
 
 
-def test_an_ephemeral_container_is_told_like_a_regular_one() -> None:
+def test_an_ephemeral_container_is_shown_like_a_regular_one() -> None:
     pod = make_pod()
     ephemeral = (EphemeralContainer(name="debug", image="busybox"),)
     pod = structs.replace(pod, spec=structs.replace(pod.spec, ephemeral_containers=ephemeral))
     status = only(status_of(pod, runs("app"), exited("debug", 2)).ephemeral_container_statuses)
-    assert look(status) == ("terminated Error 2", "nothing", 0)
+    assert summary(status) == ("terminated Error 2", "nothing", 0)
     assert status.started is None
 
 
@@ -500,29 +500,29 @@ def test_started_is_carried_over_while_a_container_runs_on() -> None:
     assert only(status_of(pod, exited("debug")).ephemeral_container_statuses).started is None
 
 
-def said(state: ContainerState) -> str:
-    """The message of an exit."""
+def message_of(state: ContainerState) -> str:
+    """Return the message of an exit."""
     assert state.terminated is not None
     return state.terminated.message
 
 
-def test_exits_that_nobody_saw_say_why_they_are_told() -> None:
-    assert said(app(unknown("app"), old=running("app")).state) == (
+def test_messages_of_exits_that_were_not_observed() -> None:
+    assert message_of(app(unknown("app"), old=running("app")).state) == (
         "The container could not be located when the pod was terminated"
     )
-    # Two spaces, as upstream.
-    assert said(app(old=running("app")).last_state) == (
+    # Two spaces, as in upstream's message.
+    assert message_of(app(old=running("app")).last_state) == (
         "The container could not be located when the pod was deleted.  "
         "The container used to be Running"
     )
     removed = only(status_of(restarting(running("app"), RESTARTING)).container_statuses)
     assert removed.state.waiting is not None
-    assert said(removed.last_state) == removed.state.waiting.message
+    assert message_of(removed.last_state) == removed.state.waiting.message
     assert removed.state.waiting.message == (
         "The container is removed because RestartAllContainers in place"
     )
     done = only(status_of(make_pod(init_containers=("init",)), runs("app")).init_container_statuses)
-    assert said(done.state) == (
+    assert message_of(done.state) == (
         "Unable to get init container status from container runtime and pod has been initialized, "
         "treat it as exited normally"
     )

@@ -28,7 +28,7 @@ def starting(name: str) -> ContainerStatus:
 
 
 def blank(name: str) -> ContainerStatus:
-    """A status that says what was and not what is."""
+    """Return a status with a last state, but no current state."""
     return ContainerStatus(name=name, last_state=ended(name).state)
 
 

@@ -1,4 +1,4 @@
-"""Which addresses of a pod and its node are shown, and in which order."""
+"""The addresses of a pod and its node, and their order."""
 
 from ipaddress import IPv4Address, IPv6Address
 
@@ -32,7 +32,7 @@ def test_a_pod_shows_one_address_of_each_family_and_that_of_its_node_first(
 
 
 @pytest.mark.parametrize(
-    ("spelled", "shown"),
+    ("spelled", "canonical"),
     [
         ("010.001.002.003", "10.1.2.3"),
         ("00000001.2.3.4", "1.2.3.4"),
@@ -46,8 +46,8 @@ def test_a_pod_shows_one_address_of_each_family_and_that_of_its_node_first(
         ("::", "::"),
     ],
 )
-def test_addresses_are_spelled_anew(spelled: str, shown: str) -> None:
-    assert sort_pod_ips([spelled], []) == [shown]
+def test_addresses_are_normalized(spelled: str, canonical: str) -> None:
+    assert sort_pod_ips([spelled], []) == [canonical]
 
 
 @pytest.mark.parametrize(

@@ -143,10 +143,10 @@ def test_an_update_of_the_spec_replaces_it() -> None:
 
 def test_a_spec_that_did_not_change_is_not_taken_over_again() -> None:
     directory = PodManager([ORDINARY])
-    (known,) = directory.pods()
+    (stored,) = directory.pods()
     again = structs.replace(ORDINARY, spec=structs.replace(ORDINARY.spec))
     directory.update_pod(again)
-    assert directory.pods()[0].spec is known.spec
+    assert directory.pods()[0].spec is stored.spec
 
 
 def test_a_pod_whose_source_becomes_the_api_is_static_no_more() -> None:

@@ -1,4 +1,4 @@
-"""What has started and what is ready, with probes and without."""
+"""`started` and `ready` of containers, with and without probes."""
 
 import pytest
 from msgspec import structs
@@ -32,7 +32,7 @@ def pod_with(*, startup: bool = False, readiness: bool = False, was_ready: str =
 
 
 def mark(verdicts: ProbeResults, pod: Pod, status: ContainerStatus) -> tuple[bool | None, bool]:
-    """Whether the container has started and is ready."""
+    """Return whether the container has started and is ready."""
     marked = only(
         verdicts.apply_to(pod, make_status("Running", status), pod.status).container_statuses
     )
@@ -102,8 +102,8 @@ def test_verdicts_on_other_containers_do_not_count() -> None:
     [
         pytest.param("11:00:00", "True", None, True, id="it was ready"),
         pytest.param("11:00:00", "False", None, False, id="it was not"),
-        pytest.param("11:00:00", "", None, False, id="nobody knew"),
-        pytest.param("11:00:00", "True", False, False, id="its probe has spoken"),
+        pytest.param("11:00:00", "", None, False, id="no previous status"),
+        pytest.param("11:00:00", "True", False, False, id="its probe has a result"),
         pytest.param("11:59:50", "True", None, False, id="it is too young"),
         pytest.param("11:59:49", "True", None, True, id="it is just old enough"),
         pytest.param("12:30:00", "True", None, False, id="it came later"),
@@ -163,20 +163,20 @@ def test_ephemeral_containers_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "verdict", "ready"),
+    ("old", "verdict", "ready"),
     [
         pytest.param(running("app", ready=True), None, True, id="it was ready"),
         pytest.param(running("app", ready=False), None, False, id="it was not"),
-        pytest.param(running("app", ready=True), False, False, id="its probe has spoken"),
+        pytest.param(running("app", ready=True), False, False, id="its probe has a result"),
         pytest.param(running("other", ready=True), None, False, id="another one was"),
-        pytest.param(None, None, False, id="nobody knew"),
+        pytest.param(None, None, False, id="no previous status"),
     ],
 )
-def test_a_container_stays_ready_until_its_probe_speaks(
-    *, shown: ContainerStatus | None, verdict: bool | None, ready: bool
+def test_a_container_stays_ready_until_its_probe_has_a_result(
+    *, old: ContainerStatus | None, verdict: bool | None, ready: bool
 ) -> None:
     pod = pod_with(readiness=True)
-    statuses = None if shown is None else (shown,)
+    statuses = None if old is None else (old,)
     pod = structs.replace(pod, status=structs.replace(pod.status, container_statuses=statuses))
     verdicts = ProbeResults(ready={} if verdict is None else {ID: verdict})
     assert mark(verdicts, pod, JUST_STARTED)[1] is ready

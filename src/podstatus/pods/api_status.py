@@ -1,6 +1,6 @@
-"""The whole status of a pod, from what its runtime reports and what was shown before.
+"""Generate the whole status of a pod from runtime facts and the previous status.
 
-This is what a node gives to the status manager, again and again:
+A node calls this for every change and passes the result to the status manager:
 
     facts = PodFacts(ips=("10.1.2.3",), containers=(...))
     status = generate_api_pod_status(
@@ -8,8 +8,8 @@ This is what a node gives to the status manager, again and again:
     )
     manager.set_pod_status(pod, status)
 
-`pod` holds what the node has admitted and allocated, and in its status what the API server
-shows. The manager adds what is its own: times of transitions, start time, observed generation.
+`pod` has the spec that the node admitted and allocated, and the status of the API server. The
+manager adds transition times, start time and observed generation.
 
 Upstream: generateAPIPodStatus, kubelet_pods.go v1.36.4.
 """
@@ -70,17 +70,17 @@ def generate_api_pod_status(
     host_ips: Sequence[str] = (),
     gates: FeatureGates = DEFAULT_GATES,
 ) -> PodStatus:
-    """The status of the pod as it is now.
+    """Return the current status of the pod.
 
-    `old_status` is what the manager has cached; the pod's own status if it has nothing.
-    `pod_is_terminal`: nothing of the pod runs or will be started again.
-    `start_failures`: by container name, what came of the latest try, if it failed.
-    `prober` says what has started and is ready; the default has heard of no probe's verdict yet.
-    `resize_conditions`: from the manager, `pod_resize_conditions`.
-    `host_ips`: the node's addresses, those of the family that pods prefer first.
+    `old_status`: the manager's cached status; defaults to `pod.status`.
+    `pod_is_terminal`: no container of the pod runs or will be started again.
+    `start_failures`: by container name, the error of the latest start, if it failed.
+    `prober` sets `started` and `ready`; the default has no probe results yet.
+    `resize_conditions`: `pod_resize_conditions` of the manager.
+    `host_ips`: the node's addresses, the preferred IP family first.
 
-    Containers that the spec does not have are passed over. Raises TypeError for what is of a
-    wrong type, and names the fact.
+    Containers that are not in the spec are ignored. Raises TypeError, with the path of the field,
+    if a value has the wrong type.
     """
     require_type(pod, Pod)
     old = pod.status if old_status is None else old_status
@@ -100,9 +100,9 @@ def generate_api_pod_status(
     status = with_pod_ips(_convert_to_api_status(view, old), facts.ips, host_ips)
     status = _with_phase(status, view, old, now=now, pod_is_terminal=pod_is_terminal)
     status = prober.apply_to(pod, status, old)
-    kept = _preserved_conditions(pod, old, () if pod_is_terminal else resize_conditions, gates)
+    preserved = _preserved_conditions(pod, old, () if pod_is_terminal else resize_conditions, gates)
     status = structs.replace(
-        status, conditions=(*kept, *_kubelet_conditions(view, old, status, kept))
+        status, conditions=(*preserved, *_kubelet_conditions(view, old, status, preserved))
     )
     return with_host_ips(status, host_ips, host_network=pod.spec.host_network)
 
@@ -110,18 +110,16 @@ def generate_api_pod_status(
 def _checked_facts(
     facts: PodFacts, old: PodStatus, *, now: Time, host_ips: Sequence[str]
 ) -> PodFacts:
-    """The facts, if everything is of the right type."""
+    """Return a frozen copy of the facts after checking all types."""
     require_type(facts, PodFacts)
     require_type(old, PodStatus)
     if not isinstance(now, Time):
         raise TypeError(
             f"now: expected a Time, got {type(now).__name__}; "
-            "Time.from_unix_nanos(time.time_ns()) is the time now"
+            "use Time.from_unix_nanos(time.time_ns()) for the current time"
         )
     if isinstance(host_ips, str):
-        raise TypeError(
-            f"host_ips: expected a list, got the text {host_ips[:40]!r}; put it into one"
-        )
+        raise TypeError(f"host_ips: expected a list of addresses, got the string {host_ips[:40]!r}")
     for index, address in enumerate(host_ips):
         if not isinstance(address, str):
             raise TypeError(f"host_ips[{index}]: expected str, got {type(address).__name__}")
@@ -135,7 +133,7 @@ def _checked_start_failures(failures: Mapping[str, StartFailure]) -> Mapping[str
 
 
 def _convert_to_api_status(view: ContainerStatusContext, old: PodStatus) -> PodStatus:
-    """What follows from the runtime's facts, container by container.
+    """Return the parts that follow from the runtime facts alone.
 
     Upstream: convertStatusToAPIStatus.
     """
@@ -162,7 +160,7 @@ def _with_phase(
     now: Time,
     pod_is_terminal: bool,
 ) -> PodStatus:
-    """The status with phase, reason and message: what has ended for good stays so."""
+    """Set phase, reason and message. A terminal phase never changes."""
     pod = view.pod
     phase = get_phase(
         pod,
@@ -189,7 +187,7 @@ def _is_past_init(pod: Pod, listed: Mapping[str, ContainerFacts]) -> bool:
 
 
 def _has_active_container(view: ContainerStatusContext) -> bool:
-    """Whether a regular container was made in the sandbox now in use."""
+    """Return whether a regular container was created in the current sandbox."""
     names = {container.name for container in view.pod.spec.containers or ()}
     return any(attempt.active and attempt.name in names for attempt in view.facts.containers)
 
@@ -197,7 +195,7 @@ def _has_active_container(view: ContainerStatusContext) -> bool:
 def _preserved_conditions(
     pod: Pod, old: PodStatus, resize_conditions: Sequence[PodCondition], gates: FeatureGates
 ) -> tuple[PodCondition, ...]:
-    """The conditions that are not decided here: others', and those of events gone by."""
+    """Return the conditions of other owners, resize conditions and DisruptionTarget."""
     foreign = [
         condition
         for condition in pod.status.conditions or ()
@@ -205,9 +203,11 @@ def _preserved_conditions(
     ]
     if not pod.metadata.generation:
         resize_conditions = [structs.replace(c, observed_generation=0) for c in resize_conditions]
-    kept = (*foreign, *resize_conditions)
+    preserved = (*foreign, *resize_conditions)
     disruption = find_condition(old.conditions, DISRUPTION_TARGET)
-    return kept if disruption is None else replace_or_append_pod_condition(kept, disruption)
+    return (
+        preserved if disruption is None else replace_or_append_pod_condition(preserved, disruption)
+    )
 
 
 def _kubelet_conditions(
@@ -216,26 +216,28 @@ def _kubelet_conditions(
     status: PodStatus,
     preserved: Sequence[PodCondition],
 ) -> list[PodCondition]:
-    """The conditions that the node decides, in upstream's order."""
+    """Return the conditions that the node computes, in upstream's order."""
     pod, facts, gates, phase = view.pod, view.facts, view.gates, status.phase
     statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
-    decided = []
+    conditions = []
     if gates.pod_ready_to_start_containers_condition:
-        decided.append(generate.generate_pod_ready_to_start_containers_condition(pod, old, facts))
-    decided.append(generate.generate_pod_initialized_condition(pod, old, statuses, phase, gates))
-    decided += [
-        generate.generate_pod_ready_condition(pod, old, (*preserved, *decided), statuses, phase),
+        conditions.append(
+            generate.generate_pod_ready_to_start_containers_condition(pod, old, facts)
+        )
+    conditions.append(generate.generate_pod_initialized_condition(pod, old, statuses, phase, gates))
+    conditions += [
+        generate.generate_pod_ready_condition(pod, old, (*preserved, *conditions), statuses, phase),
         generate.generate_containers_ready_condition(pod, old, statuses, phase),
         _pod_scheduled_condition(pod, old),
     ]
     if gates.restart_all_containers_on_container_exits and all_containers_could_restart(pod.spec):
-        decided.append(
+        conditions.append(
             generate.generate_all_containers_restarting_condition(pod, facts, old, phase)
         )
-    return decided
+    return conditions
 
 
 def _pod_scheduled_condition(pod: Pod, old: PodStatus) -> PodCondition:
-    """PodScheduled: whatever a node has, it was given."""
+    """PodScheduled is always true: a pod on a node has been scheduled."""
     generation = generate.condition_observed_generation(pod.metadata.generation, old)
     return PodCondition(type=POD_SCHEDULED, status="True", observed_generation=generation)

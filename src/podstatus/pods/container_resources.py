@@ -1,8 +1,8 @@
-"""What a status says about cpu and memory: the resources in force, where they are known.
+"""The cpu and memory in a status: actuated resources as far as known, otherwise allocated ones.
 
-A resize changes the spec first, the allocation next and the running containers last. The
-allocation is in the pod given here; what is in force comes from the runtime, and if it does
-not say, from what was shown before.
+A resize changes the spec first, then the allocation, and the running containers last. The pod
+passed in has the allocated resources; the actuated ones come from the runtime or, if it does not
+report them, from the previous status.
 
 Upstream: convertContainerStatusResources and convertToAPIPodLevelResourcesStatus,
 kubelet_pods.go v1.36.4.
@@ -22,7 +22,7 @@ from podstatus.kube.objects.runtime_facts import (
 from podstatus.kube.pod_resources import ResourceList, pod_limits, pod_requests
 from podstatus.kube.scalars.quantity import Quantity
 
-# The kernel goes no lower: 10 ms of each second, and 2 shares of 1024.
+# Minimums of the kernel: a quota of 10 ms per second, and 2 of 1024 shares.
 _MIN_CPU_LIMIT_MILLI = 10
 _MIN_CPU_REQUEST_MILLI = 2
 
@@ -32,33 +32,33 @@ _NO_RESOURCES = ResourceRequirements()
 def container_resources(
     container: Container, attempt: ContainerFacts, old: ContainerStatus | None
 ) -> ResourceRequirements:
-    """What the container has: as allocated, corrected by the runtime while it runs.
+    """Return the allocated resources, corrected by the runtime's while the container runs.
 
-    A map that the spec does not have stays away, whatever the runtime says.
+    Requests or limits that the spec does not have are omitted, whatever the runtime reports.
     """
     allocated = container.resources
     if attempt.state is not ContainerRunState.RUNNING:
         return allocated
-    shown = _NO_RESOURCES
+    old_resources = _NO_RESOURCES
     if old is not None and old.state.running is not None and old.container_id == attempt.id:
-        shown = old.resources or _NO_RESOURCES
-    return _actuated_resources(allocated, attempt.resources or ResourceFacts(), shown)
+        old_resources = old.resources or _NO_RESOURCES
+    return _actuated_resources(allocated, attempt.resources or ResourceFacts(), old_resources)
 
 
 def pod_resources(pod: Pod, facts: PodFacts, old_status: PodStatus) -> ResourceRequirements:
-    """What the pod as a whole has: as allocated, corrected by the runtime while it runs."""
+    """Return the pod-level resources: allocated, corrected by the runtime's while it runs."""
     allocated = pod.spec.resources or _NO_RESOURCES
     requests = pod_requests(pod.spec)
     if pod.status.phase != "Running":
         return structs.replace(allocated, requests=requests, limits=pod_limits(pod.spec))
-    own = dict(allocated.requests or {})
+    own_requests = dict(allocated.requests or {})
     if "memory" in requests:
-        own.setdefault("memory", requests["memory"])
-    allocated = structs.replace(allocated, requests=own, limits=allocated.limits or {})
-    # A pod's request for memory is in no cgroup, so nobody can read it there.
+        own_requests.setdefault("memory", requests["memory"])
+    allocated = structs.replace(allocated, requests=own_requests, limits=allocated.limits or {})
+    # The memory request of a pod is not in its cgroup, so it cannot be read back.
     reported = structs.replace(facts.resources or ResourceFacts(), memory_request=None)
-    shown = old_status.resources if old_status.phase == "Running" else None
-    return _actuated_resources(allocated, reported, shown or _NO_RESOURCES)
+    old_resources = old_status.resources if old_status.phase == "Running" else None
+    return _actuated_resources(allocated, reported, old_resources or _NO_RESOURCES)
 
 
 def _actuated_resources(

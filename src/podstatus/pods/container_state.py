@@ -1,8 +1,8 @@
-"""A container's status from the attempts at running it that its runtime remembers.
+"""Convert the attempts that the runtime lists into the status of a container.
 
-A restart of the whole pod in place removes old containers from the runtime, and with them
-their exits and the count of restarts. While its gate is on, both are carried over from what
-was shown before.
+A restart of all containers in place removes the old containers from the runtime, and with them
+their exits and restart counts. While the feature gate is on, both are carried over from the
+previous status.
 
 Upstream: convertContainerStatus, kubelet_pods.go v1.36.4.
 """
@@ -27,15 +27,15 @@ from podstatus.pods.phase import RESTARTING_ALL_CONTAINERS
 
 CONTAINER_STATUS_UNKNOWN = "ContainerStatusUnknown"
 UNSEEN_EXIT_CODE = 137
-"""Of a container that nobody saw end, as if it had been killed."""
+"""Exit code of a container whose exit was not observed, as if it had been killed."""
 
 
 def attempts_newest_first(facts: PodFacts) -> dict[str, list[ContainerFacts]]:
-    """By container the attempts at it, newest first."""
+    """Return the attempts by container name, newest first."""
     attempts = all_by_name(facts.containers)
-    for made in attempts.values():
-        if len(made) > 1:
-            made.sort(key=attrgetter("created_at"), reverse=True)
+    for of_container in attempts.values():
+        if len(of_container) > 1:
+            of_container.sort(key=attrgetter("created_at"), reverse=True)
     return attempts
 
 
@@ -47,7 +47,7 @@ def convert_container_status(
     restarting_all: bool,
     gates: FeatureGates,
 ) -> ContainerStatus:
-    """The status that the newest attempt gives, and the one before it the last state."""
+    """Return the status: the newest attempt is the state, the one before it the last state."""
     newest, *older = attempts
     if older:
         last_state = _state(older[0], old, restarting_all=restarting_all)
@@ -100,7 +100,7 @@ def _terminated_state(attempt: ContainerFacts) -> ContainerStateTerminated:
 
 
 def _has_disappeared(attempt: ContainerFacts, old: ContainerStatus | None) -> bool:
-    """Whether it ran and must have ended; one that never ran may still be started."""
+    """Return whether it ran and must have ended; one that never ran may still be started."""
     return (
         attempt.state is ContainerRunState.UNKNOWN
         and old is not None
@@ -128,7 +128,7 @@ def _restart_count(
 def _restart_count_from_history(
     attempts: Sequence[ContainerFacts], old: ContainerStatus | None
 ) -> int:
-    """How many attempts there were, by what is listed and by what was shown before."""
+    """Return the number of restarts, from the listed attempts and the previous status."""
     listed = len(attempts) - 1
     if old is None:
         return listed
@@ -139,7 +139,7 @@ def _restart_count_from_history(
 def _last_state(
     attempt: ContainerFacts, old: ContainerStatus | None, gates: FeatureGates
 ) -> ContainerState:
-    """What was shown before, if the runtime has but this one attempt."""
+    """Return the last state from the previous status, if the runtime lists a single attempt."""
     if old is None or not gates.restart_all_containers_on_container_exits:
         return ContainerState()
     if old.state.terminated is not None and old.container_id != attempt.id:

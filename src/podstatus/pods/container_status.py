@@ -40,7 +40,10 @@ DISABLED = "Disabled"
 def volume_mount_statuses(
     container: Container, *, recursive_read_only: bool
 ) -> tuple[VolumeMountStatus, ...] | None:
-    """One status per mount; `recursive_read_only` says whether the runtime is able to."""
+    """Return a status for each mount.
+
+    `recursive_read_only`: whether the runtime supports recursive read-only mounts.
+    """
     statuses = [
         VolumeMountStatus(
             name=mount.name,
@@ -54,12 +57,12 @@ def volume_mount_statuses(
 
 
 def _recursive_read_only_mode(mount: VolumeMount, *, possible: bool) -> str | None:
-    """Whether mounts below are read-only too; what cannot be had counts as not asked for."""
+    """Return the mode of a read-only mount; an unsupported mode counts as not requested."""
     if not mount.read_only:
         return None
-    asked = mount.recursive_read_only in (ENABLED, "IfPossible")
-    alone = mount.mount_propagation in (None, "None")
-    return ENABLED if possible and asked and alone else DISABLED
+    requested = mount.recursive_read_only in (ENABLED, "IfPossible")
+    private = mount.mount_propagation in (None, "None")
+    return ENABLED if possible and requested and private else DISABLED
 
 
 CONTAINER_CREATING = "ContainerCreating"
@@ -74,8 +77,8 @@ ContainerStatuses = tuple[ContainerStatus, ...]
 class StartFailure(Wire, frozen=True, kw_only=True):
     """Why a container could not be started, or not yet: `ErrImagePull`, `CrashLoopBackOff`.
 
-    It hides the end that came before it: that becomes the last state. So report an end once
-    without it, or nobody counts that end.
+    The container is then waiting, and its exit moves to the last state. Report an exit once without
+    a start failure, otherwise it is not counted as a restart.
     """
 
     reason: str
@@ -83,29 +86,29 @@ class StartFailure(Wire, frozen=True, kw_only=True):
 
 
 class ContainerStatusContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What every container of a pod is looked at with."""
+    """The inputs shared by all containers of a pod."""
 
     pod: Pod
     facts: PodFacts
     attempts: Mapping[str, Sequence[ContainerFacts]]
-    """By container, newest first."""
+    """Attempts by container name, newest first."""
     listed: Mapping[str, ContainerFacts]
-    """By container the attempt that the runtime lists first."""
+    """By container name, the attempt that the runtime lists first."""
     past_init: bool
-    """Whether a regular container was created, so that all init containers had succeeded."""
+    """Whether a regular container was created, so all init containers have succeeded."""
     start_failures: Mapping[str, StartFailure]
     restarting_all: bool
-    """Whether the whole pod is being restarted in place."""
+    """Whether all containers of the pod are being restarted in place."""
     gates: FeatureGates
 
 
 def container_statuses(
     view: ContainerStatusContext, containers: Containers | None, old: ContainerStatuses | None
 ) -> ContainerStatuses:
-    """The statuses of regular or of ephemeral containers, sorted by name."""
-    known = _by_name(old)
+    """Return the statuses of regular or ephemeral containers, sorted by name."""
+    old_by_name = _by_name(old)
     statuses = {
-        c.name: _with_start_failure(view, c, _container_status(view, c, known.get(c.name)))
+        c.name: _with_start_failure(view, c, _container_status(view, c, old_by_name.get(c.name)))
         for c in containers or ()
     }
     return tuple(sorted(statuses.values(), key=attrgetter("name")))
@@ -114,10 +117,10 @@ def container_statuses(
 def init_container_statuses(
     view: ContainerStatusContext, containers: Containers | None, old: ContainerStatuses | None
 ) -> ContainerStatuses:
-    """The statuses of init containers and sidecars, in the order of the spec."""
-    known = _by_name(old)
+    """Return the statuses of init containers and sidecars, in the order of the spec."""
+    old_by_name = _by_name(old)
     statuses = {
-        c.name: _init_status(view, c, _container_status(view, c, known.get(c.name)))
+        c.name: _init_status(view, c, _container_status(view, c, old_by_name.get(c.name)))
         for c in containers or ()
     }
     return tuple(statuses[c.name] for c in containers or ())
@@ -141,7 +144,7 @@ def _container_status(
 def _status_without_runtime_record(
     view: ContainerStatusContext, container: Container, old: ContainerStatus | None
 ) -> ContainerStatus:
-    """The status of a container of which the runtime has nothing, or nothing any more."""
+    """Return the status of a container that the runtime does not list."""
     if old is None:
         return _default_waiting_status(view, container)
     if old.state.terminated is not None:
@@ -172,7 +175,7 @@ def _default_waiting_status(view: ContainerStatusContext, container: Container) 
 
 
 def _removed_for_restart(status: ContainerStatus) -> ContainerStatus:
-    """It was taken away to start the pod anew, so it waits for its next start."""
+    """The container was removed to restart the pod in place, and waits for its next start."""
     waiting = ContainerStateWaiting(reason=RESTARTING_ALL_CONTAINERS, message=_REMOVED_MESSAGE)
     exit_ = ContainerStateTerminated(
         reason=RESTARTING_ALL_CONTAINERS, message=_REMOVED_MESSAGE, exit_code=UNSEEN_EXIT_CODE
@@ -186,7 +189,7 @@ def _removed_for_restart(status: ContainerStatus) -> ContainerStatus:
 
 
 def _disappeared(status: ContainerStatus, *, restarts: bool) -> ContainerStatus:
-    """It ran and is gone. With an exit to its name it does not take the pod back to Pending."""
+    """The container ran and is gone. Its recorded exit keeps the pod from becoming Pending."""
     exit_ = ContainerStateTerminated(
         reason=CONTAINER_STATUS_UNKNOWN,
         message="The container could not be located when the pod was deleted.  "
@@ -203,7 +206,7 @@ def _disappeared(status: ContainerStatus, *, restarts: bool) -> ContainerStatus:
 def _init_status(
     view: ContainerStatusContext, container: Container, status: ContainerStatus
 ) -> ContainerStatus:
-    """An init container that has succeeded is not started again, whatever its policy."""
+    """An init container that has succeeded is not restarted, whatever its restart policy."""
     attempt = view.listed.get(container.name)
     if attempt is not None:
         done = attempt.state is ContainerRunState.EXITED and attempt.exit_code == 0
@@ -227,7 +230,7 @@ def _assumed_completed() -> ContainerState:
 def _with_start_failure(
     view: ContainerStatusContext, container: Container, status: ContainerStatus
 ) -> ContainerStatus:
-    """The status, or why its next start fails if it is to be started and that is known."""
+    """Make the status waiting if the next start of the container is known to fail."""
     failure = view.start_failures.get(container.name)
     if failure is None or not _should_container_be_restarted(view, container):
         return status

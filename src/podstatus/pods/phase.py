@@ -23,7 +23,7 @@ _SECOND = 1_000_000_000
 
 
 def past_active_deadline(spec: PodSpec, start_time: Time | None, now: Time) -> bool:
-    """Whether a pod that started then has used up its time; one that has not started has not."""
+    """Return whether the active deadline has passed; False if the pod has not started."""
     if spec.active_deadline_seconds is None or not start_time:
         return False
     return now - start_time >= spec.active_deadline_seconds * _SECOND
@@ -42,13 +42,13 @@ class _ContainerPhase(Enum):
 
 
 class _ContainerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A container of the spec together with what is known about it."""
+    """A container of the spec and the state derived from its status."""
 
     spec: Container
     phase: _ContainerPhase
     exit: ContainerStateTerminated | None = None
     is_terminated: bool = False
-    """Shown as terminated, not as waiting for its next start."""
+    """The current state is terminated, not waiting for the next start."""
     started: bool = False
 
     def restarts(self, pod: PodSpec, gates: FeatureGates) -> bool:
@@ -70,23 +70,23 @@ def get_phase(
     pod_has_initialized: bool,
     gates: FeatureGates,
 ) -> str:
-    """The phase that the containers, init containers and sidecars of the pod add up to."""
+    """Return the phase, computed from all regular, init and sidecar containers."""
     by_name = {status.name: status for status in reversed(container_statuses or ())}
     init: list[_ContainerInfo] = []
     sidecars: list[_ContainerInfo] = []
     for container in pod.spec.init_containers or ():
-        found = _classify(container, by_name.get(container.name))
-        (sidecars if is_restartable_init_container(container) else init).append(found)
+        info = _classify(container, by_name.get(container.name))
+        (sidecars if is_restartable_init_container(container) else init).append(info)
     regular = [_classify(c, by_name.get(c.name)) for c in pod.spec.containers or ()]
 
     if _initialization_failed(init, pod.spec, gates):
         return "Failed"
     if _is_pending(init, sidecars, regular, pod_has_initialized=pod_has_initialized):
         return "Pending"
-    lives = {c.phase for c in (*sidecars, *regular)}
-    if _ContainerPhase.MISSING in lives or _ContainerPhase.NO_STATE in lives:
+    phases = {c.phase for c in (*sidecars, *regular)}
+    if _ContainerPhase.MISSING in phases or _ContainerPhase.NO_STATE in phases:
         return "Pending"
-    if _ContainerPhase.RUNNING in lives:
+    if _ContainerPhase.RUNNING in phases:
         return "Running"
     if not regular:
         return "Pending"
@@ -135,7 +135,7 @@ def _is_pending(
 ) -> bool:
     if any(c.phase is not _ContainerPhase.TERMINATED for c in init):
         return True
-    # A sidecar that restarts does not take a pod back to Pending once it was initialized.
+    # A restarting sidecar does not make a pod Pending again once it was initialized.
     if not pod_has_initialized and any(_is_starting(c) for c in sidecars):
         return True
     return any(c.phase is _ContainerPhase.WAITING for c in (*sidecars, *regular))
@@ -150,7 +150,7 @@ def _is_starting(sidecar: _ContainerInfo) -> bool:
 def _terminal_phase(
     pod: Pod, regular: Sequence[_ContainerInfo], *, can_restart: bool, gates: FeatureGates
 ) -> str:
-    """Every regular container has ended: over, or about to restart?"""
+    """Return the phase when every regular container has ended; Running if any will restart."""
     succeeded = all(
         c.is_terminated and c.exit is not None and c.exit.exit_code == 0 for c in regular
     )

@@ -13,22 +13,22 @@ from podstatus.kube.objects.pod_status import HostIP, PodIP, PodStatus
 
 _Address = IPv4Address | IPv6Address
 
-# Runtimes may pad numbers with zeros, which Python refuses: 010.001.002.003.
+# Runtimes may pad numbers with zeros, which Python's parser rejects: 010.001.002.003.
 _PADDING = re.compile(r"\b0+(?=[0-9a-fA-F])")
 
 
 def with_pod_ips(status: PodStatus, ips: Sequence[str], host_ips: Sequence[str]) -> PodStatus:
-    """The status with the pod's own addresses, as its runtime reports them."""
-    chosen = sort_pod_ips(ips, host_ips)
+    """Return the status with the pod's addresses, as reported by the runtime."""
+    pod_ips = sort_pod_ips(ips, host_ips)
     return structs.replace(
         status,
-        pod_ip=chosen[0] if chosen else "",
-        pod_ips=tuple(PodIP(ip=ip) for ip in chosen) or None,
+        pod_ip=pod_ips[0] if pod_ips else "",
+        pod_ips=tuple(PodIP(ip=ip) for ip in pod_ips) or None,
     )
 
 
 def with_host_ips(status: PodStatus, host_ips: Sequence[str], *, host_network: bool) -> PodStatus:
-    """The status with its node's addresses, which are the pod's too if it shares that network."""
+    """Return the status with the node's addresses, which host-network pods share."""
     nodes = [str(address) for address in _first_of_each_family(_parse_addresses(host_ips))]
     if not nodes:
         return status
@@ -39,16 +39,19 @@ def with_host_ips(status: PodStatus, host_ips: Sequence[str], *, host_network: b
 
 
 def sort_pod_ips(ips: Sequence[str], host_ips: Sequence[str]) -> list[str]:
-    """The first address of the node's family, then the first of the other; IPv4 by default."""
-    found = _parse_addresses(ips)
+    """Return the first address of the node's IP family, then the first of the other.
+
+    The node's family is that of its first address, IPv4 if there is none.
+    """
+    addresses = _parse_addresses(ips)
     node = _parse_addresses(host_ips)
     first = node[0].version if node else 4
-    found.sort(key=lambda address: address.version != first)
-    return [str(address) for address in _first_of_each_family(found)]
+    addresses.sort(key=lambda address: address.version != first)
+    return [str(address) for address in _first_of_each_family(addresses)]
 
 
 def _with_host_network_ips(status: PodStatus, nodes: Sequence[str]) -> PodStatus:
-    """Addresses once set stay; a second one is added when the node gets one."""
+    """Keep addresses that are set; add the second one when the node gets one."""
     ips = status.pod_ips or ()
     if not status.pod_ip:
         ips = (PodIP(ip=nodes[0]),)
@@ -66,12 +69,12 @@ def _first_of_each_family(addresses: Sequence[_Address]) -> list[_Address]:
 
 
 def _parse_addresses(texts: Sequence[str]) -> list[_Address]:
-    """The addresses among the texts; others are passed over."""
+    """Parse the addresses; skip invalid ones."""
     return [address for text in texts if (address := _parse_address(text)) is not None]
 
 
 def _parse_address(text: str) -> _Address | None:
-    """What Go's ParseIPSloppy makes of it: no zones, and IPv4 in IPv6 is IPv4."""
+    """Parse as Go's ParseIPSloppy does: no zones, and an IPv4-mapped address is IPv4."""
     if "%" in text:
         return None
     try:

@@ -1,7 +1,7 @@
-"""The pods a node is to run, and which API object stands for each.
+"""The desired pods of a node, and the API object of each.
 
-A static pod comes from a file or a URL; the API server knows it through its mirror pod,
-which has the same namespace and name and a UID of its own.
+A static pod comes from a file or a URL. The API server has a mirror pod for it, with the same
+namespace and name, but another UID.
 Upstream: pkg/kubelet/pod/pod_manager.go v1.36.4.
 """
 
@@ -18,15 +18,15 @@ from podstatus.kube.objects.pod_status import PodStatus
 
 
 class UidTranslations(msgspec.Struct, frozen=True):
-    """Which API object stands for which pod, and back."""
+    """Translation between the UIDs of static pods and of their mirror pods."""
 
     pod_to_mirror: dict[PodUID, ApiUID | None]
-    """Every static pod; None while it has no mirror pod."""
+    """Contains every static pod; None if it has no mirror pod."""
     mirror_to_pod: dict[ApiUID, PodUID]
 
 
 class PodManager:
-    """Desired pods by UID and by name. Safe from any thread; it never calls out."""
+    """Desired pods by UID and by name. Thread-safe; never calls other components."""
 
     def __init__(self, pods: Iterable[Pod] = ()) -> None:
         self._lock = threading.Lock()
@@ -41,36 +41,39 @@ class PodManager:
         self._pod_of_mirror: dict[ApiUID, PodUID] = {}
         self._static_uids: dict[PodUID, None] = {}
         self._translations: UidTranslations | None = None
-        """Both maps, until one of them changes: they are asked for several times for each status,
-        and change with static pods only."""
+        """Cached result of `uid_translations`, which is read several times for each status. None
+        after a change of static or mirror pods."""
 
     def set_pods(self, pods: Iterable[Pod]) -> None:
-        """Replace everything."""
-        taken = [_checked_copy(pod) for pod in pods]
+        """Replace all pods and mirror pods."""
+        copies = [_checked_copy(pod) for pod in pods]
         with self._lock:
             self._reset()
-            for pod in taken:
-                self._index_pod(pod)
+            for copy in copies:
+                self._index_pod(copy)
 
     def update_pod(self, pod: Pod) -> None:
-        """Add a pod, or replace what is known about it."""
+        """Add a pod or a mirror pod, or replace the one with this UID."""
         require_type(pod, Pod)
-        taken = self._copy_with_known_spec(pod) or freeze(pod)
+        copy = self._copy_with_stored_spec(pod) or freeze(pod)
         with self._lock:
-            self._index_pod(taken)
+            self._index_pod(copy)
 
-    def _copy_with_known_spec(self, pod: Pod) -> Pod | None:
-        """The pod, if only what changes all the time is new: its spec was looked through before."""
+    def _copy_with_stored_spec(self, pod: Pod) -> Pod | None:
+        """Return a frozen copy that reuses the stored spec if it is equal, otherwise None.
+
+        Status and metadata change often, the spec rarely: this saves checking the spec again.
+        """
         if type(pod.metadata) is not ObjectMeta or type(pod.status) is not PodStatus:
             return None
         try:
             metadata, status = freeze(pod.metadata), freeze(pod.status)
         except FieldTypeError:
-            return None  # who looks through all of it says where it is
-        known = self.pod_by_uid(metadata.uid)
-        if known is None or known.spec != pod.spec:
+            return None  # `freeze` of the whole pod raises it again, with the full path
+        stored = self.pod_by_uid(metadata.uid)
+        if stored is None or stored.spec != pod.spec:
             return None
-        return structs.replace(pod, metadata=metadata, spec=known.spec, status=status)
+        return structs.replace(pod, metadata=metadata, spec=stored.spec, status=status)
 
     def _index_pod(self, pod: Pod) -> None:
         if is_mirror_pod(pod):
@@ -96,7 +99,7 @@ class PodManager:
             self._translations = None
 
     def remove_pod(self, pod: Pod) -> None:
-        """Forget a pod, or a mirror pod with its translation."""
+        """Remove a pod, or a mirror pod and its translation."""
         with self._lock:
             self._translations = None
             if is_mirror_pod(pod):
@@ -105,45 +108,45 @@ class PodManager:
                 self._mirrors_by_name.pop(pod.full_name, None)
                 self._pod_of_mirror.pop(uid, None)
             else:
-                # The translation stays: a mirror pod that is left over still resolves.
+                # Keep the translation, so that a remaining mirror pod still resolves.
                 self._pods.pop(pod.uid, None)
                 self._pods_by_name.pop(pod.full_name, None)
                 self._static_uids.pop(pod.uid, None)
 
     def pods(self) -> list[Pod]:
-        """All pods but mirror pods."""
+        """Return all pods except mirror pods."""
         with self._lock:
             return list(self._pods.values())
 
     def mirror_pods(self) -> list[Pod]:
-        """All mirror pods."""
+        """Return all mirror pods."""
         with self._lock:
             return list(self._mirrors.values())
 
     def pod_by_uid(self, uid: str) -> Pod | None:
-        """The pod (never a mirror pod) with this UID."""
+        """Return the pod with this UID, never a mirror pod."""
         with self._lock:
             return self._pods.get(PodUID(uid))
 
     def pod_by_name(self, namespace: str, name: str) -> Pod | None:
-        """The pod (never a mirror pod) with this name."""
+        """Return the pod with this name, never a mirror pod."""
         with self._lock:
             return self._pods_by_name.get((namespace, name))
 
     def mirror_pod_by_pod(self, pod: Pod) -> Pod | None:
-        """The mirror pod that has the pod's name."""
+        """Return the mirror pod with the name of this pod."""
         with self._lock:
             return self._mirrors_by_name.get(pod.full_name)
 
     def translate_pod_uid(self, uid: str) -> PodUID:
-        """The pod's own UID for the UID of its mirror pod; any other UID as it is."""
+        """Return the pod's own UID for the UID of its mirror pod; any other UID unchanged."""
         if not uid:
             return PodUID(uid)
         with self._lock:
             return self._pod_of_mirror.get(ApiUID(uid), PodUID(uid))
 
     def uid_translations(self) -> UidTranslations:
-        """Both maps at one moment; not to be written to."""
+        """Return a consistent snapshot of both translations; must not be modified."""
         with self._lock:
             if self._translations is None:
                 self._translations = self._build_translations()

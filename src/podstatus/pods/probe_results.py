@@ -1,4 +1,4 @@
-"""What probes say about containers, put into a status: `started` and `ready`.
+"""Apply probe results to a status: `started` and `ready` of each container.
 
 Upstream: UpdatePodStatus, pkg/kubelet/prober/prober_manager.go v1.36.4.
 """
@@ -18,35 +18,37 @@ from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 _RESTART_GRACE_NS = 10 * 1_000_000_000
-"""Upstream's: a container younger than that may have been started by the agent that went."""
+"""Upstream's value: a container younger than this may have been started by the previous agent."""
 
 WasReady: TypeAlias = Callable[[ContainerStatus], bool]
 
 
 class Prober(Protocol):
-    """Whoever knows which containers have started and which are ready."""
+    """Sets `started` and `ready` of containers."""
 
     def apply_to(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
-        """The status with `started` and `ready` of its containers set; `old` was shown before."""
+        """Return `status` with `started` and `ready` set; `old` is the previous status."""
 
 
 class ProbeResults(msgspec.Struct, frozen=True, kw_only=True):
-    """The latest verdicts of the probes, by container ID.
+    """The latest probe results, by container ID.
 
-    A running container without a probe has started and is ready. One with a probe that has
-    not spoken yet is not, unless it was before: after a restart of the agent probes have not
-    spoken yet, and that must not take a pod out of service.
+    A running container without a probe has started and is ready. A container whose probe has no
+    result yet is not, unless it was ready before: after a restart of the agent no probe has a
+    result, and the pod must stay in service.
     """
 
     started: Mapping[str, bool] = {}
+    """Results of startup probes."""
     ready: Mapping[str, bool] = {}
+    """Results of readiness probes."""
     prober_start: Time = UNSET_TIME
-    """When this agent began to probe. If given, "before" is judged as the kubelet does: the pod
-    is shown as ready, and the container began 10 s or more before that. If not, a container
-    was ready before if this very container is shown as ready."""
+    """When this agent started probing. If set, "ready before" is decided as in the kubelet: the pod
+    has the Ready condition, and the container was started more than 10 s before this time.
+    Otherwise the previous status has the same container ID as ready."""
 
     def apply_to(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
-        """The status with `started` and `ready` of its containers set; `old` was shown before."""
+        """Return `status` with `started` and `ready` set; `old` is the previous status."""
         was_ready = self._was_ready(pod, old)
         regular, init = first_by_name(pod.spec.containers), first_by_name(pod.spec.init_containers)
         return structs.replace(
@@ -62,13 +64,13 @@ class ProbeResults(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _was_ready(self, pod: Pod, old: PodStatus) -> WasReady:
-        """Whether a container was ready before, of which no probe has spoken yet."""
+        """Return the predicate for containers whose readiness probe has no result yet."""
         if self.prober_start:
-            is_shown = is_condition_true(pod.status.conditions, READY)
-            return lambda status: is_shown and self._was_running_before_start(status)
-        listed = (*(old.container_statuses or ()), *(old.init_container_statuses or ()))
-        shown = {status.container_id for status in listed if status.ready}
-        return lambda status: status.container_id in shown
+            pod_was_ready = is_condition_true(pod.status.conditions, READY)
+            return lambda status: pod_was_ready and self._was_running_before_start(status)
+        statuses = (*(old.container_statuses or ()), *(old.init_container_statuses or ()))
+        ready_ids = {status.container_id for status in statuses if status.ready}
+        return lambda status: status.container_id in ready_ids
 
     def _update_regular(
         self, was_ready: WasReady, container: Container, status: ContainerStatus
@@ -92,17 +94,17 @@ class ProbeResults(msgspec.Struct, frozen=True, kw_only=True):
     def _has_started(self, container: Container, status: ContainerStatus) -> bool:
         if status.state.running is None:
             return False
-        verdict = self.started.get(status.container_id)
-        if verdict is not None:
-            return verdict
-        # It had started before the agent did.
+        result = self.started.get(status.container_id)
+        if result is not None:
+            return result
+        # It may have started under the previous agent.
         return bool(status.started) or container.startup_probe is None
 
     def _is_ready(self, was_ready: WasReady, container: Container, status: ContainerStatus) -> bool:
         if container.readiness_probe is None:
             return True
-        verdict = self.ready.get(status.container_id)
-        return was_ready(status) if verdict is None else verdict
+        result = self.ready.get(status.container_id)
+        return was_ready(status) if result is None else result
 
     def _was_running_before_start(self, status: ContainerStatus) -> bool:
         running = status.state.running

@@ -15,20 +15,20 @@ def test_nothing_is_waited_for_before_the_first_failure() -> None:
     assert Backoff().delay(0.5) == 0.0
 
 
-def test_waits_double_up_to_the_longest() -> None:
+def test_delays_double_up_to_the_maximum() -> None:
     backoff = Backoff(initial_seconds=1, max_seconds=10, jitter=0)
     waits = [after(failures, backoff).delay(0) for failures in range(1, 7)]
     assert waits == [1, 2, 4, 8, 10, 10]
 
 
-def test_success_begins_anew() -> None:
+def test_success_resets_the_delay() -> None:
     backoff = Backoff(initial_seconds=1, max_seconds=10, jitter=0)
     assert after(5, backoff).reset() == backoff
     assert after(5, backoff).reset().failed().delay(0) == 1
 
 
 @pytest.mark.parametrize(("chance", "seconds"), [(0.0, 4.0), (0.5, 3.0), (1.0, 2.0)])
-def test_chance_takes_its_part_off(chance: float, seconds: float) -> None:
+def test_jitter_shortens_the_delay(chance: float, seconds: float) -> None:
     assert after(3, Backoff(initial_seconds=1, jitter=0.5)).delay(chance) == seconds
 
 
@@ -38,7 +38,7 @@ def test_chance_takes_its_part_off(chance: float, seconds: float) -> None:
     first=st.floats(0, 10),
     factor=st.floats(1, 1e6),
 )
-def test_no_wait_is_longer_than_the_longest(
+def test_no_delay_exceeds_the_maximum(
     failures: int, chance: float, first: float, factor: float
 ) -> None:
     backoff = Backoff(initial_seconds=first, max_seconds=20, factor=factor, failures=failures)
@@ -55,6 +55,6 @@ def test_no_wait_is_longer_than_the_longest(
         {"jitter": 1.5},
     ],
 )
-def test_what_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
+def test_invalid_values_are_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="expected"):
         Backoff(**wrong)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Work in threads that keep no process from ending."""
+"""Functions in daemon threads, which do not delay the exit of the process."""
 
 import asyncio
 import subprocess
@@ -31,7 +31,7 @@ def test_what_the_work_raises_is_raised() -> None:
         asyncio.run(run_in_daemon_thread(int, "x"))
 
 
-def test_work_that_was_given_up_ends_in_peace() -> None:
+def test_work_of_a_cancelled_caller_ends_without_an_error() -> None:
     asyncio.run(_give_up())
 
 
@@ -49,7 +49,7 @@ async def _give_up() -> None:
         await working
     go_on.set()
     assert over.wait(10)
-    await asyncio.sleep(0.01)  # its answer comes to a future that was cancelled
+    await asyncio.sleep(0.01)  # its result arrives at a cancelled future
 
 
 def test_a_process_ends_while_a_thread_works() -> None:

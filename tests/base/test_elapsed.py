@@ -1,4 +1,4 @@
-"""How much time has passed does not depend on what the wall clock is set to."""
+"""The stopwatch does not depend on the wall clock."""
 
 import asyncio
 

@@ -7,7 +7,7 @@ from podstatus.base.heartbeat import Heartbeats
 from podstatus.testing.clock import FakeClock
 
 
-def test_a_service_is_alive_from_the_moment_it_is_expected() -> None:
+def test_a_service_is_alive_from_its_registration_on() -> None:
     heartbeats = Heartbeats(FakeClock().now)
     heartbeats.register("relist", max_silent_seconds=3)
     assert heartbeats.stalled() == []
@@ -38,13 +38,13 @@ def test_the_last_moment_of_its_time_is_still_in_time() -> None:
     assert heartbeats.stalled() == []
 
 
-def test_who_is_not_expected_is_not_found() -> None:
+def test_an_unregistered_service_raises_key_error() -> None:
     with pytest.raises(KeyError):
         Heartbeats(FakeClock().now).find_stalled("relist")
 
 
 @pytest.mark.parametrize("knows_sleep", [True, False])
-def test_the_steady_clock_goes_on_when_the_other_is_set(
+def test_the_monotonic_clock_continues_when_the_wall_clock_is_set(
     monkeypatch: pytest.MonkeyPatch, knows_sleep: bool
 ) -> None:
     if not knows_sleep:
@@ -54,7 +54,7 @@ def test_the_steady_clock_goes_on_when_the_other_is_set(
     assert 0 <= boottime_ns() - before < 3600 * 10**9
 
 
-def test_who_is_silent_says_whether_others_can_do_without_it() -> None:
+def test_a_stalled_service_says_whether_it_is_vital() -> None:
     clock = FakeClock()
     heartbeats = Heartbeats(clock.now)
     heartbeats.register("extra", max_silent_seconds=3, is_vital=False)

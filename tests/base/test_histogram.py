@@ -38,7 +38,7 @@ def test_an_empty_one_has_a_bucket_more_than_bounds_and_no_sum() -> None:
     assert (empty.counts, empty.count, empty.sum) == ((0, 0, 0, 0), 0, 0.0)
 
 
-def test_buckets_add_up_as_prometheus_wants_them() -> None:
+def test_buckets_add_up_as_prometheus_expects() -> None:
     assert of(0.1, 0.2, 3, 100).cumulative() == ((0.5, 2), (1, 2), (5, 3), (float("inf"), 4))
 
 

@@ -1,4 +1,4 @@
-"""What clients cause in logs: one line of a kind per minute, and nothing that they sent."""
+"""Log records caused by clients: one line per message and minute, without client data."""
 
 import itertools
 import logging
@@ -10,7 +10,7 @@ SECOND = 10**9
 
 
 class Lines(logging.Handler):
-    """Keeps what was logged."""
+    """Collects formatted records."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,5 +45,5 @@ def test_messages_that_are_no_constants_do_not_pass_forever() -> None:
     lines = Lines()
     logger = logger_with(lines, itertools.repeat(0))
     for number in range(1000):
-        logger.error(f"message {number}")  # noqa: G004 - as others may do
+        logger.error(f"message {number}")  # noqa: G004 - as third-party code may do
     assert len(lines.lines) == 100

@@ -1,4 +1,4 @@
-"""Types are read from any thread, also the first time."""
+"""Types are decoded from any thread, including the first time."""
 
 import ast
 import subprocess
@@ -58,19 +58,19 @@ def test_what_is_read_is_checked() -> None:
     assert json_decoder(Thing) is json_decoder(Thing)
 
 
-def test_nobody_else_makes_decoders_while_threads_run() -> None:
-    found = [
+def test_no_other_module_creates_decoders_after_its_import() -> None:
+    calls = [
         f"{path.relative_to(PACKAGE)}:{call.lineno}"
         for path in PACKAGE.rglob("*.py")
         if path != MAKER
         for call in calls_in_functions(ast.parse(path.read_text()))
         if is_made_here(call)
     ]
-    assert found == []
+    assert calls == []
 
 
 def calls_in_functions(module: ast.Module) -> Iterator[ast.Call]:
-    """Those that are made later than the import."""
+    """Yield the calls inside functions, which run after the import."""
     for function in ast.walk(module):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             yield from (node for node in ast.walk(function) if isinstance(node, ast.Call))

@@ -1,4 +1,4 @@
-"""Programs that are started run no code of the current folder."""
+"""Programs are started without running code from the current directory."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from podstatus.base.programs import (
 
 @pytest.fixture
 def hostile_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: another user has put a program and modules there."""
+    """Change to a directory in which another user has put a program and modules."""
     script = tmp_path / "tool"
     script.write_text("#!/bin/sh\nexit 66\n")
     script.chmod(0o755)
@@ -72,14 +72,14 @@ def test_a_program_with_a_folder_is_that_file(hostile_folder: Path) -> None:
 
 
 def test_children_get_search_paths_without_empty_entries() -> None:
-    given = {
+    environment = {
         "PATH": ":/bin::/usr/bin:",
         "PYTHONPATH": ".::lib",
         "LD_LIBRARY_PATH": ":",
         "HOME": "/h",
         "X": ":",
     }
-    assert child_environment(given) == {
+    assert child_environment(environment) == {
         "PATH": "/bin:/usr/bin",
         "PYTHONPATH": ".:lib",
         "HOME": "/h",

@@ -1,4 +1,4 @@
-"""Counts by kind: bounded, and a look does not change."""
+"""Counters and histograms by label values: bounded; a snapshot does not change."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def test_values_are_spread_by_kind() -> None:
     }
 
 
-def test_a_look_stays_as_it_was() -> None:
+def test_a_snapshot_does_not_change() -> None:
     tally, spread = CounterVec(), HistogramVec(1)
     before = tally.snapshot(), spread.snapshot()
     tally.inc("a")

@@ -1,4 +1,4 @@
-"""What a terminal would obey is shown instead."""
+"""Control characters are replaced by a visible form."""
 
 import unicodedata
 from itertools import pairwise
@@ -13,7 +13,7 @@ SEEN = "plain text\twith a tab\nand a line, ü, 日本, 👩\N{ZERO WIDTH JOINER
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "escaped"),
     [
         ("\x1b[31mred\x1b[0m", "^[[31mred^[[0m"),
         ("\x1b]0;title\x07", "^[]0;title^G"),
@@ -29,8 +29,8 @@ SEEN = "plain text\twith a tab\nand a line, ü, 日本, 👩\N{ZERO WIDTH JOINER
         (SEEN, SEEN),
     ],
 )
-def test_what_does_something_is_shown_by_its_name(text: str, shown: str) -> None:
-    assert escape_control_chars(text) == shown
+def test_what_does_something_is_shown_by_its_name(text: str, escaped: str) -> None:
+    assert escape_control_chars(text) == escaped
 
 
 @given(st.text())
@@ -43,10 +43,10 @@ def test_nothing_is_left_that_a_terminal_obeys(text: str) -> None:
 
 
 def feed(data: bytes, cuts: list[int]) -> str:
-    shown = ControlCharEscaper()
+    escaper = ControlCharEscaper()
     places = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
     pieces = [data[a:b] for a, b in pairwise(places)]
-    return "".join(map(shown.feed, pieces)) + shown.flush()
+    return "".join(map(escaper.feed, pieces)) + escaper.flush()
 
 
 @given(st.binary(), st.lists(st.integers(min_value=0, max_value=1000)))
@@ -55,7 +55,7 @@ def test_bytes_may_be_cut_anywhere(data: bytes, cuts: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "shown"),
+    ("data", "escaped"),
     [
         (b"\x9b31m", "\\x9b31m"),
         (b"caf\xc3\xa9 \xc2\x9b \xff\xfe", "caf\u00e9 \\x9b \\xff\\xfe"),
@@ -63,5 +63,5 @@ def test_bytes_may_be_cut_anywhere(data: bytes, cuts: list[int]) -> None:
         ("日本".encode()[:-1], "日\\xe6\\x9c"),
     ],
 )
-def test_what_is_no_utf_8_is_shown_byte_by_byte(data: bytes, shown: str) -> None:
-    assert feed(data, list(range(len(data)))) == shown
+def test_what_is_no_utf_8_is_shown_byte_by_byte(data: bytes, escaped: str) -> None:
+    assert feed(data, list(range(len(data)))) == escaped

@@ -10,14 +10,14 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def test_the_clock_of_the_machine_tells_the_time_and_waits() -> None:
+def test_the_system_clock_returns_the_time_and_waits() -> None:
     async def main() -> float:
         begin = time.monotonic()
         await SystemClock().wait(0.01)
         return time.monotonic() - begin
 
     assert time.time_ns() <= SystemClock().now() <= time.time_ns()
-    assert asyncio.run(main()) >= 0.009  # a loop's timers are as exact as its clock
+    assert asyncio.run(main()) >= 0.009  # timers of the loop are as precise as its clock
 
 
 def test_a_call_before_the_wait_is_not_lost() -> None:
@@ -118,7 +118,7 @@ def test_a_reason_that_comes_with_the_cancellation_is_kept() -> None:
 def test_a_reason_for_a_loop_that_has_ended_is_kept_for_the_next_loop() -> None:
     wake_up = WakeUp[str]()
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(lambda *_: None)  # it would complain about the task left behind
+    loop.set_exception_handler(lambda *_: None)  # it would report the task left behind
     task = loop.create_task(wake_up.wait())
     loop.run_until_complete(settle())
     loop.close()

@@ -1,4 +1,4 @@
-"""The wall clock of the machine, whatever it shows."""
+"""The wall clock, for any value of the system clock."""
 
 import logging
 import time
@@ -19,7 +19,7 @@ def test_a_clock_of_our_time_is_shown_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "year"),
+    ("system_time", "year"),
     [
         pytest.param(-(2**62), "1970", id="1823"),
         pytest.param(-1, "1970", id="the last moment of 1969"),
@@ -31,12 +31,12 @@ def test_a_clock_of_our_time_is_shown_as_it_is() -> None:
     ],
 )
 def test_any_clock_shows_a_time_that_fits_everywhere(
-    shown: int | None, year: str, monkeypatch: pytest.MonkeyPatch
+    system_time: int | None, year: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def time_ns() -> int:
-        if shown is None:  # what Python does after 2262
+        if system_time is None:  # what Python does after 2262
             raise OverflowError("timestamp too large to convert to C _PyTime_t")
-        return shown
+        return system_time
 
     monkeypatch.setattr(time, "time_ns", time_ns)
     clock = SystemClock()
@@ -70,12 +70,12 @@ def test_logging_and_others_see_a_time_that_fits(monkeypatch: pytest.MonkeyPatch
     assert logging.Formatter("%(asctime)s").format(record).startswith("223")
 
 
-@pytest.mark.parametrize("shown", [-(2**62), 0, 4_102_444_800 * SECOND, 2**63 - 1, None])
-def test_a_shim_has_the_same_time(shown: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("system_time", [-(2**62), 0, 4_102_444_800 * SECOND, 2**63 - 1, None])
+def test_a_shim_has_the_same_time(system_time: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
     def time_ns() -> int:
-        if shown is None:
+        if system_time is None:
             raise OverflowError("timestamp too large to convert to C _PyTime_t")
-        return shown
+        return system_time
 
     monkeypatch.setattr(time, "time_ns", time_ns)
     assert abs(shim_nanos() - wall_clock_ns()) < 366 * 86_400 * SECOND

@@ -1,4 +1,4 @@
-"""Work that may take only so long."""
+"""`run_with_timeout`: results, timeouts and cancellation."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from podstatus.base.aio import run_with_timeout
 from podstatus.testing.clock import FakeClock
 
 
-def test_work_that_is_done_in_time_gives_what_it_came_to() -> None:
+def test_work_that_ends_in_time_returns_its_result() -> None:
     async def main() -> None:
         clock = FakeClock()
         working = asyncio.ensure_future(run_with_timeout(3, clock, _after(clock, 2)))
@@ -19,7 +19,7 @@ def test_work_that_is_done_in_time_gives_what_it_came_to() -> None:
 
 
 @pytest.mark.parametrize("seconds", [5, None])
-def test_what_goes_wrong_in_time_comes_out(seconds: float | None) -> None:
+def test_an_error_of_the_work_is_raised(seconds: float | None) -> None:
     async def fail() -> None:
         raise ValueError("no")
 
@@ -37,16 +37,16 @@ def test_work_without_a_limit_takes_its_time() -> None:
     asyncio.run(main())
 
 
-def test_who_takes_too_long_is_waited_for_while_it_cleans_up() -> None:
+def test_work_that_times_out_is_awaited_while_it_cleans_up() -> None:
     async def main() -> None:
-        clock, told = FakeClock(), []
+        clock, steps = FakeClock(), []
 
         async def work() -> None:
             try:
                 await asyncio.Event().wait()
             finally:
                 await clock.wait(4)
-                told.append("clean")
+                steps.append("clean")
 
         working = asyncio.ensure_future(run_with_timeout(3, clock, work()))
         await clock.advance(6.9)
@@ -54,12 +54,12 @@ def test_who_takes_too_long_is_waited_for_while_it_cleans_up() -> None:
         await clock.advance(0.1)
         with pytest.raises(TimeoutError):
             await working
-        assert told == ["clean"]
+        assert steps == ["clean"]
 
     asyncio.run(main())
 
 
-def test_who_is_cancelled_cancels_the_work() -> None:
+def test_cancelling_the_caller_cancels_the_work() -> None:
     async def main() -> None:
         clock = FakeClock()
         work = asyncio.ensure_future(asyncio.Event().wait())
@@ -77,7 +77,7 @@ def test_who_is_cancelled_cancels_the_work() -> None:
     asyncio.run(main())
 
 
-def test_trouble_while_it_cleans_up_does_not_hide_that_it_took_too_long() -> None:
+def test_an_error_during_the_cleanup_does_not_hide_the_timeout() -> None:
     async def main() -> None:
         clock = FakeClock()
 

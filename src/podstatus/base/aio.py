@@ -1,4 +1,4 @@
-"""The asyncio parts: the real clocks and a wake-up that crosses threads."""
+"""The asyncio parts: the system clock, a thread-safe wake-up, and timeouts on a clock."""
 
 import asyncio
 import time
@@ -9,35 +9,35 @@ from typing import Any, Generic, TypeVar
 from podstatus.base.clock import Clock
 
 _MAX_WALL_CLOCK_NS = 8_204_889_600_000_000_000
-"""2230-01-01: later times have 30 years of room before they do not fit in 64 bits. The kernel takes
-no time after 2232."""
+"""2230-01-01: leaves 30 years before nanoseconds overflow 64 bits. The kernel accepts no time after
+2232."""
 
 Reason = TypeVar("Reason")
 Result = TypeVar("Result")
 
 
 class SystemClock:
-    """The clock of this machine."""
+    """The clock of this machine; implements `Clock`."""
 
     def now(self) -> int:
-        """Wall-clock time in nanoseconds since the Unix epoch."""
+        """Return the wall-clock time in nanoseconds since the Unix epoch."""
         return wall_clock_ns()
 
     def monotonic(self) -> int:
-        """Nanoseconds of the monotonic clock, since some moment before."""
+        """Return the monotonic time in nanoseconds since an arbitrary start."""
         return boottime_ns()
 
     async def wait(self, seconds: float) -> None:
-        """Come back after so many seconds."""
+        """Sleep for this many seconds."""
         await asyncio.sleep(seconds)
 
 
 def wall_clock_ns() -> int:
-    """Wall-clock time in nanoseconds since the Unix epoch, from 1970 to 2262.
+    """Return the wall-clock time in nanoseconds since the Unix epoch, from 1970 to 2262.
 
-    Python counts up to 2262, and files, certificates and databases have limits of their own. A
-    clock that shows another time, as LD_PRELOAD libraries can make it, counts as one that shows the
-    nearest safe time, and goes on from there.
+    Python's limit is 2262; files, certificates and databases have limits of their own. If the
+    system clock is out of range, as LD_PRELOAD libraries can cause, time continues from the
+    nearest safe value.
     """
     return _clamped_ns(time.time_ns)
 
@@ -53,9 +53,9 @@ def _clamped_ns(read: Callable[[], int]) -> int:
 
 
 def guard_time_module() -> None:
-    """Have `time.time` and `time.time_ns` of this process show what `wall_clock_ns` does.
+    """Make `time.time` and `time.time_ns` of this process return the time of `wall_clock_ns`.
 
-    For programs: after 2262 they raise OverflowError out of every log line and HTTP request.
+    For programs: after 2262, both raise OverflowError in every log call and HTTP request.
     """
     read = time.time_ns
 
@@ -67,22 +67,22 @@ def guard_time_module() -> None:
 
 
 def boottime_ns() -> int:
-    """Nanoseconds of a clock that nobody sets, since some moment before.
+    """Return the monotonic time in nanoseconds since an arbitrary start.
 
-    Time that the machine slept counts where the system can tell, as Linux can.
+    Includes the time that the machine was suspended, if the platform has CLOCK_BOOTTIME (Linux).
     """
     boot_time = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic_ns() if boot_time is None else time.clock_gettime_ns(boot_time)
 
 
 class WakeUp(Generic[Reason]):
-    """Wakes the one task that waits for it; many calls before it looks count as one.
+    """Wakes a single waiting task; calls before the task runs are coalesced.
 
-    `call` may be used from any thread. There is no lock: a caller adds its reason before
-    it looks for a waiter, and the waiter is there before it looks for reasons, so one of
-    the two always sees the other. Only the waiter takes itself away; waking it twice does
-    no harm. A reason that is there already needs no second wake-up: whoever added it wakes the
-    waiter, who takes it before it looks at what the callers have done until then.
+    `set` may be called from any thread. There is no lock: a caller adds its reason before it checks
+    for a waiter, and the waiter registers before it checks for reasons, so at least one of the two
+    sees the other. Only the waiter unregisters itself; waking it twice is harmless. A reason that
+    is already pending needs no second wake-up: the caller that added it wakes the waiter, which
+    drains the reasons before it reads any state that callers changed until then.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class WakeUp(Generic[Reason]):
         self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
 
     def set(self, reason: Reason) -> None:
-        """Give the waiter a reason to wake up, now or when it waits next."""
+        """Add a reason and wake the waiter, now or at its next `wait`."""
         if reason in self._reasons:
             return
         self._reasons.append(reason)
@@ -101,11 +101,11 @@ class WakeUp(Generic[Reason]):
         try:
             loop.call_soon_threadsafe(event.set)
         except RuntimeError:
-            # The loop ended meanwhile; the reason stays for the next one.
+            # The event loop was closed; the reason stays for the next waiter.
             return
 
     async def wait(self) -> frozenset[Reason]:
-        """All reasons since the last time, as soon as there is one."""
+        """Wait for at least one reason; return and clear all reasons."""
         event = asyncio.Event()
         self._waiter = asyncio.get_running_loop(), event
         try:
@@ -116,14 +116,14 @@ class WakeUp(Generic[Reason]):
         return self.drain()
 
     def drain(self) -> frozenset[Reason]:
-        """All reasons since the last time, without waiting."""
-        taken = set()
+        """Return and clear all reasons without waiting."""
+        reasons = set()
         while self._reasons:
-            taken.add(self._reasons.popleft())
-        return frozenset(taken)
+            reasons.add(self._reasons.popleft())
+        return frozenset(reasons)
 
     def discard(self, reason: Reason) -> bool:
-        """Whether this was a reason since the last time; the others stay."""
+        """Remove a reason; return whether it was pending."""
         try:
             self._reasons.remove(reason)
         except ValueError:
@@ -132,40 +132,40 @@ class WakeUp(Generic[Reason]):
 
 
 async def wait_event_or_timeout(event: asyncio.Event, clock: Clock, seconds: float | None) -> None:
-    """Come back when the event is set, or after so many seconds of this clock; None: never."""
+    """Return when the event is set, or after `seconds` on this clock; None means no timeout."""
     if seconds is None or event.is_set():
         await event.wait()
         return
     if seconds <= 0:
         return
-    set_ = asyncio.ensure_future(event.wait())
-    due = asyncio.ensure_future(clock.wait(seconds))
+    event_task = asyncio.ensure_future(event.wait())
+    timeout_task = asyncio.ensure_future(clock.wait(seconds))
     try:
-        await asyncio.wait((set_, due), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((event_task, timeout_task), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        set_.cancel()
-        due.cancel()
+        event_task.cancel()
+        timeout_task.cancel()
 
 
 async def run_with_timeout(
     seconds: float | None, clock: Clock, work: Coroutine[Any, Any, Result]
 ) -> Result:
-    """What the work comes to, if that takes at most so many seconds of this clock; None: any time.
+    """Return the result of `work`; None means no timeout.
 
-    Raises TimeoutError otherwise, as soon as the work, which is cancelled, has come to its end.
+    Raises TimeoutError after `seconds` on this clock, once the work was cancelled and has ended.
     """
     if seconds is None:
         return await work
-    working = asyncio.ensure_future(work)
-    due = asyncio.ensure_future(clock.wait(seconds))
+    work_task = asyncio.ensure_future(work)
+    timeout_task = asyncio.ensure_future(clock.wait(seconds))
     try:
-        await asyncio.wait((working, due), return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
+        await asyncio.wait((work_task, timeout_task), return_when=asyncio.FIRST_COMPLETED)
+        if not work_task.done():
             raise TimeoutError
-        return working.result()
+        return work_task.result()
     finally:
-        due.cancel()
-        working.cancel()
-        await asyncio.wait((working, due))
-        if not working.cancelled():
-            working.exception()  # what went wrong while it came to its end was seen
+        timeout_task.cancel()
+        work_task.cancel()
+        await asyncio.wait((work_task, timeout_task))
+        if not work_task.cancelled():
+            work_task.exception()  # mark an exception raised during cancellation as retrieved

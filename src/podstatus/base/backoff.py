@@ -1,53 +1,52 @@
-"""How long to wait after failures in a row: longer each time, and never all at the same moment."""
+"""Exponential back-off with jitter, as a value."""
 
 import msgspec
 from msgspec import structs
 
 
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
-    """Waits that grow, as a value: `failed` and `reset` make another one.
+    """An exponential back-off; immutable, `failed` and `reset` return a new one.
 
     backoff = backoff.failed()
-    await clock.wait(backoff.seconds(random()))
+    await clock.wait(backoff.delay(random()))
     """
 
     initial_seconds: float = 0.8
-    """Seconds after the first failure."""
+    """Delay after the first failure."""
     max_seconds: float = 30.0
-    """Seconds after the last of many."""
+    """Maximum delay."""
     factor: float = 2.0
     jitter: float = 0.5
-    """The part of a wait that is left to chance, so that those who failed together do not come
-    back together."""
+    """Fraction of the delay that is random, so that clients that failed together do not retry
+    together."""
     failures: int = 0
-    """In a row, until now."""
+    """Number of consecutive failures."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.initial_seconds <= self.max_seconds:
             raise ValueError(
-                f"the waits are {self.initial_seconds!r} to {self.max_seconds!r} s; two "
-                "numbers from 0 on are"
-                " expected, the smaller one first"
+                f"initial_seconds={self.initial_seconds!r}, max_seconds={self.max_seconds!r}: "
+                "expected 0 <= initial_seconds <= max_seconds"
             )
         if not self.factor >= 1:
-            raise ValueError(f"factor is {self.factor!r}; a number from 1 on is expected")
+            raise ValueError(f"factor={self.factor!r}: expected a number of at least 1")
         if not 0 <= self.jitter <= 1:
-            raise ValueError(f"jitter is {self.jitter!r}; a number from 0 to 1 is expected")
+            raise ValueError(f"jitter={self.jitter!r}: expected a number from 0 to 1")
 
     def failed(self) -> "Backoff":
-        """After one failure more."""
+        """Return the back-off after one more failure."""
         return structs.replace(self, failures=self.failures + 1)
 
     def reset(self) -> "Backoff":
-        """After something went well."""
+        """Return the back-off after a success."""
         return structs.replace(self, failures=0) if self.failures else self
 
     def delay(self, random: float) -> float:
-        """How long to wait now; `random` is a random number from 0 to 1."""
+        """Return the delay in seconds; `random` is a random number from 0 to 1."""
         if not self.failures:
             return 0.0
         try:
-            grown = self.initial_seconds * self.factor ** (self.failures - 1)
+            delay = self.initial_seconds * self.factor ** (self.failures - 1)
         except OverflowError:
-            grown = self.max_seconds
-        return min(self.max_seconds, grown) * (1 - self.jitter * random)
+            delay = self.max_seconds
+        return min(self.max_seconds, delay) * (1 - self.jitter * random)

@@ -1,28 +1,28 @@
-"""Time as a port: decisions are told what time it is, services ask a clock."""
+"""The clock port: pure functions take `now` as an argument, services take a `Clock`."""
 
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """What a service needs to know about time."""
+    """A source of time for services."""
 
     def now(self) -> int:
-        """Wall-clock time in nanoseconds since the Unix epoch: others may set it."""
+        """Return the wall-clock time in nanoseconds since the Unix epoch; it may jump."""
 
     def monotonic(self) -> int:
-        """Nanoseconds of the monotonic clock, since some moment before."""
+        """Return the monotonic time in nanoseconds since an arbitrary start."""
 
     async def wait(self, seconds: float) -> None:
-        """Come back after so many seconds."""
+        """Sleep for this many seconds."""
 
 
 class Elapsed:
-    """Seconds since it was made, by the monotonic clock: it does not see that the time is set."""
+    """A stopwatch on the monotonic clock, so wall-clock jumps do not affect it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._start_ns = clock.monotonic()
 
     def seconds(self) -> float:
-        """How much has passed."""
+        """Return the seconds since the stopwatch was created."""
         return (self._clock.monotonic() - self._start_ns) / 1e9

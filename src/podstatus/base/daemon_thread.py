@@ -1,7 +1,7 @@
-"""Work in a thread that does not keep the process from ending.
+"""Run a blocking function in a daemon thread, which does not delay the exit of the process.
 
-asyncio.to_thread lets the end of the loop wait for the work, and has a bounded number of threads
-that everything else of the process needs, too.
+asyncio.to_thread delays the shutdown of the loop until the function returns, and uses a thread pool
+that is bounded and shared with the rest of the process.
 """
 
 import asyncio
@@ -17,9 +17,9 @@ Result = TypeVar("Result")
 async def run_in_daemon_thread(
     work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
 ) -> Result:
-    """What the work returns or raises; its thread is its own.
+    """Run the function in a new thread; return its result or raise its exception.
 
-    If this is cancelled the thread goes on, and its result is dropped.
+    If the caller is cancelled, the thread continues and its result is dropped.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Result] = loop.create_future()
@@ -27,7 +27,7 @@ async def run_in_daemon_thread(
     def run() -> None:
         try:
             result = work(*args, **kwargs)
-        except BaseException as error:  # noqa: BLE001 - raised where the work is awaited
+        except BaseException as error:  # noqa: BLE001 - raised in the awaiting task
             _set_result(loop, done, done.set_exception, error)
         else:
             _set_result(loop, done, done.set_result, result)
@@ -46,7 +46,7 @@ def _set_result(
         if not done.done():
             setter(value)
 
-    with suppress(RuntimeError):  # the loop has ended meanwhile
+    with suppress(RuntimeError):  # the loop was closed
         loop.call_soon_threadsafe(unless_cancelled)
 
 

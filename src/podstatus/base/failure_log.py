@@ -1,24 +1,24 @@
-"""What fails again and again: logged when it begins, not with every try, and when it is over."""
+"""Log a repeated failure once when it starts, and once when it is over."""
 
 import logging
 
 
 class FailureLog:
-    """An activity that may fail for a while."""
+    """The failures of one activity, which is retried until it succeeds."""
 
     def __init__(
         self, logger: logging.Logger, activity: str, *, expected: type[Exception] = Exception
     ) -> None:
-        """Of errors that are not expected the place is logged too: a mistake in somebody's code."""
+        """Errors that are not of type `expected` are logged with a traceback: they are bugs."""
         self._logger = logger
         self._activity = activity
         self._expected = expected
         self._logged: set[type[Exception]] = set()
         self.error: Exception | None = None
-        """The newest failure, until it is over."""
+        """The latest failure; None after a success."""
 
     def failed(self, error: Exception) -> None:
-        """It failed. Another kind of failure is worth a line of its own."""
+        """Log a failure: a warning for the first of its type, otherwise at debug level."""
         if type(error) in self._logged:
             self._logger.debug("%s failed again: error=%s", self._activity, error)
         else:
@@ -30,7 +30,7 @@ class FailureLog:
         self.error = error
 
     def recovered(self) -> None:
-        """It works."""
+        """Log at info level that the activity works again, if it had failed."""
         if self.error is not None:
             self._logger.info("%s works again", self._activity)
         self._logged.clear()

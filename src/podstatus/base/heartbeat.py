@@ -1,13 +1,13 @@
-"""Who is still alive: services beat, and whoever asks is told who has not for too long.
+"""Liveness of services: each service calls its heartbeat, and stalled ones can be listed.
 
-    beat = heartbeats.expect("relist", at_most=180)
+    heartbeat = heartbeats.register("relist", max_silent_seconds=180)
     while True:
-        beat()
+        heartbeat()
         ...
 
-Time is told by a clock that nobody sets: one that jumps by an hour makes nobody silent. If time
-that the machine slept counts, as in `base.loop.steady_nanos`, give a service room to recover: the
-first question after a long sleep may find everyone silent.
+Uses a monotonic clock, so a wall-clock jump never marks a service as stalled. If that clock
+includes suspended time, as `base.aio.boottime_ns` does, all services may appear stalled right after
+the machine resumes: give them time to recover before acting on it.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,13 @@ _SECOND = 1_000_000_000
 
 
 class StalledService(msgspec.Struct, frozen=True, kw_only=True):
-    """A service that has not been heard of for longer than it may be silent."""
+    """A service whose last heartbeat is older than its threshold."""
 
     name: str
     silent_seconds: float
     max_silent_seconds: float
     is_vital: bool = True
-    """Whether others cannot do their work without it."""
+    """Whether other services depend on it."""
 
     def __str__(self) -> str:
         return (
@@ -34,21 +34,21 @@ class StalledService(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Heartbeats:
-    """The last sign of life of every service. For one event loop."""
+    """The last heartbeat of every service. Not thread-safe."""
 
     def __init__(self, monotonic: Callable[[], int]) -> None:
-        """`monotonic`: nanoseconds of a clock that nobody sets."""
+        """`monotonic` returns the monotonic time in nanoseconds."""
         self._monotonic = monotonic
         self._services: dict[str, tuple[float, bool]] = {}
-        """How long each may be silent, and whether it is vital."""
+        """Threshold in seconds, and whether the service is vital, by name."""
         self._last_heartbeat: dict[str, int] = {}
 
     def register(
         self, name: str, *, max_silent_seconds: float, is_vital: bool = True
     ) -> Callable[[], None]:
-        """Name a service that is to beat once in so many seconds; what it calls when it does.
+        """Register a service and return its heartbeat function.
 
-        It counts as alive from now on.
+        The registration counts as the first heartbeat.
         """
         self._services[name] = max_silent_seconds, is_vital
 
@@ -59,22 +59,22 @@ class Heartbeats:
         return beat
 
     def names(self) -> list[str]:
-        """All that are expected to be alive, sorted."""
+        """Return the names of all registered services, sorted."""
         return sorted(self._services)
 
     def stalled(self) -> list[StalledService]:
-        """Those that have been silent for too long, sorted by name."""
-        return [found for name in self.names() if (found := self.find_stalled(name))]
+        """Return all stalled services, sorted by name."""
+        return [service for name in self.names() if (service := self.find_stalled(name))]
 
     def silent_seconds(self, name: str) -> float:
-        """Since when nothing was heard of this one. Raises KeyError if nobody expects it."""
+        """Return the seconds since the last heartbeat. Raises KeyError if not registered."""
         return (self._monotonic() - self._last_heartbeat[name]) / _SECOND
 
     def find_stalled(self, name: str) -> StalledService | None:
-        """This one, if it has been silent for too long. Raises KeyError if nobody expects it."""
-        (at_most, is_vital), silent = self._services[name], self.silent_seconds(name)
-        if silent <= at_most:
+        """Return the service if it is stalled, else None. Raises KeyError if not registered."""
+        (max_silent, is_vital), silent = self._services[name], self.silent_seconds(name)
+        if silent <= max_silent:
             return None
         return StalledService(
-            name=name, silent_seconds=silent, max_silent_seconds=at_most, is_vital=is_vital
+            name=name, silent_seconds=silent, max_silent_seconds=max_silent, is_vital=is_vital
         )

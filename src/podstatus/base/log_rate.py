@@ -1,4 +1,4 @@
-"""Log records that clients can cause: one line each, bounded, and one of a kind per minute."""
+"""Bounds log records that clients can cause: one short line per message and minute."""
 
 import logging
 from collections.abc import Callable
@@ -8,21 +8,21 @@ from podstatus.base.token_bucket import TokenBucket
 
 _MINUTE = 60 * 10**9
 _MAX_MESSAGES = 100
-"""Distinct messages; they are constants, so there are few."""
+"""Number of distinct messages; they are constants in the code, so there are few."""
 _MAX_TEXT = 500
 
 
 class LogRateLimiter:
-    """Which messages may be logged: each once per minute."""
+    """Allows each message once per minute. Not thread-safe."""
 
     def __init__(self, monotonic: Callable[[], int] = boottime_ns) -> None:
-        """`monotonic`: nanoseconds of a monotonic clock."""
+        """`monotonic` returns the monotonic time in nanoseconds."""
         self._monotonic = monotonic
         self._buckets: dict[str, TokenBucket] = {}
         self._dropped: dict[str, int] = {}
 
     def allow(self, message: str) -> bool:
-        """Whether this message may be logged now."""
+        """Return whether this message may be logged now."""
         if message not in self._buckets and len(self._buckets) >= _MAX_MESSAGES:
             return False
         bucket = self._buckets.get(message) or TokenBucket(burst=1, interval_ns=_MINUTE)
@@ -32,15 +32,15 @@ class LogRateLimiter:
         return allowed
 
     def pop_dropped(self, message: str) -> int:
-        """How often it was not logged since the last time."""
+        """Return and reset the number of suppressed records of this message."""
         return self._dropped.pop(message, 0)
 
 
 class RateLimitFilter(logging.Filter):
-    """A filter for loggers of others: lines at a bounded rate, without what a client sent.
+    """A filter for third-party loggers that limits the rate and removes what a client sent.
 
-    Of an exception only the type is logged: its text and its traceback may hold what a client
-    sent, and so a token, or sequences that a terminal obeys.
+    Only the type of an exception is logged: its text and traceback may contain data of a client,
+    such as a token or terminal control sequences.
     """
 
     def __init__(self, monotonic: Callable[[], int] = boottime_ns) -> None:
@@ -48,7 +48,7 @@ class RateLimitFilter(logging.Filter):
         self._limiter = LogRateLimiter(monotonic)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is logged; it becomes one line."""
+        """Return whether to log the record, which is reduced to one line."""
         message = str(record.msg)
         if not self._limiter.allow(message):
             return False

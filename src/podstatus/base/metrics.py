@@ -1,7 +1,7 @@
 """Histograms, and counters by label values.
 
-The number of label values is bounded. One thread counts; a snapshot is a copy and can be taken from
-any thread.
+The number of label values is bounded. Only one thread may write; a snapshot is a copy and can be
+taken from any thread.
 """
 
 from bisect import bisect_left
@@ -12,87 +12,87 @@ import msgspec
 
 
 class Histogram(msgspec.Struct, frozen=True):
-    """Counts of what was observed, by upper bound.
+    """Counts of observed values, by upper bound; immutable.
 
     A value belongs to the first bucket whose bound it does not exceed; the last bucket has no
-    bound. `counts` tells the buckets apart; `cumulative` adds them up as Prometheus wants them.
+    bound. `counts` is per bucket; `cumulative` adds them up, as Prometheus expects.
     """
 
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
-    """One more than there are bounds."""
+    """One more than `bounds`."""
     sum: float = 0.0
 
     @classmethod
     def empty(cls, *bounds: float) -> "Histogram":
-        """Nothing observed yet; the bounds in ascending order."""
+        """Return a histogram without values; `bounds` in ascending order."""
         return cls(bounds, (0,) * (len(bounds) + 1))
 
     @property
     def count(self) -> int:
-        """How many values were observed."""
+        """Total number of observed values."""
         return sum(self.counts)
 
     def observe(self, value: float) -> "Histogram":
-        """With one value more."""
-        at = bisect_left(self.bounds, value)
-        counts = (*self.counts[:at], self.counts[at] + 1, *self.counts[at + 1 :])
+        """Return the histogram with one more value."""
+        index = bisect_left(self.bounds, value)
+        counts = (*self.counts[:index], self.counts[index] + 1, *self.counts[index + 1 :])
         return Histogram(self.bounds, counts, self.sum + value)
 
     def merge(self, other: "Histogram") -> "Histogram":
-        """With all values of another one, which has the same bounds."""
+        """Return the sum of two histograms with the same bounds."""
         counts = tuple(
             mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)
         )
         return Histogram(self.bounds, counts, self.sum + other.sum)
 
     def cumulative(self) -> tuple[tuple[float, int], ...]:
-        """How many values did not exceed each bound; the last bound is infinite."""
+        """Return (bound, number of values up to it) pairs; the last bound is infinite."""
         bounds = (*self.bounds, float("inf"))
         return tuple(zip(bounds, accumulate(self.counts), strict=True))
 
 
 MAX_SERIES = 1000
-"""Kinds that are told apart: nothing that others make up may fill the memory."""
+"""Maximum number of series, since label values from outside must not exhaust the memory."""
 OVERFLOW_LABEL_VALUE = "other"
-"""What the kinds beyond that are called, in each of their words."""
+"""Replaces every label value of further series."""
 
 LabelValues = tuple[str, ...]
-"""The words that tell one kind from another."""
+"""The values of all labels, which identify a series."""
 
 
 class CounterVec:
-    """How often something happened."""
+    """Counters by label values."""
 
     def __init__(self, *, max_series: int = MAX_SERIES) -> None:
         self._max_series = max_series
         self._counts: dict[LabelValues, int] = {}
 
-    def inc(self, *kind: str) -> None:
-        """Once more."""
-        if kind not in self._counts and len(self._counts) >= self._max_series:
-            kind = (OVERFLOW_LABEL_VALUE,) * len(kind)
-        self._counts[kind] = self._counts.get(kind, 0) + 1
+    def inc(self, *labels: str) -> None:
+        """Increment the counter of these label values."""
+        if labels not in self._counts and len(self._counts) >= self._max_series:
+            labels = (OVERFLOW_LABEL_VALUE,) * len(labels)
+        self._counts[labels] = self._counts.get(labels, 0) + 1
 
     def snapshot(self) -> Mapping[LabelValues, int]:
-        """All counts at this moment."""
+        """Return a copy of all counters."""
         return dict(self._counts)
 
 
 class HistogramVec:
-    """How values were spread."""
+    """Histograms by label values."""
 
     def __init__(self, *bounds: float, max_series: int = MAX_SERIES) -> None:
         self._empty = Histogram.empty(*bounds)
         self._max_series = max_series
         self._histograms: dict[LabelValues, Histogram] = {}
 
-    def observe(self, value: float, *kind: str) -> None:
-        """One value more."""
-        if kind not in self._histograms and len(self._histograms) >= self._max_series:
-            kind = (OVERFLOW_LABEL_VALUE,) * len(kind)
-        self._histograms[kind] = self._histograms.get(kind, self._empty).observe(value)
+    def observe(self, value: float, *labels: str) -> None:
+        """Add a value to the histogram of these label values."""
+        if labels not in self._histograms and len(self._histograms) >= self._max_series:
+            labels = (OVERFLOW_LABEL_VALUE,) * len(labels)
+        self._histograms[labels] = self._histograms.get(labels, self._empty).observe(value)
 
     def snapshot(self) -> Mapping[LabelValues, Histogram]:
-        """All of them at this moment."""
+        """Return a copy of all histograms."""
         return dict(self._histograms)

@@ -1,9 +1,9 @@
-"""Read JSON into typed values, from any thread.
+"""Decode JSON into typed values, thread-safe.
 
-How a type is read is worked out by msgspec when somebody first asks for it. Another thread that
-asks for the same type meanwhile would find it half made, and the whole process ends by a
-segmentation fault (msgspec 0.22.0). So it is made here under a lock, before it is used; nothing
-else in this package makes a decoder but when it is imported.
+msgspec analyses a type when its first decoder is created. If another thread uses the same type
+meanwhile, it reads an incomplete structure and the process dies of a segmentation fault (msgspec
+0.22.0). So decoders are created here, under a lock; all other modules of this package create
+decoders at import time only.
 """
 
 import threading
@@ -20,9 +20,9 @@ _decoder_lock = threading.RLock()
 
 
 def json_decoder(type_: type[T], hook: DecodeHook | None = None) -> "msgspec.json.Decoder[T]":
-    """What reads values of this type; `hook` reads those that msgspec does not know."""
-    asked: Any = type_  # a type of a type variable is not known to be hashable
-    decoder: msgspec.json.Decoder[T] = _decoder(asked, hook)
+    """Return the decoder of this type; `hook` decodes types that msgspec does not support."""
+    key: Any = type_  # a type with a type variable is not known to be hashable
+    decoder: msgspec.json.Decoder[T] = _decoder(key, hook)
     return decoder
 
 
@@ -33,11 +33,11 @@ def _decoder(type_: Any, hook: DecodeHook | None) -> "msgspec.json.Decoder[Any]"
 
 
 def decode_json(data: bytes | str, type_: type[T]) -> T:
-    """Read a value of this type. Raises msgspec.DecodeError, and ValidationError, which is one."""
+    """Decode a value of this type. Raises msgspec.DecodeError or its subclass ValidationError."""
     return json_decoder(type_).decode(data)
 
 
 def convert_json(value: object, type_: type[T], hook: DecodeHook | None = None) -> T:
-    """The same from plain JSON values. Raises msgspec.ValidationError."""
+    """Convert plain JSON values to this type. Raises msgspec.ValidationError."""
     json_decoder(type_, hook)
     return msgspec.convert(value, type_, dec_hook=hook)

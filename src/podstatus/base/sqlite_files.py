@@ -1,40 +1,40 @@
-"""Notices that other programs delete, truncate or overwrite the files of a SQLite database.
+"""Detects that another program deleted, truncated or overwrote the files of a SQLite database.
 
-    files = SqliteFiles(path)
+    monitor = SqliteFileMonitor(path)
     database.execute("INSERT …")
-    files.remember()
+    monitor.record_write()
     ...
-    if files.are_changed(): ...
+    if monitor.is_changed(): ...
 
-SQLite writes on into a deleted file and reads on from its cache. For a database with one writer,
-which calls `remember` after each write.
+SQLite itself keeps writing to a deleted file and reading from its cache. The database must have a
+single writer, which calls `record_write` after each write.
 """
 
 import os
 from pathlib import Path
 
 FileStamp = tuple[int, int, int, int] | None
-"""Device, inode, size, time of the last write; None: there is no such file."""
+"""Device, inode, size and modification time; None if the file does not exist."""
 
 
 class SqliteFileMonitor:
-    """A database and its journal, as they were after the last write. For one thread at a time."""
+    """The state of a database file and its journal after the last write. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
-        """As they are now."""
+        """Record the current state of the files."""
         self._paths = str(path), f"{path}-wal"
         self._stamps = self._read_stamps()
 
     def record_write(self) -> None:
-        """We have written: they are right as they are now."""
+        """Record the state of the files after a write of our own."""
         self._stamps = self._read_stamps()
 
     def is_changed(self) -> bool:
-        """Whether another program has changed them since."""
+        """Return whether another program has changed the files since the last write."""
         return self._read_stamps() != self._stamps
 
     def describe_change(self) -> str:
-        """What was done to the database, for a message."""
+        """Return what happened to the database file, as part of a message."""
         before, now = self._stamps[0], _stamp(self._paths[0])
         if now is None:
             return "was deleted"
@@ -49,7 +49,7 @@ class SqliteFileMonitor:
 
 def _stamp(path: str) -> FileStamp:
     try:
-        found = os.stat(path)  # noqa: PTH116 - several times with every write
+        stat = os.stat(path)  # noqa: PTH116 - several times with every write
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns

@@ -1,8 +1,8 @@
-"""Text of others that a terminal shows and does not obey.
+"""Escape control characters in untrusted text before it is written to a terminal.
 
-What a container prints, or a server says, may hold sequences that move the cursor, rename the
-window, or have the terminal type. Characters that do something instead of being seen are shown by
-name, as `cat -v` does: the escape as `^[`. Tabs and newlines stay.
+The output of a container or the message of a server may contain sequences that move the cursor,
+change the window title, or make the terminal send input. Such characters are replaced by a visible
+form, as by `cat -v`: the escape character by `^[`. Tabs and newlines are kept.
 """
 
 import codecs
@@ -16,18 +16,18 @@ _PLANE_END: Final = 0x10000
 
 _CONTROL_CHARS: Final = re.compile(
     "["
-    "\\x00-\\x08\\x0b-\\x1f"  # C0 without tab and newline; a carriage return writes over a line
-    "\\x7f-\\x9f"  # delete, and C1: to some terminals U+009B is what the escape and [ are
-    "\\xad\\u061c\\u180e\\u200b\\u200e\\u200f"  # unseen, or turn the direction of what follows
+    "\\x00-\\x08\\x0b-\\x1f"  # C0 except tab and newline; a carriage return overwrites the line
+    "\\x7f-\\x9f"  # delete, and C1: for some terminals U+009B equals the escape character and [
+    "\\xad\\u061c\\u180e\\u200b\\u200e\\u200f"  # invisible, or change the text direction
     "\\u2028-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb"
-    "\\ud800-\\udfff"  # halves of characters, or bytes that are none: nobody can encode them
-    "\\U000e0000-\\U000e007f"  # unseen tags
+    "\\ud800-\\udfff"  # surrogates, which cannot be encoded, and escaped invalid bytes
+    "\\U000e0000-\\U000e007f"  # invisible tags
     "]"
 )
 
 
 def escape_control_chars(text: str) -> str:
-    """The text with all that a terminal would obey shown instead."""
+    """Return the text with control characters in a visible form."""
     return _CONTROL_CHARS.sub(_escape, text)
 
 
@@ -41,15 +41,15 @@ def _escape(match: re.Match[str]) -> str:
 
 
 class ControlCharEscaper:
-    """The same for bytes that come in pieces, cut anywhere; what is no UTF-8 becomes `\\xff`."""
+    """Incremental version for bytes in arbitrary pieces; invalid UTF-8 becomes `\\xff`."""
 
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
 
     def feed(self, data: bytes) -> str:
-        """What can be shown so far; the beginning of a character waits for the rest."""
+        """Return the text so far; an incomplete character is kept for the next call."""
         return escape_control_chars(self._decoder.decode(data))
 
     def flush(self) -> str:
-        """What is left."""
+        """Return the remaining text at the end of the input."""
         return escape_control_chars(self._decoder.decode(b"", final=True))

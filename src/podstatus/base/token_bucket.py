@@ -1,4 +1,4 @@
-"""How often something may be done, as a value: so many at once, then one in a while."""
+"""A token bucket rate limiter, as a value."""
 
 import msgspec
 from msgspec import structs
@@ -7,44 +7,44 @@ _SECOND = 1_000_000_000
 
 
 class TokenBucket(msgspec.Struct, frozen=True, kw_only=True):
-    """What may still be done: `burst` at once, and one more every so many nanoseconds.
+    """A token bucket: `burst` at once, then one every `interval_ns` nanoseconds; immutable.
 
-    allowance, allowed = allowance.spend(now)
+    bucket, allowed = bucket.try_acquire(now)
 
-    Whole nanoseconds, so that nothing is lost to rounding however often it is asked. A clock that
-    is set back gives nothing; it takes nothing away from who keeps what `spend` returns, also when
-    it is not allowed. Who does not keep that, or must get nothing from a clock that is set ahead,
-    takes `now` from one that nobody sets.
+    Times are integers, so there is no rounding error. `now` should be monotonic. With a wall clock,
+    store the returned bucket even if the call was not allowed: after the clock was set back, it
+    refills from the new time on. A clock that is set forward refills it early.
     """
 
     burst: int
     interval_ns: int
     debt_ns: int = 0
-    """Nanoseconds until it is whole again."""
+    """Nanoseconds until the bucket is full."""
     at: int = 0
-    """When that was so."""
+    """Time of the last call, to which `debt_ns` refers."""
 
     def __post_init__(self) -> None:
         if self.burst < 1 or self.interval_ns < 1:
             raise ValueError(
-                f"burst={self.burst}, every={self.interval_ns} allows nothing; give more than zero"
+                f"burst={self.burst}, interval_ns={self.interval_ns} allows nothing; "
+                "both must be at least 1"
             )
 
     @classmethod
     def per_second(cls, per_second: float, burst: int) -> "TokenBucket":
-        """So many a second."""
+        """Return a bucket with this rate and burst."""
         if per_second <= 0:
-            raise ValueError(f"{per_second} a second allows nothing; give more than zero")
+            raise ValueError(f"{per_second} per second allows nothing; use a rate above zero")
         return cls(burst=burst, interval_ns=max(1, round(_SECOND / per_second)))
 
     def try_acquire(self, now: int) -> tuple["TokenBucket", bool]:
-        """After one more, and whether it is allowed; nothing is spent on what is not."""
-        owed = self._debt_at(now)
-        allowed = owed + self.interval_ns <= self.burst * self.interval_ns
-        return structs.replace(self, debt_ns=owed + self.interval_ns * allowed, at=now), allowed
+        """Return the new bucket, and whether a token was taken; otherwise none is consumed."""
+        debt = self._debt_at(now)
+        allowed = debt + self.interval_ns <= self.burst * self.interval_ns
+        return structs.replace(self, debt_ns=debt + self.interval_ns * allowed, at=now), allowed
 
     def wait_seconds(self, now: int) -> float:
-        """How long until the next is allowed."""
+        """Return the seconds until the next token is available."""
         return max(0, self._debt_at(now) - (self.burst - 1) * self.interval_ns) / _SECOND
 
     def _debt_at(self, now: int) -> int:

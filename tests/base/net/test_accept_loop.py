@@ -1,4 +1,4 @@
-"""A port over real sockets, with an echo behind it."""
+"""The accept loop on real sockets, with an echo protocol."""
 
 import asyncio
 import resource
@@ -16,7 +16,7 @@ REQUEST = b"GET / HTTP/1.1\r\n\r\n"
 
 
 class Echo(asyncio.Protocol):
-    """Sends back what it gets; a first byte `K` makes its client known."""
+    """Sends back what it receives; a first byte `K` authenticates the client."""
 
     def __init__(self, port: "Port") -> None:
         self._port = port
@@ -34,17 +34,17 @@ class Echo(asyncio.Protocol):
 
 
 class Port:
-    """One that listens on loopback."""
+    """An accept loop on the loopback interface."""
 
     def __init__(self, limits: StageLimits, seconds: float) -> None:
         self.accepting = AcceptLoop(lambda: Echo(self), limits, first_request_seconds=seconds)
         self.number = 0
 
     def connect(self) -> socket.socket:
-        """A client that is connected, as far as it knows."""
-        made = socket.create_connection(("127.0.0.1", self.number))
-        made.setblocking(False)
-        return made
+        """Return a client socket whose connect succeeded."""
+        client = socket.create_connection(("127.0.0.1", self.number))
+        client.setblocking(False)
+        return client
 
     async def ask(self, client: socket.socket, data: bytes = REQUEST) -> bytes:
         loop = asyncio.get_running_loop()
@@ -68,30 +68,30 @@ def served(
     asyncio.run(run())
 
 
-@pytest.mark.parametrize("said", [b"", b"G", REQUEST[:-1]])
-def test_clients_that_do_not_ask_keep_no_other_out(said: bytes) -> None:
+@pytest.mark.parametrize("data", [b"", b"G", REQUEST[:-1]])
+def test_clients_that_do_not_ask_keep_no_other_out(data: bytes) -> None:
     async def talk(port: Port) -> None:
         with ExitStack() as clients:
             for _ in range(200):
-                clients.enter_context(port.connect()).send(said)
+                clients.enter_context(port.connect()).send(data)
                 await asyncio.sleep(0)
-            asked = clients.enter_context(port.connect())
-            assert await port.ask(asked) == REQUEST
+            client = clients.enter_context(port.connect())
+            assert await port.ask(client) == REQUEST
 
     served(talk)
 
 
-def test_a_client_that_is_known_stays_while_others_come_and_go() -> None:
+def test_an_authenticated_client_stays_while_others_come_and_go() -> None:
     async def talk(port: Port) -> None:
         with ExitStack() as clients:
-            known = clients.enter_context(port.connect())
-            assert await port.ask(known, b"K" + REQUEST) == b"K" + REQUEST
+            authenticated = clients.enter_context(port.connect())
+            assert await port.ask(authenticated, b"K" + REQUEST) == b"K" + REQUEST
             unknown = []
             for _ in range(20):
                 unknown.append(clients.enter_context(port.connect()))
                 assert await port.ask(unknown[-1]) == REQUEST
-            assert await port.ask(known) == REQUEST
-            # The oldest of those that are not known had to go.
+            assert await port.ask(authenticated) == REQUEST
+            # The oldest unauthenticated connection was evicted.
             with suppress(ConnectionError):
                 assert await port.ask(unknown[0]) == b""
             assert await port.ask(unknown[-1]) == REQUEST
@@ -99,7 +99,7 @@ def test_a_client_that_is_known_stays_while_others_come_and_go() -> None:
     served(talk)
 
 
-def test_idle_known_clients_make_room_for_new_ones() -> None:
+def test_idle_authenticated_clients_are_evicted_for_new_ones() -> None:
     async def talk(port: Port) -> None:
         with ExitStack() as clients:
             for _ in range(5):
@@ -161,4 +161,4 @@ def test_evictions_are_logged_with_numbers_once_a_minute(caplog: pytest.LogCaptu
 
     served(talk)
     (record,) = caplog.records
-    assert "closed to make room for others" in record.getMessage()
+    assert "connections evicted" in record.getMessage()

@@ -1,4 +1,4 @@
-"""Which connections are closed to make room, as tables and as properties."""
+"""The choice of connections to evict, as tables and as properties."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ IDLE, ACTIVE = False, True
         (ConnectionStage.AUTHENTICATED, [("old", ACTIVE), ("new", ACTIVE)], None),
     ],
 )
-def test_the_oldest_idle_one_is_evicted_and_no_known_one_that_is_active(
+def test_the_oldest_idle_one_is_evicted_and_no_active_authenticated_one(
     stage: ConnectionStage, connections: list[tuple[str, bool]], evicted: str | None
 ) -> None:
     assert choose_eviction(stage, connections) == evicted
@@ -55,7 +55,7 @@ def test_a_connection_that_was_evicted_pushes_out_no_other() -> None:
     assert table.connections() == ["b", "c"]
 
 
-def test_one_more_known_client_has_no_place_while_all_are_active() -> None:
+def test_one_more_authenticated_client_has_no_slot_while_all_are_active() -> None:
     table: ConnectionTable[str] = ConnectionTable(LIMITS, 10)
     for name in ("a", "b", "c"):
         table.add(name, 0)
@@ -111,7 +111,7 @@ STEPS: st.SearchStrategy[list[Step]] = st.lists(
 
 
 @given(STEPS)
-def test_no_stage_ever_has_more_than_its_limit_and_active_known_ones_stay(
+def test_no_stage_exceeds_its_limit_and_active_authenticated_ones_stay(
     steps: list[Step],
 ) -> None:
     table: ConnectionTable[int] = ConnectionTable(LIMITS, 10)
@@ -121,14 +121,14 @@ def test_no_stage_ever_has_more_than_its_limit_and_active_known_ones_stay(
             table.set_active(key, active=step)
             (active.add if step and table.stage_of(key) is not None else active.discard)(key)
             continue
-        kept = {it for it in active if table.stage_of(it) is ConnectionStage.AUTHENTICATED}
+        protected = {it for it in active if table.stage_of(it) is ConnectionStage.AUTHENTICATED}
         if step is ConnectionStage.SILENT and table.stage_of(key) is None:
             evicted = table.add(key, 0)
         else:
             evicted = table.advance(key, step)
         if evicted is not None and table.stage_of(evicted) is None:
             active.discard(evicted)
-        assert evicted not in kept
-        assert kept <= set(table.connections(ConnectionStage.AUTHENTICATED))
+        assert evicted not in protected
+        assert protected <= set(table.connections(ConnectionStage.AUTHENTICATED))
         for stage, limit in LIMITS.by_stage().items():
             assert len(table.connections(stage)) <= limit

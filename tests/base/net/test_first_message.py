@@ -1,4 +1,4 @@
-"""How much of a first message has to be there."""
+"""The size of a first message, from its beginning."""
 
 import ssl
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Whether somebody is at the other end, asked of transports in every stage of their end."""
+"""Connection state of transports in every stage of closing."""
 
 import asyncio
 import socket
@@ -11,13 +11,13 @@ from podstatus.base.net.sockets import enable_keepalive, is_connected, transport
 from tests.support.certificates import authority
 
 
-def test_nobody_is_at_the_end_of_no_transport() -> None:
+def test_no_transport_is_not_connected() -> None:
     enable_keepalive(None)
     assert (is_connected(None), transport_socket(None)) == (False, None)
 
 
-def test_a_client_that_has_gone_is_seen_though_nobody_reads() -> None:
-    async def looked() -> tuple[bool, bool]:
+def test_a_disconnect_is_detected_without_reading() -> None:
+    async def check() -> tuple[bool, bool]:
         ours, theirs = _pair()
         _, writer = await asyncio.open_connection(sock=ours)
         writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -29,14 +29,14 @@ def test_a_client_that_has_gone_is_seen_though_nobody_reads() -> None:
         await asyncio.sleep(0)
         return before, after
 
-    assert asyncio.run(looked()) == (True, False)
+    assert asyncio.run(check()) == (True, False)
 
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_tls_that_was_closed_is_not_connected(tmp_path: Path, times: int) -> None:
-    """The second time it lets go of its socket, and cannot be asked for it any more."""
+    """The second close releases the socket, so it cannot be queried any more."""
 
-    async def looked() -> bool:
+    async def check() -> bool:
         server = await asyncio.start_server(_stay, "127.0.0.1", 0, ssl=_context(tmp_path))
         port = server.sockets[0].getsockname()[1]
         trust = ssl.create_default_context(cadata=authority().pem.decode())
@@ -47,13 +47,13 @@ def test_tls_that_was_closed_is_not_connected(tmp_path: Path, times: int) -> Non
             writer.transport.close()
         enable_keepalive(writer.transport)
         assert (transport_socket(writer.transport) is None) == (times > 1)
-        found = is_connected(writer.transport)
+        connected = is_connected(writer.transport)
         sock.shutdown(socket.SHUT_RDWR)
         server.close()
         await asyncio.sleep(0.01)
-        return found
+        return connected
 
-    assert not asyncio.run(looked())
+    assert not asyncio.run(check())
 
 
 async def _stay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -70,7 +70,7 @@ def _context(folder: Path) -> ssl.SSLContext:
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:
-    """Two ends of a connection over TCP."""
+    """Return both ends of a TCP connection."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         theirs = socket.create_connection(listening.getsockname())
         ours, _ = listening.accept()

@@ -1,9 +1,9 @@
-"""Accept connections on a port: not more than there are places for, and none that stays silent.
+"""Accept connections on a port, with limits on their number and on silent clients.
 
-The descriptors of a process are shared. Those of its connections are bounded here, so that the
-rest of the process has the others. Until a client has sent a whole first message, a connection is
-a socket and nothing else. Then its protocol begins, that of few connections in one turn of the
-loop; while others wait for that, none is accepted.
+The file descriptors of a process are shared. The number of connections is limited here, so that the
+rest of the process has enough of them. Until a client has sent a complete first message, a
+connection is only a socket. Then its protocol is started, for a few connections in each iteration
+of the event loop; while others wait for that, no connection is accepted.
 """
 
 import asyncio
@@ -26,36 +26,36 @@ from podstatus.base.net.sockets import close_silently, shutdown_sockets
 logger = logging.getLogger(__name__)
 
 FIRST_REQUEST_SECONDS = 10.0
-"""From accept to the end of the first request's head, TLS included, however it is dripped."""
+"""Deadline from accept to the end of the first request's head, including the TLS handshake."""
 BACKLOG = 4096
-"""Connections that the kernel holds until they are accepted, as far as net.core.somaxconn allows;
-more are dropped, and their clients retry after a second."""
+"""Connections that the kernel queues for accept, limited by net.core.somaxconn; further ones are
+dropped, and their clients retry after a second."""
 _ACCEPTS_PER_ITERATION = 64
-"""Each costs about 20 µs if the client is silent."""
+"""An accept takes about 20 µs if the client is silent."""
 _HANDSHAKES_PER_ITERATION = 4
-"""Each costs about a millisecond if it speaks TLS; other work of the loop has its turn between."""
+"""A TLS handshake takes about 1 ms; other tasks of the loop run between iterations."""
 _MAX_READY = 2 * _HANDSHAKES_PER_ITERATION
-"""Connections that wait for that; while there are more, none is accepted."""
+"""No connection is accepted while this many wait for their handshake."""
 _SWEEP_SECONDS = 1.0
 _RETRY_SECONDS = 0.5
-"""Until accept is tried again when there are no descriptors."""
+"""Delay before the next accept after the process ran out of descriptors."""
 _PAUSE_SECONDS = 0.02
-"""The same while all handshakes are too young to be given up."""
+"""Delay before the next accept while all handshakes are too young to be aborted."""
 _EVICTIONS_PER_FAILURE = 8
-"""Connections that are closed then."""
+"""Connections that are closed when the process runs out of descriptors."""
 _RESOURCE_ERRNOS = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
 class _Connection:
-    """One connection; its place is free once its socket is closed."""
+    """A connection; its slot is free once the socket is closed."""
 
     def __init__(self, accepted: socket.socket) -> None:
         self.socket = accepted
         self.is_reader_registered = False
         self.protocol: asyncio.BaseProtocol | None = None
-        """Once there is one, the socket belongs to its transport."""
+        """Once set, the transport owns the socket."""
         self.transport: asyncio.BaseTransport | None = None
         self.handshake_task: asyncio.Task[None] | None = None
 
@@ -65,7 +65,7 @@ class _Connection:
 
 
 class AcceptLoop:
-    """Listens on a port, and gives each connection that speaks a protocol of its own."""
+    """Listens on a port and starts a protocol for each connection with a complete first message."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class AcceptLoop:
         ssl_context: ssl.SSLContext | None = None,
         first_request_seconds: float | None = None,
     ) -> None:
-        """To be made in the loop that it is to run in."""
+        """Must be called in the event loop in which it will run."""
         seconds = FIRST_REQUEST_SECONDS if first_request_seconds is None else first_request_seconds
         self._make_protocol = make_protocol
         self._ssl_context = ssl_context
@@ -91,42 +91,42 @@ class AcceptLoop:
         self._port = 0
 
     async def start(self, host: str, port: int) -> int:
-        """Begin to listen; the port. Raises OSError."""
-        found = await self._loop.getaddrinfo(
+        """Start listening and return the port. Raises OSError."""
+        addresses = await self._loop.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         try:
-            for family, _, _, _, address in dict.fromkeys(found):
+            for family, _, _, _, address in dict.fromkeys(addresses):
                 self._listen(family, (address[0], self._port or port, *address[2:]))
         except BaseException:
             self.close()
             raise
-        for listening in self._listeners:
-            self._loop.add_reader(listening.fileno(), self._accept, listening)
+        for listener in self._listeners:
+            self._loop.add_reader(listener.fileno(), self._accept, listener)
         self._sweep()
         return self._port
 
     def close(self) -> None:
-        """Listen no more, and close the connections on which no request was made."""
+        """Stop listening, and close connections without a complete first request."""
         for timer in self._timers.values():
             timer.cancel()
-        for listening in self._listeners:
-            self._loop.remove_reader(listening.fileno())
-            listening.close()
+        for listener in self._listeners:
+            self._loop.remove_reader(listener.fileno())
+            listener.close()
         self._listeners.clear()
         for stage in (ConnectionStage.SILENT, ConnectionStage.HANDSHAKE, ConnectionStage.HEAD):
             for connection in self._table.connections(stage):
                 self._abort(connection)
 
     async def abort_all(self) -> None:
-        """Close the others as well, without a goodbye."""
+        """Close all other connections too, without a TLS or HTTP shutdown."""
         for connection in self._table.connections():
             self._abort(connection)
         await shutdown_sockets(())
 
     @contextmanager
     def serving(self, protocol: object) -> Iterator[None]:
-        """While a request on this protocol's connection is being answered."""
+        """Mark the connection of this protocol as active while a request is being handled."""
         connection = self._by_protocol.get(protocol)
         if connection is None:
             yield
@@ -139,7 +139,7 @@ class AcceptLoop:
             self._table.set_active(connection, active=False)
 
     def mark_authenticated(self, protocol: object) -> bool:
-        """Note that the client is known; whether there is a place for it."""
+        """Mark the client as authenticated; return False if there is no slot for it."""
         connection = self._by_protocol.get(protocol)
         if connection is None:
             return False
@@ -152,22 +152,22 @@ class AcceptLoop:
         return True
 
     def _listen(self, family: int, address: tuple[str | int, ...]) -> None:
-        listening = socket.socket(family, socket.SOCK_STREAM)
-        self._listeners.append(listening)
-        listening.setblocking(False)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        self._listeners.append(listener)
+        listener.setblocking(False)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         try:
-            listening.bind(address)
+            listener.bind(address)
         except OSError as error:
             text = f"error while attempting to bind on address {address}: {error.strerror}".lower()
             raise OSError(error.errno, text) from error
-        listening.listen(BACKLOG)
-        self._port = listening.getsockname()[1]
+        listener.listen(BACKLOG)
+        self._port = listener.getsockname()[1]
 
     def _accept(self, listener: socket.socket) -> None:
-        """Accept what waits. Who has sent nothing by now may be evicted by the next one."""
+        """Accept pending connections. Each may evict the oldest silent one."""
         now = self._loop.time()
         silent: list[tuple[_Connection, int]] = []
         while len(silent) < _ACCEPTS_PER_ITERATION and len(self._ready) < _MAX_READY:
@@ -179,19 +179,19 @@ class AcceptLoop:
             except (BlockingIOError, InterruptedError):
                 break
             except ConnectionError:
-                continue  # it was closed while it waited
+                continue  # it was closed while it was queued
             except OSError as error:
                 self._back_off(listener, error)
                 break
             accepted.setblocking(False)
             connection = _Connection(accepted)
             self._close_evicted(self._table.add(connection, now), ConnectionStage.SILENT)
-            if (wanted := self._peek_first_message(connection)) is not None:
-                silent.append((connection, wanted))
-        # In a flood most have been evicted by now, and need no reader.
-        for connection, wanted in silent:
+            if (size := self._peek_first_message(connection)) is not None:
+                silent.append((connection, size))
+        # In a flood, most have been evicted by now and need no reader.
+        for connection, size in silent:
             if not connection.is_closed:
-                self._add_reader(connection, wanted)
+                self._add_reader(connection, size)
 
     def _back_off(self, listener: socket.socket, error: OSError) -> None:
         self._pause(listener, _RETRY_SECONDS)
@@ -204,7 +204,7 @@ class AcceptLoop:
             )
 
     def _pause(self, listener: socket.socket, seconds: float) -> None:
-        """Accept none for a while: the loop would ask again and again."""
+        """Stop accepting for a while, since the loop would call again immediately."""
         self._loop.remove_reader(listener.fileno())
         self._timers[listener] = self._loop.call_later(
             seconds, self._loop.add_reader, listener.fileno(), self._accept, listener
@@ -212,11 +212,11 @@ class AcceptLoop:
 
     def _on_readable(self, connection: _Connection) -> None:
         self._remove_reader(connection)
-        if (wanted := self._peek_first_message(connection)) is not None:
-            self._add_reader(connection, wanted)
+        if (size := self._peek_first_message(connection)) is not None:
+            self._add_reader(connection, size)
 
     def _add_reader(self, connection: _Connection, size: int) -> None:
-        """Have it looked at when so many bytes are there: not for every byte."""
+        """Call `_on_readable` once this many bytes have arrived, not for every byte."""
         if size > 1:
             connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
         connection.is_reader_registered = True
@@ -228,22 +228,22 @@ class AcceptLoop:
             self._loop.remove_reader(connection.socket.fileno())
 
     def _peek_first_message(self, connection: _Connection) -> int | None:
-        """Begin if the whole first message is there, or close what is none.
+        """Start the handshake if the first message is complete; close an invalid connection.
 
-        Otherwise how many bytes have to be there before it is looked at again.
+        Otherwise return the number of bytes to wait for.
         """
         start = _recv(connection.socket, socket.MSG_PEEK)
-        wanted = None if start is None else self._message_size(start)
-        if start is None or wanted is None:
-            # What is left unread would make the close a reset.
+        size = None if start is None else self._message_size(start)
+        if start is None or size is None:
+            # Close sends a reset if there is unread data.
             _recv(connection.socket)
             self._abort(connection)
             return None
-        if start and wanted <= len(start):
+        if start and size <= len(start):
             connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
             self._queue_handshake(connection)
             return None
-        return wanted if start else 1
+        return size if start else 1
 
     def _queue_handshake(self, connection: _Connection) -> None:
         stage = ConnectionStage.HEAD if self._ssl_context is None else ConnectionStage.HANDSHAKE
@@ -270,12 +270,12 @@ class AcceptLoop:
                 ssl_handshake_timeout=self._first_request_seconds if has_tls else None,
             )
         except OSError as error:
-            # No TLS, a certificate that another CA has signed, or the client has gone.
+            # Not TLS, a certificate of another CA, or the client has disconnected.
             logger.debug("connection not established: port=%d error=%r", self._port, error)
         else:
             self._advance(connection, ConnectionStage.HEAD)
         finally:
-            connection.handshake_task = None  # no cycle: a connection takes 300 KiB
+            connection.handshake_task = None  # breaks a cycle: a connection takes 300 KiB
 
     def _create_protocol(self, connection: _Connection) -> asyncio.BaseProtocol:
         connection.protocol = protocol = self._make_protocol()
@@ -294,12 +294,12 @@ class AcceptLoop:
         if connection is not None:
             self._evicted[stage] += 1
             if stage is not ConnectionStage.AUTHENTICATED:
-                # Clients that notice connect again at once: 5,000 of them are a storm.
+                # Clients that notice would reconnect at once: 5,000 of them are a storm.
                 close_silently(connection.socket)
             self._abort(connection)
 
     def _abort(self, connection: _Connection) -> None:
-        """Close a connection without a goodbye, whatever state it is in."""
+        """Close a connection in any state, without a TLS or HTTP shutdown."""
         self._remove(connection)
         if connection.is_closed:
             return
@@ -315,7 +315,7 @@ class AcceptLoop:
             try:
                 connection.transport.abort()
             except AttributeError:
-                # CPython 3.11.2 cannot abort TLS that was closed twice; there is its socket.
+                # CPython 3.11.2 cannot abort a TLS transport that was closed twice.
                 with suppress(OSError):
                     connection.socket.shutdown(socket.SHUT_RDWR)
 
@@ -329,7 +329,7 @@ class AcceptLoop:
                 self._remove(connection)
 
     def _sweep(self) -> None:
-        """Once a second: forget what is closed, close what is overdue, log what was evicted."""
+        """Every second: remove closed connections, close overdue ones, log evictions."""
         self._remove_closed()
         for connection in self._table.find_overdue(self._loop.time()):
             self._abort(connection)
@@ -340,8 +340,8 @@ class AcceptLoop:
         if not self._evicted or not self._log_rate.allow("evicted"):
             return
         logger.warning(
-            "connections closed to make room for others: "
-            "port=%d silent=%d handshake=%d head=%d unknown=%d known=%d",
+            "connections evicted, limit of the port reached: "
+            "port=%d silent=%d handshake=%d head=%d unauthenticated=%d authenticated=%d",
             self._port,
             *(self._evicted[stage] for stage in ConnectionStage),
         )
@@ -349,7 +349,7 @@ class AcceptLoop:
 
 
 def _recv(accepted: socket.socket, flags: int = 0) -> bytes | None:
-    """What the client has sent so far; None if it has gone."""
+    """Return the data received so far; None if the client has disconnected."""
     try:
         return accepted.recv(MAX_PEEK_BYTES, flags) or None
     except (BlockingIOError, InterruptedError):
@@ -359,6 +359,6 @@ def _recv(accepted: socket.socket, flags: int = 0) -> bytes | None:
 
 
 def descriptor_limit() -> int:
-    """How many descriptors this process may have open."""
+    """Return the soft limit of open file descriptors of this process."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft

@@ -1,13 +1,13 @@
-"""Which connections of a port are kept, and which are closed to make room; as a value of its own.
+"""The connections of a port by stage, and the choice of connections to evict. No I/O.
 
-A connection goes through stages, each of which has a limit. One that enters a full stage pushes
-out another of the same stage, so a flood that stays in one stage takes no places in the others:
+Every stage has a limit. A connection that enters a full stage evicts another one of the same stage,
+so a flood in one stage takes no slots of the others:
 
-SILENT      accepted, and the client has sent nothing
-HANDSHAKE   the client has sent something, TLS is not established
-HEAD        the head of the first request has not arrived
-UNKNOWN     requests without a valid credential
-KNOWN       a request had a valid credential; never closed while it is being answered
+SILENT           accepted, the client has sent nothing
+HANDSHAKE        the client has sent data, TLS is not established
+HEAD             the head of the first request has not arrived
+UNAUTHENTICATED  requests without a valid credential
+AUTHENTICATED    a request had a valid credential; never evicted while a request is handled
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -19,16 +19,16 @@ import msgspec
 Key = TypeVar("Key", bound=Hashable)
 
 _BASE_DESCRIPTORS = 1024
-"""The soft limit for which the limits of a port are written down."""
+"""The limits of a port are defined for this soft limit of descriptors."""
 _MAX_DESCRIPTORS = 2048
-"""More descriptors do not mean more places: each established connection takes about 300 KiB."""
+"""More descriptors do not raise the limits: each established connection takes about 300 KiB."""
 _MIN_LIMIT = 2
 HANDSHAKE_SECONDS = 0.5
-"""For which a handshake is not given up for another."""
+"""A handshake is not evicted before this age."""
 
 
 class ConnectionStage(IntEnum):
-    """How far a connection has got."""
+    """The progress of a connection, in order."""
 
     SILENT = 0
     HANDSHAKE = 1
@@ -38,18 +38,18 @@ class ConnectionStage(IntEnum):
 
 
 class StageLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many connections of a port there may be in each stage."""
+    """Maximum number of connections of a port in each stage."""
 
     silent: int
     handshake: int = 0
-    """0: the port speaks no TLS."""
+    """0 if the port has no TLS."""
     head: int
     unauthenticated: int
     authenticated: int = 0
-    """0: the port takes no credentials."""
+    """0 if the port has no authentication."""
 
     def scaled(self, descriptors: int) -> "StageLimits":
-        """These limits are for 1024 descriptors; those for another limit of the process."""
+        """Return the limits for this number of descriptors; `self` is for 1024."""
         factor = min(descriptors, _MAX_DESCRIPTORS) / _BASE_DESCRIPTORS
         return StageLimits(
             **{
@@ -60,20 +60,20 @@ class StageLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        """How many descriptors the connections of the port take at most."""
+        """Maximum number of descriptors for connections of the port."""
         return sum(self.by_stage().values())
 
     def by_stage(self) -> Mapping[ConnectionStage, int]:
-        """The limit of each stage."""
+        """Return the limit of each stage."""
         limits = (self.silent, self.handshake, self.head, self.unauthenticated, self.authenticated)
         return dict(zip(ConnectionStage, limits, strict=True))
 
 
 def choose_eviction(stage: ConnectionStage, connections: Iterable[tuple[Key, bool]]) -> Key | None:
-    """Which connection of a full stage is closed; `connections` by age, oldest first.
+    """Return the connection of a full stage to evict; `connections` are ordered oldest first.
 
-    Each has its key, and whether a request on it is being answered. The oldest idle one is closed;
-    if there is none, the oldest, but None of those that are known.
+    Each is a key and whether a request on it is being handled. The oldest idle one is evicted,
+    otherwise the oldest one; an active authenticated one never is, so the result may be None.
     """
     oldest: Key | None = None
     for key, is_active in connections:
@@ -85,7 +85,7 @@ def choose_eviction(stage: ConnectionStage, connections: Iterable[tuple[Key, boo
 
 
 class ConnectionTable(Generic[Key]):
-    """The connections of a port by stage. Without I/O; not thread-safe."""
+    """The connections of a port by stage. No I/O; not thread-safe."""
 
     def __init__(self, limits: StageLimits, first_request_seconds: float) -> None:
         """`first_request_seconds`: from accept to the end of the first request's head."""
@@ -94,7 +94,7 @@ class ConnectionTable(Generic[Key]):
         self._stages: dict[ConnectionStage, dict[Key, float]] = {
             stage: {} for stage in ConnectionStage
         }
-        """When each was accepted, in the order in which they entered the stage."""
+        """Accept time of each connection, in the order of entering the stage."""
         self._stage_of: dict[Key, ConnectionStage] = {}
         self._active: set[Key] = set()
 
@@ -102,21 +102,21 @@ class ConnectionTable(Generic[Key]):
         return len(self._stage_of)
 
     def connections(self, stage: ConnectionStage | None = None) -> list[Key]:
-        """All connections, or those of a stage: the one that entered it first at the front."""
+        """Return all connections, or those of a stage in the order of entering it."""
         return list(self._stage_of if stage is None else self._stages[stage])
 
     def stage_of(self, key: Key) -> ConnectionStage | None:
-        """The stage of a connection; None if it is not in the table."""
+        """Return the stage of a connection, None if it is not in the table."""
         return self._stage_of.get(key)
 
     def is_full(self, stage: ConnectionStage) -> bool:
-        """Whether one more has to push out another."""
+        """Return whether one more connection has to evict another one."""
         return len(self._stages[stage]) >= self._limits[stage]
 
     def has_room(self, now: float) -> bool:
-        """Whether one more may be accepted: not while it would end a handshake that has just begun.
+        """Return whether to accept one more: not if that would evict a young handshake.
 
-        Clients whose handshakes end that way connect again, and each costs another one.
+        Clients whose handshakes are aborted reconnect, and each costs another handshake.
         """
         handshakes = self._stages[ConnectionStage.HANDSHAKE]
         if not handshakes or not self.is_full(ConnectionStage.HANDSHAKE):
@@ -124,17 +124,17 @@ class ConnectionTable(Generic[Key]):
         return now - next(iter(handshakes.values())) >= HANDSHAKE_SECONDS
 
     def add(self, key: Key, now: float) -> Key | None:
-        """Add a connection that was accepted `now`, in seconds; the one that has to be closed."""
+        """Add a connection accepted at `now`, in seconds; return the one evicted, to be closed."""
         evicted = self._evict(ConnectionStage.SILENT)
         self._stages[ConnectionStage.SILENT][key] = now
         self._stage_of[key] = ConnectionStage.SILENT
         return evicted
 
     def advance(self, key: Key, stage: ConnectionStage) -> Key | None:
-        """Move a connection to a later stage, never back; the one that has to be closed.
+        """Move a connection to a later stage, never back; return the connection to close.
 
-        That is the connection itself, and it stays where it is, if it has been pushed out or all
-        places are taken by active connections that are known.
+        This is the connection itself, which does not move, if it was evicted before or if all slots
+        are taken by active authenticated connections.
         """
         before = self._stage_of.get(key)
         if before is None:
@@ -149,21 +149,21 @@ class ConnectionTable(Generic[Key]):
         return evicted
 
     def set_active(self, key: Key, *, active: bool) -> None:
-        """Note whether a request is being answered."""
+        """Set whether a request is being handled on the connection."""
         if active and key in self._stage_of:
             self._active.add(key)
         else:
             self._active.discard(key)
 
     def remove(self, key: Key) -> None:
-        """Forget a connection that is closed."""
+        """Remove a closed connection."""
         stage = self._stage_of.pop(key, None)
         if stage is not None:
             del self._stages[stage][key]
             self._active.discard(key)
 
     def find_overdue(self, now: float) -> list[Key]:
-        """Connections whose first request has not arrived in time; `now` in seconds."""
+        """Return connections past the deadline of the first request; `now` in seconds."""
         return [
             key
             for stage in (ConnectionStage.SILENT, ConnectionStage.HANDSHAKE, ConnectionStage.HEAD)
@@ -172,7 +172,7 @@ class ConnectionTable(Generic[Key]):
         ]
 
     def evict_idle(self) -> Key | None:
-        """Push out the connection that is missed least, if there is one to spare."""
+        """Evict the least valuable connection that is not authenticated; None if there is none."""
         for stage in (
             ConnectionStage.SILENT,
             ConnectionStage.HANDSHAKE,
@@ -185,7 +185,7 @@ class ConnectionTable(Generic[Key]):
         return None
 
     def _evict(self, stage: ConnectionStage) -> Key | None:
-        """Push one out if the stage is full, and there is one that may be."""
+        """Evict a connection if the stage is full and one may be evicted."""
         evicted = self._choose(stage) if self.is_full(stage) else None
         if evicted is not None:
             self.remove(evicted)

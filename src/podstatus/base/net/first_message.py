@@ -1,20 +1,20 @@
-"""How long the first message of a client is, by its beginning.
+"""The size of a client's first message, from its first bytes.
 
-A server that waits until all of it is there spends nothing on clients that send half of it.
+A server that waits for the complete message spends nothing on clients that send a part of it.
 """
 
 _TLS_HEADER = 5
 _TLS_HANDSHAKE, _TLS_MAJOR = 0x16, 3
 _MAX_TLS_RECORD = 2**14
 MAX_HEAD_BYTES = 8192
-"""Of a request without TLS; a longer one is left to the parser, which has limits of its own."""
+"""Limit for a request without TLS; the parser handles longer ones, with its own limits."""
 MAX_PEEK_BYTES = _TLS_HEADER + _MAX_TLS_RECORD
 
 
 def client_hello_size(start: bytes) -> int | None:
-    """How many bytes the first TLS record has, or its header; None if it is no ClientHello."""
+    """Return the size of the first TLS record, or of its header; None if it is no ClientHello."""
     expected = (_TLS_HANDSHAKE, _TLS_MAJOR)
-    if any(byte != wanted for byte, wanted in zip(start, expected, strict=False)):
+    if any(byte != expected_byte for byte, expected_byte in zip(start, expected, strict=False)):
         return None
     if len(start) < _TLS_HEADER:
         return _TLS_HEADER
@@ -23,7 +23,7 @@ def client_hello_size(start: bytes) -> int | None:
 
 
 def request_head_size(start: bytes) -> int:
-    """How many bytes the head of a request has, at least one more as long as it has no end."""
+    """Return the size of a request head; one more than received while it is incomplete."""
     if len(start) >= MAX_HEAD_BYTES or b"\n\r\n" in start or b"\n\n" in start:
         return len(start)
     return len(start) + 1

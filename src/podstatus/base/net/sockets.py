@@ -1,7 +1,7 @@
-"""Whether somebody is still at the other end of a connection.
+"""Connection state and socket options.
 
-A client that has gone is not heard of while nobody reads from its connection, and nobody does
-while somebody else does not take what it sends. So the state of the connection is looked at.
+A disconnect is not noticed while the connection is not being read, and a proxy stops reading from
+one side while the other side accepts no data. So the TCP state is queried instead.
 """
 
 import asyncio
@@ -13,54 +13,54 @@ from contextlib import suppress
 
 _ESTABLISHED = 1
 _KEEP_ALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 6))
-"""A machine that has vanished is noticed after a minute and a half."""
+"""A vanished peer is detected after 90 seconds."""
 _TCP_REPAIR = 19
-"""Of Linux; Python has no name for it."""
+"""Linux only; Python has no constant for it."""
 _LOOP_ITERATIONS = 5
-"""Of the loop, until what is broken is noticed and closed."""
+"""Iterations of the event loop until broken transports are detected and closed."""
 
 
 def is_connected(transport: asyncio.BaseTransport | None) -> bool:
-    """Whether the other end is there, as far as this machine knows."""
+    """Return whether the TCP connection is established, as far as the kernel knows."""
     if transport is None or transport.is_closing():
         return False
-    found = transport_socket(transport)
+    sock = transport_socket(transport)
     option = getattr(socket, "TCP_INFO", None)
-    if found is None or option is None:
+    if sock is None or option is None:
         return True
     try:
-        return found.getsockopt(socket.IPPROTO_TCP, option, 1)[0] == _ESTABLISHED
+        return sock.getsockopt(socket.IPPROTO_TCP, option, 1)[0] == _ESTABLISHED
     except OSError:
         return False
 
 
 def enable_keepalive(transport: asyncio.BaseTransport | None) -> None:
-    """Have it noticed within two minutes if the other end vanishes."""
-    found = transport_socket(transport)
-    if found is None:
+    """Enable TCP keepalive, so that a vanished peer is detected within two minutes."""
+    sock = transport_socket(transport)
+    if sock is None:
         return
     for name, value in _KEEP_ALIVE:
         option = getattr(socket, name, None)
         if option is not None:
-            found.setsockopt(socket.IPPROTO_TCP, option, value)
+            sock.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def transport_socket(transport: asyncio.BaseTransport | None) -> TransportSocket | None:
-    """What is below a transport; None if it has let go of that."""
+    """Return the socket of a transport; None if the transport has released it."""
     if transport is None:
         return None
     try:
-        found: TransportSocket | None = transport.get_extra_info("socket")
+        sock: TransportSocket | None = transport.get_extra_info("socket")
     except AttributeError:
-        # TLS that was closed twice, as CPython 3.11 has it.
+        # A TLS transport that was closed twice, in CPython 3.11.
         return None
-    return found
+    return sock
 
 
 def close_silently(sock: socket.socket) -> None:
-    """Have a socket closed without a packet: the other end learns of it when it sends something.
+    """Make the close of a socket send no packet; the peer gets a reset when it sends data.
 
-    Needs CAP_NET_ADMIN; without it the close is visible, as usual.
+    Needs CAP_NET_ADMIN; without it, the close is an ordinary one.
     """
     if sys.platform == "linux":
         with suppress(OSError):
@@ -68,14 +68,14 @@ def close_silently(sock: socket.socket) -> None:
 
 
 async def shutdown_sockets(sockets: Iterable[TransportSocket | None]) -> None:
-    """End connections without a goodbye; find their sockets before the transports are closed.
+    """Shut down connections immediately. Get the sockets before the transports are closed.
 
-    Comes back when transports that were aborted before have been closed, too.
-    TLS would wait half a minute for those that say none, and a transport that was closed twice
-    cannot be aborted any more, as CPython 3.11.2 has it.
+    Returns when transports that were aborted before are closed, too. Closing a TLS transport would
+    wait 30 s for a peer that sends no close_notify, and a transport that was closed twice cannot be
+    aborted (CPython 3.11.2).
     """
-    for found in filter(None, sockets):
+    for sock in filter(None, sockets):
         with suppress(OSError):
-            found.shutdown(socket.SHUT_RDWR)
+            sock.shutdown(socket.SHUT_RDWR)
     for _ in range(_LOOP_ITERATIONS):
         await asyncio.sleep(0)

@@ -37,7 +37,7 @@ def make_manager(
     return StatusManager(client, PodManager(pods), FakeDeletionSafety(), state=state)
 
 
-# What is allocated
+# Allocated resources
 
 
 def test_every_container_but_ephemeral_ones_and_the_pod_itself_are_allocated() -> None:
@@ -116,7 +116,7 @@ def test_a_state_without_allocated_resources_is_refused_at_once() -> None:
         make_manager(Half())
 
 
-# When it is forgotten
+# Removal
 
 
 def test_orphans_are_forgotten_also_without_a_cached_status() -> None:
@@ -142,7 +142,7 @@ def test_one_pod_is_forgotten_and_no_other() -> None:
     manager.set_pod_status(gone, make_status("Running"))
     manager.remove_status(gone.uid)
     assert manager.pod_status(gone.uid) is None
-    assert [*state.allocations().allocated] == [kept.uid]  # though nothing was said of it yet
+    assert [*state.allocations().allocated] == [kept.uid]  # without any status yet
 
 
 def test_a_pod_that_is_deleted_is_forgotten() -> None:
@@ -227,7 +227,7 @@ def test_a_set_before_start_does_not_overwrite_a_damaged_file(tmp_path: Path) ->
 
 def test_the_state_is_never_called_under_the_managers_lock() -> None:
     class Nosy(MemoryState):
-        """Asks the manager, from every method."""
+        """Calls the manager from every method."""
 
         def allocations(self) -> Any:
             manager.pod_status("uid-web")

@@ -28,7 +28,7 @@ def containers(status: PodStatus | None) -> dict[str, ContainerStatus]:
     return {container.name: container for container in status.container_statuses or ()}
 
 
-# Asking
+# Reading
 
 
 def test_a_pod_without_a_status_has_none() -> None:
@@ -43,7 +43,7 @@ def test_the_uid_of_a_mirror_finds_the_status_of_its_static_pod() -> None:
     assert node.manager.pod_status(MIRROR.uid) is status
 
 
-# Setting
+# Writing
 
 
 def test_setting_answers_with_the_cached_status_and_whether_it_is_new() -> None:
@@ -77,7 +77,7 @@ def test_a_status_that_was_removed_and_comes_back_starts_at_version_1() -> None:
     node.manager.remove_orphaned_statuses(set())
     node.manager.set_pod_status(pod, make_status("Running"))
     assert node.entry(pod).version == 1
-    assert [told.is_added for told in node.notifier.calls] == [True, False, True]
+    assert [call.is_added for call in node.notifier.calls] == [True, False, True]
 
 
 def test_the_manager_does_not_police_the_phase() -> None:
@@ -91,7 +91,7 @@ def test_the_manager_does_not_police_the_phase() -> None:
     assert node.stored(pod).status.phase == "Running"
 
 
-def test_a_change_is_signalled_until_somebody_looks() -> None:
+def test_a_change_is_signalled_until_pop_changes() -> None:
     pod = make_pod()
     node = Node(pod)
     assert not node.manager.pop_changes()
@@ -325,6 +325,6 @@ def test_one_uid_in_place_of_many_is_refused() -> None:
     pod = make_pod()
     node = Node(pod)
     node.manager.set_pod_status(pod, RUNNING)
-    with pytest.raises(TypeError, match="put it into a set"):
+    with pytest.raises(TypeError, match="pass a set of UIDs"):
         node.manager.remove_orphaned_statuses(pod.uid)
     assert node.manager.pod_status(pod.uid) is not None

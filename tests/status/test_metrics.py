@@ -24,8 +24,8 @@ def startup(total: float, sli: float | None = None, *, first: bool = False) -> P
     )
 
 
-def of(*terminations: Termination, most_kinds: int = 1000) -> Counts:
-    counters = Counters(max_series=most_kinds)
+def of(*terminations: Termination, max_series: int = 1000) -> Counts:
+    counters = Counters(max_series=max_series)
     for termination in terminations:
         counters.container_terminated(termination)
     return counters.snapshot()
@@ -45,7 +45,7 @@ def test_terminations_are_counted_by_type_exit_code_and_reason() -> None:
 
 
 def test_kinds_beyond_the_bound_are_counted_together_by_type() -> None:
-    counts = of(*exits(1, 2, 3, 4, 1), DONE, most_kinds=2)
+    counts = of(*exits(1, 2, 3, 4, 1), DONE, max_series=2)
     one, two = exits(1, 2)
     assert counts.terminated_containers == {one: 2, two: 1}
     assert counts.other_terminated_containers == {ContainerType.REGULAR: 2, ContainerType.INIT: 1}
@@ -59,15 +59,15 @@ def test_a_reason_that_is_a_whole_text_is_no_kind(length: int, others: int) -> N
 
 
 def test_a_bound_that_is_no_number_of_kinds_is_refused() -> None:
-    with pytest.raises(ValueError, match="most_kinds is -1"):
+    with pytest.raises(ValueError, match="max_series is -1"):
         Counters(max_series=-1)
 
 
-def test_gauges_are_taken_over_as_they_are_told() -> None:
-    counters, told = Counters(), {"deferred": 2, "infeasible": 1}
-    counters.pending_resizes(told)
+def test_gauges_have_the_last_reported_value() -> None:
+    counters, by_reason = Counters(), {"deferred": 2, "infeasible": 1}
+    counters.pending_resizes(by_reason)
     counters.resizes_in_progress(3)
-    told.clear()
+    by_reason.clear()
     counts = counters.snapshot()
     assert counts.pending_resizes == {"deferred": 2, "infeasible": 1}
     assert counts.resizes_in_progress == 3

@@ -24,12 +24,12 @@ from tests.support.status_node import Node, deleting
 
 RUNNING, FAILED = make_status("Running"), make_status("Failed")
 LONG = 10.0
-"""Seconds after which something that should happen at once has not happened."""
+"""Seconds: timeout for things that happen immediately."""
 
 
 def phases(notifier: RecordingNotifier) -> list[str | None]:
-    """What was told in order; None when a pod was removed."""
-    return [None if told.status is None else told.status.phase for told in notifier.calls]
+    """Return the notified phases in order; None for a removed pod."""
+    return [None if call.status is None else call.status.phase for call in notifier.calls]
 
 
 def test_a_first_status_is_added_and_later_ones_are_updates() -> None:
@@ -43,7 +43,7 @@ def test_a_first_status_is_added_and_later_ones_are_updates() -> None:
     ]
 
 
-def test_what_changes_nothing_is_not_told() -> None:
+def test_an_equal_status_is_not_notified() -> None:
     pod = make_pod(restart_policy="Never")
     node = Node(pod)
     node.manager.set_pod_status(pod, make_status("Running", ended("app")))
@@ -74,7 +74,7 @@ def test_surprise_16_a_pod_that_is_being_deleted_is_never_added() -> None:
     pod = deleting(make_pod())
     node = Node(pod)
     node.manager.set_pod_status(pod, RUNNING)
-    assert [told.is_added for told in node.notifier.calls] == [False]
+    assert [call.is_added for call in node.notifier.calls] == [False]
 
 
 def test_probes_tell_too() -> None:
@@ -83,7 +83,7 @@ def test_probes_tell_too() -> None:
     node.manager.set_pod_status(pod, make_status("Running", running("app", ready=False)))
     node.manager.set_container_readiness(pod.uid, "fake://app", ready=True)
     node.manager.set_container_startup(pod.uid, "fake://app", started=False)
-    assert [told.is_added for told in node.notifier.calls] == [True, False, False]
+    assert [call.is_added for call in node.notifier.calls] == [True, False, False]
 
 
 class PodKeeper:
@@ -98,17 +98,17 @@ class PodKeeper:
         self.pods.append(pod)
 
 
-def test_the_pod_told_carries_its_new_status() -> None:
+def test_the_notified_pod_has_its_new_status() -> None:
     pod, keeper = make_pod(status=make_status("Pending")), PodKeeper()
     node = Node(pod)
     node.manager.add_notifier(keeper)
     status, _ = node.manager.set_pod_status(pod, RUNNING)
     node.manager.terminate_pod(pod)
-    assert [told.status for told in keeper.pods] == [status, node.entry(pod).status]
+    assert [pod.status for pod in keeper.pods] == [status, node.entry(pod).status]
     assert keeper.pods[0].metadata == pod.metadata
 
 
-def test_every_notifier_is_told_and_only_from_when_it_was_added() -> None:
+def test_a_notifier_is_called_from_when_it_was_added() -> None:
     pod, late = make_pod(), RecordingNotifier()
     node = Node(pod)
     node.manager.set_pod_status(pod, RUNNING)
@@ -142,7 +142,7 @@ def test_a_notifier_that_raises_harms_neither_the_caller_nor_the_others(
 
 
 class CallingBack:
-    """Answers a Pending with a Running, and that with the end; never entered twice."""
+    """Sets Running on Pending, and terminates on Running; never called reentrantly."""
 
     def __init__(self, manager: StatusManager) -> None:
         self.manager = manager
@@ -164,7 +164,7 @@ class CallingBack:
         self.manager.remove_orphaned_statuses(set())
 
 
-def test_a_notifier_may_call_the_manager_and_everyone_is_told_in_order() -> None:
+def test_a_notifier_may_call_the_manager_and_all_are_notified_in_order() -> None:
     pod, after = make_pod(), RecordingNotifier()
     node = Node(pod)
     back = CallingBack(node.manager)
@@ -177,7 +177,7 @@ def test_a_notifier_may_call_the_manager_and_everyone_is_told_in_order() -> None
 
 
 class Adding(RecordingNotifier):
-    """Brings a friend."""
+    """Adds a further notifier when it is called."""
 
     def __init__(self, manager: StatusManager, friend: RecordingNotifier) -> None:
         super().__init__()
@@ -198,7 +198,7 @@ def test_a_notifier_may_add_another() -> None:
     assert phases(friend) == ["Failed"]
 
 
-def test_a_notifier_added_by_another_is_not_told_what_was_cached_before() -> None:
+def test_a_notifier_added_by_another_does_not_get_earlier_statuses() -> None:
     pod, friend = make_pod(), RecordingNotifier()
     node = Node(pod)
 
@@ -242,7 +242,7 @@ def test_an_observer_may_call_the_manager_and_fail_without_harm(
     assert "no metrics today" in caplog.text
 
 
-def test_an_exit_is_counted_before_the_status_is_told() -> None:
+def test_an_exit_is_counted_before_the_status_is_notified() -> None:
     pod, order = make_pod(), list[str]()
 
     class Counting(CountingObserver):
@@ -266,66 +266,66 @@ def fail() -> None:
     raise ZeroDivisionError
 
 
-def test_calls_are_made_in_order_and_one_that_fails_holds_up_nobody(
+def test_calls_are_made_in_order_and_a_failure_does_not_stop_them(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    announcements, made = CallbackQueue(), list[int]()
-    announcements.put(partial(made.append, 1))
-    announcements.put(fail)
-    announcements.put(partial(made.append, 2))
-    announcements.flush()
-    assert made == [1, 2]
+    callbacks, calls = CallbackQueue(), list[int]()
+    callbacks.put(partial(calls.append, 1))
+    callbacks.put(fail)
+    callbacks.put(partial(calls.append, 2))
+    callbacks.flush()
+    assert calls == [1, 2]
     assert "ZeroDivisionError" in caplog.text
-    announcements.flush()
-    assert made == [1, 2]
+    callbacks.flush()
+    assert calls == [1, 2]
 
 
 def test_what_a_call_queues_is_made_after_it() -> None:
-    announcements, made = CallbackQueue(), list[str]()
+    callbacks, calls = CallbackQueue(), list[str]()
 
     def outer() -> None:
-        made.append("outer begins")
-        announcements.put(partial(made.append, "inner"))
-        announcements.flush()
-        made.append("outer ends")
+        calls.append("outer begins")
+        callbacks.put(partial(calls.append, "inner"))
+        callbacks.flush()
+        calls.append("outer ends")
 
-    announcements.put(outer)
-    announcements.flush()
-    assert made == ["outer begins", "outer ends", "inner"]
+    callbacks.put(outer)
+    callbacks.flush()
+    assert calls == ["outer begins", "outer ends", "inner"]
 
 
 @pytest.mark.parametrize("more", [["second"], []])
 def test_a_thread_waits_for_the_one_that_is_telling(more: list[str]) -> None:
-    announcements, made = CallbackQueue(), list[str]()
+    callbacks, calls = CallbackQueue(), list[str]()
     entered, leave = threading.Event(), threading.Event()
 
     def slow() -> None:
         entered.set()
         assert leave.wait(LONG)
-        made.append("slow")
+        calls.append("slow")
 
     def deliver_more() -> None:
         for name in more:
-            announcements.put(partial(made.append, name))
-        announcements.flush()
-        made.append("came back")
+            callbacks.put(partial(calls.append, name))
+        callbacks.flush()
+        calls.append("came back")
 
-    announcements.put(slow)
-    first = threading.Thread(target=announcements.flush)
+    callbacks.put(slow)
+    first = threading.Thread(target=callbacks.flush)
     first.start()
     assert entered.wait(LONG)
     other = threading.Thread(target=deliver_more)
     other.start()
     other.join(0.05)
-    assert made == []
+    assert calls == []
     leave.set()
     for thread in (first, other):
         thread.join(LONG)
-    assert made == ["slow", *more, "came back"]
+    assert calls == ["slow", *more, "came back"]
 
 
 class ReleasedLate:
-    """A lock; before it is released something happens in another thread."""
+    """A lock that runs code of another thread before it is released."""
 
     def __init__(self, meanwhile: list[Callable[[], None]]) -> None:
         self._lock = threading.Lock()
@@ -346,21 +346,21 @@ class ReleasedLate:
 
 
 def test_what_is_left_to_the_thread_that_is_just_done_is_not_lost() -> None:
-    announcements, made = CallbackQueue(), list[str]()
+    callbacks, calls = CallbackQueue(), list[str]()
 
     def leave_it() -> None:
-        announcements.put(partial(made.append, "left"))
-        announcements.flush(wait=False)
-        made.append("went on")
+        callbacks.put(partial(calls.append, "left"))
+        callbacks.flush(wait=False)
+        calls.append("went on")
 
-    announcements._flush_lock = ReleasedLate([leave_it])  # type: ignore[assignment]
-    announcements.put(partial(made.append, "told"))
-    announcements.flush()
-    assert made == ["told", "went on", "left"]
+    callbacks._flush_lock = ReleasedLate([leave_it])  # type: ignore[assignment]
+    callbacks.put(partial(calls.append, "called"))
+    callbacks.flush()
+    assert calls == ["called", "went on", "left"]
 
 
 class Interrupted(BaseException):
-    """As Ctrl-C does it."""
+    """Raised at any line, as by Ctrl-C."""
 
 
 @pytest.mark.parametrize("wait", [True, False])
@@ -368,8 +368,8 @@ def test_an_interrupt_at_any_line_leaves_the_telling_to_others(*, wait: bool) ->
     codes = (CallbackQueue.flush.__code__, CallbackQueue._drain.__code__)
     lines = {line for code in codes for _, _, line in code.co_lines() if line}
     for interrupted in lines:
-        announcements, made, visited = CallbackQueue(), list[str](), list[int]()
-        announcements.put(partial(made.append, "first"))
+        callbacks, calls, visited = CallbackQueue(), list[str](), list[int]()
+        callbacks.put(partial(calls.append, "first"))
 
         def trace(
             frame: FrameType,
@@ -380,7 +380,7 @@ def test_an_interrupt_at_any_line_leaves_the_telling_to_others(*, wait: bool) ->
         ) -> Any:
             if frame.f_code not in codes:
                 return None
-            # Only the first time: Python itself sees to it that a `with` is left.
+            # Only the first time: Python itself guarantees the exit of a `with`.
             if event == "line" and frame.f_lineno == at and at not in visited:
                 visited.append(at)
                 raise Interrupted
@@ -388,17 +388,17 @@ def test_an_interrupt_at_any_line_leaves_the_telling_to_others(*, wait: bool) ->
 
         sys.settrace(trace)
         try:
-            announcements.flush(wait=wait)
+            callbacks.flush(wait=wait)
         except Interrupted:
             pass
         finally:
             sys.settrace(None)
-        announcements.put(partial(made.append, "second"))
-        announcements.flush(wait=False)
-        assert made == ["first", "second"], interrupted
-        announcements.put(partial(made.append, "third"))
-        other = threading.Thread(target=announcements.flush)
+        callbacks.put(partial(calls.append, "second"))
+        callbacks.flush(wait=False)
+        assert calls == ["first", "second"], interrupted
+        callbacks.put(partial(calls.append, "third"))
+        other = threading.Thread(target=callbacks.flush)
         other.start()
         other.join(LONG)
         assert not other.is_alive(), interrupted
-        assert made == ["first", "second", "third"], interrupted
+        assert calls == ["first", "second", "third"], interrupted

@@ -49,7 +49,7 @@ RUNNING = make_status("Running", running("app"), Ready="True")
 
 
 class GivesUpOnce(InMemoryPodApi):
-    """A client that waits for a task of its own which somebody cancelled."""
+    """A client that awaits its own task, which is cancelled."""
 
     gave_up = False
 
@@ -61,7 +61,7 @@ class GivesUpOnce(InMemoryPodApi):
 
 
 class IgnoresCancellation(InMemoryPodApi):
-    """A client that takes being cancelled for just another failure."""
+    """A client that treats its cancellation as an ordinary failure."""
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         with suppress(asyncio.CancelledError):
@@ -187,7 +187,7 @@ def test_long_texts_are_worked_out_but_not_remembered() -> None:
 
 
 class FailsOnce(InMemoryPodApi):
-    """A server that is away for a moment."""
+    """A server that is unavailable for a moment."""
 
     failures = 1
 
@@ -199,7 +199,7 @@ class FailsOnce(InMemoryPodApi):
 
 
 class Hangs(InMemoryPodApi):
-    """A server that never answers."""
+    """A server that never responds."""
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         await asyncio.Event().wait()
@@ -268,7 +268,7 @@ def test_a_second_stop_can_shorten_the_first() -> None:
 
 
 class BackwardsClock(FakeClock):
-    """The wall clock of a machine that is set back again and again."""
+    """A wall clock that is set back repeatedly."""
 
     hours = 0
 
@@ -315,7 +315,7 @@ def test_a_run_that_never_began_leaves_the_manager_free() -> None:
         forgotten = manager.run()
         manager.stop()
         again = asyncio.create_task(manager.run())
-        await forgotten  # ends at once: its turn is over
+        await forgotten  # ends immediately: another run has started
         await run_ready_tasks()
         assert not again.done()
         manager.stop()
@@ -368,7 +368,7 @@ def test_a_failing_notifier_does_not_put_whole_pods_into_the_log(
     assert "PodStatus" not in record.getMessage()
 
 
-def test_a_listener_that_is_an_object_and_fails_harms_nobody(
+def test_a_failing_notifier_object_does_not_affect_the_manager(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Failing:
@@ -382,17 +382,17 @@ def test_a_listener_that_is_an_object_and_fails_harms_nobody(
     manager.add_notifier(heard)
     manager.set_pod_status(make_pod(), RUNNING)
     assert [record.getMessage() for record in caplog.records] == [
-        "somebody who was told failed: call=Failing"
+        "status callback failed: call=Failing"
     ]
     assert len(heard.calls) == 1
 
 
 class BrokenTracker:
     def record_status_updated(self, pod: Pod) -> None:
-        raise RuntimeError("no room")
+        raise RuntimeError("disk full")
 
     def delete_pod_startup_state(self, uid: str) -> None:
-        raise RuntimeError("no room")
+        raise RuntimeError("disk full")
 
 
 def test_a_startup_tracker_that_fails_does_not_have_a_status_sent_twice(
@@ -408,7 +408,7 @@ def test_a_startup_tracker_that_fails_does_not_have_a_status_sent_twice(
     assert "record_status_updated" in caplog.text
 
 
-def test_an_empty_container_id_is_nobodys() -> None:
+def test_an_empty_container_id_matches_no_container() -> None:
     pod = make_pod()
     manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety())
     manager.set_pod_status(pod, make_status("Pending", waiting("app")))
@@ -465,7 +465,7 @@ def test_an_allocation_that_cannot_be_removed_is_no_failed_sync(
     asyncio.run(manager.sync_batch(full=False))
     assert api.pods() == []
     assert manager.pod_status(pod.uid) is None
-    assert "allocation of a pod that is gone not removed" in caplog.text
+    assert "allocation of a deleted pod not removed" in caplog.text
     assert "will retry" not in caplog.text
 
 

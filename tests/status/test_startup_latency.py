@@ -25,7 +25,7 @@ from podstatus.testing.pod_api import InMemoryPodApi
 
 SECOND = 1_000_000_000
 CREATED = Time.parse("2100-01-01T00:00:00Z")
-"""When the fake clock begins."""
+"""Start of the fake clock."""
 RUNNING = make_status("Running", running("app"))
 UNSCHEDULABLE = make_status("Pending", PodScheduled="False")
 
@@ -35,7 +35,7 @@ def after(seconds: float) -> Time:
 
 
 def created(pod: Pod, **spec: Any) -> Pod:
-    """The pod, made when the clock began."""
+    """Return a pod that was created at the start of the clock."""
     metadata = structs.replace(pod.metadata, creation_timestamp=CREATED)
     return structs.replace(pod, metadata=metadata, spec=structs.replace(pod.spec, **spec))
 
@@ -61,7 +61,7 @@ class Remembering:
 
 
 class Rig:
-    """A tracker with a clock that is set by hand."""
+    """A tracker with a fake clock."""
 
     def __init__(self, **options: Any) -> None:
         self.clock = FakeClock()
@@ -69,12 +69,12 @@ class Rig:
         self.tracker = StartupLatencyTracker(self.observer, clock=self.clock, **options)
 
     def at(self, seconds: float) -> StartupLatencyTracker:
-        """The tracker, so many seconds after the pods were made."""
+        """Return the tracker at this many seconds after the creation of the pods."""
         self.clock._now = after(seconds).unix_nanos()
         return self.tracker
 
     def start(self, pod: Pod, *, seen: float = 0, started_at: float) -> None:
-        """See the pod, have its status accepted, and see it started."""
+        """Observe the pod, acknowledge its status, and observe it started."""
         self.tracker.observed_pod_on_watch(pod, after(seen))
         self.tracker.record_status_updated(started(pod))
         self.tracker.observed_pod_on_watch(started(pod), after(started_at))
@@ -110,7 +110,7 @@ def test_pulls_are_measured_by_the_clock_and_overlaps_count_once() -> None:
     assert (startup.image_pulling_seconds, startup.sli_seconds) == (10.0, 20.0)
 
 
-def test_init_containers_told_one_after_another_are_subtracted_with_their_pulls() -> None:
+def test_init_containers_reported_in_sequence_are_subtracted_with_their_pulls() -> None:
     rig = Rig()
     rig.tracker.observed_pod_on_watch(POD, after(0))
     for pull, run, end in ((0.5, 2, 4), (4.2, 5.5, 7)):
@@ -128,8 +128,8 @@ def test_init_containers_told_one_after_another_are_subtracted_with_their_pulls(
     assert startup.sli_seconds == pytest.approx(4.2)
 
 
-def test_init_containers_told_as_the_kubelet_does_are_all_counted() -> None:
-    """It starts the next one first, and tells of every one that has ended at every sync."""
+def test_init_containers_reported_as_by_the_kubelet_are_all_counted() -> None:
+    """The kubelet first starts the next one, and reports all ended ones at every sync."""
     rig = Rig()
     tracker = rig.tracker
     tracker.observed_pod_on_watch(POD, after(0))
@@ -143,7 +143,7 @@ def test_init_containers_told_as_the_kubelet_does_are_all_counted() -> None:
     assert [s.init_containers_seconds for s in rig.observer.startups] == [4.0]
 
 
-# When a pod counts as started
+# Definition of started
 
 
 def test_a_pod_is_measured_once() -> None:
@@ -219,7 +219,7 @@ def test_once_accepted_a_later_status_does_not_take_it_back() -> None:
     assert rig.observer.totals == [9.0]
 
 
-# Who is not measured
+# Excluded pods
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_a_pod_found_unschedulable_later_is_not_measured_either() -> None:
     assert rig.observer.startups == []
 
 
-def test_a_pod_nobody_knows_is_not_measured() -> None:
+def test_an_unknown_pod_is_not_measured() -> None:
     rig = Rig()
     rig.tracker.record_image_started_pulling(POD.uid)
     rig.tracker.record_status_updated(started(POD))
@@ -291,7 +291,7 @@ def test_a_pod_that_is_gone_is_forgotten_excluded_or_not() -> None:
     assert rig.observer.totals == [2.0]
 
 
-# Stateful pods and the first with a network
+# Stateful pods, and the first pod with a network
 
 
 def test_of_a_stateful_pod_only_the_total_is_known() -> None:
@@ -314,10 +314,10 @@ def test_the_first_network_pod_is_the_first_stateless_one_not_on_the_hosts_netwo
     assert rig.observer.totals == [1.0, 2.0, 3.0, 4.0]
 
 
-# Bounds, doors, threads
+# Limits, input validation, threads
 
 
-def test_pods_that_nobody_takes_leave_of_do_not_fill_the_memory() -> None:
+def test_pods_that_are_never_removed_do_not_fill_the_memory() -> None:
     rig = Rig(max_pods=3)
     pods = [created(make_pod(f"pod-{number}")) for number in range(5)]
     for pod in pods:
@@ -362,7 +362,7 @@ def test_nothing_but_the_fact_is_kept_of_a_pod_that_was_measured() -> None:
     ("call", "message"),
     [
         (lambda: StartupLatencyTracker(object()), "lacks pod_started"),  # type: ignore[arg-type]
-        (lambda: Rig(max_pods=0), "most_pods is 0"),
+        (lambda: Rig(max_pods=0), "max_pods is 0"),
         (lambda: Rig().tracker.observed_pod_on_watch(POD, 1), "expected a Time, got int"),  # type: ignore[arg-type]
         (lambda: Rig().tracker.observed_pod_on_watch({}, after(1)), "expected a Pod"),  # type: ignore[arg-type]
         (lambda: Rig().tracker.record_init_container_started("uid", 1.5), "expected a Time"),  # type: ignore[arg-type]
@@ -375,7 +375,7 @@ def test_what_cannot_be_meant_is_refused_at_once(call: Any, message: str) -> Non
 
 
 class Difficult(Remembering):
-    """Calls back, then fails."""
+    """Calls the tracker, then raises."""
 
     tracker: StartupLatencyTracker
 

@@ -33,21 +33,21 @@ LONG_AGO = Time.parse("2024-01-01T00:00:00Z")
 
 
 class VersionOrder:
-    """Notifies itself: the statuses in the order in which the manager told them."""
+    """A notifier that records the statuses in the order of the calls."""
 
     def __init__(self) -> None:
-        self.told: defaultdict[PodUID, list[int]] = defaultdict(list)
+        self.statuses: defaultdict[PodUID, list[int]] = defaultdict(list)
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
         assert pod.status is status
-        self.told[pod.uid].append(id(status))
+        self.statuses[pod.uid].append(id(status))
 
     def on_pod_removed(self, pod: Pod) -> None:
-        self.told[pod.uid].append(id(pod.status))
+        self.statuses[pod.uid].append(id(pod.status))
 
 
 class RememberingCache(StatusCache):
-    """Remembers every entry in the order in which it was cached."""
+    """Records every entry in the order in which it was cached."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class RememberingCache(StatusCache):
 
 
 class Caller:
-    """Calls every method of the manager, in an order that its seed decides."""
+    """Calls every method of the manager, in an order determined by the seed."""
 
     def __init__(self, manager: StatusManager, pods: list[Pod], seed: int) -> None:
         self.manager = manager
@@ -74,7 +74,7 @@ class Caller:
             lambda: manager.set_container_readiness(uid, "fake://app", ready=flag),
             lambda: manager.set_container_startup(uid, "fake://app", started=flag),
             lambda: manager.terminate_pod(pod),
-            lambda: manager.remove_orphaned_statuses(self.most_pods()),
+            lambda: manager.remove_orphaned_statuses(self.all_but_some_pods()),
             lambda: manager.pod_status(uid),
             lambda: manager.set_pod_resize_pending_condition(uid, "Deferred", "later", 1),
             lambda: manager.set_pod_resize_in_progress_condition(uid, "", "", 1),
@@ -89,7 +89,7 @@ class Caller:
             manager.resizes,
             manager.sent_versions,
         ]
-        # Statuses are what it is all about: they come as often as all the rest.
+        # Statuses matter most: they are as frequent as all other calls together.
         operations += [lambda: manager.set_pod_status(pod, self.status())] * len(operations)
         self.random.choice(operations)()
 
@@ -103,7 +103,7 @@ class Caller:
             ]
         )
 
-    def most_pods(self) -> set[str]:
+    def all_but_some_pods(self) -> set[str]:
         return {pod.uid for pod in self.pods if self.random.random() < 0.9}
 
 
@@ -163,6 +163,6 @@ def test_sixteen_threads_leave_the_api_equal_to_the_cache(
         compared += 1
     assert compared > 5
     for uid, entries in cache.cached.items():
-        assert order.told[uid] == [id(entry.status) for entry in entries]
+        assert order.statuses[uid] == [id(entry.status) for entry in entries]
         for before, after in itertools.pairwise(entries):
             assert after.version in (before.version + 1, 1)

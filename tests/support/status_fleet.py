@@ -22,7 +22,7 @@ READY = make_status("Running", running("app"), Ready="True")
 
 
 def saying(message: str, status: PodStatus = RUNNING) -> PodStatus:
-    """The status with a message, to tell it from others."""
+    """Return the status with a message that identifies it."""
     return PodStatus(
         phase=status.phase,
         message=message,
@@ -32,17 +32,17 @@ def saying(message: str, status: PodStatus = RUNNING) -> PodStatus:
 
 
 class DistantPodApi(InMemoryPodApi):
-    """Each call takes a round trip; what was called when, and how many at once, is counted."""
+    """Each call takes a round trip. Records call times and the maximum concurrency."""
 
     def __init__(self, clock: FakeClock, round_trip: float, **options: Any) -> None:
         super().__init__(**options)
         self._clock = clock
         self._way = round_trip / 2
-        self._under_way = Counter[str]()
-        self.most_at_once = 0
-        self.most_per_pod = 0
+        self._in_flight = Counter[str]()
+        self.max_in_flight = 0
+        self.max_per_pod = 0
         self.times: list[tuple[float, str, str]] = []
-        """The moment, verb and pod of every call."""
+        """Time in seconds, verb and pod name of every call."""
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         async with self._trip("get", name):
@@ -63,19 +63,19 @@ class DistantPodApi(InMemoryPodApi):
     @asynccontextmanager
     async def _trip(self, verb: str, name: str) -> AsyncIterator[None]:
         self.times.append((self._clock.now() / 1e9, verb, name))
-        self._under_way[name] += 1
-        self.most_at_once = max(self.most_at_once, self._under_way.total())
-        self.most_per_pod = max(self.most_per_pod, self._under_way[name])
+        self._in_flight[name] += 1
+        self.max_in_flight = max(self.max_in_flight, self._in_flight.total())
+        self.max_per_pod = max(self.max_per_pod, self._in_flight[name])
         try:
             await self._clock.wait(self._way)
             yield
             await self._clock.wait(self._way)
         finally:
-            self._under_way[name] -= 1
+            self._in_flight[name] -= 1
 
 
-class Told:
-    """Remembers events."""
+class RecordedEvents:
+    """Records the events of the manager."""
 
     def __init__(self) -> None:
         self.events: list[tuple[PodReference, str, str]] = []
@@ -85,7 +85,7 @@ class Told:
 
 
 class MemoryOutbox:
-    """An outbox that survives the manager, and remembers the order of things."""
+    """An outbox that survives the manager and logs its calls."""
 
     def __init__(self) -> None:
         self.kept: dict[PodUID, OutboxEntry] = {}
@@ -104,7 +104,7 @@ class MemoryOutbox:
 
 
 class Fleet:
-    """A node with so many pods; the watch shows every change at once, unless it is `deaf`."""
+    """A node with these pods; the watch shows every change immediately, unless it is `deaf`."""
 
     def __init__(
         self,
@@ -127,19 +127,19 @@ class Fleet:
             self.watch(pod)
         self.safety = FakeDeletionSafety()
         self.observer = CountingObserver()
-        self.told = Told()
+        self.recorder = RecordedEvents()
         self.outbox = outbox
         self.policy = policy
-        self.manager = self.another_life()
+        self.manager = self.restart()
 
-    def another_life(self) -> StatusManager:
-        """The node's next process: nothing is left but the outbox."""
+    def restart(self) -> StatusManager:
+        """Replace the manager as after a crash: only the outbox survives."""
         self.manager = StatusManager(
             self.api,
             self.directory,
             self.safety,
             observer=self.observer,
-            events=self.told,
+            events=self.recorder,
             outbox=self.outbox,
             clock=self.clock,
             policy=self.policy,
@@ -147,7 +147,7 @@ class Fleet:
         return self.manager
 
     def watch(self, pod: Pod) -> Pod:
-        """Let the watch show the API server's copy."""
+        """Deliver the API server's copy through the watch."""
         stored = self.stored(pod)
         self.directory.update_pod(stored)
         return stored
@@ -158,15 +158,15 @@ class Fleet:
         return stored
 
     def message(self, pod: Pod) -> str:
-        """What tells one status from another, at the API server."""
+        """Return the message of the API server's status."""
         return self.stored(pod).status.message
 
     def set(self, pod: Pod, message: str, status: PodStatus = RUNNING) -> None:
-        """Report a status."""
+        """Set the pod's status in the manager."""
         self.manager.set_pod_status(pod, saying(message, status))
 
     def calls(self) -> list[str]:
-        """The calls since the last look, as in `get a` or `patch a 503`."""
+        """Return and clear the recorded calls, such as `get a` or `patch a 503`."""
         calls, self.api.calls = self.api.calls, []
         return [" ".join(map(str, filter(None, (c.verb, c.name, c.code)))) for c in calls]
 
@@ -175,7 +175,7 @@ class Fleet:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[asyncio.Task[None]]:
-        """The manager's loop; stopped in the end."""
+        """Run the manager's sync loop, and stop it on exit."""
         loop = asyncio.create_task(self.manager.run())
         await self.clock.advance(0)
         try:

@@ -1,4 +1,4 @@
-"""What the node has granted to each pod, and the last word on its resize.
+"""The resources allocated to each pod, and its last resize status.
 
 Upstream: allocation_manager.go v1.36.4; SetPodResizeStatus, status_manager.go v1.28.0.
 """
@@ -18,10 +18,10 @@ from podstatus.status.ports import (
 
 
 def allocation_from_pod(pod: Pod) -> PodResourceInfo:
-    """The resources that the pod's spec asks for, for what can be resized.
+    """Return the resources in the pod's spec that can be resized.
 
-    Since v1.36 that is the pod as a whole and every container but ephemeral ones; of init
-    containers not only sidecars.
+    Since v1.36 these are the pod-level resources and those of all init containers (not only
+    sidecars) and regular containers. Ephemeral containers are not included.
     """
     containers = (*(pod.spec.init_containers or ()), *(pod.spec.containers or ()))
     return PodResourceInfo(
@@ -31,7 +31,10 @@ def allocation_from_pod(pod: Pod) -> PodResourceInfo:
 
 
 class PodAllocations:
-    """Asks the state, and tells it. Not to be called under a lock: it may wait for a disk."""
+    """Reads and writes the allocation state.
+
+    Do not call it with a lock held: the state may block on disk I/O.
+    """
 
     def __init__(self, state: AllocationState | None) -> None:
         self._state = NoAllocationState() if state is None else state
@@ -40,36 +43,36 @@ class PodAllocations:
 
     @property
     def is_persistent(self) -> bool:
-        """Whether there is a state that remembers them."""
+        """Whether a state stores the allocations."""
         return not isinstance(self._state, NoAllocationState)
 
     def restore(self) -> None:
-        """Bring back what was known before a restart."""
+        """Load the state that was stored before a restart."""
         self._state.restore()
 
     def container_resources(self, uid: str, container: str) -> ResourceRequirements | None:
-        """What is allocated to this container."""
+        """Return the resources allocated to the container, or None."""
         return self._state.allocated.container_resources(PodUID(uid), container)
 
     def set_pod(self, pod: Pod) -> None:
-        """Remember that the pod has been granted what its spec asks for."""
+        """Record the resources in the pod's spec as allocated."""
         self._state.allocated.set_pod_resource_info(pod.uid, freeze(allocation_from_pod(pod)))
 
     def resize_status(self, uid: str) -> str | None:
-        """The last word on the resize of this pod."""
+        """Return the pod's last resize status, or None."""
         return self._state.resize_status(PodUID(uid))
 
     def set_resize_status(self, uid: str, status: str) -> None:
-        """Remember the last word on the resize of this pod."""
+        """Store the resize status. Raises TypeError if it is not a str."""
         check_uid(uid)
         if not isinstance(status, str):
-            raise TypeError(f"expected a resize status, got {type(status).__name__}; give its name")
+            raise TypeError(f"expected a resize status, got {type(status).__name__}; pass a str")
         self._state.set_resize_status(PodUID(uid), status)
 
     def remove_pod(self, uid: PodUID) -> None:
-        """Forget a pod."""
+        """Remove the pod's allocation and resize status."""
         self._state.remove_pod(uid)
 
     def remove_orphaned_pods(self, keep: Collection[str]) -> None:
-        """Forget all pods but these."""
+        """Remove all pods except those with these UIDs."""
         self._state.remove_orphaned_pods(keep)

@@ -66,21 +66,27 @@ logger = logging.getLogger(__name__)
 class StatusManager:
     """Caches the status of each pod and keeps the API server's copy equal to it.
 
-    `client` is the API server's pods, or None: then the manager serves its cache and sends
-    nothing. `pods` is what the node is to run, `safety` knows whether something of a pod may
-    still be running. `startup_latency` and `observer` are told what happens, `state` remembers
-    allocations and resize statuses (without it nothing does), `clock` is the machine's unless
-    given, `gates` are those of v1.36, `policy` is `SyncPolicy()`: many pods at once, without
-    reading first. `events` is told of statuses that the server rejects and of foreign writes that
-    were corrected, and `outbox` keeps last statuses until they have arrived. `redecide` is asked
-    by the sync loop to set the status of a pod anew, because somebody else wrote to it
-    (`pod_shown`); it says whether it will. Upstream's policy has use for none of the three.
-    `heartbeat` is called by the sync loop, once per period at least.
+    Parameters:
 
-    All methods may be called from any thread. A cached status is a frozen value. `run()` is
-    the sync loop for those who have an event loop; `start()` and `stop()` run it in a thread
-    and an event loop of its own, so a client must not be tied to another one. Who calls
-    `sync_batch()` has a loop of their own instead. Make a manager after a fork, not before.
+    - `client`: the API server's pods. If None, the manager serves its cache and sends nothing.
+    - `pods`: the pods that the node runs.
+    - `safety`: reports whether containers of a pod may still be running.
+    - `startup_latency`, `observer`: receive measurements and counts.
+    - `state`: stores allocations and resize statuses; None stores nothing.
+    - `clock`, `gates`, `policy`: default to the system clock, the feature gates of v1.36 and
+      `SyncPolicy()` (many pods in parallel, no GET before a PATCH).
+    - `events`: records rejected statuses and corrected foreign writes.
+    - `outbox`: stores final statuses until the server has acknowledged them.
+    - `recompute_status`: called by the sync loop when another client wrote to a pod's status
+      (`pod_observed`); returns whether it will set a new status.
+    - `heartbeat`: called by the sync loop at least once per period.
+
+    `SyncPolicy.upstream()` does not use `events`, `outbox` and `recompute_status`.
+
+    All methods are thread-safe, and cached statuses are frozen. `run()` is the sync loop for
+    callers with an event loop. `start()` and `stop()` run it in a thread with its own event loop,
+    so the client must not be bound to another one. Callers with their own sync loop call
+    `sync_batch()` instead. Create a manager after a fork, not before.
     """
 
     def __init__(
@@ -132,7 +138,7 @@ class StatusManager:
             callbacks=self._callbacks,
             clock=self._clock,
         )
-        # Upstream keeps none, and would never take anything out.
+        # The upstream policy has no outbox, and would never remove an entry.
         self._outbox = OutboxWriter(None if policy.parallel is None else outbox)
         self._is_seeded = False
         self._syncer: SequentialSyncer | ParallelSyncer | None = None
@@ -161,59 +167,60 @@ class StatusManager:
             )
         self._loop = SyncLoop(self._syncer, self._clock, policy.full_sync_period, heartbeat)
 
-    # The loop
+    # Sync loop
 
     def run(self) -> Coroutine[Any, Any, None]:
-        """Sync when a status changed, and everything once per period, until `stop()`.
+        """Return the sync loop to await: it syncs changes, and all pods once per period.
 
-        To be awaited; the manager counts as running from this call on, and raises
-        RuntimeError if it does already. Cancelling it ends it at once; what was not
-        acknowledged is sent when it runs again. What a broken clock raises comes out as an
-        ExceptionGroup; what goes wrong with a pod does not come out. Raises what `start()` does.
+        The manager counts as running from this call on, until `stop()`; raises RuntimeError if
+        it is running already. Cancellation ends the loop immediately; unacknowledged statuses
+        are sent at the next run. Errors of the clock are raised as an ExceptionGroup, errors of
+        single pods are logged and retried. Raises the same errors as `start()`.
         """
         self._restore()
         return self._loop.run()
 
     def start(self) -> None:
-        """Run the sync loop in a thread and an event loop of its own.
+        """Start the sync loop in a new thread with its own event loop.
 
-        First the state is restored; if that cannot be, its error comes out (`CheckpointError`
-        of a `FileState`) and nothing runs.
+        Restores the state first. If that fails, raises the state's error (`CheckpointError` for
+        a `FileState`) and starts nothing.
         """
         self._restore()
         self._loop.start()
 
     def stop(self, *, drain: float = 5.0) -> None:
-        """End the sync loop. Waits for its thread; of `run()`, await the task yourself.
+        """Stop the sync loop and wait for its thread. After `run()`, await the task instead.
 
-        First the loop sends what is left, also what failed before and a phase that was held
-        back, for at most `drain` seconds; a further `stop()` can shorten that. Then a call
-        that is under way is cancelled. What was not acknowledged stays unsent and is sent
-        when the loop runs again. Not for signal handlers, which may interrupt the manager
-        itself: set a flag there, or use `loop.add_signal_handler`.
+        For at most `drain` seconds, the loop first sends unsent statuses, including those that
+        failed before and held-back phases; a further `stop()` can shorten the time. Then requests
+        in flight are cancelled. Unacknowledged statuses are sent at the next run. Do not call it
+        from a signal handler, which may interrupt the manager itself: set a flag there, or use
+        `loop.add_signal_handler`.
         """
         self._loop.stop(drain=drain)
 
     def reconcile(self) -> None:
-        """Have everything compared with the API server now, not only when the period is over."""
+        """Request a full sync now instead of at the end of the period."""
         self._loop.reconcile()
 
     def pod_observed(self, uid: str) -> None:
-        """Say that the directory has a newer copy of this pod; the UID of a mirror pod will do.
+        """Notify the manager that the pod manager has a newer copy of this pod.
 
-        If others wrote to what the node owns, that is corrected at once, not only when the period
-        is over. With upstream's policy it is not.
+        Accepts the UID of a mirror pod. Writes of other clients to parts that the node owns are
+        corrected immediately instead of at the next full sync. Does nothing with the upstream
+        policy.
         """
         if isinstance(self._syncer, ParallelSyncer):
             self._store.mark_observed(self._pods.translate_pod_uid(uid))
             self._loop.wake_up()
 
     async def sync_batch(self, *, full: bool) -> int:
-        """One round of the loop: what changed, or with `full` a reconcile of everything.
+        """Run one sync: changed statuses, or with `full` a reconcile of all pods.
 
-        Returns how many pods were to be synced: those that wait for an absent server count too,
-        those that wait after a failure do not. For tests and for those who have their own loop;
-        not while `run()` runs. Raises what `start()` does.
+        Returns the number of pods to sync, including pods that wait because the server is
+        unavailable, excluding pods that back off after a failure. For tests and for callers with
+        their own loop; raises RuntimeError while `run()` runs, and the same errors as `start()`.
         """
         self._restore()
         return await self._loop.sync_once(full=full)
@@ -221,46 +228,49 @@ class StatusManager:
     # Statuses
 
     def pod_status(self, uid: str) -> PodStatus | None:
-        """The cached status of this pod; the UID of a mirror pod will do.
+        """Return the cached status, or None. Accepts the UID of a mirror pod.
 
-        A termination message that was cut inside a character holds the rest of its bytes as
-        lone surrogates; `to_document` prints them as JSON can carry them.
+        A termination message that was cut inside a character has its remaining bytes as lone
+        surrogates; `to_document` converts them to valid JSON.
         """
         with self._lock:
             entry = self._cache.get(self._pods.translate_pod_uid(uid))
         return None if entry is None else entry.status
 
     def latest_status(self, pod: Pod) -> PodStatus:
-        """The cached status of this pod; if it has none, what the API server shows of it, or what
-        an earlier life of the node could not deliver, whichever is newer.
+        """Return the cached status. If there is none, return the newer of the API server's status
+        and the status that the outbox restored after a restart.
         """
         with self._lock:
             entry = self._cache.get(pod.uid)
-            remembered = self._cache.restored(pod.uid)
-        return newer_status(remembered, pod.status) if entry is None else entry.status
+            restored = self._cache.restored(pod.uid)
+        return newer_status(restored, pod.status) if entry is None else entry.status
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> tuple[PodStatus, bool]:
-        """Validate, normalise, stamp and cache a status, and have it sent.
+        """Validate, normalise, timestamp and cache a status, and queue it for sending.
 
-        Returns the status that is cached now, and whether it is a new one. It is not when
-        nothing changed, and not when the status is refused because a container in it runs
-        again that must stay ended; the log tells why. For a static pod give the static pod,
-        not its mirror. Raises TypeError, ValueError or QuantityError for what is no status,
-        a pod without UID, or an unreadable quantity.
+        Returns the cached status, and whether this call changed it. It does not if the status is
+        equal, or if it is refused because it restarts a container that must stay terminated; the
+        reason is logged. For a static pod, pass the static pod, not its mirror. Raises TypeError,
+        ValueError or QuantityError for an invalid status, a pod without a UID, or an invalid
+        quantity.
         """
         check_pod(pod)
         require_type(status, PodStatus)
         status = structs.replace(freeze(status), observed_generation=pod.metadata.generation)
-        # A pod that is being deleted is always sent again: it may be time to delete it.
-        deleting = pod.metadata.deletion_timestamp is not None
+        # Always resend the status of a pod that is being deleted: it may be deletable now.
+        is_deleting = pod.metadata.deletion_timestamp is not None
         with self._lock:
-            outcome = self._updater.update(pod, status, force=deleting, finished=False)
+            outcome = self._updater.update(pod, status, force=is_deleting, finished=False)
             entry = self._cache.get(pod.uid)
         self._report(pod, outcome)
         return PodStatus() if entry is None else entry.status, isinstance(outcome, UpdateAccepted)
 
     def set_container_readiness(self, pod_uid: str, container_id: str, *, ready: bool) -> None:
-        """Take a readiness probe's verdict: the container, then Ready and ContainersReady."""
+        """Set the container's readiness from a probe result, and update Ready and ContainersReady.
+
+        Does nothing if the pod or container is unknown, or already has this readiness.
+        """
         self._modify_status(
             pod_uid,
             container_id,
@@ -268,7 +278,7 @@ class StatusManager:
         )
 
     def set_container_startup(self, pod_uid: str, container_id: str, *, started: bool) -> None:
-        """Take a startup probe's verdict."""
+        """Set the container's `started` field from a startup probe result."""
         self._modify_status(
             pod_uid,
             container_id,
@@ -276,12 +286,11 @@ class StatusManager:
         )
 
     def terminate_pod(self, pod: Pod) -> None:
-        """Close the books on a pod: containers whose end nobody saw have failed with 137.
+        """Set the pod's final status: containers without an observed exit failed with code 137.
 
-        The phase becomes terminal, except that a static pod keeps its own. The pod is
-        finished then: once the API server shows its terminal phase and somebody asked for
-        its deletion, it is deleted there. Refused, with a line in the log, if the status
-        does not fit the spec.
+        The phase becomes terminal, except that a static pod keeps its phase. Once the API server
+        shows the terminal phase and the pod's deletion was requested, the sync deletes the API
+        object. If the status does not match the spec, it is refused and the reason is logged.
         """
         check_pod(pod)
         with self._lock:
@@ -289,23 +298,26 @@ class StatusManager:
         self._report(pod, outcome)
 
     def remove_orphaned_statuses(self, pod_uids: Iterable[str]) -> None:
-        """Forget the pods whose UIDs are not among these, with their resizes and allocations."""
+        """Remove all pods except those with these UIDs, with their resizes and allocations.
+
+        Raises TypeError if `pod_uids` is a str or has an element that is not one.
+        """
         if isinstance(pod_uids, str):
-            raise TypeError(f"expected UIDs, got the text {pod_uids[:40]!r}; put it into a set")
-        kept = frozenset(pod_uids)
-        if odd := [uid for uid in kept if not isinstance(uid, str)]:
-            raise TypeError(f"expected UIDs, got a {type(odd[0]).__name__} among them")
+            raise TypeError(f"expected UIDs, got the str {pod_uids[:40]!r}; pass a set of UIDs")
+        active = frozenset(pod_uids)
+        if invalid := [uid for uid in active if not isinstance(uid, str)]:
+            raise TypeError(f"expected UIDs, got a {type(invalid[0]).__name__} among them")
         with self._lock:
-            for uid in [uid for uid in self._cache if uid not in kept]:
+            for uid in [uid for uid in self._cache if uid not in active]:
                 self._cache.remove(uid)
                 self._resizes.remove(uid)
         self._callbacks.flush()
-        self._allocations.remove_orphaned_pods(kept)
+        self._allocations.remove_orphaned_pods(active)
 
     def remove_status(self, uid: str) -> None:
-        """Forget one pod, with its resizes and its allocation: it begins anew under its UID.
+        """Remove one pod with its resizes and allocation; its versions restart at 1.
 
-        Raises whatever the state of allocations does; the status is forgotten then, too.
+        Errors of the allocation state are raised after the status has been removed.
         """
         check_uid(uid)
         with self._lock:
@@ -315,11 +327,11 @@ class StatusManager:
         self._allocations.remove_pod(PodUID(uid))
 
     def add_notifier(self, notifier: PodUpdateNotifier) -> None:
-        """Tell this one about every status that is cached from now on.
+        """Call this notifier for every status that is cached from now on.
 
-        When a call that caches a status returns, its notification has been delivered. It
-        comes in the thread of a caller or of the sync loop, and for each pod in the order of
-        the versions.
+        A call that caches a status returns after its notification has been delivered, in the
+        thread of a caller or of the sync loop. Notifications of one pod arrive in the order of
+        its versions.
         """
         check_port(notifier, PodUpdateNotifier, "notifier")
         with self._lock:
@@ -328,14 +340,14 @@ class StatusManager:
     # Resize conditions
 
     def pod_resize_conditions(self, uid: str) -> tuple[PodCondition, ...]:
-        """The resize conditions of this pod: pending, then in progress."""
+        """Return the pod's resize conditions: pending, then in progress."""
         with self._lock:
             return self._resizes.get(PodUID(uid)).as_tuple()
 
     def set_pod_resize_pending_condition(
         self, uid: str, reason: str, message: str, observed_generation: int
     ) -> bool:
-        """Say that a resize waits; whether reason or generation changed.
+        """Set PodResizePending and return whether its reason or generation changed.
 
         Any reason but Infeasible becomes Deferred.
         """
@@ -349,7 +361,7 @@ class StatusManager:
     def set_pod_resize_in_progress_condition(
         self, uid: str, reason: str, message: str, observed_generation: int
     ) -> tuple[int, bool]:
-        """Say that a resize is under way; its generation and whether anything changed.
+        """Set PodResizeInProgress; return its generation and whether reason or message changed.
 
         The generation is that of the first call since the condition was cleared.
         """
@@ -361,33 +373,33 @@ class StatusManager:
         return outcome
 
     def clear_pod_resize_pending_condition(self, uid: str) -> None:
-        """Say that no resize waits."""
+        """Remove the PodResizePending condition of this pod."""
         with self._lock:
             self._resizes.clear_pending(PodUID(uid))
         self._callbacks.flush()
 
     def clear_pod_resize_in_progress_condition(self, uid: str) -> int | None:
-        """Say that no resize is under way; the generation of the one that was."""
+        """Remove PodResizeInProgress; return its generation, or None if it was not set."""
         with self._lock:
             generation = self._resizes.clear_in_progress(PodUID(uid))
         self._callbacks.flush()
         return generation
 
     def backfill_pod_resize_conditions(self, pods: Iterable[Pod]) -> None:
-        """Take over the resize conditions that the pods' statuses have, after a restart."""
-        known = tuple(pods)
-        for pod in known:
+        """Copy the resize conditions from the pods' statuses, after a restart."""
+        restored = tuple(pods)
+        for pod in restored:
             check_pod(pod)
         with self._lock:
-            self._resizes.backfill(known, self._now())
+            self._resizes.backfill(restored, self._now())
         self._callbacks.flush()
 
     def is_pod_resize_deferred(self, uid: str) -> bool:
-        """Whether a resize of this pod waits for room."""
+        """Whether a resize of this pod waits for free resources."""
         return self._pending_reason(uid) == DEFERRED
 
     def is_pod_resize_infeasible(self, uid: str) -> bool:
-        """Whether a resize of this pod can never be done on this node."""
+        """Whether a resize of this pod is impossible on this node."""
         return self._pending_reason(uid) == INFEASIBLE
 
     # Allocations
@@ -395,67 +407,70 @@ class StatusManager:
     def container_resource_allocation(
         self, pod_uid: str, container: str
     ) -> ResourceRequirements | None:
-        """What the node has granted to this container, also before a restart."""
+        """Return the container's allocated resources, also after a restart; None if unknown."""
         return self._allocations.container_resources(pod_uid, container)
 
     def set_pod_allocation(self, pod: Pod) -> None:
-        """Remember that the node has granted the pod what its spec asks for.
+        """Record the resources in the pod's spec as allocated.
 
-        When this returns, a `FileState` has it on the disk; if it cannot, nothing changed.
-        Without a state nothing is remembered.
+        A `FileState` has written them to disk when this returns; if it raises, nothing changed.
+        Without a `state`, does nothing.
         """
         check_pod(pod)
         self._allocations.set_pod(pod)
 
     def pod_resize_status(self, pod_uid: str) -> str | None:
-        """The last word on the resize of this pod, also before a restart."""
+        """Return the pod's last resize status, also after a restart; None if it has none."""
         return self._allocations.resize_status(pod_uid)
 
     def set_pod_resize_status(self, pod_uid: str, status: str) -> None:
-        """Remember the last word on the resize of this pod; an empty one is none."""
+        """Store the pod's resize status; "" removes it."""
         self._allocations.set_resize_status(pod_uid, status)
 
-    # Looking in
+    # Inspection
 
     def entries(self) -> Mapping[PodUID, VersionedStatus]:
-        """All cached statuses with their versions, at one moment."""
+        """Return a snapshot of all cached statuses with their versions."""
         return self._store.entries()
 
     def resizes(self) -> Mapping[PodUID, ResizeConditions]:
-        """The resize conditions of all pods, at one moment."""
+        """Return a snapshot of the resize conditions of all pods."""
         with self._lock:
             return self._resizes.all()
 
     def sent_versions(self) -> Mapping[ApiUID, int]:
-        """The last version that the API server acknowledged, by the UID of its object."""
+        """Return the last acknowledged version of each pod, by API UID."""
         return {} if self._syncer is None else self._syncer.sent_versions()
 
     def sync_counts(self) -> SyncCounts:
-        """How many pods are under way, rejected, in the outbox. Upstream's policy knows of none."""
+        """Return the number of pods in flight, rejected and in the outbox.
+
+        All are 0 with the upstream policy.
+        """
         syncer = self._syncer
         return syncer.counts() if isinstance(syncer, ParallelSyncer) else SyncCounts()
 
     def is_acknowledged(self, uid: str) -> bool:
-        """Whether the API server has acknowledged all that was said of this pod.
+        """Whether the API server has acknowledged all updates of this pod.
 
-        A phase that was held back counts as acknowledged with the rest of its status.
+        A held-back phase counts as acknowledged with the rest of its status.
         """
         with self._lock:
             entry = self._cache.get(PodUID(uid))
         return entry is None or not entry.unsent
 
     def pop_changes(self) -> bool:
-        """Whether a status changed since the loop, or the last call of this, looked.
+        """Whether a status changed since the last sync or the last call of this method.
 
-        For those who have their own loop: when it is true, `sync_batch(full=False)` is due.
-        Not while `run()` runs.
+        For callers with their own loop: if true, call `sync_batch(full=False)`. Raises
+        RuntimeError while `run()` runs.
         """
         return self._loop.pop_changes()
 
-    # Inside
+    # Internals
 
     def _restore(self) -> None:
-        """Bring back what is remembered, once."""
+        """Restore the allocation state, and once also the outbox."""
         self._allocations.restore()
         if not self._is_seeded:
             self._is_seeded = True
@@ -466,7 +481,7 @@ class StatusManager:
             changed = self._updater.modify(PodUID(pod_uid), change)
         if changed is None:
             logger.debug(
-                "probe has no news, or its pod or container is not known: uid=%s container=%s",
+                "probe result unchanged, or pod or container unknown: uid=%s container=%s",
                 pod_uid,
                 container_id,
             )
@@ -474,11 +489,11 @@ class StatusManager:
             self._report(*changed)
 
     def _report(self, pod: Pod, outcome: UpdateOutcome) -> None:
-        """Say what was decided. Called without the lock."""
+        """Log the outcome, wake the sync loop and run callbacks. Called without the lock."""
         match outcome:
-            case UpdateRejected(why):
+            case UpdateRejected(reason):
                 logger.error(
-                    "status refused: pod=%s/%s uid=%s why=%s", *pod.full_name, pod.uid, why
+                    "status refused: pod=%s/%s uid=%s why=%s", *pod.full_name, pod.uid, reason
                 )
             case UpdateUnchanged(terminations):
                 if logger.isEnabledFor(logging.DEBUG):

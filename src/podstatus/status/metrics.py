@@ -1,4 +1,4 @@
-"""Counts in memory what a status manager and a startup latency tracker report."""
+"""In-memory counters for the status manager and the startup latency tracker."""
 
 import threading
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from podstatus.status.decide.update import ContainerType, Termination
 K = TypeVar("K")
 
 MAX_SERIES = 1000
-"""How many kinds of terminations are told apart. Usual nodes see some dozens; a container that
-makes up exit codes could otherwise fill the memory, here and in whoever reads this."""
+"""Label sets of terminations that are counted separately. Usual nodes have some dozens; without a
+limit, a container with random exit codes could exhaust memory here and in the metrics backend."""
 
 MAX_REASON_LENGTH = 128
-"""Characters. Reasons are words in camel case; a runtime that puts a text there is not one kind."""
+"""Characters. Reasons are CamelCase words; a longer text from a runtime gets no series."""
 
 SYNC_BOUNDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60)
 """Seconds. Upstream: PodStatusSyncDuration, metrics.go v1.36.4."""
@@ -32,48 +32,47 @@ STARTUP_BOUNDS = (
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """What was counted until one moment, with the names that the kubelet's metrics have."""
+    """A snapshot of all counters; the fields name the kubelet's metrics."""
 
     terminated_containers: Mapping[Termination, int] = {}
     """`terminated_containers_total`."""
     other_terminated_containers: Mapping[ContainerType, int] = {}
-    """Those of kinds that are not told apart; together with the above they are all."""
+    """Terminations without a series of their own, by container type; add both for the total."""
     pending_resizes: Mapping[str, int] = {}
-    """`pod_pending_resizes`: how many wait now, by reason."""
+    """`pod_pending_resizes`: pending resizes by reason."""
     resizes_in_progress: int = 0
-    """`pod_in_progress_resizes`: how many are under way now."""
+    """`pod_in_progress_resizes`: resizes in progress."""
     status_sync_duration: Histogram = Histogram.empty(*SYNC_BOUNDS)
     """`pod_status_sync_duration_seconds`."""
     sync_failures: Mapping[str, int] = {}
-    """How often pods could not be synced, by kind: gone, conflict, busy and so on. Ours."""
+    """Failed syncs by kind: gone, conflict, busy and so on. Not an upstream metric."""
     pod_start_total_duration: Histogram = Histogram.empty(*STARTUP_BOUNDS)
     """`pod_start_total_duration_seconds`."""
     pod_start_sli_duration: Histogram = Histogram.empty(*STARTUP_BOUNDS)
-    """`pod_start_sli_duration_seconds`: of stateless pods, without pulls and init containers."""
+    """`pod_start_sli_duration_seconds`: stateless pods, without pulls and init containers."""
     first_network_pod_start_sli_seconds: float | None = None
-    """`first_network_pod_start_sli_duration_seconds`; None until there is one."""
+    """`first_network_pod_start_sli_duration_seconds`; None until it is measured."""
 
 
 class Counters:
-    """An observer for the status manager and for the startup latency tracker; for both at once.
+    """Observer for the status manager and the startup latency tracker; may serve both.
 
-    Every event makes a new frozen value, so `snapshot` costs nothing and never tears. May be
-    called from any thread.
+    Thread-safe. Every event replaces one frozen value, so `snapshot` is cheap and consistent.
     """
 
     def __init__(self, *, max_series: int = MAX_SERIES) -> None:
         if max_series < 0:
-            raise ValueError(f"most_kinds is {max_series!r}; a number from 0 on is expected")
+            raise ValueError(f"max_series is {max_series!r}; must be at least 0")
         self._max_series = max_series
         self._lock = threading.Lock()
         self._counts = Counts()
 
     def snapshot(self) -> Counts:
-        """All counts at this moment."""
+        """Return the current value of all counters."""
         return self._counts
 
     def container_terminated(self, termination: Termination) -> None:
-        """Count it under its kind, or with the others of its type if there are too many kinds."""
+        """Count a termination; above `max_series`, count it by container type only."""
         with self._lock:
             counts = self._counts
             if self._has_own_series(termination):
@@ -92,31 +91,31 @@ class Counters:
         return len(kinds) < self._max_series and len(termination.reason) <= MAX_REASON_LENGTH
 
     def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
-        """Take over how many wait now; there are no more reasons than pods."""
+        """Set the pending resizes; there are at most as many reasons as pods."""
         with self._lock:
             self._counts = structs.replace(
                 self._counts, pending_resizes=MappingProxyType({**by_reason})
             )
 
     def resizes_in_progress(self, count: int) -> None:
-        """Take over how many are under way now."""
+        """Set the number of resizes in progress."""
         with self._lock:
             self._counts = structs.replace(self._counts, resizes_in_progress=count)
 
     def status_synced(self, duration_seconds: float) -> None:
-        """Count the duration."""
+        """Add the duration to the sync histogram."""
         with self._lock:
             durations = self._counts.status_sync_duration.observe(duration_seconds)
             self._counts = structs.replace(self._counts, status_sync_duration=durations)
 
     def sync_failed(self, failure: str) -> None:
-        """Count it under its kind."""
+        """Count a failed sync by kind."""
         with self._lock:
             failures = _incremented(self._counts.sync_failures, failure)
             self._counts = structs.replace(self._counts, sync_failures=failures)
 
     def pod_started(self, startup: PodStartup) -> None:
-        """Count its durations."""
+        """Add the pod's startup durations to the histograms."""
         with self._lock:
             counts = self._counts
             total, sli = counts.pod_start_total_duration, counts.pod_start_sli_duration

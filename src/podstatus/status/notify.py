@@ -1,4 +1,4 @@
-"""Tells others what was decided, outside the lock and in the order it was decided."""
+"""Deliver notifications outside the lock, in the order of the decisions."""
 
 import logging
 import threading
@@ -24,12 +24,12 @@ Callback = Callable[[], None]
 
 
 class CallbackQueue:
-    """Calls to others, queued under the manager's lock and made after it is released.
+    """Callbacks that are queued under the manager's lock and run after it is released.
 
-    When `deliver` returns, everything that was queued before it has been told, in order. A
-    thread waits for the one that is telling, so nobody runs ahead of slow listeners. A
-    listener that calls the manager back queues more, which is told after its own turn; it
-    must not wait for another thread that calls the manager.
+    When `flush` returns, all callbacks queued before it have run, in order. Other threads wait
+    for the flushing thread, so no caller runs ahead of a slow callback. A callback may call the
+    manager: the callbacks queued by that run after it returns. It must not wait for another
+    thread that calls the manager.
     """
 
     def __init__(self) -> None:
@@ -38,20 +38,20 @@ class CallbackQueue:
         self._flushing_thread: int | None = None
 
     def put(self, call: Callback) -> None:
-        """Queue a call."""
+        """Queue a call; `flush` runs it."""
         self._queue.append(call)
 
     def flush(self, *, wait: bool = True) -> None:
-        """Make all queued calls, or wait until another thread has made them.
+        """Run all queued callbacks, or wait until another thread has run them.
 
-        With `wait=False` leave them to that thread, which looks once more when it is done:
-        for the sync loop, which must not stand still because of somebody's slow listener.
+        With `wait=False`, leave them to a thread that is flushing, which checks the queue again
+        when it is done. This is for the sync loop, which a slow callback must not block.
         """
-        # An interrupt may have left us named as the one who tells, but not the lock.
+        # After an interrupt, `_flushing_thread` may name this thread although the lock is free.
         if self._flushing_thread == threading.get_ident() and self._flush_lock.locked():
             return
-        # A `with`, so that an interrupt at any point lets go of the lock. Who does not want to
-        # wait may still do so for a moment, if the other thread was quicker.
+        # A `with` block, so that an interrupt at any point releases the lock. With `wait=False`
+        # this may still block briefly, if another thread takes the lock in between.
         while wait or not self._flush_lock.locked():
             with self._flush_lock:
                 self._drain()
@@ -71,14 +71,14 @@ def _call_safely(call: Callback) -> None:
     try:
         call()
     except Exception:
-        # Somebody else's code: neither the caller nor the other listeners must suffer.
-        told = call.func if isinstance(call, partial) else call
-        name = getattr(told, "__qualname__", type(told).__name__)
-        logger.exception("somebody who was told failed: call=%s", name)
+        # External code: its errors must affect neither the caller nor other callbacks.
+        function = call.func if isinstance(call, partial) else call
+        name = getattr(function, "__qualname__", type(function).__name__)
+        logger.exception("status callback failed: call=%s", name)
 
 
 class DeferredObserver:
-    """Lets an observer know what was counted under the lock after it is released."""
+    """Queues observer calls made under the lock until it is released."""
 
     def __init__(self, observer: StatusObserver, callbacks: CallbackQueue) -> None:
         self._observer = observer
@@ -86,71 +86,73 @@ class DeferredObserver:
         self._callbacks = callbacks
 
     def container_terminated(self, termination: Termination) -> None:
-        """Queue it."""
+        """Queue the call of the observer."""
         self._callbacks.put(partial(self._observer.container_terminated, termination))
 
     def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
-        """Queue it."""
+        """Queue the call of the observer."""
         self._callbacks.put(partial(self._observer.pending_resizes, by_reason))
 
     def resizes_in_progress(self, count: int) -> None:
-        """Queue it."""
+        """Queue the call of the observer."""
         self._callbacks.put(partial(self._observer.resizes_in_progress, count))
 
     def status_synced(self, duration_seconds: float) -> None:
-        """Queue it."""
+        """Queue the call of the observer."""
         self._callbacks.put(partial(self._observer.status_synced, duration_seconds))
 
     def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
-        """Queue it, if the observer wants to know."""
+        """Queue the call if the observer is a `SyncLatencyObserver`."""
         if self._latency_observer is not None:
             self._callbacks.put(
                 partial(self._latency_observer.pod_synced, uid, namespace, name, duration_seconds)
             )
 
     def sync_failed(self, failure: str) -> None:
-        """Queue it."""
+        """Queue the call of the observer."""
         self._callbacks.put(partial(self._observer.sync_failed, failure))
 
 
 class SafeStartupLatency:
-    """Tells a startup latency tracker; what goes wrong there is not the sync's failure."""
+    """Forwards to a startup latency tracker and logs its errors, so they do not fail the sync."""
 
     def __init__(self, startup_latency: PodStartupLatencyStateHelper) -> None:
         self._startup_latency = startup_latency
 
     def record_status_updated(self, pod: Pod) -> None:
-        """Tell it."""
+        """Forward the call; errors are logged."""
         _call_safely(partial(self._startup_latency.record_status_updated, pod))
 
     def delete_pod_startup_state(self, uid: PodUID) -> None:
-        """Tell it."""
+        """Forward the call; errors are logged."""
         _call_safely(partial(self._startup_latency.delete_pod_startup_state, uid))
 
 
 class Notifiers:
-    """Those who want to know of every status, and the queue they hear it through."""
+    """The registered notifiers; their calls go through the callback queue."""
 
     def __init__(self, callbacks: CallbackQueue) -> None:
         self._callbacks = callbacks
         self._notifiers: tuple[PodUpdateNotifier, ...] = ()
 
     def add(self, notifier: PodUpdateNotifier) -> None:
-        """Tell this one too, from now on."""
+        """Register a notifier for all further statuses."""
         self._notifiers = (*self._notifiers, notifier)
 
     def updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
-        """Queue that the pod has a new status."""
-        for notifier, seen in self._notifications(pod, status):
-            self._callbacks.put(partial(notifier.on_pod_updated, seen, status, is_added=is_added))
+        """Queue `on_pod_updated` for every notifier."""
+        for notifier, updated in self._notifications(pod, status):
+            self._callbacks.put(
+                partial(notifier.on_pod_updated, updated, status, is_added=is_added)
+            )
 
     def removed(self, pod: Pod, status: PodStatus) -> None:
-        """Queue that the pod has reached the end of its life, with this status."""
-        for notifier, seen in self._notifications(pod, status):
-            self._callbacks.put(partial(notifier.on_pod_removed, seen))
+        """Queue `on_pod_removed` for every notifier, with the final status."""
+        for notifier, removed in self._notifications(pod, status):
+            self._callbacks.put(partial(notifier.on_pod_removed, removed))
 
     def _notifications(self, pod: Pod, status: PodStatus) -> list[tuple[PodUpdateNotifier, Pod]]:
         if not self._notifiers:
             return []
-        seen = structs.replace(pod, status=status)
-        return [(notifier, seen) for notifier in self._notifiers]
+        current = structs.replace(pod, status=status)
+        return [(notifier, current) for notifier in self._notifiers]

@@ -1,80 +1,79 @@
-"""How statuses are sent, as a value: every difference from upstream is a named field."""
+"""The sync policy: every difference from upstream is a named field."""
 
 import msgspec
 
 
 class ParallelSyncOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Many pods at once, each in order; only the newest status of each is sent.
+    """Options of the parallel sync: many pods at once, one request per pod, newest status only.
 
-    Each field says what upstream does instead.
+    Each field names the upstream behaviour.
     """
 
     in_flight: int = 32
-    """How many pods are synced at the same time. Upstream: 1."""
+    """Maximum number of pods that are synced at the same time. Upstream: 1."""
 
     read_first: bool = False
-    """Whether each pod is read before it is patched. Upstream: True. Otherwise the patch starts
-    from the newest copy that is known: what the watch brought, or the last patch's answer."""
+    """Whether to GET each pod before the PATCH. Otherwise the patch is based on the newest known
+    copy: from the watch, or the response to the last patch. Upstream: True."""
 
     prioritize: bool = True
-    """Whether deletions and first readiness overtake the rest, and reconciles come last.
-    Upstream: False, whatever order the cache has."""
+    """Whether deletions and first readiness go first, and reconciles last. Upstream: False, the
+    order of the cache."""
 
     initial_retry_seconds: float = 1.0
-    """Seconds until a pod that failed is tried again; each further time twice as long. Upstream: 0,
-    with the next batch, whatever failed."""
+    """Seconds before a failed pod is retried; doubled after each further failure. Upstream: 0, it
+    is retried with the next batch."""
 
     max_retry_seconds: float = 60.0
-    """Seconds at most until a pod is tried again that failed; a larger `Retry-After` is not
-    honoured. Upstream: 0."""
+    """Maximum seconds before a failed pod is retried; also caps `Retry-After`. Upstream: 0."""
 
     rejected_retry_seconds: float = 300.0
-    """Seconds at most until a pod is tried again whose status was rejected, or that is said to be
-    gone though the watch still shows it. Upstream: 0."""
+    """Maximum seconds before a retry if the status was rejected, or if the server reports the pod
+    as gone while the watch still shows it. Upstream: 0."""
 
     circuit_after: int = 8
-    """After how many pods in a row that could not reach the server, or found it failing, only a
-    few at a time are tried, and read first, until one is answered. Upstream: 0, which is never."""
+    """Consecutive pods that fail because the server is unreachable or failing until the circuit
+    breaker opens: then only a few pods at a time are tried, with a GET first, until the server
+    responds. Upstream: 0, never."""
 
     def __post_init__(self) -> None:
         if self.in_flight < 1:
-            raise ValueError(f"in_flight is {self.in_flight!r}; at least 1 is expected")
+            raise ValueError(f"in_flight is {self.in_flight!r}; must be at least 1")
         if (
             not 0
             <= self.initial_retry_seconds
             <= min(self.max_retry_seconds, self.rejected_retry_seconds)
         ):
             raise ValueError(
-                f"initial_retry_seconds is {self.initial_retry_seconds!r}; seconds from 0 "
-                "to max_retry_seconds "
-                f"({self.max_retry_seconds!r}) and rejected_retry_seconds "
-                f"({self.rejected_retry_seconds!r}) are expected"
+                f"initial_retry_seconds is {self.initial_retry_seconds!r}; must be at least 0 and "
+                f"at most max_retry_seconds ({self.max_retry_seconds!r}) and "
+                f"rejected_retry_seconds ({self.rejected_retry_seconds!r})"
             )
         if self.circuit_after < 0:
-            raise ValueError(f"circuit_after is {self.circuit_after!r}; 0 or more is expected")
+            raise ValueError(f"circuit_after is {self.circuit_after!r}; must be at least 0")
 
 
 class SyncPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """When and how statuses are sent; as it stands, ours. `upstream()` is the kubelet's."""
+    """When and how statuses are sent. The defaults are this project's; see `upstream()`."""
 
     full_sync_period: float = 10.0
-    """Seconds between reconciles of everything. Upstream: syncPeriod."""
+    """Seconds between two full syncs. Upstream: syncPeriod."""
 
     restamp_cached_disruption: bool = False
-    """Whether a DisruptionTarget restamped on its way out is restamped in the cache too,
-    without a new version. Upstream does, through a slice that both share."""
+    """Whether the transition time that the merge sets on DisruptionTarget is also written to the
+    cache, without a new version. Upstream does, through a slice shared by both."""
 
     parallel: ParallelSyncOptions | None = ParallelSyncOptions()
-    """None is upstream's way: in batches, one pod after another, read before write; whatever
-    failed is tried again with the next batch, and nothing is remembered of it."""
+    """None is upstream's sync: in batches, one pod after another, GET before PATCH; failed pods
+    are retried with the next batch, and no failure state is stored."""
 
     def __post_init__(self) -> None:
         if not self.full_sync_period > 0:
             raise ValueError(
-                f"full_sync_period is {self.full_sync_period!r}; seconds above 0 are expected"
+                f"full_sync_period is {self.full_sync_period!r}; must be more than 0 seconds"
             )
 
     @classmethod
     def upstream(cls) -> "SyncPolicy":
-        """Exactly what the kubelet of v1.36 does; recordings are replayed with it."""
+        """Return the exact behaviour of the v1.36 kubelet; recordings are replayed with it."""
         return cls(restamp_cached_disruption=True, parallel=None)

@@ -1,4 +1,4 @@
-"""What the status manager needs from others. Any object with these methods will do."""
+"""The ports of the status manager. Any object with the methods of a port implements it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
@@ -15,163 +15,161 @@ from podstatus.status.decide.update import Termination
 
 
 class PodApi(Protocol):
-    """The API server's pods. Failures are the errors of `podstatus.kube.errors`.
+    """The API server's pods. Methods raise the errors of `podstatus.kube.errors`.
 
-    Every call must come back, so the client has time-outs: a pod that waits for ever takes the
-    place of another, or with upstream's policy keeps all others waiting. Calls about different
-    pods may overlap, those about one pod do not.
+    Every call must return, so the client needs timeouts: a call that hangs occupies one slot in
+    flight, or with the upstream policy blocks all pods. Calls for different pods may overlap;
+    calls for one pod do not.
     """
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
-        """Read one pod."""
+        """Return the pod with this name."""
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
-        """Apply a strategic merge patch to the `status` subresource; the pod afterwards.
+        """Apply a strategic merge patch to the `status` subresource and return the patched pod.
 
-        The patch names the pod's UID in `metadata`; if it is another pod by now, the server
-        refuses it (`ConflictError`).
+        The patch has the pod's UID in `metadata`. If another pod has the name by now, the server
+        rejects the patch (`ConflictError`).
         """
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
     ) -> None:
-        """Delete the pod, if it still is the one with this UID."""
+        """Delete the pod if it still has this UID."""
 
 
 @runtime_checkable
 class ManagedFieldsReader(Protocol):
-    """A client that can say who has written what. One that cannot is a client all the same."""
+    """Optional port of a client: reads the managed fields of a pod."""
 
     async def managed_fields(
         self, namespace: str, name: str, *, uid: ApiUID
     ) -> Sequence[ManagedFieldsEntry]:
-        """Who manages which fields of a pod; nothing if it is another one by now."""
+        """Return the pod's managed fields; empty if another pod has the name by now."""
 
 
 class UIDTranslations(Protocol):
-    """Which API object stands for which pod, and back."""
+    """Maps the UIDs of static pods to those of their mirror pods, and back."""
 
     @property
     def pod_to_mirror(self) -> Mapping[PodUID, ApiUID | None]:
-        """Every static pod; None while it has no mirror pod."""
+        """Return all static pods; the value is None while a pod has no mirror pod."""
 
     @property
     def mirror_to_pod(self) -> Mapping[ApiUID, PodUID]:
-        """Every mirror pod that has its static pod."""
+        """Return all mirror pods that belong to a static pod."""
 
 
 class PodLookup(Protocol):
-    """The pods the node is to run, with the status that the API server shows of each.
+    """The pods that the node runs, each with the status that the API server shows.
 
-    Called under the manager's lock: must not block. `podstatus.PodDirectory` is one.
+    Called with the manager's lock held: must not block. Implemented by `podstatus.PodManager`.
     """
 
     def pod_by_uid(self, uid: PodUID) -> Pod | None:
-        """The pod (never a mirror pod) with this UID."""
+        """Return the pod (never a mirror pod) with this UID."""
 
     def mirror_pod_by_pod(self, pod: Pod) -> Pod | None:
-        """The mirror pod that has the pod's name."""
+        """Return the mirror pod with the pod's name."""
 
     def translate_pod_uid(self, uid: str) -> PodUID:
-        """The pod's own UID for the UID of its mirror pod; any other UID as it is."""
+        """Return the UID of the static pod for a mirror pod's UID; any other UID unchanged."""
 
     def uid_translations(self) -> UIDTranslations:
-        """Both maps at one moment."""
+        """Return a consistent snapshot of both maps."""
 
 
 class PodDeletionSafetyProvider(Protocol):
-    """Who knows whether something of a pod may still be running.
+    """Reports whether containers of a pod may still be running.
 
-    Called by the sync loop: must not block, but answer from what it knows. The pod is the
-    API server's object: for a static pod that is its mirror, and
-    `directory.translate_pod_uid(pod.uid)` is the UID under which the node runs it. A phase
-    that is held back because of it is sent by the next full sync.
+    Called by the sync loop: must not block, and answers from memory. The pod is the API object.
+    For a static pod that is its mirror, and `pod_manager.translate_pod_uid(pod.uid)` is the UID
+    under which the node runs it. A held-back phase is sent by the next full sync.
     """
 
     def could_have_running_containers(self, pod: Pod) -> bool:
-        """Whether a container of this API object might run, or be started."""
+        """Whether a container of this API object may be running or may be started."""
 
 
 class PodStartupLatencyStateHelper(Protocol):
-    """Who measures how long pods take to start. `podstatus.StartupLatencyTracker` does."""
+    """Measures pod startup. Implemented by `podstatus.StartupLatencyTracker`."""
 
     def record_status_updated(self, pod: Pod) -> None:
-        """The API server has accepted a status of this pod."""
+        """Record that the API server accepted a status of this pod."""
 
     def delete_pod_startup_state(self, uid: PodUID) -> None:
-        """The pod is gone."""
+        """Remove the state of a deleted pod."""
 
 
 class AllocatedResources(Protocol):
-    """What the node has granted to pods."""
+    """The resources that the node has allocated to pods."""
 
     def container_resources(self, uid: PodUID, container: str) -> ResourceRequirements | None:
-        """The resources of a container, None if nothing is known about it."""
+        """Return the container's allocated resources, or None if unknown."""
 
     def set_pod_resource_info(self, uid: PodUID, info: PodResourceInfo) -> None:
-        """Remember this about a pod, and nothing else."""
+        """Replace the allocation of a pod."""
 
 
 class AllocationState(Protocol):
-    """What is remembered across restarts. `podstatus.FileState` is one.
+    """State that survives restarts. Implemented by `podstatus.FileState`.
 
-    Never called under the manager's lock: it may wait for a disk. What it raises comes out
-    of the call that asked for it, and then nothing has changed.
+    Never called with the manager's lock held: it may block on disk I/O. Its errors are raised by
+    the manager's method, and then nothing has changed.
     """
 
     @property
     def allocated(self) -> AllocatedResources:
-        """The resources that pods have been granted."""
+        """Return the resources allocated to pods."""
 
     def restore(self) -> None:
-        """Bring back what was known; if that fails, `start()` and `run()` do."""
+        """Load the stored state; an error makes `start()` and `run()` fail."""
 
     def resize_status(self, uid: PodUID) -> str | None:
-        """The last word on the resize of a pod."""
+        """Return the pod's last resize status, or None."""
 
     def set_resize_status(self, uid: PodUID, status: str) -> None:
-        """Remember the last word on the resize of a pod; an empty one is none."""
+        """Store the pod's resize status; "" removes it."""
 
     def remove_pod(self, uid: PodUID) -> None:
-        """Forget a pod."""
+        """Remove the state of one pod."""
 
     def remove_orphaned_pods(self, keep: Collection[str]) -> None:
-        """Forget all pods but these."""
+        """Remove all pods except those with these UIDs."""
 
 
 class StatusObserver(Protocol):
-    """Who counts. Called in the order in which things happened, outside the lock.
+    """Receives counts, in the order of the events and outside the lock.
 
-    `podstatus.Counters` is one.
+    Implemented by `podstatus.Counters`.
     """
 
     def container_terminated(self, termination: Termination) -> None:
-        """A container was seen ended for the first time."""
+        """Count a container's first observed termination."""
 
     def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
-        """How many resizes wait now, by reason in lower case."""
+        """Set the number of pending resizes by lower-case reason."""
 
     def resizes_in_progress(self, count: int) -> None:
-        """How many resizes are under way now."""
+        """Set the number of resizes in progress."""
 
     def status_synced(self, duration_seconds: float) -> None:
-        """The API server has a pod's status; how long its oldest unsent update had waited."""
+        """Record an acknowledged status; the duration is the age of its oldest unsent update."""
 
     def sync_failed(self, failure: str) -> None:
-        """A pod could not be synced, and why: a value of
-        `podstatus.status.sync.state.retry.Failure`."""
+        """Count a failed sync by a value of `podstatus.status.sync.state.retry.Failure`."""
 
 
 @runtime_checkable
 class SyncLatencyObserver(Protocol):
-    """An observer that wants to know which pod it was. One that does not is one all the same."""
+    """Optional port of an observer: also receives the pod of each acknowledged status."""
 
     def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
-        """The API server has this pod's status; how long its oldest unsent update had waited."""
+        """Record the pod's acknowledged status and the age of its oldest unsent update."""
 
 
 class PodReference(msgspec.Struct, frozen=True):
-    """Which pod is meant, as the API server knows it."""
+    """Identifies a pod on the API server."""
 
     namespace: str
     name: str
@@ -179,62 +177,62 @@ class PodReference(msgspec.Struct, frozen=True):
 
 
 class OutboxEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A status that tells of an end, which the API server has not acknowledged yet."""
+    """An unacknowledged status with a terminated container or pod."""
 
     uid: PodUID
     namespace: str
     name: str
     status: PodStatus
     finished: bool = True
-    """Whether it is the pod's last; otherwise a container of it has ended."""
+    """Whether it is the pod's final status; otherwise a container of the pod has terminated."""
 
 
 class Outbox(Protocol):
-    """Where statuses that tell of an end are kept until they have arrived, also over a crash.
+    """Durable storage of undelivered terminations; survives a crash of the agent.
 
-    Called in threads, never under the manager's lock: it may wait for a disk. What it raises
-    is logged, and the status is sent all the same.
+    Called in threads, never with the manager's lock held: it may block on disk I/O. Its errors
+    are logged, and the status is sent anyway.
     """
 
     def load(self) -> Iterable[OutboxEntry]:
-        """What an earlier life of this node could not deliver."""
+        """Return the entries that were not delivered before a restart."""
 
     def store(self, entry: OutboxEntry) -> None:
-        """Keep a status, in place of what was kept of this pod."""
+        """Store a status, replacing the pod's previous entry."""
 
     def drop(self, uid: PodUID) -> None:
-        """Let go of a pod's status: it has arrived, or the pod is gone."""
+        """Remove the pod's entry: it was delivered, or the pod is gone."""
 
 
 class PodEvents(Protocol):
-    """Who tells users what happened to a pod. Called by the sync loop: must not block."""
+    """Records events about a pod. Called by the sync loop: must not block."""
 
     def warn(self, pod: PodReference, reason: str, message: str) -> None:
         """Record an event of type Warning."""
 
 
 class StartupObserver(Protocol):
-    """Who counts how long pods take to start. Called outside the tracker's lock."""
+    """Receives pod startup durations. Called outside the tracker's lock."""
 
     def pod_started(self, startup: PodStartup) -> None:
-        """A pod was seen started for the first time."""
+        """Record a pod that was first observed started."""
 
 
 class PodUpdateNotifier(Protocol):
-    """Who wants to know. Called outside the lock; may call the manager.
+    """Receives all new statuses. Called outside the lock; may call the manager.
 
     Must not wait for another thread that calls the manager.
     """
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
-        """The pod has a new status; `is_added` the first time it has one."""
+        """Handle a new status; `is_added` if it is the pod's first one."""
 
     def on_pod_removed(self, pod: Pod) -> None:
-        """The pod has reached the end of its life."""
+        """Handle the pod's final status."""
 
 
 def check_port(port: object, protocol: type, role: str) -> None:
-    """Raise TypeError if an object lacks a method of the port it is given for."""
+    """Raise TypeError if `port` lacks a method of `protocol`; `role` names it in the message."""
     methods = [name for name, value in vars(protocol).items() if _is_public_method(name, value)]
     missing = [name for name in methods if not callable(getattr(port, name, None))]
     if missing:
@@ -249,66 +247,69 @@ def _is_public_method(name: str, value: object) -> bool:
 
 
 class NoStartupLatency:
-    """Measures nothing."""
+    """Null implementation of `PodStartupLatencyStateHelper`: measures nothing."""
 
     def record_status_updated(self, pod: Pod) -> None:
-        """Ignore it."""
+        """Do nothing: startups are not measured."""
 
     def delete_pod_startup_state(self, uid: PodUID) -> None:
-        """Ignore it."""
+        """Do nothing: there is no state."""
 
 
 class NoStatusObserver:
-    """Counts nothing."""
+    """Null implementation of `StatusObserver`: counts nothing."""
 
     def container_terminated(self, termination: Termination) -> None:
-        """Ignore it."""
+        """Do nothing: terminations are not counted."""
 
     def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
-        """Ignore it."""
+        """Do nothing: resizes are not counted."""
 
     def resizes_in_progress(self, count: int) -> None:
-        """Ignore it."""
+        """Do nothing: resizes are not counted."""
 
     def status_synced(self, duration_seconds: float) -> None:
-        """Ignore it."""
+        """Do nothing: durations are not recorded."""
 
     def sync_failed(self, failure: str) -> None:
-        """Ignore it."""
+        """Do nothing: failures are not counted."""
 
 
 class NoPodEvents:
-    """Tells nobody."""
+    """Null implementation of `PodEvents`: records no events."""
 
     def warn(self, pod: PodReference, reason: str, message: str) -> None:
-        """Ignore it."""
+        """Do nothing: events are not recorded."""
 
 
 class NoAllocationState:
-    """Remembers nothing, as upstream does while its feature gate is off."""
+    """Null implementation of `AllocationState`: stores nothing.
+
+    Upstream has the same while its feature gate is off.
+    """
 
     @property
     def allocated(self) -> "NoAllocationState":
-        """Nothing."""
+        """Return this object: it has no allocations."""
         return self
 
     def restore(self) -> None:
-        """Nothing to bring back."""
+        """Do nothing: there is no stored state."""
 
     def container_resources(self, uid: PodUID, container: str) -> None:
-        """Nothing is known."""
+        """Return None: no allocation is stored."""
 
     def set_pod_resource_info(self, uid: PodUID, info: PodResourceInfo) -> None:
-        """Ignore it."""
+        """Do nothing: allocations are not stored."""
 
     def resize_status(self, uid: PodUID) -> None:
-        """Nothing is known."""
+        """Return None: no resize status is stored."""
 
     def set_resize_status(self, uid: PodUID, status: str) -> None:
-        """Ignore it."""
+        """Do nothing: resize statuses are not stored."""
 
     def remove_pod(self, uid: PodUID) -> None:
-        """Ignore it."""
+        """Do nothing: there is no state."""
 
     def remove_orphaned_pods(self, keep: Collection[str]) -> None:
-        """Ignore it."""
+        """Do nothing: there is no state."""

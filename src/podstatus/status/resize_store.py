@@ -1,4 +1,4 @@
-"""The resize conditions of all pods, and how many there are. Not locked: its owner is."""
+"""The resize conditions of all pods. Not thread-safe: the owner holds the lock."""
 
 from collections.abc import Iterable, Mapping
 
@@ -21,8 +21,8 @@ from podstatus.status.ports import StatusObserver
 class ResizeStore:
     """Resize conditions by pod UID.
 
-    An entry stays when both its conditions are cleared: upstream counts anew when it goes,
-    and counts pending resizes only then and when one comes or is cleared.
+    An entry stays when both its conditions are cleared. As upstream, the counts are reported when
+    an entry is removed, and pending resizes otherwise only when one is added or cleared.
     """
 
     def __init__(self, observer: StatusObserver) -> None:
@@ -30,17 +30,17 @@ class ResizeStore:
         self._observer = observer
 
     def get(self, uid: PodUID) -> ResizeConditions:
-        """What is known about the resize of this pod."""
+        """Return the pod's resize conditions, or `NO_RESIZE`."""
         return self._conditions.get(uid, NO_RESIZE)
 
     def all(self) -> Mapping[PodUID, ResizeConditions]:
-        """The conditions of all pods at this moment."""
+        """Return a snapshot of the conditions of all pods."""
         return dict(self._conditions)
 
     def set_pending(
         self, uid: PodUID, reason: str, message: str, generation: int, now: Time
     ) -> bool:
-        """Say that a resize waits; whether reason or generation changed."""
+        """Set PodResizePending and return whether its reason or generation changed."""
         old = self.get(uid)
         new, changed = with_pending(old, reason, message, generation, now)
         self._conditions[uid] = new
@@ -51,7 +51,7 @@ class ResizeStore:
     def set_in_progress(
         self, uid: PodUID, reason: str, message: str, generation: int, now: Time
     ) -> tuple[int, bool]:
-        """Say that a resize is under way; its generation and whether anything changed."""
+        """Set PodResizeInProgress; return its generation and whether reason or message changed."""
         old = self.get(uid)
         new, generation, changed = with_in_progress(old, reason, message, generation, now)
         self._conditions[uid] = new
@@ -60,14 +60,14 @@ class ResizeStore:
         return generation, changed
 
     def clear_pending(self, uid: PodUID) -> None:
-        """Say that no resize waits."""
+        """Remove the pod's PodResizePending condition."""
         old = self.get(uid)
         if old.pending is not None:
             self._conditions[uid] = structs.replace(old, pending=None)
             self._count_pending()
 
     def clear_in_progress(self, uid: PodUID) -> int | None:
-        """Say that no resize is under way; the generation of the one that was."""
+        """Remove PodResizeInProgress; return its generation, or None if it was not set."""
         old = self.get(uid)
         if old.in_progress is None:
             return None
@@ -76,17 +76,17 @@ class ResizeStore:
         return old.in_progress.observed_generation
 
     def backfill(self, pods: Iterable[Pod], now: Time) -> None:
-        """Take over the resize conditions that the pods' statuses have."""
+        """Copy the resize conditions from the pods' statuses."""
         for pod in pods:
-            known = self.get(pod.uid)
-            found = backfill_conditions(known, pod.status, now)
-            if found is not known:
-                self._conditions[pod.uid] = found
+            old = self.get(pod.uid)
+            new = backfill_conditions(old, pod.status, now)
+            if new is not old:
+                self._conditions[pod.uid] = new
         self._count_pending()
         self._count_in_progress()
 
     def remove(self, uid: PodUID) -> None:
-        """Forget the pod."""
+        """Remove the pod's conditions and report the counts."""
         if self._conditions.pop(uid, None) is not None:
             self._count_in_progress()
             self._count_pending()

@@ -1,4 +1,4 @@
-"""Measures how long pods take to start.
+"""Measure how long pods take to start.
 
 Upstream: basicPodStartupLatencyTracker, pod_startup_latency_tracker.go v1.36.4.
 """
@@ -29,20 +29,21 @@ from podstatus.status.ports import StartupObserver, check_port
 logger = logging.getLogger(__name__)
 
 MAX_PODS = 10_000
-"""Far more than a node runs. Nobody says goodbye to a pod that was deleted by force, so what is
-known of the oldest pods makes room."""
+"""Tracked pods; far more than a node runs. Force-deleted pods are never removed explicitly, so the
+oldest entries are evicted."""
 
 
 class StartupLatencyTracker:
-    """Follows each pod from the first sight of it until it is seen started, and measures once.
+    """Tracks each pod from its first observation until it is observed started; measures it once.
 
-    Give it to the manager as `startup_latency`, show it every pod that your watch delivers, and
-    tell it of pulls and init containers. A pod counts as started when the API server has
-    accepted a status that says so and the watch shows it. Not measured are pods that had begun
-    before they were first seen, pods that could not be scheduled at once, and static pods.
+    Pass it to the manager as `startup_latency`, pass it every pod that the watch delivers, and
+    report image pulls and init containers. A pod has started when the API server has accepted a
+    status with all containers running and the watch shows it. Pods that had started before they
+    were first observed, pods that could not be scheduled immediately, and static pods are not
+    measured.
 
-    All methods may be called from any thread. `observer` is told outside the lock; `clock` is
-    the machine's unless given. All times are wall-clock times, those in calls too.
+    All methods are thread-safe. `observer` is called outside the lock; `clock` defaults to the
+    system clock. All times, including those passed in calls, are wall-clock times.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class StartupLatencyTracker:
     ) -> None:
         check_port(observer, StartupObserver, "observer")
         if max_pods < 1:
-            raise ValueError(f"most_pods is {max_pods!r}; a number of pods from 1 on is expected")
+            raise ValueError(f"max_pods is {max_pods!r}; must be at least 1")
         self._observer = observer
         self._clock = clock or SystemClock()
         self._max_pods = max_pods
@@ -60,7 +61,7 @@ class StartupLatencyTracker:
         self._has_network_pod = False
 
     def observed_pod_on_watch(self, pod: Pod, when: Time) -> None:
-        """Take a pod as the watch delivered it, at this time."""
+        """Record a pod that the watch delivered at the time `when`."""
         require_type(pod, Pod)
         _check_time(when)
         with self._lock:
@@ -68,77 +69,77 @@ class StartupLatencyTracker:
         self._report(pod, startup)
 
     def record_image_started_pulling(self, uid: str) -> None:
-        """A pull for this pod begins now."""
+        """Record that an image pull for this pod starts now."""
         self._modify(
-            uid, lambda known: structs.replace(known, pulls=known.pulls.started(self._now()))
+            uid, lambda state: structs.replace(state, pulls=state.pulls.started(self._now()))
         )
 
     def record_image_finished_pulling(self, uid: str) -> None:
-        """A pull for this pod has ended now.
+        """Record that an image pull for this pod ends now.
 
-        Say so of a failed one too: its start would be taken for that of the next.
+        Report failed pulls too: otherwise the next end is matched with the failed pull's start.
         """
         self._modify(
-            uid, lambda known: structs.replace(known, pulls=known.pulls.finished(self._now()))
+            uid, lambda state: structs.replace(state, pulls=state.pulls.finished(self._now()))
         )
 
     def record_init_container_started(self, uid: str, started_at: Time) -> None:
-        """An init container of this pod has started; do not tell of sidecars."""
+        """Record the start of an init container; do not report sidecars."""
         _check_time(started_at)
         self._modify(
             uid,
-            lambda known: structs.replace(
-                known, init_containers=known.init_containers.started(started_at)
+            lambda state: structs.replace(
+                state, init_containers=state.init_containers.started(started_at)
             ),
         )
 
     def record_init_container_finished(self, uid: str, finished_at: Time) -> None:
-        """An init container of this pod has ended; it may be told again and again."""
+        """Record the end of an init container; the same end may be reported repeatedly."""
         _check_time(finished_at)
         self._modify(
             uid,
-            lambda known: structs.replace(
-                known, init_containers=known.init_containers.reported_finished(finished_at)
+            lambda state: structs.replace(
+                state, init_containers=state.init_containers.reported_finished(finished_at)
             ),
         )
 
     def record_status_updated(self, pod: Pod) -> None:
-        """The API server has accepted a status of this pod, and answers with it."""
+        """Record a pod returned by the API server after a status patch."""
         startup = None
         if has_pod_started(pod):
             with self._lock:
-                known = self._pods.get(pod.uid, DONE)
-                if not known.is_done:
-                    startup = self._complete(pod, structs.replace(known, is_reported=True))
+                state = self._pods.get(pod.uid, DONE)
+                if not state.is_done:
+                    startup = self._complete(pod, structs.replace(state, is_reported=True))
         self._report(pod, startup)
 
     def delete_pod_startup_state(self, uid: str) -> None:
-        """The pod is gone."""
+        """Remove the state of a deleted pod."""
         with self._lock:
             self._pods.pop(PodUID(uid), None)
 
     def _observe(self, pod: Pod, when: Time) -> PodStartup | None:
-        """What there is to tell. Called with the lock held."""
-        known = self._pods.get(pod.uid)
+        """Return the measurement if the startup is complete. Called with the lock held."""
+        state = self._pods.get(pod.uid)
         if is_terminal_phase(pod.status.phase):
             self._pods.pop(pod.uid, None)
-        elif known is None and (pod.status.start_time or is_static_pod(pod) or is_mirror_pod(pod)):
+        elif state is None and (pod.status.start_time or is_static_pod(pod) or is_mirror_pod(pod)):
             return None
         elif is_pod_unschedulable(pod):
             self._store(pod.uid, DONE)
-        elif known is None:
+        elif state is None:
             self._store(pod.uid, StartupState())
-        elif not known.is_done and known.seen_at is None and has_pod_started(pod):
-            return self._complete(pod, structs.replace(known, seen_at=when))
+        elif not state.is_done and state.seen_at is None and has_pod_started(pod):
+            return self._complete(pod, structs.replace(state, seen_at=when))
         return None
 
-    def _complete(self, pod: Pod, known: StartupState) -> PodStartup | None:
-        """Measure a start that was both reported and seen, in whichever order it became known."""
-        seen_at = known.seen_at
-        if not known.is_reported or seen_at is None or not pod.metadata.creation_timestamp:
-            self._store(pod.uid, known)
+    def _complete(self, pod: Pod, state: StartupState) -> PodStartup | None:
+        """Measure a startup once it was both acknowledged and observed, in either order."""
+        seen_at = state.seen_at
+        if not state.is_reported or seen_at is None or not pod.metadata.creation_timestamp:
+            self._store(pod.uid, state)
             return None
-        startup = measure_startup(pod, known, seen_at)
+        startup = measure_startup(pod, state, seen_at)
         needs_network = startup.sli_seconds is not None and not pod.spec.host_network
         if needs_network and not self._has_network_pod:
             self._has_network_pod = True
@@ -148,7 +149,7 @@ class StartupLatencyTracker:
         return startup
 
     def _report(self, pod: Pod, startup: PodStartup | None) -> None:
-        """Say what was measured, if anything was. Called without the lock."""
+        """Log the measurement and call the observer. Called without the lock."""
         if startup is None:
             return
         logger.info(
@@ -168,9 +169,9 @@ class StartupLatencyTracker:
 
     def _modify(self, uid: str, change: Callable[[StartupState], StartupState]) -> None:
         with self._lock:
-            known = self._pods.get(PodUID(uid))
-            if known is not None and not known.is_done:
-                self._pods[PodUID(uid)] = change(known)
+            state = self._pods.get(PodUID(uid))
+            if state is not None and not state.is_done:
+                self._pods[PodUID(uid)] = change(state)
 
     def _now(self) -> Time:
         return Time.from_unix_nanos(self._clock.now())
@@ -180,5 +181,5 @@ def _check_time(value: Time) -> None:
     if not isinstance(value, Time):
         raise TypeError(
             f"expected a Time, got {type(value).__name__}; "
-            "Time.from_unix_nanos(time.time_ns()) is the time now"
+            "for the current time, pass Time.from_unix_nanos(time.time_ns())"
         )

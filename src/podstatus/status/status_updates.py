@@ -1,4 +1,4 @@
-"""Decide what becomes of a new status, and swap it in.
+"""Decide on a new status and store it.
 
 Upstream: updateStatusInternal, status_manager.go v1.36.4.
 """
@@ -27,9 +27,9 @@ StatusModifier = Callable[[Pod, PodStatus], PodStatus | None]
 
 
 class StatusUpdater:
-    """Puts new statuses into the cache and queues what there is to tell about them.
+    """Stores new statuses in the cache and queues their notifications.
 
-    Not locked: its owner is. Observer and notifiers must be such as queue.
+    Not thread-safe: the owner holds the lock. `observer` and `notifiers` must only queue calls.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class StatusUpdater:
         self._gates = gates
 
     def update(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> UpdateOutcome:
-        """Decide and swap."""
+        """Decide on the status, and store it if it is accepted."""
         cached, now = self._cache.get(pod.uid), Time.from_unix_nanos(self._clock.now())
         outcome = decide_update(
             pod,
@@ -66,10 +66,12 @@ class StatusUpdater:
         for termination in outcome.terminations:
             self._observer.container_terminated(termination)
         if isinstance(outcome, UpdateAccepted):
-            # Once finished, always finished; but a static pod can come back as it was.
-            over = finished or (cached is not None and cached.finished and not is_static_pod(pod))
-            self._cache.put(pod, outcome.status, finished=over, now=now)
-            if over:
+            # A finished pod stays finished, but a static pod may come back with the same UID.
+            is_finished = finished or (
+                cached is not None and cached.finished and not is_static_pod(pod)
+            )
+            self._cache.put(pod, outcome.status, finished=is_finished, now=now)
+            if is_finished:
                 self._notifiers.removed(pod, outcome.status)
             else:
                 added = cached is None and pod.metadata.deletion_timestamp is None
@@ -77,13 +79,13 @@ class StatusUpdater:
         return outcome
 
     def terminate(self, pod: Pod) -> UpdateOutcome:
-        """Close the books on a pod: nothing more will be reported."""
+        """Store the pod's final status; no further ones follow."""
         entry = self._cache.get(pod.uid)
-        known = freeze(pod.status) if entry is None else entry.status
-        return self.update(pod, terminate_status(pod, known), force=True, finished=True)
+        status = freeze(pod.status) if entry is None else entry.status
+        return self.update(pod, terminate_status(pod, status), force=True, finished=True)
 
     def modify(self, uid: PodUID, modifier: StatusModifier) -> tuple[Pod, UpdateOutcome] | None:
-        """Change the cached status of a pod; None if there is none, or nothing to change."""
+        """Modify the pod's cached status; None if the pod has none or `modifier` returns None."""
         pod, entry = self._pods.pod_by_uid(uid), self._cache.get(uid)
         status = None if pod is None or entry is None else modifier(pod, entry.status)
         if pod is None or status is None:
@@ -91,7 +93,7 @@ class StatusUpdater:
         return pod, self.update(pod, status, force=False, finished=False)
 
     def _last_known(self, pod: Pod) -> PodStatus:
-        """What the API shows for a pod that has no cached status, or an earlier life knew."""
+        """Return the newer of the API server's and the restored status of an uncached pod."""
         mirror = self._pods.mirror_pod_by_pod(pod)
-        shown = pod.status if mirror is None else mirror.status
-        return newer_status(self._cache.restored(pod.uid), shown)
+        observed = pod.status if mirror is None else mirror.status
+        return newer_status(self._cache.restored(pod.uid), observed)

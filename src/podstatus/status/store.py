@@ -1,4 +1,4 @@
-"""The statuses a node stands by, each with a version that grows by one while it lives."""
+"""The cache of pod statuses. Each update increments the pod's version by one."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,68 +11,68 @@ from podstatus.kube.scalars.time import Time
 from podstatus.status.ports import OutboxEntry
 
 MAX_UNSENT = 16
-"""How many unsent updates of a pod are told apart. The oldest is always among them; more
-matter only if so many come during one send. So an outage does not fill the memory."""
+"""Unsent updates that are recorded per pod, always including the oldest. Further ones only matter
+if they arrive during a single send. The limit bounds memory during an outage."""
 
 _SECOND = 1_000_000_000
 
 
 class UnsentUpdate(msgspec.Struct, frozen=True):
-    """When a version was cached."""
+    """The time at which a version was cached."""
 
     version: int
     at: Time
 
 
 class VersionedStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod's status as it is cached."""
+    """A cached pod status with its version."""
 
     version: int
     namespace: str
     name: str
     finished: bool
-    """The pod's life is over and nothing more will be reported."""
+    """This is the pod's final status."""
     status: PodStatus
     unsent: tuple[UnsentUpdate, ...] = ()
-    """The updates that the API server has not acknowledged: the oldest first, this one last."""
+    """The updates that the API server has not acknowledged, oldest first, including this one."""
 
     def unsent_seconds(self, now: Time) -> float | None:
-        """How long the oldest of them has been waiting; None if there are none.
+        """Return the age of the oldest unsent update in seconds; None if all are acknowledged.
 
-        Never negative: it is wall-clock time, and such a clock can be set back.
+        Never negative, even if the wall clock was set back.
         """
         return max(now - self.unsent[0].at, 0) / _SECOND if self.unsent else None
 
 
 class StatusCache:
-    """Statuses by pod UID. Not locked: its owner is."""
+    """Statuses by pod UID. Not thread-safe: the owner holds the lock."""
 
     def __init__(self) -> None:
         self._entries: dict[PodUID, VersionedStatus] = {}
         self._changed: dict[PodUID, None] = {}
         self._forced: set[PodUID] = set()
         self._restored: dict[PodUID, PodStatus] = {}
-        """Of pods without an entry that live on, what an earlier life could not deliver."""
+        """Undelivered statuses from before a restart, of live pods without an entry."""
 
     def get(self, uid: PodUID) -> VersionedStatus | None:
-        """The entry of this pod."""
+        """Return the pod's entry, or None."""
         return self._entries.get(uid)
 
     def put(self, pod: Pod, status: PodStatus, *, finished: bool, now: Time) -> VersionedStatus:
-        """Cache a new status of the pod under the next version."""
+        """Cache a new status of the pod with the next version."""
         uid = pod.uid
         old = self._entries.get(uid)
         version = 1 if old is None else old.version + 1
-        waiting = () if old is None else old.unsent
-        if len(waiting) == MAX_UNSENT:
-            waiting = waiting[:1] + waiting[2:]
+        unsent = () if old is None else old.unsent
+        if len(unsent) == MAX_UNSENT:
+            unsent = unsent[:1] + unsent[2:]
         entry = VersionedStatus(
             version=version,
             namespace=pod.namespace,
             name=pod.name,
             finished=finished,
             status=status,
-            unsent=(*waiting, UnsentUpdate(version, now)),
+            unsent=(*unsent, UnsentUpdate(version, now)),
         )
         self._entries[uid] = entry
         self._changed[uid] = None
@@ -81,67 +81,68 @@ class StatusCache:
         return entry
 
     def restored(self, uid: PodUID) -> PodStatus | None:
-        """What an earlier life said of a pod that lives on, and could not deliver."""
+        """Return the undelivered status from before a restart of a live pod, or None."""
         return self._restored.get(uid)
 
-    def seed(self, last: OutboxEntry, now: Time) -> None:
-        """Take over the status of an earlier life, unless there is one already.
+    def seed(self, undelivered: OutboxEntry, now: Time) -> None:
+        """Restore an undelivered status from before a restart, unless the pod has an entry.
 
-        One that was not the last is remembered only: it is old by now.
+        A final status becomes an entry. Another one is outdated by now and only available from
+        `restored`.
         """
-        if last.uid in self._entries:
+        if undelivered.uid in self._entries:
             return
-        if not last.finished:
-            self._restored[last.uid] = last.status
+        if not undelivered.finished:
+            self._restored[undelivered.uid] = undelivered.status
             return
-        self._entries[last.uid] = VersionedStatus(
+        self._entries[undelivered.uid] = VersionedStatus(
             version=1,
-            namespace=last.namespace,
-            name=last.name,
+            namespace=undelivered.namespace,
+            name=undelivered.name,
             finished=True,
-            status=last.status,
+            status=undelivered.status,
             unsent=(UnsentUpdate(1, now),),
         )
-        self._changed[last.uid] = None
+        self._changed[undelivered.uid] = None
 
     def pop_changed(self) -> tuple[PodUID, ...]:
-        """The pods that have a new version since the last call of this, in that order."""
+        """Return the pods with a new version since the last call, in the order of the updates."""
         changed, self._changed = tuple(self._changed), {}
         return changed
 
     def force_next_update(self, uid: PodUID) -> None:
-        """Have the next status of a pod count as new, whatever it says."""
+        """Treat the pod's next status as changed, even if it is equal."""
         if uid in self._entries:
             self._forced.add(uid)
 
     def is_update_forced(self, uid: PodUID) -> bool:
-        """Whether it does."""
+        """Whether the pod's next status counts as changed."""
         return uid in self._forced
 
     def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
-        """Put a status that differs in times only into the entry, if it is still this one."""
+        """Replace the entry's status by one that differs in times only, if `entry` is current."""
         if self._entries.get(uid) is entry:
             self._entries[uid] = structs.replace(entry, status=status)
 
     def acknowledge(self, uid: PodUID, entry: VersionedStatus) -> None:
-        """Say that the API server has what this entry says; what came after it still waits."""
+        """Mark the entry's updates as acknowledged by the API server; newer ones stay unsent."""
         cached = self._entries.get(uid)
         if cached is not None and entry.unsent:
-            waiting = [update for update in cached.unsent if update not in entry.unsent]
-            self._entries[uid] = structs.replace(cached, unsent=tuple(waiting))
+            unsent = [update for update in cached.unsent if update not in entry.unsent]
+            self._entries[uid] = structs.replace(cached, unsent=tuple(unsent))
 
     def remove(self, uid: PodUID) -> None:
-        """Forget the pod."""
+        """Remove all state of the pod."""
         self._entries.pop(uid, None)
         self._changed.pop(uid, None)
         self._forced.discard(uid)
         self._restored.pop(uid, None)
 
     def __iter__(self) -> Iterator[PodUID]:
-        """The UIDs of all pods of which anything is known."""
+        """Iterate over the UIDs of all cached and restored pods."""
         yield from self._entries
         yield from self._restored
 
     def entries(self) -> Mapping[PodUID, VersionedStatus]:
-        """All entries at this moment."""
+        """Return a snapshot of all entries."""
         return dict(self._entries)

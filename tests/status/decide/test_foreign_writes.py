@@ -26,7 +26,7 @@ YES, NO = ("True", "", ""), ("False", "Meddling", "because")
 
 
 def condition(status: PodStatus, name: str, /, **fields: Any) -> PodStatus:
-    """The status with one condition otherwise, or one more."""
+    """Return the status with one condition changed or added."""
     known = [c for c in status.conditions or () if c.type != name]
     return structs.replace(status, conditions=(*known, PodCondition(type=name, **fields)))
 
@@ -51,7 +51,7 @@ def without(status: PodStatus, name: str) -> PodStatus:
         (structs.replace(OURS, pod_ip="10.0.0.1"), ["Field podIP"]),
         (structs.replace(OURS, container_statuses=(ended("app"),)), ["Field containerStatuses"]),
         (structs.replace(OURS, container_statuses=None), ["Field containerStatuses"]),
-        # What belongs to others, or is shared, or says nothing.
+        # Parts of other owners, shared conditions, and equal parts.
         (condition(OURS, "example.com/mine", status="True"), []),
         (condition(OURS, "DisruptionTarget", status="True", reason="EvictionByEvictionAPI"), []),
         (structs.replace(OURS, nominated_node_name="n"), []),
@@ -59,7 +59,7 @@ def without(status: PodStatus, name: str) -> PodStatus:
         (structs.replace(OURS, conditions=tuple(reversed(OURS.conditions or ()))), []),
     ],
 )
-def test_what_is_ours_is_told_from_what_is_not(shown: PodStatus, parts: list[str]) -> None:
+def test_only_owned_parts_count_as_foreign_writes(shown: PodStatus, parts: list[str]) -> None:
     found = foreign_writes(OURS, shown, GATES)
     assert sorted(str(write.part) for write in found) == parts
 
@@ -89,7 +89,7 @@ def test_a_condition_whose_gate_is_off_is_not_ours() -> None:
             ("False", "ContainersNotReady", "containers with unready status: [app]"),
             (
                 "Condition Ready was set to False (reason Meddling) by another client; "
-                "the node owns it and has set it anew to False (reason ContainersNotReady)"
+                "the node owns it and has recomputed it as False (reason ContainersNotReady)"
             ),
         ),
         (
@@ -133,7 +133,7 @@ def test_a_condition_whose_gate_is_off_is_not_ours() -> None:
         ),
     ],
 )
-def test_what_is_told(write: ForeignWrite, writer: str | None, now: object, message: str) -> None:
+def test_event_message(write: ForeignWrite, writer: str | None, now: object, message: str) -> None:
     assert foreign_write_message(write, writer, now) == message
 
 
@@ -169,7 +169,7 @@ US = entry("podstatus", 1, ready(".", "f:type", "f:lastTransitionTime"))
             [entry("new", 9, ready("f:status")), entry("old", 2, ready("f:reason"))],
             "new",
         ),
-        # Who manages what did not change has not changed it.
+        # A manager of unchanged fields did not make the change.
         (
             ForeignWrite(CONDITION, NO, ("False", "Other", "because")),
             [entry("new", 9, ready("f:status")), entry("old", 2, ready("f:reason"))],

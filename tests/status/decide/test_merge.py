@@ -57,7 +57,7 @@ def stamped(condition_type: str, status: str, at: Time) -> PodCondition:
     return PodCondition(type=condition_type, status=status, last_transition_time=at)
 
 
-# Whose is what
+# Ownership of conditions and fields
 
 
 def test_surprise_10_the_foreign_conditions_of_the_server_come_first_then_ours() -> None:
@@ -114,7 +114,7 @@ def test_claim_statuses_are_those_of_the_server() -> None:
     assert merged.phase == "Running"
 
 
-# The end
+# Terminal phases
 
 
 def test_surprise_2_terminal_phase_is_held_back_while_containers_could_run() -> None:

@@ -50,7 +50,7 @@ def test_it_counts_if_its_containers_have_come_as_far(
 
 
 @pytest.mark.parametrize(
-    ("told", "is_end"),
+    ("status", "is_end"),
     [
         (status(ENDED, 0), True),
         (status(WAITS, 1, ENDED), True),
@@ -59,8 +59,8 @@ def test_it_counts_if_its_containers_have_come_as_far(
         (PodStatus(phase="Pending"), False),
     ],
 )
-def test_only_ends_are_worth_keeping(told: PodStatus, is_end: bool) -> None:
-    assert has_terminated_container(told) is is_end
-    containers = told.container_statuses
+def test_only_ends_are_worth_keeping(status: PodStatus, is_end: bool) -> None:
+    assert has_terminated_container(status) is is_end
+    containers = status.container_statuses
     assert has_terminated_container(PodStatus(init_container_statuses=containers)) is is_end
-    assert has_terminated_container(structs.replace(told, phase="Failed")) is is_end
+    assert has_terminated_container(structs.replace(status, phase="Failed")) is is_end

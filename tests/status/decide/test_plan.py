@@ -63,7 +63,7 @@ def shown(pod: Pod, status: PodStatus) -> Pod:
     return structs.replace(pod, status=status)
 
 
-# What changed
+# Changed pods
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_static_pod_without_a_mirror_waits() -> None:
     assert not full(entries, {}, directory).syncs
 
 
-# Everything
+# Full sync
 
 
 def test_nothing_is_due_when_the_api_shows_what_is_cached() -> None:
@@ -148,7 +148,7 @@ def test_changes_alone_forget_nothing() -> None:
     [
         pytest.param(deleting(make_pod(status=FAILED)), True, True, id="waits to be deleted"),
         pytest.param(deleting(make_pod(status=FAILED)), False, False, id="not finished"),
-        pytest.param(make_pod(status=FAILED), True, False, id="nobody asked"),
+        pytest.param(make_pod(status=FAILED), True, False, id="deletion not requested"),
         pytest.param(deleting(make_pod(status=RUNNING)), True, False, id="not terminal"),
     ],
 )
@@ -211,7 +211,7 @@ def test_a_static_pod_is_compared_with_its_mirror_and_not_without_one() -> None:
             deleting(make_pod(status=make_status("Succeeded"))), True, True, id="succeeded"
         ),
         pytest.param(deleting(make_pod(status=FAILED)), False, False, id="not finished"),
-        pytest.param(make_pod(status=FAILED), True, False, id="nobody asked"),
+        pytest.param(make_pod(status=FAILED), True, False, id="deletion not requested"),
         pytest.param(deleting(make_pod(status=RUNNING)), True, False, id="not terminal there"),
         pytest.param(deleting(shown(MIRROR, FAILED)), True, False, id="a mirror pod"),
     ],

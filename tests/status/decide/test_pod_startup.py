@@ -29,7 +29,7 @@ SECOND = 1_000_000_000
 
 
 def spans(*events: tuple[str, int]) -> BusyTime:
-    """What is left of `("start", 3)` and `("end", 5)`, and of ends `("again", 5)`."""
+    """Apply `("start", 3)`, `("end", 5)` and the repeatable end `("again", 5)`."""
     known = BusyTime()
     for kind, at in events:
         if kind == "start":
@@ -41,7 +41,7 @@ def spans(*events: tuple[str, int]) -> BusyTime:
     return known
 
 
-# For how long something was under way
+# Busy time
 
 
 @pytest.mark.parametrize(
@@ -75,21 +75,21 @@ def test_time_under_way_counts_once(events: list[tuple[str, int]], total: int) -
 @pytest.mark.parametrize(
     ("events", "total"),
     [
-        pytest.param([("start", 2), ("again", 4), ("again", 4)], 2, id="told twice"),
+        pytest.param([("start", 2), ("again", 4), ("again", 4)], 2, id="reported twice"),
         pytest.param(
             [("start", 2), ("start", 6), ("again", 4), ("again", 4), ("again", 9)],
             5,
-            id="the next begins before the end is told",
+            id="the next starts before the end is reported",
         ),
         pytest.param(
             [("start", 2), ("again", 1), ("start", 6), ("again", 1), ("again", 9), ("again", 9)],
             7,
-            id="one so short that it ends before its start is told",
+            id="one so short that it ends before its start is reported",
         ),
         pytest.param([("start", 2), ("again", 2), ("start", 6), ("again", 9)], 3, id="at once"),
     ],
 )
-def test_an_end_that_is_told_again_and_again_counts_once(
+def test_an_end_that_is_reported_repeatedly_counts_once(
     events: list[tuple[str, int]], total: int
 ) -> None:
     assert spans(*events).total == total
@@ -125,7 +125,7 @@ def test_starts_that_never_end_do_not_fill_the_memory() -> None:
     assert known.finished(Time(1000)).total == 1000
 
 
-# What a pod says
+# Pod properties
 
 
 def not_since(name: str) -> Any:
@@ -139,7 +139,7 @@ def not_since(name: str) -> Any:
         pytest.param([running("a"), running("b", ready=False)], True, id="need not be ready"),
         pytest.param([running("a"), waiting("b")], False, id="one waits"),
         pytest.param([running("a"), ended("b")], False, id="one has ended"),
-        pytest.param([not_since("a")], False, id="nobody knows since when"),
+        pytest.param([not_since("a")], False, id="start time unknown"),
         pytest.param([], False, id="no container is shown"),
     ],
 )
@@ -198,7 +198,7 @@ def test_any_of_several_conditions_makes_it_unschedulable() -> None:
     assert is_pod_unschedulable(make_pod(status=PodStatus(conditions=conditions)))
 
 
-# How long it took
+# Durations
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,8 @@ def test_surprise_32_a_new_pending_message_is_stored_without_being_a_change(
     *, reason: str, message: str, generation: int, changed: bool, moved: Time
 ) -> None:
     before = ResizeConditions(pending=pending(), in_progress=in_progress())
-    after, told = with_pending(before, reason, message, generation, NOW)
-    assert told is changed
+    after, has_changed = with_pending(before, reason, message, generation, NOW)
+    assert has_changed is changed
     assert after.pending is not None
     assert (after.pending.message, after.pending.observed_generation) == (message, generation)
     assert (after.pending.last_probe_time, after.pending.last_transition_time) == (NOW, moved)
@@ -103,8 +103,8 @@ def test_surprise_33_in_progress_keeps_its_generation_and_a_message_alone_clears
     *, reason: str, message: str, expected: tuple[str, str], changed: bool
 ) -> None:
     before = ResizeConditions(pending=pending(), in_progress=in_progress("Error", "old", 3))
-    after, generation, told = with_in_progress(before, reason, message, 9, NOW)
-    assert (generation, told) == (3, changed)
+    after, generation, has_changed = with_in_progress(before, reason, message, 9, NOW)
+    assert (generation, has_changed) == (3, changed)
     assert after.in_progress is not None
     assert (after.in_progress.reason, after.in_progress.message) == expected
     assert after.in_progress.observed_generation == 3
@@ -132,20 +132,20 @@ def test_in_progress_moves_only_with_its_reason() -> None:
 # Backfill and counting
 
 
-def test_surprise_31_backfill_keeps_the_reason_as_given_and_stamps_anew() -> None:
+def test_surprise_31_backfill_keeps_the_reason_and_sets_new_times() -> None:
     status = structs.replace(
         make_status("Running", Ready="True"),
         conditions=(pending("Odd", "why", 4), in_progress("Error", "how", 5)),
     )
-    found = backfill_conditions(NO_RESIZE, status, NOW)
+    backfilled = backfill_conditions(NO_RESIZE, status, NOW)
     now = {"last_probe_time": NOW, "last_transition_time": NOW}
-    assert found.pending == structs.replace(pending("Odd", "why", 4), **now)
-    assert found.in_progress == structs.replace(in_progress("Error", "how", 5), **now)
+    assert backfilled.pending == structs.replace(pending("Odd", "why", 4), **now)
+    assert backfilled.in_progress == structs.replace(in_progress("Error", "how", 5), **now)
 
 
 def test_backfill_from_a_status_without_resize_changes_nothing() -> None:
-    known = ResizeConditions(pending=pending())
-    assert backfill_conditions(known, make_status("Running", Ready="True"), NOW) is known
+    conditions = ResizeConditions(pending=pending())
+    assert backfill_conditions(conditions, make_status("Running", Ready="True"), NOW) is conditions
 
 
 def test_conditions_are_listed_pending_first() -> None:
@@ -155,14 +155,14 @@ def test_conditions_are_listed_pending_first() -> None:
 
 
 def test_pending_resizes_are_counted_by_reason_in_lower_case() -> None:
-    known = (
+    conditions = (
         ResizeConditions(pending=pending("Deferred"), in_progress=in_progress()),
         ResizeConditions(pending=pending("Deferred")),
         ResizeConditions(pending=pending("Infeasible")),
         NO_RESIZE,
     )
-    assert pending_by_reason(known) == {"deferred": 2, "infeasible": 1}
-    assert count_in_progress(known) == 1
+    assert pending_by_reason(conditions) == {"deferred": 2, "infeasible": 1}
+    assert count_in_progress(conditions) == 1
 
 
 # Through the manager

@@ -31,7 +31,7 @@ def decide(
     force: bool = False,
     now: Time = NOW,
 ) -> UpdateOutcome:
-    """`shown` is what the API has; it counts when nothing is cached."""
+    """Decide on a status; `shown` is the API server's, used if none is cached."""
     return decide_update(
         pod,
         status,
@@ -49,7 +49,7 @@ def accepted(outcome: UpdateOutcome) -> PodStatus:
 
 
 def settled(status: PodStatus) -> PodStatus:
-    """The status as it would be cached."""
+    """Return the status as it would be cached."""
     return accepted(decide(status))
 
 
@@ -100,7 +100,7 @@ def test_the_phase_is_not_policed() -> None:
     assert accepted(decide(make_status("Running"), cached=cached)).phase == "Running"
 
 
-# Stamps
+# Transition times
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ NOT_IN_VIRTUAL_TIME = 30
 MEDDLING: dict[str, Any] = {
     "status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Meddling"}]}
 }
-TOLD = (
+CORRECTED = (
     "Condition Ready was set to False (reason Meddling) by another client; "
     "the node owns it and has set it back to True"
 )
 
 
 def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test in an event loop of its own."""
+    """Run a test in a new event loop."""
 
     @wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -41,29 +41,29 @@ def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
 
 
 class Watched(Fleet):
-    """One pod, of which the manager is told what the watch shows; others write to it."""
+    """One pod whose watched copies are passed to the manager; other clients write to it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(["a"], **options)
         self.pod = self.pods[0]
-        self.redecided: list[PodUID] = []
+        self.recomputed: list[PodUID] = []
         self.will: Callable[[PodUID], bool] = lambda _: False
 
-    def another_life(self) -> StatusManager:
+    def restart(self) -> StatusManager:
         self.manager = StatusManager(
             self.api,
             self.directory,
             self.safety,
             observer=self.observer,
-            events=self.told,
+            events=self.recorder,
             clock=self.clock,
             policy=self.policy,
-            recompute_status=self._redecide,
+            recompute_status=self._recompute,
         )
         return self.manager
 
-    def _redecide(self, uid: PodUID) -> bool:
-        self.redecided.append(uid)
+    def _recompute(self, uid: PodUID) -> bool:
+        self.recomputed.append(uid)
         return self.will(uid)
 
     async def is_ready(self) -> None:
@@ -75,7 +75,7 @@ class Watched(Fleet):
         self.calls()
 
     def show(self) -> None:
-        """The watch brings what the server has."""
+        """Deliver the server's copy through the watch."""
         self.watch(self.pod)
         self.manager.pod_observed(self.pod.uid)
 
@@ -90,25 +90,25 @@ class Watched(Fleet):
         return "-" if condition is None else condition.status
 
     def messages(self) -> list[str]:
-        return [message for _, _, message in self.told.events]
+        return [message for _, _, message in self.recorder.events]
 
 
 @in_loop
-async def test_a_foreign_condition_is_corrected_when_the_watch_shows_it_and_told() -> None:
+async def test_a_foreign_condition_is_corrected_when_the_watch_shows_it_and_reported() -> None:
     fleet = Watched(policy=SyncPolicy(full_sync_period=3600))
     async with fleet.running():
         await fleet.is_ready()
         await fleet.meddle()
     assert fleet.ready() == "True"
     assert fleet.calls() == ["patch a"]
-    [(about, reason, message)] = fleet.told.events
+    [(about, reason, message)] = fleet.recorder.events
     assert about == PodReference("default", "a", ApiUID(fleet.pod.uid))
     assert reason == "ForeignStatusWrite"
-    assert message == TOLD
+    assert message == CORRECTED
 
 
 @in_loop
-async def test_upstreams_policy_waits_for_the_reconcile_and_tells_nobody() -> None:
+async def test_upstreams_policy_waits_for_the_reconcile_and_records_no_event() -> None:
     fleet = Watched(policy=SyncPolicy.upstream())
     async with fleet.running():
         await fleet.is_ready()
@@ -133,41 +133,41 @@ async def test_what_we_wrote_is_not_foreign_however_the_watch_lags() -> None:
         fleet.show()
         await fleet.clock.advance(30)
     assert fleet.messages() == []
-    assert fleet.redecided == []
+    assert fleet.recomputed == []
     assert fleet.calls() == ["patch a", "patch a"]
 
 
 @in_loop
 async def test_what_the_watch_shows_before_our_answer_came_is_looked_at_then() -> None:
-    """Our own write is not foreign; one that came after it is."""
+    """The node's own write is not foreign; a later one is."""
     fleet = Watched(round_trip=1.0, policy=SyncPolicy(full_sync_period=3600))
     async with fleet.running():
         fleet.set(fleet.pod, "", READY)
         await fleet.clock.advance(2)
         fleet.set(fleet.pod, "two", READY)
-        await fleet.clock.advance(0.6)  # it has arrived, and the answer is on its way
+        await fleet.clock.advance(0.6)  # applied, but the response has not arrived
         fleet.show()
         await fleet.clock.advance(0)
-        assert fleet.redecided == []
+        assert fleet.recomputed == []
         fleet.api.patch("default", "a", MEDDLING)
         fleet.show()
         await fleet.clock.advance(0)
-        assert fleet.redecided == []
+        assert fleet.recomputed == []
         await fleet.clock.advance(3)
-    assert fleet.redecided == [fleet.pod.uid]
-    assert fleet.messages() == [TOLD]
+    assert fleet.recomputed == [fleet.pod.uid]
+    assert fleet.messages() == [CORRECTED]
     assert fleet.ready() == "True"
 
 
 @in_loop
-async def test_the_status_is_decided_anew_not_only_sent_again() -> None:
+async def test_the_status_is_recomputed_not_only_sent_again() -> None:
     fleet = Watched(policy=SyncPolicy(full_sync_period=3600))
     async with fleet.running():
         await fleet.is_ready()
         fleet.will = lambda _: True
         await fleet.meddle()
-        assert fleet.calls() == []  # somebody will set it
-        fleet.set(fleet.pod, "", READY)  # the same as before, and sent all the same
+        assert fleet.calls() == []  # the recomputation will set it
+        fleet.set(fleet.pod, "", READY)  # equal, but sent anyway
         await fleet.clock.advance(0)
         assert fleet.calls() == ["patch a"]
         assert fleet.ready() == "True"
@@ -176,11 +176,11 @@ async def test_the_status_is_decided_anew_not_only_sent_again() -> None:
         await fleet.clock.advance(0)
     assert fleet.manager.entries()[fleet.pod.uid].version == version
     assert fleet.calls() == []
-    assert fleet.messages() == [TOLD]
+    assert fleet.messages() == [CORRECTED]
 
 
 @in_loop
-async def test_who_wrote_what_is_so_is_not_told_of() -> None:
+async def test_a_write_that_matches_the_recomputed_status_is_not_reported() -> None:
     fleet = Watched()
     async with fleet.running():
         await fleet.is_ready()
@@ -193,23 +193,23 @@ async def test_who_wrote_what_is_so_is_not_told_of() -> None:
 
 
 @in_loop
-async def test_the_same_is_told_once_in_a_while() -> None:
+async def test_the_same_write_is_reported_once_per_interval() -> None:
     fleet = Watched()
     async with fleet.running():
         await fleet.is_ready()
         for _ in range(3):
             await fleet.meddle()
             await fleet.clock.advance(120)
-        assert fleet.messages() == [TOLD]
+        assert fleet.messages() == [CORRECTED]
         await fleet.meddle({"status": {"phase": "Failed"}})
         assert len(fleet.messages()) == 2
         await fleet.clock.advance(600)
         await fleet.meddle()
-    assert fleet.messages()[2:] == [TOLD]
+    assert fleet.messages()[2:] == [CORRECTED]
 
 
 @in_loop
-async def test_what_turns_out_otherwise_is_told_as_it_is() -> None:
+async def test_a_recomputed_value_is_reported() -> None:
     fleet = Watched()
     async with fleet.running():
         await fleet.is_ready()
@@ -220,7 +220,7 @@ async def test_what_turns_out_otherwise_is_told_as_it_is() -> None:
     assert fleet.messages() == [
         (
             "Condition Ready was set to False (reason Meddling) by another client; "
-            "the node owns it and has set it anew to False"
+            "the node owns it and has recomputed it as False"
         )
     ]
 
@@ -234,7 +234,7 @@ async def test_who_promises_and_does_nothing_is_not_waited_for_longer_than_a_per
         await fleet.meddle()
         await fleet.clock.advance(10)
     assert fleet.ready() == "True"
-    assert fleet.messages() == [TOLD]
+    assert fleet.messages() == [CORRECTED]
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ async def test_what_is_not_ours_is_left_alone() -> None:
 
 
 @in_loop
-async def test_a_writer_that_took_it_back_is_not_told_of() -> None:
+async def test_a_reverted_foreign_write_is_not_reported() -> None:
     fleet = Watched()
     back = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": ""}]}}
     async with fleet.running():
@@ -317,12 +317,12 @@ async def test_a_writer_that_never_stops_is_met_at_the_usual_pace() -> None:
             await fleet.clock.advance(0.1)
         calls = fleet.calls()
         assert len(calls) <= CORRECTION_BURST + seconds // 10 + 1
-        assert fleet.messages() == [TOLD]
+        assert fleet.messages() == [CORRECTED]
         await fleet.clock.advance(10)
         assert fleet.ready() == "True"
         await fleet.clock.advance(60)
         fleet.calls()
-        await fleet.meddle()  # who meddles seldom is corrected at once again
+        await fleet.meddle()  # the token bucket has refilled
     assert fleet.calls() == ["patch a"]
 
 
@@ -334,7 +334,7 @@ async def test_after_a_patch_without_an_answer_nothing_is_blamed_on_others() -> 
         fleet.api.fail("patch", "default", "a", code=503)
         fleet.set(fleet.pod, "two", RUNNING)
         await fleet.clock.advance(0)
-        # It had arrived, and the watch shows it.
+        # The patch was applied, and the watch shows it.
         fleet.api.patch("default", "a", {"status": {"message": "two"}})
         fleet.show()
         await fleet.clock.advance(5)
@@ -342,7 +342,7 @@ async def test_after_a_patch_without_an_answer_nothing_is_blamed_on_others() -> 
 
 
 @in_loop
-async def test_a_correction_that_fails_is_told_once_it_is_done() -> None:
+async def test_a_failed_correction_is_reported_once_it_succeeds() -> None:
     fleet = Watched()
     async with fleet.running():
         await fleet.is_ready()
@@ -351,11 +351,11 @@ async def test_a_correction_that_fails_is_told_once_it_is_done() -> None:
         assert fleet.messages() == []
         await fleet.clock.advance(10)
     assert fleet.ready() == "True"
-    assert fleet.messages() == [TOLD]
+    assert fleet.messages() == [CORRECTED]
 
 
 class Naming(DistantPodApi):
-    """Says who has written."""
+    """Returns these managed fields."""
 
     trouble: Exception | None = None
 
@@ -375,7 +375,7 @@ def naming() -> tuple[Watched, Naming]:
     api = Naming(fleet.clock, 0.0, watcher=fleet.directory)
     api.put(fleet.pod)
     fleet.api = api
-    fleet.another_life()
+    fleet.restart()
     return fleet, api
 
 
@@ -386,7 +386,7 @@ async def test_the_writer_is_asked_for_before_it_is_corrected() -> None:
         await fleet.is_ready()
         await fleet.meddle()
     assert fleet.calls() == ["get a", "patch a"]
-    assert fleet.messages() == [TOLD.replace("another client", '"kubectl-edit"')]
+    assert fleet.messages() == [CORRECTED.replace("another client", '"kubectl-edit"')]
 
 
 @in_loop
@@ -397,11 +397,11 @@ async def test_a_writer_that_cannot_be_asked_for_keeps_nothing_from_being_correc
         await fleet.is_ready()
         await fleet.meddle()
     assert fleet.ready() == "True"
-    assert fleet.messages() == [TOLD]
+    assert fleet.messages() == [CORRECTED]
 
 
 @in_loop
-async def test_nobody_is_asked_for_who_took_it_back() -> None:
+async def test_managed_fields_are_not_read_for_a_reverted_write() -> None:
     fleet, _ = naming()
     back = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": ""}]}}
     async with fleet.running():
@@ -415,7 +415,7 @@ async def test_nobody_is_asked_for_who_took_it_back() -> None:
 
 
 @in_loop
-async def test_nobody_is_asked_for_while_nothing_is_foreign() -> None:
+async def test_managed_fields_are_not_read_without_a_foreign_write() -> None:
     fleet, _ = naming()
     async with fleet.running():
         await fleet.is_ready()
@@ -438,7 +438,7 @@ async def test_a_mirror_pod_is_corrected_as_its_static_pod_says() -> None:
         fleet.directory.update_pod(fleet.stored(mirror))
         fleet.manager.pod_observed(mirror.uid)
         await fleet.clock.advance(0)
-    assert fleet.redecided == [static.uid]
-    [(about, _, message)] = fleet.told.events
+    assert fleet.recomputed == [static.uid]
+    [(about, _, message)] = fleet.recorder.events
     assert about.uid == ApiUID(mirror.uid)
-    assert message == TOLD
+    assert message == CORRECTED

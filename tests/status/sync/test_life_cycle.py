@@ -15,10 +15,10 @@ from tests.support.status_node import HangingApi, Node, in_loop
 
 RUNNING = make_status("Running")
 LONG = 10.0
-"""Seconds after which something that should happen at once has not happened."""
+"""Seconds: timeout for things that happen immediately."""
 
 
-# Beginning and end
+# Start and stop
 
 
 def test_stop_ends_run() -> None:
@@ -37,9 +37,9 @@ def test_run_twice_at_once_is_refused() -> None:
     async def main() -> None:
         node = Node()
         async with in_loop(node):
-            with pytest.raises(RuntimeError, match="syncing already"):
+            with pytest.raises(RuntimeError, match="already syncing"):
                 await node.manager.run()
-            with pytest.raises(RuntimeError, match="syncing already"):
+            with pytest.raises(RuntimeError, match="already syncing"):
                 node.manager.start()
 
     asyncio.run(main())
@@ -116,7 +116,7 @@ def test_run_counts_from_the_call_on_and_can_be_stopped_before_it_is_awaited() -
     async def main() -> None:
         node = Node()
         run = node.manager.run()
-        with pytest.raises(RuntimeError, match="syncing already"):
+        with pytest.raises(RuntimeError, match="already syncing"):
             node.manager.start()
         node.manager.stop()
         async with in_loop(node) as again:
@@ -174,7 +174,7 @@ def test_a_call_that_ends_in_time_is_waited_for_by_stop() -> None:
             node.manager.stop(drain=LONG)
             await run_ready_tasks()
             assert not loop.done()
-            with pytest.raises(RuntimeError, match="syncing already"):
+            with pytest.raises(RuntimeError, match="already syncing"):
                 await node.manager.run()
             api.answers.set()
             await asyncio.wait_for(loop, LONG)
@@ -189,9 +189,9 @@ def test_a_batch_by_hand_is_refused_while_the_loop_runs() -> None:
         node = Node(pod)
         async with in_loop(node):
             for full in (False, True):
-                with pytest.raises(RuntimeError, match="syncing already"):
+                with pytest.raises(RuntimeError, match="already syncing"):
                     await node.manager.sync_batch(full=full)
-            with pytest.raises(RuntimeError, match="by itself"):
+            with pytest.raises(RuntimeError, match="sync loop is running"):
                 node.manager.pop_changes()
         node.manager.set_pod_status(pod, RUNNING)
         assert await node.manager.sync_batch(full=False) == 1
@@ -206,10 +206,10 @@ def test_two_batches_by_hand_at_once_are_refused_and_so_is_the_loop_beside_one()
         node.manager.set_pod_status(pod, RUNNING)
         batch = asyncio.create_task(node.manager.sync_batch(full=False))
         await run_ready_tasks()
-        node.manager.stop()  # is for the loop, and ends no batch
-        with pytest.raises(RuntimeError, match="syncing already"):
+        node.manager.stop()  # stops the loop, not the batch
+        with pytest.raises(RuntimeError, match="already syncing"):
             await node.manager.sync_batch(full=False)
-        with pytest.raises(RuntimeError, match="syncing already"):
+        with pytest.raises(RuntimeError, match="already syncing"):
             await node.manager.run()
         api.answers.set()
         assert await batch == 1
@@ -241,7 +241,7 @@ def test_without_a_client_the_cache_is_kept_and_nothing_is_sent(
         await asyncio.wait_for(loop, LONG)
 
     asyncio.run(main())
-    assert [r.message for r in caplog.records] == ["no client: statuses are kept and not sent"]
+    assert [r.message for r in caplog.records] == ["no client, statuses are cached but not sent"]
 
 
 def test_without_a_client_a_batch_by_hand_does_nothing() -> None:
@@ -251,11 +251,11 @@ def test_without_a_client_a_batch_by_hand_does_nothing() -> None:
     assert asyncio.run(manager.sync_batch(full=True)) == 0
 
 
-# In a thread of its own
+# In its own thread
 
 
 class SignallingApi(InMemoryPodApi):
-    """Says when it was patched."""
+    """Signals each patch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -285,7 +285,7 @@ def test_start_twice_is_refused_and_the_first_goes_on() -> None:
     pod, api = make_pod(), SignallingApi()
     node = Node(pod, api=api)
     node.manager.start()
-    with pytest.raises(RuntimeError, match="syncing already"):
+    with pytest.raises(RuntimeError, match="already syncing"):
         node.manager.start()
     node.manager.set_pod_status(pod, RUNNING)
     assert api.patched.wait(LONG)
@@ -336,9 +336,9 @@ def test_stop_comes_back_while_a_call_to_the_server_hangs() -> None:
 def test_a_batch_by_hand_and_run_are_refused_from_start_on() -> None:
     node = Node()
     node.manager.start()
-    with pytest.raises(RuntimeError, match="syncing already"):
+    with pytest.raises(RuntimeError, match="already syncing"):
         asyncio.run(node.manager.sync_batch(full=False))
-    with pytest.raises(RuntimeError, match="syncing already"):
+    with pytest.raises(RuntimeError, match="already syncing"):
         asyncio.run(node.manager.run())
     node.manager.stop()
 
@@ -358,7 +358,9 @@ def test_a_thread_that_died_says_so_and_can_be_started_again(
         manager.start()
         for thread in sync_threads():
             thread.join(LONG)
-    assert [r.message for r in caplog.records] == ["the sync loop ended; start() it again"] * 2
+    assert [r.message for r in caplog.records] == [
+        "sync loop failed; call start() to run it again"
+    ] * 2
     assert "cannot wait 10.0 s" in caplog.text
     manager.stop()
 

@@ -16,7 +16,7 @@ RUNNING = make_status("Running")
 
 
 def write_over(node: Node, pod: Pod) -> None:
-    """Another writer changes the pod's phase, and the directory sees it."""
+    """Another client changes the pod's phase, and the pod manager sees it."""
     node.api.patch(pod.namespace, pod.name, {"status": {"phase": "Unknown"}})
     node.observe(pod)
 
@@ -150,7 +150,7 @@ def test_ticks_during_a_sync_are_made_up_for_once() -> None:
             await node.clock.advance(35)
             api.answers.set()
             await run_ready_tasks()
-            # The directory still shows the old status: one reconcile, without a patch.
+            # The pod manager still has the old status: one reconcile, without a patch.
             assert node.verbs() == ["get", "patch", "get"]
 
     asyncio.run(main())

@@ -18,7 +18,7 @@ from tests.support.status_fleet import MemoryOutbox
 
 
 def an_end(version: int) -> VersionedStatus:
-    """The last status of pod a, which says its version."""
+    """Return the final status of pod a, with the version in its message."""
     return VersionedStatus(
         version=version,
         namespace="default",
@@ -66,7 +66,7 @@ async def test_an_older_end_does_not_take_the_place_of_a_newer_one() -> None:
 
 
 class SlowOutbox(MemoryOutbox):
-    """Waits for a disk when it is to keep something while there is one already."""
+    """Blocks on disk when it replaces an entry."""
 
     def __init__(self) -> None:
         super().__init__()

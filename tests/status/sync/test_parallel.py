@@ -17,7 +17,7 @@ from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.pod_api import InMemoryPodApi
-from tests.support.status_fleet import READY, RUNNING, Fleet, Told, saying
+from tests.support.status_fleet import READY, RUNNING, Fleet, RecordedEvents, saying
 
 SUCCEEDED = make_status("Succeeded", ended("app"), Ready="False")
 NOT_IN_VIRTUAL_TIME = 120.0
@@ -25,7 +25,7 @@ NOT_IN_VIRTUAL_TIME = 120.0
 
 
 def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test in an event loop of its own."""
+    """Run a test in a new event loop."""
 
     @wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -38,7 +38,7 @@ def sending(**fields: Any) -> SyncPolicy:
     return SyncPolicy(parallel=ParallelSyncOptions(**fields))
 
 
-# Which requests are made
+# Requests
 
 
 @in_loop
@@ -71,7 +71,7 @@ async def test_a_watch_that_lags_costs_no_request() -> None:
             await fleet.clock.advance(0)
         assert fleet.calls() == ["patch a"] * 3
         assert fleet.message(fleet.pods[0]) == "one"
-        await fleet.clock.advance(15)  # a reconcile, which sees the old copy
+        await fleet.clock.advance(15)  # a full sync, which sees the old copy
     assert fleet.calls() == []
 
 
@@ -114,7 +114,7 @@ async def test_a_foreign_write_is_undone_by_the_reconcile_without_reading() -> N
 
 
 class Forgetful(InMemoryPodApi):
-    """Takes the first patch, and does not answer."""
+    """Applies the first patch without a response."""
 
     silent = 1
 
@@ -129,7 +129,7 @@ class Forgetful(InMemoryPodApi):
 @in_loop
 async def test_a_patch_that_was_taken_but_not_answered_is_not_forgotten() -> None:
     fleet = Fleet(["a"])
-    api = Forgetful(*fleet.pods)  # nobody watches it
+    api = Forgetful(*fleet.pods)  # without a watch
     fleet.directory.update_pod(api.pods()[0])
     fleet.manager = StatusManager(api, fleet.directory, fleet.safety, clock=fleet.clock)
     async with fleet.running():
@@ -138,14 +138,14 @@ async def test_a_patch_that_was_taken_but_not_answered_is_not_forgotten() -> Non
         api.silent = 1
         fleet.set(fleet.pods[0], "lost?")
         await fleet.clock.advance(0)
-        fleet.set(fleet.pods[0], "")  # what the last answer said
+        fleet.set(fleet.pods[0], "")  # the last response
         await fleet.clock.advance(2)
     stored = api.pod("default", "a")
     assert stored is not None
     assert stored.status.message == ""
 
 
-# Many at once, each in order
+# Concurrency
 
 
 @pytest.mark.parametrize("in_flight", [1, 5, 32])
@@ -159,7 +159,7 @@ def test_so_many_pods_are_in_flight_and_each_once(in_flight: int) -> None:
                     fleet.set(pod, message)
                 await fleet.clock.advance(0.3)
             await fleet.clock.advance(40 * 3 / in_flight + 3)
-        assert (fleet.api.most_at_once, fleet.api.most_per_pod) == (in_flight, 1)
+        assert (fleet.api.max_in_flight, fleet.api.max_per_pod) == (in_flight, 1)
         assert {fleet.message(pod) for pod in fleet.pods} == {"three"}
 
     scenario()
@@ -222,10 +222,10 @@ async def test_a_hundred_thousand_updates_arrive_as_the_newest_of_each_pod() -> 
     patches = fleet.calls()
     assert {call.split()[0] for call in patches} == {"patch"}
     assert len(patches) <= ParallelSyncOptions().in_flight * took / round_trip + pods
-    assert fleet.api.most_at_once == ParallelSyncOptions().in_flight
+    assert fleet.api.max_in_flight == ParallelSyncOptions().in_flight
 
 
-# Who goes first
+# Priorities
 
 
 @in_loop
@@ -248,13 +248,15 @@ async def test_deletions_and_first_readiness_overtake_a_backlog_and_the_rest_arr
         fleet.set(newcomer, "ready", READY)
         latency = await latencies(fleet, began, doomed, newcomer, ordinary[-1])
     queue = backlog * round_trip / ParallelSyncOptions().in_flight
-    assert latency[doomed.name] <= 4 * round_trip  # in turn, a patch if need be, and the delete
+    assert (
+        latency[doomed.name] <= 4 * round_trip
+    )  # one pod after another: a patch if needed, then the delete
     assert latency[newcomer.name] <= 3 * round_trip
     assert queue <= latency[ordinary[-1].name] <= queue + 1
 
 
 async def latencies(fleet: Fleet, began: float, *pods: Pod) -> dict[str, float]:
-    """How long after the beginning each pod was done with."""
+    """Return the seconds from the start until each pod's last call."""
     found: dict[str, float] = {}
     while len(found) < len(pods):
         await fleet.clock.advance(0.01)
@@ -267,7 +269,7 @@ async def latencies(fleet: Fleet, began: float, *pods: Pod) -> dict[str, float]:
 
 
 @in_loop
-async def test_without_lanes_nobody_overtakes() -> None:
+async def test_without_priorities_no_pod_overtakes() -> None:
     fleet = Fleet(["a", "b", "new"], round_trip=1, policy=sending(in_flight=1, prioritize=False))
     async with fleet.running():
         for pod in fleet.pods:
@@ -294,7 +296,7 @@ async def test_readiness_overtakes_the_first_time_only() -> None:
 
 
 @in_loop
-async def test_a_last_status_overtakes_though_nobody_asked_for_the_deletion() -> None:
+async def test_a_final_status_overtakes_without_a_deletion_request() -> None:
     fleet = Fleet(["a", "b", "c"], round_trip=1, policy=sending(in_flight=1))
     async with fleet.running():
         for pod in fleet.pods:
@@ -321,7 +323,7 @@ async def test_a_stream_of_urgent_pods_does_not_starve_an_ordinary_one() -> None
     assert 28 <= names.index("plain") <= 33
 
 
-# Another pod, no pod, a static pod
+# Replaced pods, missing pods, static pods
 
 
 @in_loop
@@ -367,13 +369,13 @@ async def test_gone_is_remembered_until_the_watch_shows_the_pod() -> None:
 
 
 @in_loop
-async def test_however_often_a_pod_was_not_there_it_is_tried_when_the_watch_shows_it_anew() -> None:
+async def test_a_pod_reported_gone_is_retried_when_the_watch_shows_it_again() -> None:
     fleet = Fleet(["a"], deaf=True)
     pod = fleet.pods[0]
     fleet.api.remove("default", "a")
     async with fleet.running():
         fleet.set(pod, "one")
-        await fleet.clock.advance(200)  # the watch still shows it: waits grow
+        await fleet.clock.advance(200)  # the watch still shows it: the back-off grows
         fleet.directory.remove_pod(pod)
         await fleet.clock.advance(10)
         fleet.calls()
@@ -422,7 +424,7 @@ async def test_a_mirror_that_the_watch_has_not_shown_yet_is_waited_for() -> None
     fleet.directory.set_pods([static, *api.pods()])
     fleet.manager = StatusManager(api, fleet.directory, fleet.safety, clock=fleet.clock)
     async with fleet.running():
-        # The static pod has changed, and its mirror pod was replaced at once.
+        # The static pod has changed, and its mirror pod was replaced immediately.
         api.remove(static.namespace, static.name)
         api.put(make_static_pod(mirror=True, uid="mirror-2"))
         fleet.manager.set_pod_status(static, saying("one"))
@@ -434,7 +436,7 @@ async def test_a_mirror_that_the_watch_has_not_shown_yet_is_waited_for() -> None
         assert dict(fleet.manager.sent_versions()) == {ApiUID("mirror-2"): 1}
 
 
-# The end of a pod
+# Final statuses
 
 
 @in_loop
@@ -491,7 +493,7 @@ async def test_a_deletion_that_failed_does_not_wait_for_the_watch() -> None:
 
 
 @in_loop
-async def test_a_pod_is_deleted_when_the_watch_shows_that_somebody_asked() -> None:
+async def test_a_pod_is_deleted_when_the_watch_shows_the_request() -> None:
     fleet = Fleet(["a"])
     pod = fleet.pods[0]
     async with fleet.running():
@@ -552,7 +554,7 @@ async def test_without_waits_what_failed_goes_with_the_next_batch_as_upstream() 
 
 
 class Patient(InMemoryPodApi):
-    """Asks for patience, once."""
+    """Returns Retry-After for the first call."""
 
     asked = False
 
@@ -577,7 +579,7 @@ async def test_a_server_that_asks_for_patience_gets_it_and_is_not_read() -> None
 
 
 @in_loop
-async def test_a_rejected_status_is_told_of_counted_and_tried_every_five_minutes() -> None:
+async def test_a_rejected_status_is_reported_counted_and_retried_every_five_minutes() -> None:
     fleet = Fleet(["a"], policy=None)
     fleet.api.fail("patch", "default", "a", code=422, times=2)
     async with fleet.running():
@@ -589,7 +591,7 @@ async def test_a_rejected_status_is_told_of_counted_and_tried_every_five_minutes
         await fleet.clock.advance(300)
         assert fleet.calls() == ["get a", "patch a"]
     assert fleet.observer.failures == {"rejected": 2}
-    (reference, reason, message), _ = fleet.told.events
+    (reference, reason, message), _ = fleet.recorder.events
     assert (reference.namespace, reference.name, reference.uid) == ("default", "a", "uid-a")
     assert reason == "StatusRejected"
     assert message == "Status was rejected: patch pod default/a: HTTP 422"
@@ -616,10 +618,10 @@ async def test_who_is_not_let_in_for_a_while_is_not_taken_for_rejected() -> None
         await fleet.clock.advance(8)
         assert fleet.message(fleet.pods[0]) == "one"
     assert fleet.observer.failures == {"denied": 3}
-    assert fleet.told.events == []
+    assert fleet.recorder.events == []
 
 
-class DeafTold(Told):
+class FailingEvents(RecordedEvents):
     def warn(self, *_: object) -> None:
         raise OSError("no sink")
 
@@ -629,8 +631,8 @@ async def test_events_that_cannot_be_recorded_stop_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     fleet = Fleet(["a", "b"])
-    fleet.told = DeafTold()
-    fleet.another_life()
+    fleet.recorder = FailingEvents()
+    fleet.restart()
     fleet.api.fail("patch", "default", "a", code=422)
     async with fleet.running() as loop:
         for pod in fleet.pods:
@@ -642,7 +644,7 @@ async def test_events_that_cannot_be_recorded_stop_nothing(
 
 
 class Moody(PodManager):
-    """Raises now and then."""
+    """Fails in some of its calls."""
 
     broken = ""
 
@@ -671,7 +673,7 @@ def test_a_directory_that_raises_loses_no_status(method: str, when: str) -> None
         fleet = Fleet(["a"], round_trip=0.5)
         directory = Moody([fleet.stored(fleet.pods[0])])
         fleet.directory = directory
-        fleet.another_life()
+        fleet.restart()
         fleet.api.fail("patch", "default", "a", code=500)
         async with fleet.running() as loop:
             if when == "before":
@@ -693,7 +695,7 @@ async def test_what_was_not_looked_at_is_looked_at_with_the_next_change_of_any_p
     fleet = Fleet(["a", "b"])
     directory = Moody(fleet.api.pods())
     fleet.directory = directory
-    fleet.another_life()
+    fleet.restart()
     async with fleet.running():
         directory.broken = "uid_translations"
         fleet.set(fleet.pods[0], "one")
@@ -718,7 +720,7 @@ async def test_in_an_outage_a_few_pods_look_for_the_server_and_then_all_go() -> 
             fleet.set(pod, "one")
         await fleet.clock.advance(60)
         first, fleet.api.calls = len(fleet.api.calls), []
-        # All at first; then rounds of an eighth, after waits of half a second to 5 s.
+        # First all pods; then rounds of 1/8, with a back-off of 0.5 s to 5 s.
         assert first <= ParallelSyncOptions().in_flight + 4 * 25
         await fleet.clock.advance(600)
         assert len(fleet.calls()) <= 4 * 600 / 2.5
@@ -739,7 +741,7 @@ async def test_without_a_circuit_every_pod_looks_for_the_server() -> None:
         assert len(fleet.calls()) == 100
 
 
-# The clock is set
+# Wall-clock jumps
 
 
 @pytest.mark.parametrize("hours", [-24, 24])
@@ -761,7 +763,7 @@ def test_a_clock_that_is_set_does_not_stop_retries_nor_hurry_them_on(hours: int)
     scenario()
 
 
-# What is remembered
+# Garbage collection
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -776,7 +778,7 @@ async def test_pods_that_are_gone_leave_nothing_behind(*, late: bool) -> None:
         await fleet.clock.advance(0.1)
         for pod in fleet.pods:
             fleet.directory.remove_pod(pod)
-        await fleet.clock.advance(1000 if late else 0)  # nobody looks at those that are gone
+        await fleet.clock.advance(1000 if late else 0)  # removed pods are not checked
         fleet.manager.remove_orphaned_statuses(set())
         await fleet.clock.advance(1000)
         syncer: Any = fleet.manager._syncer
@@ -816,7 +818,7 @@ async def test_a_deletion_that_meets_another_pod_of_the_name_makes_us_ask() -> N
         fleet.api.request_deletion("default", "a", at="2100-01-01T00:00:00Z")
         fleet.watch(pod)
         fleet.api.remove("default", "a")
-        fleet.api.put(make_pod("a", uid="another"))  # which the watch does not show
+        fleet.api.put(make_pod("a", uid="another"))  # not yet in the watch
         fleet.calls()
         await fleet.clock.advance(30)
     assert fleet.calls() == ["delete a 409", "get a"]
@@ -824,7 +826,7 @@ async def test_a_deletion_that_meets_another_pod_of_the_name_makes_us_ask() -> N
 
 
 class CuttingApi(InMemoryPodApi):
-    """Takes a patch without answering, when it is told to."""
+    """Applies a patch without a response, when `cuts` is set."""
 
     cuts = False
 
@@ -866,7 +868,7 @@ async def test_a_patch_of_a_new_mirror_that_was_not_answered_leaves_doubt() -> N
 
 
 class CancellingApi(InMemoryPodApi):
-    """Cancels the task it is called in, once."""
+    """Cancels the calling task, once."""
 
     cancels = True
 

@@ -23,7 +23,7 @@ NAMES = list(map(str, range(50)))
 
 
 async def stopped(fleet: Fleet, loop: asyncio.Task[None], drain: float) -> None:
-    """Stop, and let so much time pass."""
+    """Stop the loop, and advance the clock."""
     fleet.manager.stop(drain=drain)
     await fleet.clock.advance(drain)
     await asyncio.wait_for(loop, 60)
@@ -58,7 +58,7 @@ def test_what_a_stop_leaves_unsent_the_next_run_sends(moment: float, drain: floa
             pod = next(pod for pod in fleet.pods if str(pod.uid) == uid)
             assert (fleet.message(pod), version) == ("last", 1)
         async with fleet.running():
-            await fleet.clock.advance(4.5)  # those that were cut off are read first
+            await fleet.clock.advance(4.5)  # interrupted pods are read first
             assert {fleet.message(pod) for pod in fleet.pods} == {"last"}
             assert len(fleet.manager.sent_versions()) == len(NAMES)
 
@@ -71,7 +71,7 @@ async def test_a_stop_before_the_first_step_of_a_sync_leaves_the_pod_free() -> N
     syncer: Any = fleet.manager._syncer
     fleet.set(fleet.pods[0], "one")
     async with syncer:
-        await syncer.sync_batch(full=False)  # and at once to the end
+        await syncer.sync_batch(full=False)  # and ends immediately
     assert fleet.calls() == []
     await fleet.manager.sync_batch(full=False)
     assert fleet.calls() == ["patch a"]
@@ -98,10 +98,10 @@ async def test_a_patch_whose_answer_a_stop_cut_off_is_not_taken_for_unsent() -> 
     fleet = Fleet(["a"], round_trip=1, deaf=True)
     async with fleet.running() as loop:
         fleet.set(fleet.pods[0], "arrives")
-        await fleet.clock.advance(0.7)  # it has arrived, and the answer is on its way
+        await fleet.clock.advance(0.7)  # applied, but the response has not arrived
         await stopped(fleet, loop, drain=0)
     assert fleet.message(fleet.pods[0]) == "arrives"
-    fleet.set(fleet.pods[0], "")  # what the watch still shows
+    fleet.set(fleet.pods[0], "")  # the watch still shows it
     async with fleet.running():
         await fleet.clock.advance(3)
         assert fleet.message(fleet.pods[0]) == ""
@@ -139,7 +139,7 @@ async def test_a_server_that_is_away_does_not_hold_up_a_stop() -> None:
 
 
 class Stubborn(InMemoryPodApi):
-    """Takes being cancelled for just another failure."""
+    """Treats its cancellation as an ordinary failure."""
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
         try:
@@ -176,7 +176,7 @@ async def test_a_pod_that_waits_after_a_failure_is_tried_by_the_next_run_too() -
         assert fleet.message(fleet.pods[0]) == "one"
 
 
-# By hand
+# Without the loop
 
 
 @in_loop
@@ -207,7 +207,7 @@ async def test_a_batch_by_hand_leaves_those_alone_that_wait_after_a_failure() ->
 
 
 async def patiently(fleet: Fleet, seconds: float = 0) -> None:
-    """Let time pass, with time for threads."""
+    """Advance the clock, and let threads run."""
     await fleet.clock.advance(seconds)
     for _ in range(20):
         await asyncio.to_thread(int)
@@ -215,13 +215,13 @@ async def patiently(fleet: Fleet, seconds: float = 0) -> None:
 
 
 def last_status(name: str, message: str) -> OutboxEntry:
-    """What an earlier life could not deliver."""
+    """Return an undelivered entry from before a restart."""
     status = structs.replace(SUCCEEDED, message=message)
     return OutboxEntry(uid=PodUID(f"uid-{name}"), namespace="default", name=name, status=status)
 
 
 class LoggingApi(InMemoryPodApi):
-    """Writes into the outbox's log, to see the order."""
+    """Logs patches to the outbox's log, to check the order."""
 
     def __init__(self, outbox: MemoryOutbox, *pods: Pod, **options: Any) -> None:
         super().__init__(*pods, **options)
@@ -248,7 +248,7 @@ async def test_a_last_status_is_kept_before_it_is_sent_and_dropped_afterwards() 
         fleet.set(pod, "end", SUCCEEDED)
         fleet.manager.terminate_pod(pod)
         await patiently(fleet)
-        await patiently(fleet, 30)  # reconciles: the watch is deaf, and shows the old status
+        await patiently(fleet, 30)  # full syncs: the watch is deaf, and shows the old status
     assert outbox.log == ["patch a", "keep a", "patch a", "drop uid-a"]
     assert outbox.kept == {}
 
@@ -268,7 +268,7 @@ async def test_a_last_status_survives_a_crash_and_passes_the_normal_merge() -> N
     gate = {"type": "example.com/lb", "status": "True"}
     fleet.api.patch("default", "a", {"status": {"conditions": [gate]}})
 
-    manager = fleet.another_life()
+    manager = fleet.restart()
     async with fleet.running():
         await patiently(fleet, 1)
         assert manager.entries()[pod.uid].finished
@@ -335,7 +335,7 @@ async def test_an_end_that_cannot_be_sent_is_kept_though_the_pod_lives_on() -> N
         await patiently(fleet, 3)
         fleet.set(pod, "sent", make_status("Running", ended("app", 3)))
         await patiently(fleet, 3)
-        assert outbox.log == []  # what can be sent is not kept
+        assert outbox.log == []  # a status that can be sent is not stored
         fleet.api.fail("patch", "default", "a", code=503, times=99)
         fleet.set(pod, "first", make_status("Running", ended("app", 3)))
         await patiently(fleet, 3)
@@ -361,7 +361,7 @@ async def test_a_newer_end_that_was_kept_meanwhile_stays_when_an_older_one_arriv
     async with fleet.running():
         fleet.api.fail("patch", "default", "a", code=503)
         fleet.set(pod, "older", make_status("Running", ended("app", 3)))
-        while len(fleet.api.times) < 2:  # the second try is under way
+        while len(fleet.api.times) < 2:  # the second attempt is in flight
             await patiently(fleet, 0.1)
         fleet.set(pod, "newer", make_status("Running", ended("app", 3)))
         await patiently(fleet)
@@ -374,7 +374,7 @@ async def test_a_newer_end_that_was_kept_meanwhile_stays_when_an_older_one_arriv
 
 
 class CuriousApi(LoggingApi):
-    """Is asked who wrote, and takes note of it."""
+    """Logs reads of managed fields."""
 
     async def managed_fields(self, namespace: str, name: str, *, uid: ApiUID) -> Any:
         self.outbox.log.append(f"ask {name}")
@@ -394,7 +394,7 @@ async def test_a_last_status_is_kept_before_it_is_asked_who_else_wrote() -> None
     async with fleet.running():
         fleet.set(pod, "not the last", READY)
         await patiently(fleet)
-        api.patch("default", "a", {"status": {"message": "of somebody else"}})
+        api.patch("default", "a", {"status": {"message": "of another client"}})
         fleet.manager.pod_observed(pod.uid)
         fleet.set(pod, "end", SUCCEEDED)
         fleet.manager.terminate_pod(pod)
@@ -409,7 +409,7 @@ async def test_what_an_earlier_life_knew_is_not_sent_but_stays_until_more_is_sai
     assert outbox is not None
     status = make_status("Running", ended("app", 3))
     outbox.store(structs.replace(last_status("a", "old"), status=status, finished=False))
-    manager = fleet.another_life()
+    manager = fleet.restart()
     async with fleet.running():
         await patiently(fleet, 30)
         assert manager.pod_status(pod.uid) is None
@@ -438,7 +438,7 @@ async def test_an_outbox_that_is_broken_stops_nothing(caplog: pytest.LogCaptureF
         await patiently(fleet)
     assert fleet.message(fleet.pods[0]) == "end"
     assert "outbox not read" in caplog.text
-    assert "last status not kept in the outbox: uid=uid-a" in caplog.text
+    assert "outbox entry not stored: uid=uid-a" in caplog.text
 
 
 @in_loop
@@ -473,7 +473,7 @@ def test_a_port_that_lacks_methods_is_refused(role: str) -> None:
 
 
 class StubbornOutbox(MemoryOutbox):
-    """Cannot drop, the first time."""
+    """Fails its first removal."""
 
     def drop(self, uid: PodUID) -> None:
         first = not any(line.startswith("drop") for line in self.log)
@@ -497,7 +497,7 @@ async def test_what_could_not_be_dropped_is_dropped_later() -> None:
 
 
 class HangingOutbox(MemoryOutbox):
-    """Waits for a disk when it is to drop something."""
+    """Blocks on disk when it removes an entry."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -48,7 +48,7 @@ names = st.sampled_from(sorted(PODS))
 
 
 class Script:
-    """What can happen, each as a strategy of steps."""
+    """All kinds of steps, each as a strategy."""
 
     @staticmethod
     def report() -> st.SearchStrategy[Step]:
@@ -56,9 +56,9 @@ class Script:
 
         def step(name: str, status: PodStatus, message: str) -> Step:
             async def play(fleet: Fleet) -> object:
-                said = structs.replace(status, message=message) if message else status
+                new_status = structs.replace(status, message=message) if message else status
                 try:
-                    return fleet.manager.set_pod_status(node_pod(fleet, name), said)[1]
+                    return fleet.manager.set_pod_status(node_pod(fleet, name), new_status)[1]
                 except (ValueError, QuantityError) as error:
                     return str(error)
 
@@ -133,7 +133,7 @@ class Script:
 
     @staticmethod
     def others() -> st.SearchStrategy[Step]:
-        """What others do, at a rest point."""
+        """Actions of other clients while the sync is idle."""
         gate = {"type": "example.com/lb", "status": "True"}
         ours = {"type": "Ready", "status": "Unknown"}
         patches = st.sampled_from(
@@ -193,19 +193,19 @@ def scripts() -> st.SearchStrategy[list[Step]]:
 
 
 def node_pod(fleet: Fleet, name: str) -> Pod:
-    """The pod as the node has it: the watch's copy, or as it began."""
+    """Return the node's copy of the pod: from the watch, or the initial one."""
     began = next(pod for pod in fleet.pods if pod.name == name)
     return fleet.directory.pod_by_uid(began.uid) or began
 
 
 async def rest(fleet: Fleet) -> None:
-    """No faults any more, and time enough for what was put off because of them."""
+    """End all faults, and advance the clock past every back-off."""
     fleet.api._failures.clear()
     await fleet.clock.advance(330)
 
 
 async def played(script: list[Step], policy: SyncPolicy) -> tuple[list[Any], Any]:
-    """What the node said to each step, and what the API server has in the end."""
+    """Return the node's result of each step, and the API server's final state."""
     fleet = Fleet([], policy=policy, rounds=5)
     static, mirror = make_static_pod(), make_static_pod(mirror=True)
     fleet.pods = [make_pod("job", restart_policy="Never"), make_pod("web"), static]
@@ -213,15 +213,15 @@ async def played(script: list[Step], policy: SyncPolicy) -> tuple[list[Any], Any
     for pod in (*fleet.pods[:2], mirror):
         fleet.api.put(pod)
     async with fleet.running():
-        said = [await step(fleet) for step in script]
+        results = [await step(fleet) for step in script]
         fleet.safety.table.clear()
         await rest(fleet)
         at_rest = [comparable(pod) for pod in fleet.api.pods()]
-    return said, sorted(at_rest, key=str)
+    return results, sorted(at_rest, key=str)
 
 
 def comparable(pod: Pod) -> Any:
-    """The pod as JSON, without times, versions and the order of conditions."""
+    """Return the pod as JSON, without times, versions and the order of conditions."""
     document = without_times(to_document(pod))
     document["metadata"].pop("resourceVersion", None)
     document["status"].get("conditions", []).sort(key=lambda condition: condition["type"])

@@ -25,7 +25,7 @@ FAILED = make_status("Failed", ended("app", 1), Ready="False")
 
 
 def running_node(pod: Pod, *, could_run: bool = False) -> Node:
-    """A node whose pod runs, was synced, and is in the directory as the API shows it."""
+    """Return a node with a running, synced pod; the pod manager has the API server's copy."""
     node = Node(pod)
     node.safety.table[pod.uid] = could_run
     node.manager.set_pod_status(pod, RUNNING)
@@ -34,7 +34,7 @@ def running_node(pod: Pod, *, could_run: bool = False) -> Node:
     return node
 
 
-# The plain way
+# Success
 
 
 def test_a_new_status_is_read_patched_and_remembered_as_sent() -> None:
@@ -162,7 +162,7 @@ class BrokenSafety:
 
 
 class BrokenApi(InMemoryPodApi):
-    """Raises, or answers with, something that a client must not."""
+    """Raises an error, or returns a value, that violates the port."""
 
     def __init__(self, broken: Any) -> None:
         super().__init__()
@@ -181,8 +181,10 @@ class BrokenApi(InMemoryPodApi):
     ("broken", "why"),
     [
         pytest.param(ZeroDivisionError(), "ZeroDivisionError", id="raises"),
-        pytest.param({"kind": "Pod"}, "get_pod of the client returned dict", id="no pod"),
-        pytest.param(asyncio.CancelledError(), "the client gave up", id="cancels itself"),
+        pytest.param({"kind": "Pod"}, "get_pod of the client returned a dict", id="no pod"),
+        pytest.param(
+            asyncio.CancelledError(), "the client cancelled the request", id="cancels itself"
+        ),
     ],
 )
 def test_a_port_that_raises_during_a_sync_does_not_stop_the_others(
@@ -214,7 +216,7 @@ def test_a_patch_that_answers_with_no_pod_is_not_taken_for_sent(
     node.manager.set_pod_status(pod, RUNNING)
     node.sync()
     assert node.sent == {}
-    assert "patch_pod_status of the client returned dict" in caplog.text
+    assert "patch_pod_status of the client returned a dict" in caplog.text
 
 
 def test_a_deletion_safety_that_raises_does_not_stop_the_others() -> None:
@@ -289,7 +291,7 @@ def test_surprise_3_a_full_batch_forgets_the_versions_of_pods_that_are_gone() ->
     assert node.sync() == ["get pod", "patch pod"]
 
 
-# Reconciling for ever
+# Permanent differences
 
 
 def test_surprise_5_a_disruption_target_that_cannot_be_sent_is_read_every_time() -> None:
@@ -406,7 +408,7 @@ def test_a_mirror_pod_is_never_deleted() -> None:
 
 
 def ended_node() -> tuple[Node, Pod]:
-    """A node with a finished pod whose deletion was asked for; nothing was sent yet."""
+    """Return a node with a finished pod whose deletion was requested; nothing is sent yet."""
     node = running_node(make_pod())
     node.api.request_deletion("default", "pod", at="2024-01-01T00:00:00Z")
     pod = node.observe(make_pod())

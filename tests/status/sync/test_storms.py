@@ -1,4 +1,4 @@
-"""When the API server says no to everything: how much is asked of it, and who suffers.
+"""When the API server fails every request: the request rate, and which pods are affected.
 
 After a failure a pod waits for 1 s, 2 s, 4 s and so on, less up to a half: it is tried at most
 7 times in the first minute and twice in each later one. A try takes 3 requests at most.
@@ -21,7 +21,7 @@ FOREVER = 10_000
 
 
 def storm(fleet: Fleet, *codes: int, verbs: tuple[str, ...] = ("get", "patch", "delete")) -> None:
-    """Let every call fail, with these codes in turn."""
+    """Let every call fail with these codes in turn."""
     for pod in fleet.pods:
         for verb in verbs:
             for code in codes * (FOREVER // len(codes)):
@@ -29,13 +29,13 @@ def storm(fleet: Fleet, *codes: int, verbs: tuple[str, ...] = ("get", "patch", "
 
 
 def worst(fleet: Fleet) -> None:
-    """Let chance shorten every wait as far as it can."""
+    """Set the jitter so that every back-off is as short as possible."""
     syncer: Any = fleet.manager._syncer
     syncer._chance = lambda: 1.0
 
 
 async def requests_per_minute(fleet: Fleet, minutes: int, *, changing: bool) -> list[int]:
-    """The most that was asked about any pod, in each minute."""
+    """Return the maximum number of requests per pod, for each minute."""
     most = []
     for minute in range(minutes):
         for second in range(60):
@@ -105,7 +105,7 @@ async def test_a_healthy_pod_does_not_spur_on_those_that_the_server_fails() -> N
             fleet.set(healthy, str(tick))
             await fleet.clock.advance(0.1)
         calls = Counter(call.name for call in fleet.api.calls if call.name != "healthy")
-        # One who looks for the server may go once more when it is found: twice as often, then.
+        # A failed probe is retried once the server responds, so up to twice as often.
         assert max(calls.values()) <= 2 * FIRST_MINUTE
         assert fleet.message(healthy) == "599"
 
@@ -125,7 +125,7 @@ def test_pods_in_quarantine_do_not_slow_the_others(code: int) -> None:
             await fleet.clock.advance(60)
             for pod in sick:
                 fleet.set(pod, "sick, and said so again")
-            await fleet.clock.advance(1)  # a rejected status may go once more when it changes
+            await fleet.clock.advance(1)  # a rejected status is sent once more when it changes
             for turn in range(20):
                 for pod in sick:
                     fleet.set(pod, f"sick {turn}")
@@ -152,7 +152,7 @@ async def test_who_failed_together_does_not_come_back_together() -> None:
 
 @in_loop
 async def test_pods_whose_patches_the_server_fails_do_not_slow_the_others() -> None:
-    """As with a webhook that is down: all reads are answered, these patches with 500."""
+    """As with a failing webhook: reads succeed, patches of these pods fail with 500."""
     fleet = Fleet([*map(str, range(300)), "well"], round_trip=0.01, rounds=6)
     worst(fleet)
     *sick, well = fleet.pods

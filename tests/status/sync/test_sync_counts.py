@@ -1,4 +1,4 @@
-"""What is on its way can be asked, and who wants to know hears which pod was late."""
+"""Sync counts, and the latency of each pod for an observer that wants it."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from podstatus.testing.clock import FakeClock
 
 
 class Server:
-    """Takes a while, and does not take all."""
+    """Slow, and rejects some statuses."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
@@ -28,7 +28,7 @@ class Server:
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
     ) -> None:
-        raise AssertionError("nobody deletes here")
+        raise AssertionError("delete_pod is not expected")
 
 
 class NothingRuns:

@@ -21,7 +21,7 @@ from tests.support.status_node import HangingApi, Node, deleting, in_loop
 PENDING, RUNNING, FAILED = make_status("Pending"), make_status("Running"), make_status("Failed")
 SECOND = 1_000_000_000
 LONG = 10.0
-"""Seconds after which something that should happen at once has not happened."""
+"""Seconds: timeout for things that happen immediately."""
 
 
 def test_it_is_measured_from_the_update_to_its_acknowledgement() -> None:
@@ -167,11 +167,11 @@ def test_a_clock_that_is_set_back_gives_no_negative_duration() -> None:
     assert node.observer.sync_durations == [0.0]
 
 
-# While a send is under way
+# During a send
 
 
 class UpdatingApi(InMemoryPodApi):
-    """Takes a while to patch; meanwhile the node goes on."""
+    """Changes the status during a patch."""
 
     node: Node
 
@@ -255,7 +255,7 @@ def test_an_outage_counts_in_full_in_the_running_loop() -> None:
     asyncio.run(main())
 
 
-# Neither changes what is cached, nor is it held up
+# Isolation of the cache
 
 
 def test_an_acknowledgement_changes_neither_version_nor_status() -> None:
@@ -270,7 +270,7 @@ def test_an_acknowledgement_changes_neither_version_nor_status() -> None:
 
 
 class SlowNotifier(RecordingNotifier):
-    """Does not come back until it is let."""
+    """Blocks until it is released."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -312,7 +312,7 @@ def test_an_outage_does_not_fill_the_memory_and_keeps_the_oldest_time() -> None:
 
 @given(st.lists(st.sampled_from(["update", "send", "fail", "acknowledge"])))
 def test_what_waits_is_what_came_after_the_last_entry_acknowledged(events: list[str]) -> None:
-    """A model that remembers when every version was cached."""
+    """A model that records when every version was cached."""
     cache, uid = StatusCache(), make_pod().uid
     times, acknowledged, sending = list[int](), 0, None
     for now, event in enumerate(events):

@@ -1,4 +1,4 @@
-"""Whether two statuses say the same, as far as the node has a say.
+"""Compare the parts of two statuses that the kubelet owns.
 
 Upstream: isPodStatusByKubeletEqual, status_manager.go v1.36.4.
 """
@@ -19,10 +19,10 @@ from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 
 
 def is_pod_status_by_kubelet_equal(old: PodStatus, new: PodStatus, gates: FeatureGates) -> bool:
-    """Compare two normalised statuses without what others own.
+    """Whether two normalised statuses are equal in the parts that the kubelet owns.
 
-    Of our conditions only status, reason and message count; foreign conditions and the
-    claim statuses do not count at all.
+    Conditions owned by the kubelet are compared by status, reason and message. Conditions of
+    other owners and the resource claim statuses are ignored.
     """
     return _our_conditions_equal(old.conditions, new.conditions, gates) and semantic_equal(
         structs.replace(
@@ -56,8 +56,10 @@ def _our_conditions_equal(
 def _kubelet_conditions(
     values: Iterable[_ConditionValue], gates: FeatureGates
 ) -> dict[str, _ConditionValue]:
-    """What our conditions say, by type; of several of one type the last one counts."""
+    """Return the kubelet's conditions by type; among duplicates of a type, the last wins."""
     ours = conditions_by_kubelet(gates)
     return {
-        one[0]: one for one in values if one[0] in ours or pod_condition_shared_by_kubelet(one[0])
+        value[0]: value
+        for value in values
+        if value[0] in ours or pod_condition_shared_by_kubelet(value[0])
     }

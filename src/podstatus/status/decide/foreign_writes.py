@@ -1,7 +1,7 @@
-"""What others have written of that which the node owns, who it was, and how that is told.
+"""Detect writes by other clients to status parts that the node owns, and describe them.
 
-Given are two copies of the server: what it answered to our last patch, and a newer one. What
-differs between them in our conditions and fields is not ours.
+Compares two server copies of a pod: the response to the node's last patch, and a newer one. A
+difference in a condition or field that the node owns was written by another client.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,10 +19,10 @@ from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.kube.scalars.time import Time
 
 FOREIGN_STATUS_WRITE = "ForeignStatusWrite"
-"""The reason of the event about what was corrected."""
+"""Reason of the event about a corrected foreign write."""
 
 _FIELDS_OWNED_BY_OTHERS = (
-    "conditions",  # looked at one by one
+    "conditions",  # compared one by one
     "nominated_node_name",
     "resource_claim_statuses",
     "extended_resource_claim_status",
@@ -34,9 +34,9 @@ _OWNED_FIELDS = {
     if field.name not in _FIELDS_OWNED_BY_OTHERS
 }
 _PRINTABLE_FIELDS = ("phase", "reason")
-"""Fields that are short enough to be said."""
+"""Fields whose values are short enough for an event message."""
 _MAX_VALUE_LENGTH = 80
-"""Characters of somebody else's word that are repeated."""
+"""Characters: foreign values are cut to this length in messages."""
 _CONDITION_FIELDS = ("status", "reason", "message")
 
 
@@ -48,16 +48,16 @@ class StatusPart(msgspec.Struct, frozen=True):
     is_condition: bool = False
 
     def __str__(self) -> str:
-        """As it is told."""
+        """Return the part as event messages name it."""
         return f"Condition {self.name}" if self.is_condition else f"Field {self.name}"
 
 
 ConditionValue: TypeAlias = tuple[str, str, str]
-"""Status, reason and message of a condition: what counts of it."""
+"""Status, reason and message of a condition: the fields that are compared."""
 
 
 class ForeignWrite(msgspec.Struct, frozen=True):
-    """What somebody else made of a part; None where there is nothing."""
+    """A change of one part by another client; `before` or `after` is None if the part is absent."""
 
     part: StatusPart
     before: Any
@@ -67,7 +67,7 @@ class ForeignWrite(msgspec.Struct, frozen=True):
 def foreign_writes(
     expected: PodStatus, observed: PodStatus, gates: FeatureGates
 ) -> tuple[ForeignWrite, ...]:
-    """How a copy of the server differs from one that was ours."""
+    """Return the changes in owned parts between two server copies."""
     if expected == observed:
         return ()
     before, after = owned_parts(expected, gates), owned_parts(observed, gates)
@@ -76,7 +76,7 @@ def foreign_writes(
 
 
 def owned_parts(status: PodStatus, gates: FeatureGates) -> dict[StatusPart, Any]:
-    """What a status says of that which the node owns; conditions first."""
+    """Return the parts of a status that the node owns, with their values; conditions first."""
     ours = conditions_by_kubelet(gates)
     parts: dict[StatusPart, Any] = {
         StatusPart(c.type, is_condition=True): _condition_value(c)
@@ -87,7 +87,7 @@ def owned_parts(status: PodStatus, gates: FeatureGates) -> dict[StatusPart, Any]
 
 
 def with_own_parts(observed: PodStatus, own: PodStatus, gates: FeatureGates) -> PodStatus:
-    """The node's own status, with what others own as it is shown."""
+    """Return `own` with the parts of other owners taken from `observed`."""
     ours = conditions_by_kubelet(gates)
     theirs = tuple(c for c in observed.conditions or () if c.type not in ours)
     return structs.replace(
@@ -101,25 +101,26 @@ def with_own_parts(observed: PodStatus, own: PodStatus, gates: FeatureGates) -> 
 
 
 def find_writer(write: ForeignWrite, managed: Iterable[ManagedFieldsEntry]) -> str | None:
-    """The last one who is said to manage what was written; None if nobody is.
+    """Return the latest field manager of the written fields, or None.
 
-    Who removes something manages nothing afterwards, and is not found.
+    A client that removes a field no longer manages it, so it cannot be identified.
     """
     paths = _managed_paths(write)
-    found = [entry for entry in managed if any(_has_path(entry.fields_v1, path) for path in paths)]
-    newest = max(found, key=lambda entry: entry.time or Time(), default=None)
+    owners = [entry for entry in managed if any(_has_path(entry.fields_v1, path) for path in paths)]
+    newest = max(owners, key=lambda entry: entry.time or Time(), default=None)
     return None if newest is None else newest.manager
 
 
 def foreign_write_message(write: ForeignWrite, writer: str | None, now: Any) -> str:
-    """What is told about it; `now` is what the server has of that part after the correction."""
-    who = "another client" if writer is None else go_quoted(writer[:_MAX_VALUE_LENGTH])
-    told = f"{write.part} was {_change_phrase(write)} by {who}; the node owns it and has"
+    """Return the event message; `now` is the part's value on the server after the correction."""
+    client = "another client" if writer is None else go_quoted(writer[:_MAX_VALUE_LENGTH])
+    prefix = f"{write.part} was {_change_phrase(write)} by {client}; the node owns it and has"
     if not now:
-        return f"{told} removed it"
-    back = "back" if now == write.before else "anew"
-    word = _format_value(write.part, now)
-    return f"{told} set it {back} to {word}" if word else f"{told} set it {back}"
+        return f"{prefix} removed it"
+    value = _format_value(write.part, now)
+    if now == write.before:
+        return f"{prefix} set it back to {value}" if value else f"{prefix} set it back"
+    return f"{prefix} recomputed it as {value}" if value else f"{prefix} recomputed it"
 
 
 def _condition_value(condition: PodCondition) -> ConditionValue:
@@ -129,12 +130,12 @@ def _condition_value(condition: PodCondition) -> ConditionValue:
 def _change_phrase(write: ForeignWrite) -> str:
     if not write.after:
         return "removed"
-    word = _format_value(write.part, write.after)
-    return f"set to {word}" if word else "changed"
+    value = _format_value(write.part, write.after)
+    return f"set to {value}" if value else "changed"
 
 
 def _format_value(part: StatusPart, value: Any) -> str:
-    """A value in a word, as in `False (reason Because)`; empty if it cannot be said in one."""
+    """Return a short text such as `False (reason Because)`, or "" if the value has none."""
     if part.is_condition:
         status, reason, _ = value
         return f"{status} (reason {reason[:_MAX_VALUE_LENGTH]})" if reason else f"{status}"
@@ -146,9 +147,11 @@ def _managed_paths(write: ForeignWrite) -> Sequence[tuple[str, ...]]:
     if not write.part.is_condition:
         return [("f:status", f"f:{name}")]
     key = f'k:{{"type":{msgspec.json.encode(name).decode()}}}'
-    nothing = (None,) * len(_CONDITION_FIELDS)
-    said = zip(_CONDITION_FIELDS, write.before or nothing, write.after or nothing, strict=True)
-    return [("f:status", "f:conditions", key, f"f:{leaf}") for leaf, old, new in said if old != new]
+    absent = (None,) * len(_CONDITION_FIELDS)
+    values = zip(_CONDITION_FIELDS, write.before or absent, write.after or absent, strict=True)
+    return [
+        ("f:status", "f:conditions", key, f"f:{leaf}") for leaf, old, new in values if old != new
+    ]
 
 
 def _has_path(fields: Any, path: Sequence[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The conditions of a pod that the node decides.
+"""Generate the pod conditions that the kubelet owns.
 
 Upstream: pkg/kubelet/status/generate.go v1.36.4.
 """
@@ -41,7 +41,7 @@ ContainerStatuses = Sequence[ContainerStatus]
 
 
 def condition_observed_generation(generation: int, old_status: PodStatus | None) -> int:
-    """The generation a condition of this pod was decided for.
+    """Return the `observedGeneration` of a condition generated for this pod.
 
     Upstream: CalculatePodConditionObservedGeneration, with its gate locked on.
     """
@@ -52,13 +52,13 @@ def generate_containers_ready_condition(
     pod: Pod, old_status: PodStatus | None, statuses: ContainerStatuses | None, phase: str
 ) -> PodCondition:
     """ContainersReady: every regular container and sidecar of the spec is ready."""
-    decided = PodCondition(
+    condition = PodCondition(
         type=CONTAINERS_READY,
         status="True",
         observed_generation=condition_observed_generation(pod.metadata.generation, old_status),
     )
     if statuses is None:
-        return structs.replace(decided, status="False", reason="UnknownContainerStatuses")
+        return structs.replace(condition, status="False", reason="UnknownContainerStatuses")
     sidecars = filter(is_restartable_init_container, pod.spec.init_containers or ())
     unknown, unready = [], []
     by_name = first_by_name(statuses)
@@ -73,9 +73,9 @@ def generate_containers_ready_condition(
     message = _not_ready_message(unknown, unready, "unready")
     if message:
         return structs.replace(
-            decided, status="False", reason="ContainersNotReady", message=message
+            condition, status="False", reason="ContainersNotReady", message=message
         )
-    return decided
+    return condition
 
 
 def generate_pod_ready_condition(
@@ -85,30 +85,30 @@ def generate_pod_ready_condition(
     statuses: ContainerStatuses | None,
     phase: str,
 ) -> PodCondition:
-    """Ready: the containers are ready and every readiness gate is open."""
-    decided = structs.replace(
+    """Ready: the containers are ready and the condition of every readiness gate is True."""
+    ready = structs.replace(
         generate_containers_ready_condition(pod, old_status, statuses, phase), type=READY
     )
-    if decided.status != "True":
-        return decided
+    if ready.status != "True":
+        return ready
     if not pod.spec.readiness_gates:
-        return decided
-    closed = []
+        return ready
+    messages = []
     by_type = {condition.type: condition for condition in reversed(conditions or ())}
     for gate in pod.spec.readiness_gates:
         condition = by_type.get(gate.condition_type)
         name = go_quoted(gate.condition_type)
         if condition is None:
-            closed.append(f"corresponding condition of pod readiness gate {name} does not exist.")
+            messages.append(f"corresponding condition of pod readiness gate {name} does not exist.")
         elif condition.status != "True":
-            closed.append(
+            messages.append(
                 f'the status of pod readiness gate {name} is not "True", but {condition.status}'
             )
-    if closed:
+    if messages:
         return structs.replace(
-            decided, status="False", reason="ReadinessGatesNotReady", message=", ".join(closed)
+            ready, status="False", reason="ReadinessGatesNotReady", message=", ".join(messages)
         )
-    return decided
+    return ready
 
 
 def generate_pod_initialized_condition(
@@ -118,29 +118,32 @@ def generate_pod_initialized_condition(
     phase: str,
     gates: FeatureGates,
 ) -> PodCondition:
-    """Initialized: init containers have succeeded and sidecars have started, once."""
-    decided = PodCondition(
+    """Initialized: all init containers have succeeded and all sidecars have started.
+
+    It stays True when a sidecar or, in place, the whole pod restarts later.
+    """
+    condition = PodCondition(
         type=INITIALIZED,
         status="True",
         observed_generation=condition_observed_generation(pod.metadata.generation, old_status),
     )
     if statuses is None and pod.spec.init_containers:
-        return structs.replace(decided, status="False", reason="UnknownContainerStatuses")
+        return structs.replace(condition, status="False", reason="UnknownContainerStatuses")
     unknown, incomplete = _uninitialized_containers(pod.spec, statuses)
     if phase == "Succeeded" and not unknown:
-        return structs.replace(decided, reason="PodCompleted")
+        return structs.replace(condition, reason="PodCompleted")
     message = _not_ready_message(unknown, incomplete, "incomplete")
     if not message or _was_initialized(pod, old_status, statuses, gates):
-        return decided
+        return condition
     return structs.replace(
-        decided, status="False", reason="ContainersNotInitialized", message=message
+        condition, status="False", reason="ContainersNotInitialized", message=message
     )
 
 
 def _uninitialized_containers(
     spec: PodSpec, statuses: ContainerStatuses | None
 ) -> tuple[list[str], list[str]]:
-    """The init containers of which nothing is known, and those that are not done."""
+    """Return the names of init containers without a status, and of incomplete ones."""
     if not spec.init_containers:
         return [], []
     unknown, incomplete = [], []
@@ -157,7 +160,7 @@ def _uninitialized_containers(
 def _was_initialized(
     pod: Pod, old_status: PodStatus, statuses: ContainerStatuses | None, gates: FeatureGates
 ) -> bool:
-    """Whether it is a sidecar or the whole pod in place that starts again."""
+    """Whether the pod was initialized before, so a sidecar or all its containers restart."""
     if has_any_regular_container_started(pod.spec, statuses):
         return True
     return gates.restart_all_containers_on_container_exits and _has_true_condition(
@@ -168,7 +171,7 @@ def _was_initialized(
 def generate_pod_ready_to_start_containers_condition(
     pod: Pod, old_status: PodStatus | None, facts: PodFacts
 ) -> PodCondition:
-    """PodReadyToStartContainers: there is one sandbox that can take containers."""
+    """PodReadyToStartContainers: the pod has exactly one usable sandbox."""
     return PodCondition(
         type=POD_READY_TO_START_CONTAINERS,
         status="True" if has_usable_sandbox(pod, facts) else "False",
@@ -179,16 +182,16 @@ def generate_pod_ready_to_start_containers_condition(
 def generate_all_containers_restarting_condition(
     pod: Pod, facts: PodFacts, old_status: PodStatus | None, phase: str
 ) -> PodCondition:
-    """AllContainersRestarting: a rule asked for it and old containers are still around."""
-    decided = PodCondition(type=ALL_CONTAINERS_RESTARTING, status="False")
+    """AllContainersRestarting: a restart rule matched and old containers still exist."""
+    condition = PodCondition(type=ALL_CONTAINERS_RESTARTING, status="False")
     if phase in _TERMINAL_REASONS:
-        return structs.replace(decided, reason=_TERMINAL_REASONS[phase])
+        return structs.replace(condition, reason=_TERMINAL_REASONS[phase])
     in_runtime = {container.name for container in facts.containers}
     names = {c.name for c in (*(pod.spec.init_containers or ()), *(pod.spec.containers or ()))}
     if names.isdisjoint(in_runtime) or not should_all_containers_restart(pod, facts, old_status):
-        return decided
+        return condition
     return structs.replace(
-        decided,
+        condition,
         status="True",
         reason="RestartAllContainersStarted",
         message="container exited with restart policy rule",
@@ -196,25 +199,25 @@ def generate_all_containers_restarting_condition(
 
 
 def should_all_containers_restart(pod: Pod, facts: PodFacts, old_status: PodStatus | None) -> bool:
-    """Whether a restart of the whole pod is under way or was asked for by an exit.
+    """Whether all containers are restarting, or an exit matched a RestartAllContainers rule.
 
-    The runtime's view decides; what the API status says of a container that has not
-    exited there is not looked at.
+    The runtime's state decides: the API status of a container that has not exited in the
+    runtime is ignored.
     """
     if old_status is not None and _has_true_condition(old_status, ALL_CONTAINERS_RESTARTING):
         return True
     by_name = {container.name: container for container in reversed(facts.containers)}
-    known = old_status or PodStatus()
-    shown = {
+    old = old_status or PodStatus()
+    old_statuses = {
         status.name: status
-        for status in (*(known.init_container_statuses or ()), *(known.container_statuses or ()))
+        for status in (*(old.init_container_statuses or ()), *(old.container_statuses or ()))
     }
     for container in (*(pod.spec.init_containers or ()), *(pod.spec.containers or ())):
         fact = by_name.get(container.name)
         if fact is None or fact.state is not ContainerRunState.EXITED:
             continue
         exit_codes = [fact.exit_code]
-        status = shown.get(container.name)
+        status = old_statuses.get(container.name)
         if status is not None and status.state.terminated is not None:
             exit_codes.append(status.state.terminated.exit_code)
         if any(_restarts_all(container, code) for code in exit_codes):
@@ -225,7 +228,7 @@ def should_all_containers_restart(pod: Pod, facts: PodFacts, old_status: PodStat
 def generate_containers_ready_condition_for_terminal_phase(
     pod: Pod, old_status: PodStatus | None, phase: str
 ) -> PodCondition:
-    """ContainersReady of a pod that has ended."""
+    """ContainersReady of a pod in a terminal phase: False."""
     return PodCondition(
         type=CONTAINERS_READY,
         status="False",
@@ -237,28 +240,28 @@ def generate_containers_ready_condition_for_terminal_phase(
 def generate_pod_ready_condition_for_terminal_phase(
     pod: Pod, old_status: PodStatus | None, phase: str
 ) -> PodCondition:
-    """Ready of a pod that has ended."""
+    """Ready of a pod in a terminal phase: False."""
     return structs.replace(
         generate_containers_ready_condition_for_terminal_phase(pod, old_status, phase), type=READY
     )
 
 
 def need_to_reconcile_pod_readiness(pod: Pod) -> bool:
-    """Whether a readiness gate has moved since the pod's Ready was decided."""
+    """Whether a readiness gate's condition changed since the Ready condition was generated."""
     if not pod.spec.readiness_gates:
         return False
     status = pod.status
     current = find_condition(status.conditions, READY)
     if current is None:
         return False
-    due = generate_pod_ready_condition(
+    expected = generate_pod_ready_condition(
         pod, status, status.conditions, status.container_statuses, status.phase
     )
-    return (current.status, current.message) != (due.status, due.message)
+    return (current.status, current.message) != (expected.status, expected.message)
 
 
 def has_any_regular_container_started(spec: PodSpec, statuses: ContainerStatuses | None) -> bool:
-    """Whether a regular container runs or has run."""
+    """Whether any regular container is running or has terminated."""
     names = {container.name for container in spec.containers or ()}
     return any(
         status.name in names
@@ -268,7 +271,7 @@ def has_any_regular_container_started(spec: PodSpec, statuses: ContainerStatuses
 
 
 def has_usable_sandbox(pod: Pod, facts: PodFacts) -> bool:
-    """Whether the newest sandbox, and no other, is ready, in the right network, with an address.
+    """Whether only the newest sandbox is ready, in the right network, with an IP address.
 
     Upstream: PodSandboxChanged, kuberuntime/util/util.go v1.36.4.
     """

@@ -1,6 +1,6 @@
-"""Merge our status into the server's copy, and create the patch between the two.
+"""Merge the node's status into the server's copy, and create the patch between the two.
 
-Fields and conditions that others own come from the server's copy. Upstream: mergePodStatus,
+Fields and conditions of other owners come from the server's copy. Upstream: mergePodStatus,
 status_manager.go v1.36.4; preparePatchBytesForPodStatus, pkg/util/pod/pod.go v1.36.4.
 """
 
@@ -33,14 +33,14 @@ from podstatus.status.decide.generate import (
 
 
 class MergeResult(msgspec.Struct, frozen=True):
-    """The outcome of a merge."""
+    """The result of merging two statuses."""
 
     status: PodStatus
-    """What to send."""
+    """The merged status to send."""
     restamped: PodStatus | None
-    """Our status with the transition time that the merge gave to DisruptionTarget.
+    """The node's status with the transition time that the merge set on DisruptionTarget.
 
-    Upstream writes it through into its cache; None when the merge stamped nothing.
+    Upstream also writes it to its cache. None if the merge set no time.
     """
 
 
@@ -53,17 +53,16 @@ def merge_pod_status(
     now: Time,
     gates: FeatureGates,
 ) -> MergeResult:
-    """Merge our new status into the server's old one.
+    """Merge the node's `new` status into the server's `old` one.
 
-    Foreign conditions stay; a terminal phase waits until nothing can be running; a pod
-    in a terminal phase is not ready.
+    Conditions of other owners stay. A terminal phase is held back while containers could be
+    running. A pod in a terminal phase is never ready.
     """
     ending = not is_terminal_phase(old.phase) and is_terminal_phase(new.phase)
     held_back = ending and could_have_running_containers
     restamped = None
     if ending and not held_back and find_condition(new.conditions, DISRUPTION_TARGET):
-        # The cached stamp is from when the disruption was decided; what others should see
-        # is when the pod ended.
+        # The cached time is when the disruption was decided; the API must show when the pod ended.
         restamped = restamp_conditions(new, old, (DISRUPTION_TARGET,), now)
     merged = structs.replace(
         new,
@@ -80,7 +79,10 @@ def merge_pod_status(
 def _merge_conditions(
     old: PodStatus, new: PodStatus, gates: FeatureGates, *, disruption: bool
 ) -> tuple[PodCondition, ...]:
-    """The server's foreign conditions, then ours; DisruptionTarget only when it is due."""
+    """Return the server's conditions of other owners, then the node's.
+
+    `disruption`: include the node's DisruptionTarget.
+    """
     ours = conditions_by_kubelet(gates)
     conditions = tuple([c for c in old.conditions or () if c.type not in ours])
     target = find_condition(new.conditions, DISRUPTION_TARGET) if disruption else None
@@ -95,7 +97,7 @@ def _merge_conditions(
 def _clear_readiness_if_terminal(
     pod: Pod, old: PodStatus, merged: PodStatus, now: Time
 ) -> PodStatus:
-    """A terminal phase and Ready=True are never seen together (kubernetes#108594)."""
+    """Never show a terminal phase together with Ready=True (kubernetes#108594)."""
     if not is_terminal_phase(merged.phase) or not (
         is_condition_true(merged.conditions, READY)
         or is_condition_true(merged.conditions, CONTAINERS_READY)
@@ -113,15 +115,15 @@ _STATUS = POD.field("status").schema
 
 
 class StatusPatch(msgspec.Struct, frozen=True):
-    """A strategic merge patch of a pod's status."""
+    """A strategic merge patch for a pod's status."""
 
     body: bytes
     unchanged: bool
-    """The patch holds the UID only: there is nothing to send."""
+    """The patch has only the UID, so it does not have to be sent."""
 
 
 def prepare_status_patch(uid: str, old: PodStatus, new: PodStatus) -> StatusPatch:
-    """Create the patch; the UID in it is the precondition that it is still the same pod."""
+    """Create the patch from `old` to `new`; its UID is a precondition on the pod's identity."""
     status = create_value_patch(old, new, _STATUS)
     patch: Document = {"metadata": {"uid": uid}} if uid else {}
     body = encode_document(patch | {"status": status} if status else patch)
@@ -129,5 +131,5 @@ def prepare_status_patch(uid: str, old: PodStatus, new: PodStatus) -> StatusPatc
 
 
 def _is_uid_only(uid: str, body: bytes) -> bool:
-    # Upstream compares texts, so a UID that JSON spells differently is never unchanged.
+    # Upstream compares the text, so a UID that JSON has to escape never counts as unchanged.
     return body == f'{{"metadata":{{"uid":{go_quoted(uid)}}}}}'.encode()

@@ -1,7 +1,7 @@
-"""What an earlier life of the node could not deliver of pods that live on.
+"""Choose between a status restored from the outbox and the API server's status of a live pod.
 
-It is newer than what the API server shows, unless it was delivered after all and only not
-dropped: the server tells by how far the containers have come.
+The restored status is newer, unless it was delivered and only its removal from the outbox failed.
+The progress of the containers shows which one is newer.
 """
 
 from podstatus.kube.objects.pod import is_terminal_phase
@@ -9,20 +9,21 @@ from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 
 
 def has_terminated_container(status: PodStatus) -> bool:
-    """Whether a container of the pod has ended, now or before its last start."""
+    """Whether any container has terminated, now or before its last restart."""
     return any(
-        found.state.terminated is not None or found.last_state.terminated is not None
-        for found in _containers(status)
+        container.state.terminated is not None or container.last_state.terminated is not None
+        for container in _containers(status)
     )
 
 
 def newer_status(restored: PodStatus | None, observed: PodStatus) -> PodStatus:
-    """Of what is remembered and what the API server shows, what happened later."""
+    """Return the newer of the restored status and the one the API server shows."""
     if restored is None or is_terminal_phase(observed.phase):
         return observed
-    known = {found.name: _progress(found) for found in _containers(restored)}
-    for found in _containers(observed):
-        if found.name not in known or known[found.name] < _progress(found):
+    progress = {container.name: _progress(container) for container in _containers(restored)}
+    for container in _containers(observed):
+        name = container.name
+        if name not in progress or progress[name] < _progress(container):
             return observed
     return restored
 
@@ -36,10 +37,10 @@ def _containers(status: PodStatus) -> tuple[ContainerStatus, ...]:
 
 
 def _progress(status: ContainerStatus) -> tuple[int, int]:
-    """How far a container has come: so many restarts, and then not started, running, ended."""
+    """Return a sort key: the restart count, then not started < running < terminated."""
     if status.state.terminated is not None:
         return status.restart_count, 2
     if status.state.running is not None:
         return status.restart_count, 1
-    # One that waits for its next start has ended; one that waits for its first has not.
+    # Waiting for a restart counts as terminated; waiting for the first start does not.
     return status.restart_count, 3 if status.last_state.terminated is not None else 0

@@ -1,7 +1,7 @@
-"""One form for statuses that mean the same: whole seconds, sorted lists, short messages.
+"""Normalise statuses so that equal ones compare equal: whole seconds, sorted lists, cut messages.
 
-The API server keeps whole seconds only, so a status must lose its fractions before it is
-compared with what the server says. Upstream: normalizeStatus, status_manager.go v1.36.4.
+The API server stores whole seconds only, so fractions are dropped before a status is compared
+with the server's copy. Upstream: normalizeStatus, status_manager.go v1.36.4.
 """
 
 from heapq import heappop, heappush
@@ -21,19 +21,19 @@ from podstatus.kube.objects.pod_status import (
 from podstatus.kube.scalars.go_text import truncate_bytes
 
 MAX_TERMINATION_BYTES = 12 * 1024
-"""Upstream's limit on all termination messages of a pod; each container gets its share."""
+"""Upstream's limit on the termination messages of one pod, split evenly among its containers."""
 
 ContainerStatuses = tuple[ContainerStatus, ...]
 _by_name = attrgetter("name")
 
 
 def normalize_status(pod: Pod, status: PodStatus) -> PodStatus:
-    """The status in the form in which statuses are compared and cached."""
+    """Return the status in the form used for comparison and in the cache."""
     return normalize_conditions(normalize_containers(pod, status))
 
 
 def normalize_conditions(status: PodStatus) -> PodStatus:
-    """The part of it that concerns conditions."""
+    """Normalise only the conditions of a status."""
     if not status.conditions:
         return status
     conditions = tuple(map(_normalize_condition, status.conditions))
@@ -41,7 +41,7 @@ def normalize_conditions(status: PodStatus) -> PodStatus:
 
 
 def normalize_containers(pod: Pod, status: PodStatus) -> PodStatus:
-    """The part of it that concerns containers, and when the pod began."""
+    """Normalise only the container statuses and the start time."""
     return structs.replace(
         status,
         start_time=status.start_time and status.start_time.truncated(),
@@ -56,7 +56,7 @@ def normalize_containers(pod: Pod, status: PodStatus) -> PodStatus:
 
 
 def sort_container_statuses(statuses: ContainerStatuses | None) -> ContainerStatuses | None:
-    """Statuses by name."""
+    """Return the statuses sorted by container name."""
     if not statuses or len(statuses) == 1:
         return statuses
     return tuple(sorted(statuses, key=_by_name))
@@ -65,10 +65,10 @@ def sort_container_statuses(statuses: ContainerStatuses | None) -> ContainerStat
 def sort_init_container_statuses(
     spec: PodSpec, statuses: ContainerStatuses | None
 ) -> ContainerStatuses | None:
-    """Statuses in the order of the spec; the ones it does not name end up behind.
+    """Return the statuses in the order of the spec, followed by those that are not in the spec.
 
-    Each status found is swapped into its place, as upstream does, so that the order
-    of what is left over is the same as upstream's.
+    Each status is swapped into its position, as upstream does, so that the order of the
+    remaining statuses equals upstream's.
     """
     if not statuses or len(statuses) == 1:
         return statuses
@@ -76,19 +76,19 @@ def sort_init_container_statuses(
     if len(statuses) == len(containers) and all(map(_has_same_name, containers, statuses)):
         return statuses
     ordered = list(statuses)
-    # The places of each name, smallest first; those that hold another one by now are passed over.
-    places: dict[str, list[int]] = {}
+    # Heaps of indexes by name; an index that holds another status after a swap is skipped.
+    indexes_by_name: dict[str, list[int]] = {}
     for index, status in enumerate(ordered):
-        places.setdefault(status.name, []).append(index)
-    place = 0
+        indexes_by_name.setdefault(status.name, []).append(index)
+    position = 0
     for container in containers:
-        named = places.get(container.name, [])
-        while named:
-            index = heappop(named)
-            if index >= place and ordered[index].name == container.name:
-                ordered[place], ordered[index] = ordered[index], ordered[place]
-                heappush(places[ordered[index].name], index)
-                place += 1
+        indexes = indexes_by_name.get(container.name, [])
+        while indexes:
+            index = heappop(indexes)
+            if index >= position and ordered[index].name == container.name:
+                ordered[position], ordered[index] = ordered[index], ordered[position]
+                heappush(indexes_by_name[ordered[index].name], index)
+                position += 1
                 break
     return tuple(ordered)
 
@@ -98,7 +98,7 @@ def _has_same_name(container: Container, status: ContainerStatus) -> bool:
 
 
 def _message_limit(spec: PodSpec) -> int:
-    """How many bytes of a termination message each container of the pod may have."""
+    """Return the maximum size of one container's termination message, in bytes."""
     containers = len(spec.containers or ()) + len(spec.init_containers or ())
     containers += len(spec.ephemeral_containers or ())
     return MAX_TERMINATION_BYTES // max(1, containers)
@@ -146,8 +146,13 @@ def _normalize_state(spec: PodSpec, state: ContainerState) -> ContainerState:
 
 
 def _normalize_condition(condition: PodCondition) -> PodCondition:
-    probed = condition.last_probe_time.truncated()
-    moved = condition.last_transition_time.truncated()
-    if probed is condition.last_probe_time and moved is condition.last_transition_time:
+    probe_time = condition.last_probe_time.truncated()
+    transition_time = condition.last_transition_time.truncated()
+    if (
+        probe_time is condition.last_probe_time
+        and transition_time is condition.last_transition_time
+    ):
         return condition
-    return structs.replace(condition, last_probe_time=probed, last_transition_time=moved)
+    return structs.replace(
+        condition, last_probe_time=probe_time, last_transition_time=transition_time
+    )

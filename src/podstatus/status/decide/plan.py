@@ -1,4 +1,4 @@
-"""Which pods a batch has to sync, from what is cached, sent and shown.
+"""Select the pods that a batch has to sync, from cached, sent and observed statuses.
 
 Upstream: syncBatch, needsUpdate, needsReconcile, canBeDeleted, status_manager.go v1.36.4.
 """
@@ -27,27 +27,27 @@ SentVersions = Mapping[ApiUID, int]
 
 
 class PodSync(msgspec.Struct, frozen=True):
-    """One pod to sync."""
+    """A pod to sync, with its API object."""
 
     uid: PodUID
     api_uid: ApiUID
     entry: VersionedStatus
 
     def __str__(self) -> str:
-        """The pod as log lines name it."""
+        """Return the pod's log keys: `pod=namespace/name uid=uid`."""
         return f"pod={self.entry.namespace}/{self.entry.name} uid={self.uid}"
 
 
 class BatchPlan(msgspec.Struct, frozen=True):
-    """What a batch has to do."""
+    """The work of one batch."""
 
     forget: frozenset[ApiUID]
-    """Sent versions that count no more."""
+    """API objects whose sent version is to be reset."""
     syncs: tuple[PodSync, ...]
 
 
 def plan_changes(entries: Entries, sent: SentVersions, translations: UIDTranslations) -> BatchPlan:
-    """Sync what has a newer version than was sent."""
+    """Select the pods whose cached version is newer than the sent one."""
     syncs = (sync for sync in resolve_all(entries, translations) if is_unsent(sync, sent))
     return BatchPlan(frozenset(), tuple(syncs))
 
@@ -59,7 +59,7 @@ def plan_full(
     pod_manager: PodLookup,
     gates: FeatureGates,
 ) -> BatchPlan:
-    """Sync what was not sent, what can be deleted, and what the API shows differently."""
+    """Select pods that are unsent, can be deleted, or differ from the API server's status."""
     forget = {
         uid for uid in sent if PodUID(uid) not in entries and uid not in translations.mirror_to_pod
     }
@@ -74,9 +74,10 @@ def plan_full(
 
 
 def resolve_all(entries: Entries, translations: UIDTranslations) -> Iterator[PodSync]:
-    """Each entry with the API object it goes to; static pods without a mirror wait.
+    """Yield each entry with its API object.
 
-    So does one whose mirror pod has no UID: nobody could tell which object was meant.
+    Skips static pods without a mirror pod, and those whose mirror pod has no UID: their API
+    object cannot be identified.
     """
     for uid, entry in entries.items():
         sync = resolve_api_object(uid, entry, translations)
@@ -87,20 +88,20 @@ def resolve_all(entries: Entries, translations: UIDTranslations) -> Iterator[Pod
 def resolve_api_object(
     uid: PodUID, entry: VersionedStatus, translations: UIDTranslations
 ) -> PodSync | None:
-    """An entry with the API object it goes to, if there is one."""
+    """Return the entry with its API object, or None if it has none."""
     api_uid = translations.pod_to_mirror.get(uid, ApiUID(uid))
     return PodSync(uid, api_uid, entry) if api_uid else None
 
 
 def is_unsent(sync: PodSync, sent: SentVersions) -> bool:
-    """Whether there is a newer version than the last one acknowledged."""
+    """Whether the entry is newer than the last acknowledged version."""
     return sent.get(sync.api_uid, 0) < sync.entry.version
 
 
 def needs_update(sync: PodSync, sent: SentVersions, pod_manager: PodLookup) -> bool:
-    """Whether the newest version was never sent, or the pod waits to be deleted.
+    """Whether the newest version was not sent, or the pod can be deleted.
 
-    The API UID is looked up among ordinary pods, so a static pod never waits here.
+    The API UID is looked up among regular pods, so a static pod is never deleted here.
     """
     if is_unsent(sync, sent):
         return True
@@ -111,26 +112,31 @@ def needs_update(sync: PodSync, sent: SentVersions, pod_manager: PodLookup) -> b
 def needs_reconcile(
     uid: PodUID, status: PodStatus, pod_manager: PodLookup, gates: FeatureGates
 ) -> bool:
-    """Whether the API shows something else than what the node stands by."""
+    """Whether the API server's status differs from the node's."""
     pod = pod_manager.pod_by_uid(uid)
     if pod is not None and is_static_pod(pod):
         pod = pod_manager.mirror_pod_by_pod(pod)
     if pod is None:
         return False
-    shown = normalize_status(pod, pod.status)
-    return not is_pod_status_by_kubelet_equal(shown, status, gates)
+    observed = normalize_status(pod, pod.status)
+    return not is_pod_status_by_kubelet_equal(observed, status, gates)
 
 
 def is_replaced_pod(translated: PodUID, uid: PodUID) -> bool:
-    """Whether the API object of our pod's name belongs to another pod than ours.
+    """Whether the API object with the pod's name belongs to another pod.
 
-    It does when the pod was deleted and made anew. An object without UID counts as ours.
+    This happens when the pod was deleted and recreated. An object without a UID counts as the
+    same pod.
     """
     return bool(translated) and translated != uid
 
 
 def can_be_deleted(pod: Pod, *, finished: bool) -> bool:
-    """Whether the API object may go: asked for, terminal there, and nothing left here."""
+    """Whether the node may delete the API object.
+
+    Its deletion was requested, its phase is terminal on the server, the node has finished with
+    it, and it is not a mirror pod.
+    """
     return (
         finished
         and pod.metadata.deletion_timestamp is not None

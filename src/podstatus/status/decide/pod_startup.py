@@ -1,7 +1,7 @@
-"""What is known of a pod that starts, and how long it took.
+"""The startup state of a pod, and how long the startup took.
 
-The latency that Kubernetes promises is that of stateless, schedulable pods, from creation
-until all containers are seen running, without pulling images and running init containers.
+The Kubernetes SLI is the latency of stateless, schedulable pods from creation until all containers
+are observed running, without image pulls and init containers.
 
 Upstream: pod_startup_latency_tracker.go v1.36.4.
 """
@@ -15,35 +15,35 @@ from podstatus.kube.objects.volumes import Volume
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 MAX_OPEN_STARTS = 64
-"""How many things of a kind may be under way in one pod; what begins beyond is not measured.
-Only starts whose end nobody reports add up to so many."""
+"""Operations of one kind that may run in a pod at a time; further ones are not measured. The limit
+is only reached if starts are reported without their ends."""
 
 _SECOND = 1_000_000_000
 
 
 class BusyTime(msgspec.Struct, frozen=True):
-    """For how long at least one thing of a kind was under way; what overlaps counts once.
+    """The time during which at least one operation of a kind was running; overlaps count once.
 
-    An end does not say what has ended, so it is taken for that of the oldest start. Ends come
-    in the order of time, and so all that is accounted for lies before `until`.
+    An end does not identify its operation, so it is matched with the oldest start. Ends arrive
+    in chronological order, so all accounted time lies before `accounted_until`.
     """
 
     open_starts: tuple[Time, ...] = ()
-    """When the things under way began, oldest first."""
+    """Start times of the running operations, oldest first."""
     total: int = 0
-    """Nanoseconds accounted for."""
+    """Accounted time, in nanoseconds."""
     accounted_until: Time = UNSET_TIME
 
     def started(self, at: Time) -> "BusyTime":
-        """One thing more is under way."""
+        """Return the state after a further operation started."""
         if len(self.open_starts) == MAX_OPEN_STARTS:
             return self
         return structs.replace(self, open_starts=(*self.open_starts, at))
 
     def finished(self, at: Time) -> "BusyTime":
-        """The oldest has ended; only what came after all that is accounted for is added.
+        """Return the state after the oldest operation ended; only unaccounted time is added.
 
-        A clock that was set back adds nothing, and takes nothing away.
+        If the wall clock was set back, the total stays the same.
         """
         if not self.open_starts:
             return self
@@ -52,15 +52,15 @@ class BusyTime(msgspec.Struct, frozen=True):
         return BusyTime(tuple(others), self.total + added, max(at, self.accounted_until))
 
     def reported_finished(self, at: Time) -> "BusyTime":
-        """The same, told by somebody who reports an end again and again.
+        """Like `finished`, for an end that may be reported repeatedly.
 
-        An end before the oldest start is not the end of what is under way.
+        An end before the oldest start belongs to an earlier operation and is ignored.
         """
         return self.finished(at) if self.open_starts and self.open_starts[0] <= at else self
 
 
 class StartupState(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a pod that starts."""
+    """The startup state of one pod."""
 
     pulls: BusyTime = BusyTime()
     init_containers: BusyTime = BusyTime()
@@ -69,7 +69,7 @@ class StartupState(msgspec.Struct, frozen=True, kw_only=True):
     seen_at: Time | None = None
     """When the watch first showed every container running."""
     is_done: bool = False
-    """It was measured, or it is never to be."""
+    """The startup was measured, or is excluded from measurement."""
 
 
 DONE = StartupState(is_done=True)
@@ -79,20 +79,20 @@ class PodStartup(msgspec.Struct, frozen=True, kw_only=True):
     """How long a pod took to start. No duration is negative."""
 
     total_seconds: float
-    """From its creation until it was seen started."""
+    """From the pod's creation until it was observed started."""
     image_pulling_seconds: float
     init_containers_seconds: float
     sli_seconds: float | None
-    """The total without those two; None for a stateful pod, of which nothing is promised."""
+    """The total without those two; None for a stateful pod, which the SLI excludes."""
     is_first_network_pod: bool = False
-    """Whether it is the first one so measured that needs the pod network."""
+    """Whether this is the first measured pod that uses the pod network."""
 
 
 def measure_startup(pod: Pod, startup: StartupState, when: Time) -> PodStartup:
-    """How long the pod took, if this is when it was seen started.
+    """Return the pod's startup durations; `when` is the time it was observed started.
 
-    The creation is by the API server's clock and in whole seconds, so a difference can come
-    out negative; it is 0 then.
+    The creation time is in whole seconds of the API server's clock, so a difference can be
+    negative; it is reported as 0.
     """
     total = when - pod.metadata.creation_timestamp
     pulling, initializing = startup.pulls.total, startup.init_containers.total
@@ -110,16 +110,16 @@ def _seconds(nanos: int) -> float:
 
 
 def has_pod_started(pod: Pod) -> bool:
-    """Whether the status shows every container running at the same time.
+    """Whether the status shows all containers running at the same time.
 
-    Upstream: hasPodStartedSLO, which also says so of a status without containers.
+    Upstream: hasPodStartedSLO, which is also true for a status without containers.
     """
     states = [container.state for container in pod.status.container_statuses or ()]
     return bool(states) and all(s.running is not None and s.running.started_at for s in states)
 
 
 def is_stateful_pod(pod: Pod) -> bool:
-    """Whether the pod has a volume that outlives it, or that somebody else has to provide."""
+    """Whether the pod has a volume that outlives it or that is provisioned externally."""
     return not all(_is_ephemeral(volume) for volume in pod.spec.volumes or ())
 
 
@@ -129,6 +129,6 @@ def _is_ephemeral(volume: Volume) -> bool:
 
 
 def is_pod_unschedulable(pod: Pod) -> bool:
-    """Whether the scheduler could not place the pod at once."""
+    """Whether the scheduler could not place the pod immediately."""
     conditions = pod.status.conditions or ()
     return any(c.type == POD_SCHEDULED and c.status == "False" for c in conditions)

@@ -1,4 +1,4 @@
-"""What a probe's verdict does to a status.
+"""Apply probe results to a status.
 
 Upstream: SetContainerReadiness, SetContainerStartup, findContainerStatus,
 status_manager.go v1.36.4.
@@ -17,7 +17,7 @@ from podstatus.status.decide.generate import (
 
 
 class ContainerLocation(msgspec.Struct, frozen=True, kw_only=True):
-    """Where in a pod's status a container is."""
+    """A container status and its position in the pod's status."""
 
     status: ContainerStatus
     index: int
@@ -25,7 +25,10 @@ class ContainerLocation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_container_status(status: PodStatus, container_id: str) -> ContainerLocation | None:
-    """The container with this ID, regular ones first; ephemeral ones are not looked at."""
+    """Return the container with this ID, or None.
+
+    Regular containers are searched first, then init containers; ephemeral ones are not.
+    """
     for init, statuses in (
         (False, status.container_statuses),
         (True, status.init_container_statuses),
@@ -39,14 +42,14 @@ def find_container_status(status: PodStatus, container_id: str) -> ContainerLoca
 def with_container_readiness(
     pod: Pod, status: PodStatus, container_id: str, *, ready: bool
 ) -> PodStatus | None:
-    """The status with that container ready or not, and the two conditions that follow.
+    """Return the status with the container's readiness, Ready and ContainersReady updated.
 
-    None when there is no such container or it is so already.
+    Returns None if the container does not exist or already has this readiness.
     """
-    found = _find_by_id(status, container_id)
-    if found is None or found.status.ready == ready:
+    location = _find_by_id(status, container_id)
+    if location is None or location.status.ready == ready:
         return None
-    status = _with_container(status, found, structs.replace(found.status, ready=ready))
+    status = _with_container(status, location, structs.replace(location.status, ready=ready))
     statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
     conditions = status.conditions
     for condition in (
@@ -60,18 +63,18 @@ def with_container_readiness(
 def with_container_startup(
     status: PodStatus, container_id: str, *, started: bool
 ) -> PodStatus | None:
-    """The status with that container started or not.
+    """Return the status with the container's `started` field updated.
 
-    None when there is no such container or it is so already.
+    Returns None if the container does not exist or already has this value.
     """
-    found = _find_by_id(status, container_id)
-    if found is None or found.status.started == started:
+    location = _find_by_id(status, container_id)
+    if location is None or location.status.started == started:
         return None
-    return _with_container(status, found, structs.replace(found.status, started=started))
+    return _with_container(status, location, structs.replace(location.status, started=started))
 
 
 def _find_by_id(status: PodStatus, container_id: str) -> ContainerLocation | None:
-    """A container that has an ID; one that was never started has none to be found by."""
+    """Like `find_container_status`, but None for "": a container that never started has no ID."""
     return find_container_status(status, container_id) if container_id else None
 
 
@@ -88,5 +91,5 @@ def _with_container(
 def _replace_at(
     statuses: tuple[ContainerStatus, ...] | None, index: int, status: ContainerStatus
 ) -> tuple[ContainerStatus, ...]:
-    known = statuses or ()
-    return (*known[:index], status, *known[index + 1 :])
+    old = statuses or ()
+    return (*old[:index], status, *old[index + 1 :])

@@ -1,4 +1,4 @@
-"""The two conditions of an in-place resize, kept apart from the status until it is computed.
+"""The two conditions of an in-place resize, stored separately until a status is generated.
 
 Upstream: the PodResize… methods of status_manager.go v1.36.4.
 """
@@ -18,13 +18,13 @@ INFEASIBLE = "Infeasible"
 
 
 class ResizeConditions(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about the resize of one pod."""
+    """The resize conditions of one pod."""
 
     pending: PodCondition | None = None
     in_progress: PodCondition | None = None
 
     def as_tuple(self) -> tuple[PodCondition, ...]:
-        """The conditions there are."""
+        """Return the conditions that are set."""
         return tuple(c for c in (self.pending, self.in_progress) if c is not None)
 
 
@@ -34,9 +34,9 @@ NO_RESIZE = ResizeConditions()
 def with_pending(
     conditions: ResizeConditions, reason: str, message: str, generation: int, now: Time
 ) -> tuple[ResizeConditions, bool]:
-    """Say that a resize waits; also whether reason or generation changed.
+    """Set PodResizePending; also return whether its reason or generation changed.
 
-    There are two reasons to wait: it can never be done, or not yet.
+    The reason is Infeasible or Deferred: any reason but Infeasible becomes Deferred.
     """
     reason = INFEASIBLE if reason == INFEASIBLE else DEFERRED
     old = conditions.pending
@@ -48,10 +48,10 @@ def with_pending(
 def with_in_progress(
     conditions: ResizeConditions, reason: str, message: str, generation: int, now: Time
 ) -> tuple[ResizeConditions, int, bool]:
-    """Say that a resize is under way; also its generation and whether anything changed.
+    """Set PodResizeInProgress; also return its generation and whether reason or message changed.
 
-    The generation is the one it began with, until the condition is cleared. Reason and
-    message are kept when neither is given.
+    The generation of the first call stays until the condition is cleared. If both `reason` and
+    `message` are empty, the old ones stay.
     """
     old = conditions.in_progress
     if old is not None:
@@ -66,25 +66,25 @@ def with_in_progress(
 def backfill_conditions(
     conditions: ResizeConditions, status: PodStatus, now: Time
 ) -> ResizeConditions:
-    """Take over the resize conditions that a status has, reasons as they are."""
-    for shown in status.conditions or ():
-        details = (None, shown.reason, shown.message, shown.observed_generation, now)
-        if shown.type == POD_RESIZE_PENDING:
+    """Copy the resize conditions of a status, with their reasons unchanged."""
+    for condition in status.conditions or ():
+        details = (None, condition.reason, condition.message, condition.observed_generation, now)
+        if condition.type == POD_RESIZE_PENDING:
             pending = _condition(POD_RESIZE_PENDING, *details)
             conditions = structs.replace(conditions, pending=pending)
-        elif shown.type == POD_RESIZE_IN_PROGRESS:
+        elif condition.type == POD_RESIZE_IN_PROGRESS:
             in_progress = _condition(POD_RESIZE_IN_PROGRESS, *details)
             conditions = structs.replace(conditions, in_progress=in_progress)
     return conditions
 
 
 def pending_by_reason(all_conditions: Iterable[ResizeConditions]) -> dict[str, int]:
-    """How many resizes wait, by reason in lower case."""
+    """Return the number of pending resizes by lower-case reason."""
     return Counter(c.pending.reason.lower() for c in all_conditions if c.pending is not None)
 
 
 def count_in_progress(all_conditions: Iterable[ResizeConditions]) -> int:
-    """How many resizes are under way."""
+    """Return the number of resizes in progress."""
     return sum(c.in_progress is not None for c in all_conditions)
 
 
@@ -96,12 +96,12 @@ def _condition(
     generation: int,
     now: Time,
 ) -> PodCondition:
-    moved = now if old is None or old.reason != reason else old.last_transition_time
+    transition_time = now if old is None or old.reason != reason else old.last_transition_time
     return PodCondition(
         type=condition_type,
         status="True",
         last_probe_time=now,
-        last_transition_time=moved,
+        last_transition_time=transition_time,
         observed_generation=generation,
         reason=reason,
         message=message,

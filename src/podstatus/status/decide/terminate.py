@@ -1,7 +1,7 @@
-"""The status of a pod at the end of its life, when some containers cannot be found any more.
+"""The final status of a pod, including containers that the runtime no longer reports.
 
-What is not known to have succeeded has failed. Upstream: TerminatePod, hasPodInitialized,
-initializedContainers, status_manager.go v1.36.4.
+A container that is not known to have succeeded is reported as failed. Upstream: TerminatePod,
+hasPodInitialized, initializedContainers, status_manager.go v1.36.4.
 """
 
 from collections.abc import Sequence
@@ -24,24 +24,24 @@ _STATUS_UNKNOWN = ContainerState(
     terminated=ContainerStateTerminated(
         reason="ContainerStatusUnknown",
         message="The container could not be located when the pod was terminated",
-        exit_code=137,  # as if killed: nobody saw it end
+        exit_code=137,  # as if killed: its exit was not observed
     )
 )
 
 
 def terminate_status(pod: Pod, status: PodStatus) -> PodStatus:
-    """The last known status with unknown containers as failed and a terminal phase.
+    """Return the status with unknown containers as failed and a terminal phase.
 
-    Whether the pod was initialized is judged by `pod.status`, not by the status given.
-    A static pod keeps its phase (kubernetes#116484).
+    Whether the pod was initialized is read from `pod.status`, not from `status`. A static pod
+    keeps its phase (kubernetes#116484).
     """
     statuses = status.container_statuses
     if has_pod_initialized(pod):
         statuses = _terminate_all(statuses)
     init = status.init_container_statuses
-    tried = len(initialized_containers(init))
+    started = len(initialized_containers(init))
     if init is not None:
-        init = (*(_terminate_all(init[:tried]) or ()), *init[tried:])
+        init = (*(_terminate_all(init[:started]) or ()), *init[started:])
     phase = status.phase
     if not is_static_pod(pod) and not is_terminal_phase(phase):
         phase = "Failed"
@@ -70,13 +70,13 @@ def has_pod_initialized(pod: Pod) -> bool:
 
 
 def initialized_containers(statuses: Sequence[ContainerStatus] | None) -> ContainerStatuses:
-    """All but the trailing containers that were never started; at least the first."""
-    known = tuple(statuses or ())
-    for count in range(len(known), 0, -1):
-        status = known[count - 1]
+    """Return the statuses without the trailing containers that never started; at least one."""
+    initialized = tuple(statuses or ())
+    for count in range(len(initialized), 0, -1):
+        status = initialized[count - 1]
         if status.state.waiting is None or status.last_state.terminated is not None:
-            return known[:count]
-    return known[:1]
+            return initialized[:count]
+    return initialized[:1]
 
 
 def _succeeded(state: ContainerState) -> bool:

@@ -1,6 +1,7 @@
-"""Which changes of container state a node may report.
+"""Check container state transitions.
 
-A container that has ended stays ended, unless something in the pod lets it start again.
+A terminated container stays terminated, unless its restart policy or a restart rule allows a
+restart.
 Upstream: checkContainerStateTransition, status_manager.go v1.36.4.
 """
 
@@ -23,14 +24,14 @@ ContainerStatuses = Sequence[ContainerStatus]
 def check_container_state_transition(
     old: PodStatus, new: PodStatus, spec: PodSpec, gates: FeatureGates
 ) -> str | None:
-    """What is illegal about going from the old status to the new one, or None."""
+    """Return why the transition from `old` to `new` is illegal, or None if it is legal."""
     if spec.restart_policy == "Always":
         return None
     if gates.restart_all_containers_on_container_exits and all_containers_could_restart(spec):
         return None
-    known, alive = all_by_name(spec.containers), _non_terminated_names(new.container_statuses)
+    by_name, alive = all_by_name(spec.containers), _non_terminated_names(new.container_statuses)
     for status in old.container_statuses or ():
-        containers = known.get(status.name, ())
+        containers = by_name.get(status.name, ())
         if status.name in alive and _is_permanently_terminated(status, containers, spec, gates):
             return (
                 f"terminated container {status.name} attempted illegal transition "
@@ -44,7 +45,7 @@ def _check_init_containers(
 ) -> str | None:
     containers = spec.init_containers or ()
     statuses = old.init_container_statuses or ()
-    known, alive = all_by_name(containers), _non_terminated_names(new.init_container_statuses)
+    by_name, alive = all_by_name(containers), _non_terminated_names(new.init_container_statuses)
     for index, status in enumerate(statuses):
         container = get_container_by_index(containers, statuses, index)
         if container is None:
@@ -52,7 +53,7 @@ def _check_init_containers(
         if is_restartable_init_container(container):
             continue
         if status.name in alive and _is_permanently_terminated(
-            status, known[status.name], spec, gates
+            status, by_name[status.name], spec, gates
         ):
             return (
                 f"terminated init container {status.name} attempted illegal transition "
@@ -64,7 +65,7 @@ def _check_init_containers(
 def get_container_by_index(
     containers: Sequence[Container], statuses: ContainerStatuses, index: int
 ) -> Container | None:
-    """The container at this place of the spec, if the status there is the status of it."""
+    """Return the container at this index of the spec if the status there has its name."""
     if not 0 <= index < min(len(containers), len(statuses)):
         return None
     return containers[index] if containers[index].name == statuses[index].name else None
@@ -73,7 +74,10 @@ def get_container_by_index(
 def _is_permanently_terminated(
     status: ContainerStatus, containers: Sequence[Container], spec: PodSpec, gates: FeatureGates
 ) -> bool:
-    """Whether it has ended for good; `containers` are those of its name."""
+    """Whether the container has terminated and may not restart.
+
+    `containers`: the containers of the spec with its name.
+    """
     terminated = status.state.terminated
     if terminated is None:
         return False
@@ -88,5 +92,5 @@ def _is_permanently_terminated(
 
 
 def _non_terminated_names(statuses: ContainerStatuses | None) -> set[str]:
-    """The names of containers that a status does not show ended."""
+    """Return the names of the containers that have not terminated."""
     return {status.name for status in statuses or () if status.state.terminated is None}

@@ -1,4 +1,4 @@
-"""Decide on a new status (refused, unchanged, accepted), and find its new terminations.
+"""Decide on a new status (rejected, unchanged, accepted), and find its new terminations.
 
 Upstream: updateStatusInternal and checkAndRecordTerminations in it, status_manager.go v1.36.4.
 """
@@ -30,7 +30,7 @@ from podstatus.status.decide.transitions import check_container_state_transition
 
 
 class ContainerType(Enum):
-    """The three lists of a pod's containers, named as metrics name them."""
+    """The container lists of a pod, with their metric label values."""
 
     INIT = "init_container"
     REGULAR = "container"
@@ -45,7 +45,7 @@ _STATUS_LISTS = (
 
 
 class Termination(msgspec.Struct, frozen=True):
-    """A container that was not seen ended before."""
+    """A container whose termination was observed for the first time."""
 
     container_type: ContainerType
     exit_code: int
@@ -53,18 +53,18 @@ class Termination(msgspec.Struct, frozen=True):
 
 
 def new_terminations(old: PodStatus, new: PodStatus) -> tuple[Termination, ...]:
-    """The containers that the old status did not show ended and the new one does."""
-    found: list[Termination] = []
-    for container_type, listed in _STATUS_LISTS:
-        ended = [status for status in listed(new) or () if status.state.terminated is not None]
-        known = first_by_name(listed(old)) if ended else {}
-        found += [
+    """Return the containers that are terminated in the new status but not in the old one."""
+    terminations: list[Termination] = []
+    for container_type, statuses in _STATUS_LISTS:
+        terminated = [s for s in statuses(new) or () if s.state.terminated is not None]
+        old_by_name = first_by_name(statuses(old)) if terminated else {}
+        terminations += [
             Termination(container_type, end.exit_code, end.reason)
-            for status in ended
+            for status in terminated
             if (end := status.state.terminated) is not None
-            and not _is_terminated(known.get(status.name))
+            and not _is_terminated(old_by_name.get(status.name))
         ]
-    return tuple(found)
+    return tuple(terminations)
 
 
 def _is_terminated(status: ContainerStatus | None) -> bool:
@@ -85,19 +85,19 @@ _STAMPED_CONDITIONS = frozenset(
 
 
 class UpdateRejected(msgspec.Struct, frozen=True):
-    """The update would revive a container that must stay ended."""
+    """The update would restart a container that must stay terminated."""
 
     reason: str
 
 
 class UpdateUnchanged(msgspec.Struct, frozen=True):
-    """The update says what is cached already."""
+    """The update equals the cached status."""
 
     terminations: tuple[Termination, ...]
 
 
 class UpdateAccepted(msgspec.Struct, frozen=True):
-    """The status to cache: stamped and normalised."""
+    """The status to cache, with transition times set and normalised."""
 
     status: PodStatus
     terminations: tuple[Termination, ...]
@@ -116,13 +116,13 @@ def decide_update(
     now: Time,
     gates: FeatureGates,
 ) -> UpdateOutcome:
-    """Judge a new status against the last one known.
+    """Compare a new status with the last known one.
 
-    `last_known` is the cached status, or what the API shows when nothing is cached.
+    `last_known` is the cached status, or the API server's status if none is cached.
     """
-    why = check_container_state_transition(last_known, status, pod.spec, gates)
-    if why is not None:
-        return UpdateRejected(why)
+    reason = check_container_state_transition(last_known, status, pod.spec, gates)
+    if reason is not None:
+        return UpdateRejected(reason)
     status = structs.replace(
         status,
         start_time=last_known.start_time or status.start_time or now,
@@ -130,7 +130,7 @@ def decide_update(
     )
     status = normalize_containers(pod, status)
     terminations = new_terminations(last_known, status)
-    # When conditions moved makes no difference, so it is worked out for news only.
+    # Transition times do not affect the comparison, so they are only set on a changed status.
     if cached is not None and not force and is_pod_status_by_kubelet_equal(cached, status, gates):
         return UpdateUnchanged(terminations)
     status = normalize_conditions(restamp_conditions(status, last_known, _STAMPED_CONDITIONS, now))

@@ -1,4 +1,4 @@
-"""Put together who sends, as the policy says."""
+"""Build the syncer that the policy selects."""
 
 from collections.abc import Callable
 
@@ -35,8 +35,8 @@ def build_syncer(
     gates: FeatureGates,
     policy: SyncPolicy,
 ) -> SequentialSyncer | ParallelSyncer:
-    """Upstream's way, one pod after another, or ours, many at once."""
-    sender = StatusPatcher(
+    """Return the sequential syncer (as upstream) or the parallel one, according to `policy`."""
+    patcher = StatusPatcher(
         client,
         statuses,
         safety=safety,
@@ -46,10 +46,10 @@ def build_syncer(
         policy=policy,
     )
     if policy.parallel is None:
-        return SequentialSyncer(sender, statuses, pod_manager=pod_manager, gates=gates)
+        return SequentialSyncer(patcher, statuses, pod_manager=pod_manager, gates=gates)
     elapsed = Elapsed(clock)
-    flight = StatusSender(
-        sender,
+    status_sender = StatusSender(
+        patcher,
         statuses,
         pod_manager=pod_manager,
         outbox=outbox,
@@ -57,7 +57,7 @@ def build_syncer(
         read_first=policy.parallel.read_first,
     )
     return ParallelSyncer(
-        flight,
+        status_sender,
         statuses,
         pod_manager=pod_manager,
         events=events,

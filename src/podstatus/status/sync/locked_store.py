@@ -1,4 +1,4 @@
-"""What the sync reads and writes of the cache; each call is one moment.
+"""Locked access to the status cache for the sync loop; each method is atomic.
 
 Upstream: the parts of syncBatch and syncPod that hold podStatusesLock, and deletePodStatus,
 status_manager.go v1.36.4.
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class StatusStore:
-    """The manager's statuses as the sync sees them, under the manager's lock."""
+    """The manager's statuses for the sync; each method takes the manager's lock."""
 
     def __init__(
         self,
@@ -48,48 +48,48 @@ class StatusStore:
         self._observed: dict[PodUID, None] = {}
 
     def entries(self) -> Mapping[PodUID, VersionedStatus]:
-        """All cached statuses with their versions."""
+        """Return a snapshot of all cached statuses with their versions."""
         with self._lock:
             return self._cache.entries()
 
     def entry(self, uid: PodUID) -> VersionedStatus | None:
-        """The newest status of a pod."""
+        """Return the pod's newest status, or None."""
         with self._lock:
             return self._cache.get(uid)
 
     def uids(self) -> frozenset[PodUID]:
-        """All pods of which anything is known, also from an earlier life."""
+        """Return the UIDs of all cached and restored pods."""
         with self._lock:
             return frozenset(self._cache)
 
     def pop_changed(self) -> tuple[PodUID, ...]:
-        """The pods that have a new version since the last call of this, in that order."""
+        """Return the pods with a new version since the last call, in the order of the updates."""
         with self._lock:
             return self._cache.pop_changed()
 
     def mark_observed(self, uid: PodUID) -> None:
-        """Say that the watch shows a pod anew."""
+        """Record that the watch delivered a newer copy of the pod."""
         with self._lock:
             self._observed[uid] = None
 
     def pop_observed(self) -> tuple[PodUID, ...]:
-        """The pods that the watch has shown anew since the last call of this."""
+        """Return the pods that `mark_observed` recorded since the last call."""
         with self._lock:
-            seen, self._observed = tuple(self._observed), {}
-        return seen
+            observed, self._observed = tuple(self._observed), {}
+        return observed
 
     def force_next_update(self, uid: PodUID) -> None:
-        """Have the next status of a pod count as new, whatever it says."""
+        """Treat the pod's next status as changed, even if it is equal."""
         with self._lock:
             self._cache.force_next_update(uid)
 
     def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
-        """Put a status that differs in times only into the entry, if it is still this one."""
+        """Replace the entry's status by one that differs in times only, if `entry` is current."""
         with self._lock:
             self._cache.restamp(uid, entry, status)
 
     def acknowledge(self, uid: PodUID, entry: VersionedStatus) -> None:
-        """Say that the API server has what this entry says."""
+        """Mark the entry's updates as acknowledged by the API server, and report the latency."""
         now = Time.from_unix_nanos(self._clock.now())
         with self._lock:
             self._cache.acknowledge(uid, entry)
@@ -99,19 +99,19 @@ class StatusStore:
         self._callbacks.flush(wait=False)
 
     def count_failure(self, failure: str) -> None:
-        """Say that a pod could not be synced, and why."""
+        """Report a failed sync to the observer."""
         self._observer.sync_failed(failure)
         self._callbacks.flush(wait=False)
 
     def seed(self, entries: Iterable[OutboxEntry]) -> None:
-        """Take over what an earlier life of the node could not deliver, unless more is known."""
+        """Restore undelivered statuses from before a restart, of pods without an entry."""
         now = Time.from_unix_nanos(self._clock.now())
         with self._lock:
-            for last in entries:
-                self._cache.seed(last, now)
+            for undelivered in entries:
+                self._cache.seed(undelivered, now)
 
     async def delete_pod_status(self, uid: PodUID) -> None:
-        """Forget a pod that is gone, with all that is known of it."""
+        """Remove all state of a deleted pod. Errors of the allocation state are logged."""
         with self._lock:
             self._cache.remove(uid)
             self._resizes.remove(uid)
@@ -122,8 +122,8 @@ class StatusStore:
 
     async def _remove_allocation(self, uid: PodUID) -> None:
         try:
-            # It may wait for a disk, which the event loop must not.
+            # In a thread: disk I/O must not block the event loop.
             await asyncio.to_thread(self._allocations.remove_pod, uid)
         except Exception:
-            # Somebody else's code; the pod is gone all the same.
-            logger.exception("allocation of a pod that is gone not removed: uid=%s", uid)
+            # External port; the pod is deleted anyway.
+            logger.exception("allocation of a deleted pod not removed: uid=%s", uid)

@@ -1,4 +1,4 @@
-"""When to sync: as soon as a status changed, and everything once per period.
+"""The sync loop: syncs a status as soon as it changes, and all pods once per period.
 
 Upstream: Start, status_manager.go v1.36.4.
 """
@@ -19,10 +19,10 @@ logger = logging.getLogger(__name__)
 
 
 class Syncer(Protocol):
-    """Who syncs, within `async with`."""
+    """A syncer; used within `async with`."""
 
     async def __aenter__(self) -> object:
-        """Be ready."""
+        """Prepare for sync batches in this event loop."""
 
     async def __aexit__(
         self,
@@ -31,28 +31,28 @@ class Syncer(Protocol):
         trace: TracebackType | None,
         /,
     ) -> None:
-        """End what is under way."""
+        """Cancel the syncs in flight."""
 
     async def sync_batch(self, *, full: bool) -> int:
-        """Sync what changed, or begin to; with `full` also what the API shows differently."""
+        """Sync changed pods, or start to; with `full` also pods that differ on the API server."""
 
     async def wait_idle(self) -> None:
-        """Wait for what is under way."""
+        """Wait for the syncs in flight."""
 
     async def drain(self) -> None:
-        """Send what was kept waiting, if it can be sent."""
+        """Send statuses that are held back by a retry or an open circuit breaker, if possible."""
 
 
 class Wake(Enum):
-    """Why the loop looks up."""
+    """The reason for a wake-up of the loop."""
 
     CHANGED = "a status changed"
-    PERIOD = "it is time to reconcile everything"
-    STOP = "it was told to stop"
+    PERIOD = "a full sync is due"
+    STOP = "stop was requested"
 
 
 class _Run:
-    """One life of the loop, from `run` or `start` to its end."""
+    """One run of the loop, from `run` or `start` to its end."""
 
     def __init__(self) -> None:
         self.stop = WakeUp[float]()
@@ -62,7 +62,7 @@ class _Run:
         self.coroutine: Coroutine[Any, Any, None] | None = None
 
     def is_over(self) -> bool:
-        """Whether its thread has died, or its coroutine will never begin."""
+        """Whether the thread has ended, or the coroutine is closed or will never start."""
         if self.thread is not None:
             return not self.thread.is_alive()
         if self.coroutine is None:
@@ -72,7 +72,7 @@ class _Run:
 
 
 class SyncLoop:
-    """Runs the syncer, in the caller's event loop or in a thread of its own."""
+    """Runs the syncer, in the caller's event loop or in its own thread."""
 
     def __init__(
         self,
@@ -90,22 +90,22 @@ class SyncLoop:
         self._current: _Run | None = None
 
     def wake_up(self) -> None:
-        """Say that a status changed; from any thread."""
+        """Wake the loop to sync changed statuses. Thread-safe."""
         self._wake_up.set(Wake.CHANGED)
 
     def reconcile(self) -> None:
-        """Say that everything is to be compared now; from any thread."""
+        """Wake the loop for a full sync. Thread-safe."""
         self._wake_up.set(Wake.PERIOD)
 
     def run(self) -> Coroutine[Any, Any, None]:
-        """Sync until `stop()`. Counts as running from this call on."""
+        """Return a coroutine that syncs until `stop()`. Counts as running from this call on."""
         with self._lifecycle:
             run = self._claim()
             run.coroutine = coroutine = self._serve(run)
             return coroutine
 
     def start(self) -> None:
-        """Run in a new thread."""
+        """Run the loop in a new thread."""
         with self._lifecycle:
             run = self._claim()
             run.thread = threading.Thread(
@@ -118,9 +118,9 @@ class SyncLoop:
                 raise
 
     def stop(self, *, drain: float) -> None:
-        """End the loop, after it had so many seconds to send what is left; wait for its thread."""
+        """Stop the loop after at most `drain` seconds for unsent statuses; wait for its thread."""
         if not drain >= 0:
-            raise ValueError(f"drain is {drain!r}; seconds from 0 on are expected")
+            raise ValueError(f"drain is {drain!r}; must be at least 0 seconds")
         with self._lifecycle:
             run = self._current
             if run is None:
@@ -131,7 +131,7 @@ class SyncLoop:
             run.thread.join()
 
     async def sync_once(self, *, full: bool) -> int:
-        """One round, by hand."""
+        """Run one sync without the loop, and return the number of pods to sync."""
         with self._lifecycle:
             run = self._claim()
         try:
@@ -141,15 +141,15 @@ class SyncLoop:
             self._release(run)
 
     def pop_changes(self) -> bool:
-        """Whether a change waited to be looked at."""
+        """Whether a change was pending; resets it."""
         with self._lifecycle:
             if self._current is not None and not self._current.is_over():
-                raise RuntimeError("the sync loop is running and looks at changes by itself")
+                raise RuntimeError("the sync loop is running and syncs changes; stop() it first")
             return self._wake_up.discard(Wake.CHANGED)
 
     def _claim(self) -> _Run:
         if self._current is not None and not self._current.is_over():
-            raise RuntimeError("the status manager is syncing already; stop() it first")
+            raise RuntimeError("the status manager is already syncing; stop() it first")
         self._current = run = _Run()
         return run
 
@@ -162,12 +162,12 @@ class SyncLoop:
         try:
             asyncio.run(self._serve(run))
         except BaseException:
-            logger.exception("the sync loop ended; start() it again")
+            logger.exception("sync loop failed; call start() to run it again")
 
     async def _serve(self, run: _Run) -> None:
         if self._current is not run:
-            return  # stopped before it began, and another one began meanwhile
-        # What an earlier run did not get acknowledged is as good as changed.
+            return  # stopped before it started, and another run has started since
+        # Statuses that an earlier run did not get acknowledged count as changed.
         self._wake_up.set(Wake.CHANGED)
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -177,14 +177,14 @@ class SyncLoop:
                 tick.cancel()
                 self._wake_up.set(Wake.STOP)
                 await self._drain(run, sync, drain)
-                # A client may take its cancellation for any failure and go on.
+                # A client may treat the cancellation as an ordinary failure and continue.
                 run.out_of_time = True
                 sync.cancel()
         finally:
             self._release(run)
 
     async def _drain(self, run: _Run, sync: asyncio.Task[None], seconds: float) -> None:
-        """Wait for the sync to end: so many seconds, or fewer if `stop` is called again."""
+        """Wait up to `seconds` for the sync to end, or less if `stop` is called again."""
         async with asyncio.TaskGroup() as tasks:
             again = tasks.create_task(run.stop.wait())
             deadlines = {tasks.create_task(self._clock.wait(seconds))}
@@ -200,14 +200,14 @@ class SyncLoop:
 
     async def _sync(self, run: _Run) -> None:
         if self._syncer is None:
-            logger.info("no client: statuses are kept and not sent")
+            logger.info("no client, statuses are cached but not sent")
             return
         async with self._syncer:
             await self._sync_with(self._syncer, run)
 
     async def _sync_with(self, syncer: Syncer, run: _Run) -> None:
         reasons: frozenset[Wake] = frozenset()
-        # A call to stop that an earlier run left behind does not count.
+        # Ignore a STOP that an earlier run left behind.
         while not run.out_of_time and not (run.stopping and Wake.STOP in reasons):
             self._heartbeat()
             reasons = await self._wake_up.wait()
@@ -216,18 +216,18 @@ class SyncLoop:
             if Wake.PERIOD in reasons:
                 await self._sync_batch(syncer, full=True)
         if not run.out_of_time:
-            # The last chance for what failed before, and for a phase that was held back.
+            # Last attempt for failed statuses and held-back phases.
             await self._sync_batch(syncer, full=True)
             await syncer.drain()
-            # And for what was under way when it was told to stop, and failed since.
+            # And for syncs that were in flight at the stop request and failed since.
             await syncer.drain()
 
     async def _sync_batch(self, syncer: Syncer, *, full: bool) -> None:
         try:
             await syncer.sync_batch(full=full)
         except Exception:
-            # A port of somebody else's is broken. A loop that ended here would leave every
-            # status stale without a word; the next round tries again.
+            # An external port failed. Ending the loop here would silently leave every status
+            # stale, so the next batch tries again.
             logger.exception("sync failed, will retry")
 
     async def _tick(self) -> None:
@@ -238,6 +238,6 @@ class SyncLoop:
 
 async def _sync_and_wait(syncer: Syncer, *, full: bool) -> int:
     async with syncer:
-        tried = await syncer.sync_batch(full=full)
+        count = await syncer.sync_batch(full=full)
         await syncer.wait_idle()
-        return tried
+        return count

@@ -1,7 +1,7 @@
-"""Keeps the server's copy of every status equal to the cached one: many pods at once.
+"""Keep the server's copy of every status equal to the cached one, many pods in parallel.
 
-What differs from upstream, and why, is in docs/decisions/0016-parallel-sync.md; each difference
-is a field of `podstatus.status.policy.Sending`.
+The differences from upstream are explained in docs/decisions/0016-parallel-sync.md; each is a field
+of `podstatus.status.policy.ParallelSyncOptions`.
 """
 
 import asyncio
@@ -38,29 +38,30 @@ from podstatus.status.sync.status_sender import StatusSender
 logger = logging.getLogger(__name__)
 
 STATUS_REJECTED = "StatusRejected"
-"""The reason of the event about a pod whose status the API server does not take."""
+"""Reason of the event about a status that the API server rejects."""
 
 
 class SyncCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is on its way, or kept from it, at one moment."""
+    """A snapshot of the sync state, in numbers of pods."""
 
     in_flight: int = 0
     """Pods that are being synced."""
     quarantined: int = 0
-    """Pods whose status the API server rejects: it is sent again when it changes, or much later."""
+    """Pods whose status the API server rejects: resent when it changes, or after
+    `rejected_retry_seconds`."""
     outbox: int = 0
-    """Pods with a last status on the disk, until it has arrived."""
+    """Pods with an undelivered status in the outbox."""
 
 
 MAX_SYNCS_PER_TASK = 16
-"""Pods that a task syncs one after the other, without a new task for each. Not more, as there are
-clients that never wait: others must have their turn all the same."""
+"""Pods that one task syncs in a row, which saves a task per pod. Limited because a client may never
+yield to the event loop: then other tasks would starve."""
 MIN_WAIT_SECONDS = 0.001
-"""Seconds. A clock that rounds must not wake us just before somebody may go, again and again."""
+"""A clock that rounds must not cause a busy loop of wake-ups just before a pod is due."""
 
 
 class ParallelSyncer:
-    """Syncs pods as they change. Its tasks live within `async with`, in one loop."""
+    """Syncs pods as they change. Its tasks run within `async with`, in one event loop."""
 
     def __init__(
         self,
@@ -91,8 +92,8 @@ class ParallelSyncer:
         self._jitter = jitter
         self._queue = SyncQueue(options)
         self._pending: dict[PodUID, None] = {}
-        """Pods to look at with the next batch, whatever it is about: they changed, have no mirror
-        pod yet, or something was in the way."""
+        """Pods to check in the next batch, full or not: changed, without a mirror pod so far, or
+        failed in an external port."""
         self._tasks: asyncio.TaskGroup | None = None
         self._workers: set[asyncio.Task[None]] = set()
         self._outbox_gc: asyncio.Task[None] | None = None
@@ -109,7 +110,7 @@ class ParallelSyncer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End what is under way; what was not acknowledged is sent the next time."""
+        """Cancel the syncs in flight; unacknowledged statuses are sent in the next run."""
         tasks, self._tasks = self._tasks, None
         for task in self._workers:
             task.cancel()
@@ -120,15 +121,15 @@ class ParallelSyncer:
             if tasks is not None:
                 await tasks.__aexit__(kind, error, trace)
         finally:
-            # Not left to the tasks: one that was cancelled before its first step never runs.
+            # Not done by the tasks: one that is cancelled before its first step never runs.
             self._pending.update(dict.fromkeys(self._queue.clear_in_flight()))
 
     def sent_versions(self) -> Mapping[ApiUID, int]:
-        """The last version that the API server acknowledged, by API UID."""
+        """Return the last acknowledged version of each pod, by API UID."""
         return self._sender.sent_versions()
 
     def counts(self) -> SyncCounts:
-        """What is on its way, or kept from it."""
+        """Return the current numbers of pods. Thread-safe."""
         return SyncCounts(
             in_flight=self._queue.in_flight,
             quarantined=self._queue.quarantined,
@@ -136,89 +137,89 @@ class ParallelSyncer:
         )
 
     async def sync_batch(self, *, full: bool) -> int:
-        """Begin to sync what changed, or with `full` also what the API shows differently.
+        """Start to sync changed pods, with `full` also pods that differ on the API server.
 
-        Returns how many pods are to be synced; `rest` waits for them.
+        Returns the number of pods to sync; `wait_idle` waits for them.
         """
         self._check_foreign_writes(self._statuses.pop_observed())
         self._pending.update(dict.fromkeys(self._statuses.pop_changed()))
-        wanted = self._enqueue(tuple(self._pending), Priority.ORDINARY)
-        # An alarm tells of them too, but lives only as long as `async with`.
-        wanted |= self._enqueue(self._queue.pop_due(self._elapsed.seconds()), Priority.RECONCILE)
+        queued = self._enqueue(tuple(self._pending), Priority.ORDINARY)
+        # The timer handles due retries too, but only runs within `async with`.
+        queued |= self._enqueue(self._queue.pop_due(self._elapsed.seconds()), Priority.RECONCILE)
         self._start_ready()
         if full:
-            wanted |= self._enqueue(self._plan_full(), Priority.RECONCILE)
+            queued |= self._enqueue(self._plan_full(), Priority.RECONCILE)
             self._start_ready()
             self._start_outbox_gc()
         self._persist_blocked()
-        return len(wanted)
+        return len(queued)
 
     async def wait_idle(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until no sync is in flight."""
         while self._workers:
             await asyncio.wait(self._workers)
 
     async def drain(self) -> None:
-        """Give everybody a last chance, and wait for that; who calls this sets the deadline.
+        """Try all unsent pods once more and wait for them; the caller sets the deadline.
 
-        While the server is away a few look for it, once: if nobody finds it, that is that.
+        While the circuit breaker is open, one round of probes is sent; if all fail, give up.
         """
         self._enqueue(self._queue.retry_all_transient(), Priority.ORDINARY)
-        was_away = False
-        while self._queue.allow_probe_now() and not was_away:
-            was_away = self._queue.is_circuit_open
+        was_open = False
+        while self._queue.allow_probe_now() and not was_open:
+            was_open = self._queue.is_circuit_open
             self._start_ready()
             await self.wait_idle()
-            was_away = was_away and self._queue.is_circuit_open
+            was_open = was_open and self._queue.is_circuit_open
         await self.wait_idle()
 
-    # Who goes next
+    # Selection of pods
 
     def _plan_full(self) -> list[PodUID]:
         entries = self._statuses.entries()
         translations = self._pod_manager.uid_translations()
         plan = plan_full(entries, self._sender.sent, translations, self._pod_manager, self._gates)
         self._sender.reset_sent(plan.forget)
-        known = {sync.api_uid for sync in resolve_all(entries, translations)}
-        self._sender.retain_only(known)
-        self._foreign_writes.retain_only(known)
+        api_uids = {sync.api_uid for sync in resolve_all(entries, translations)}
+        self._sender.retain_only(api_uids)
+        self._foreign_writes.retain_only(api_uids)
         self._queue.retain_only(entries)
         return [sync.uid for sync in plan.syncs]
 
     def _enqueue(
         self, uids: Iterable[PodUID], priority: Priority, now: float | None = None
     ) -> set[PodUID]:
-        """Have pods synced when their turn comes; those that may."""
-        now, wanted = self._elapsed.seconds() if now is None else now, set()
+        """Add pods to the queue; return those that do not back off after a failure."""
+        now, queued = self._elapsed.seconds() if now is None else now, set()
         for uid in uids:
             self._pending.pop(uid, None)
             try:
                 if self._enqueue_one(uid, priority, now):
-                    wanted.add(uid)
-            except Exception as error:  # noqa: BLE001 - a port of somebody else's
+                    queued.add(uid)
+            except Exception as error:  # noqa: BLE001 - an external port
                 self._requeue_after_error(uid, error)
-        return wanted
+        return queued
 
     def _requeue_after_error(self, uid: PodUID, error: Exception) -> None:
-        """Somebody else's code is broken; the next batch looks again."""
-        logger.error("pod not looked at, will retry: uid=%s", uid, exc_info=error)
+        """Check the pod again in the next batch: an external port failed."""
+        logger.error("pod not checked, will retry: uid=%s", uid, exc_info=error)
         self._pending[uid] = None
 
     def _enqueue_one(self, uid: PodUID, priority: Priority, now: float) -> bool:
         sync = self._resolve(uid)
         if sync is None:
             return False
-        shown, retry = self._watched_pod(sync), self._queue.retry(uid)
+        observed, retry = self._watched_pod(sync), self._queue.retry(uid)
         if retry is not None and retry.attempt.api_uid != sync.api_uid:
-            self._queue.forget(uid)  # it was another mirror pod that failed
-        elif retry is not None and retry.failure is Failure.GONE and shown is None:
+            self._queue.forget(uid)  # the failure was of another mirror pod
+        elif retry is not None and retry.failure is Failure.GONE and observed is None:
             self._queue.retry_now(uid)
             return False  # until the watch shows it again
-        priority = Priority.URGENT if self._is_urgent(sync, shown) else priority
+        priority = Priority.URGENT if self._is_urgent(sync, observed) else priority
         return self._queue.add(uid, sync.entry.version, priority, now)
 
     def _resolve(self, uid: PodUID) -> PodSync | None:
-        """What to send of a pod, and to which object; None if there is nothing, or no object."""
+        """Return the pod's status and API object; None if either is missing."""
         entry = self._statuses.entry(uid)
         if entry is None:
             self._queue.forget(uid)
@@ -229,18 +230,18 @@ class ParallelSyncer:
         return sync
 
     def _watched_pod(self, sync: PodSync) -> Pod | None:
-        """What the watch shows of the object."""
+        """Return the watched copy of the API object, or None."""
         pod = self._pod_manager.pod_by_uid(sync.uid)
         if pod is not None and is_static_pod(pod):
             pod = self._pod_manager.mirror_pod_by_pod(pod)
         return pod if pod is not None and ApiUID(pod.uid) == sync.api_uid else None
 
     def _check_foreign_writes(self, uids: Iterable[PodUID]) -> None:
-        """See whether others wrote what is ours, and have it corrected."""
+        """Check observed pods for foreign writes, and queue their correction."""
         for uid in uids:
             try:
                 sync = self._resolve(uid)
-            except Exception as error:  # noqa: BLE001 - a port of somebody else's
+            except Exception as error:  # noqa: BLE001 - an external port
                 self._requeue_after_error(uid, error)
             else:
                 if sync is not None:
@@ -248,47 +249,47 @@ class ParallelSyncer:
 
     def _check_foreign_write(self, sync: PodSync) -> None:
         try:
-            shown = self._watched_pod(sync)
-            if shown is not None and self._foreign_writes.observe(shown):
+            observed = self._watched_pod(sync)
+            if observed is not None and self._foreign_writes.observe(observed):
                 self._force_resend(sync)
-        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+        except Exception as error:  # noqa: BLE001 - an external port
             self._requeue_after_error(sync.uid, error)
 
     def _force_resend(self, sync: PodSync) -> None:
-        """Have a status sent that is made from what is so, not from what was said last."""
+        """Have the status recomputed and sent; if it is not recomputed, resend the cached one."""
         self._sender.reset_sent([sync.api_uid])
         self._statuses.force_next_update(sync.uid)
         if not self._recompute_status(sync.uid):
             self._enqueue([sync.uid], Priority.ORDINARY)
 
     def _is_urgent(self, sync: PodSync, observed: Pod | None) -> bool:
-        """Whether somebody waits for it: it is to go, or ready for the first time."""
+        """True for deletions and first readiness: other controllers wait for these."""
         if sync.entry.finished:
             return True
         if observed is not None and observed.metadata.deletion_timestamp is not None:
             return True
         if not is_condition_true(sync.entry.status.conditions, READY):
             return False
-        seen = observed is not None and is_condition_true(observed.status.conditions, READY)
-        return not seen and not self._sender.has_been_ready(sync.api_uid)
+        was_ready = observed is not None and is_condition_true(observed.status.conditions, READY)
+        return not was_ready and not self._sender.has_been_ready(sync.api_uid)
 
-    # What is under way
+    # Tasks
 
     def _start_ready(self, *, return_first: bool = False) -> PodUID | None:
-        """Let those go who may, and look again when somebody else may.
+        """Start a worker for every pod that may be synced now, and set a timer for the next one.
 
-        Returns the first of them, if the caller sees to that one.
+        With `return_first`, return the first pod for the caller to sync instead.
         """
         if self._tasks is None:
             return None
         now = self._elapsed.seconds()
-        one = self._queue.get(now) if return_first else None
+        first = self._queue.get(now) if return_first else None
         while (uid := self._queue.get(now)) is not None:
             self._spawn_worker(self._tasks, uid)
         at = self._queue.next_wakeup(now)
         if at is not None and (self._timer is None or at < self._timer[0]):
             self._set_timer(self._tasks, at, max(at - now, MIN_WAIT_SECONDS))
-        return one
+        return first
 
     def _spawn_worker(self, tasks: asyncio.TaskGroup, uid: PodUID) -> None:
         task = tasks.create_task(self._sync_worker(uid))
@@ -303,73 +304,73 @@ class ParallelSyncer:
     async def _run_timer(self, at: float, seconds: float) -> None:
         await self._clock.wait(seconds)
         self._timer = None
-        # A clock that rounds may show a moment just before `at`.
+        # A clock that rounds may return a time just before `at`.
         now = max(at, self._elapsed.seconds())
-        # Last, so that those who fail all the time do not stand before those who do not.
+        # Lowest priority, so that failing pods do not delay healthy ones.
         self._enqueue(self._queue.pop_due(now), Priority.RECONCILE, now)
         self._start_ready()
 
     def _start_outbox_gc(self) -> None:
-        """Let the outbox go of what it need not keep, without waiting for its disk."""
+        """Remove obsolete outbox entries in a task, without waiting for the disk."""
         if self._tasks is None or self._outbox_gc in self._workers:
             return
-        tidy = self._outbox.retain_only(self._statuses.uids())
-        self._outbox_gc = task = self._tasks.create_task(tidy)
+        removal = self._outbox.retain_only(self._statuses.uids())
+        self._outbox_gc = task = self._tasks.create_task(removal)
         self._workers.add(task)
         task.add_done_callback(self._workers.discard)
 
     def _persist_blocked(self) -> None:
-        """Have on the disk what cannot be sent now: an outage may last longer than we do."""
+        """Store terminations that cannot be sent now: an outage may outlast this process."""
         if self._tasks is None or self._persist_task in self._workers or self._queue.is_healthy:
             return
-        waiting = self._outbox.blocked(self._statuses.entries())
-        waiting = [uid for uid in waiting if self._queue.is_blocked(uid)]
-        if not waiting:
+        blocked = self._outbox.blocked(self._statuses.entries())
+        blocked = [uid for uid in blocked if self._queue.is_blocked(uid)]
+        if not blocked:
             return
-        keep = self._outbox.store_all(waiting, self._statuses.entry)
-        self._persist_task = task = self._tasks.create_task(keep)
+        store = self._outbox.store_all(blocked, self._statuses.entry)
+        self._persist_task = task = self._tasks.create_task(store)
         self._workers.add(task)
         task.add_done_callback(self._workers.discard)
 
     async def _sync_worker(self, uid: PodUID) -> None:
-        """Sync a pod, then whoever is next."""
+        """Sync a pod, then further pods from the queue."""
         for _ in range(MAX_SYNCS_PER_TASK):
             await self._sync_one(uid)
-            following = self._start_ready(return_first=True)
-            if following is None:
+            next_uid = self._start_ready(return_first=True)
+            if next_uid is None:
                 return
-            uid = following
+            uid = next_uid
         if self._tasks is not None:
             self._spawn_worker(self._tasks, uid)
 
     async def _sync_one(self, uid: PodUID) -> None:
-        """Sync one pod; whatever goes wrong with it, the others go on."""
+        """Sync one pod; its errors do not affect other pods."""
         sync = None
         try:
             sync = self._resolve(uid)
             if sync is not None and self._needs_sync(sync):
                 await self._sync(sync)
         except asyncio.CancelledError:
-            # By us at the end, or by a client that cancels the task it was called in: then it must
-            # not count as under way for ever.
+            # Cancelled by `__aexit__`, or by a client that cancels the calling task: in that case
+            # the pod must not count as in flight forever.
             self._queue.done(uid)
             self._pending[uid] = None
             raise
-        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+        except Exception as error:  # noqa: BLE001 - an external port
             self._requeue_after_error(uid, error)
         self._queue.done(uid)
         if sync is not None:
             self._after_sync(sync)
 
     def _needs_sync(self, sync: PodSync) -> bool:
-        """Whether there is anything to send or to delete, or was when it failed."""
+        """Whether the pod has to be sent or deleted, or is retried after a failure."""
         if self._queue.retry(sync.uid) is not None:
             return True
         return needs_update(sync, self._sender.sent, self._pod_manager)
 
     def _after_sync(self, sync: PodSync) -> None:
-        """See what happened to a pod that was under way."""
-        # What the watch showed meanwhile could have been ours.
+        """Check for foreign writes and newer versions that arrived during the sync."""
+        # During the sync they cannot be distinguished from the node's own write.
         self._check_foreign_write(sync)
         entry = self._statuses.entry(sync.uid)
         if entry is None:
@@ -383,8 +384,8 @@ class ParallelSyncer:
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
-            self._on_failure(sync, UnavailableError("the client gave up"))
-        except Exception as error:  # noqa: BLE001 - told apart by its kind
+            self._on_failure(sync, UnavailableError("the client cancelled the request"))
+        except Exception as error:  # noqa: BLE001 - classified by `classify_error`
             self._on_failure(sync, error)
         else:
             released = self._queue.succeeded(sync.uid)
@@ -392,29 +393,29 @@ class ParallelSyncer:
                 self._enqueue(released, Priority.ORDINARY)
 
     async def _sync_and_report(self, sync: PodSync) -> None:
-        # First of all: a server may take half a minute to say who else wrote.
+        # Before any request: reading the managed fields may take half a minute.
         if sync.entry.finished:
             await self._outbox.store(sync.uid, sync.entry, self._statuses.entry)
-        # One that looks for the server reads first: a server that fails only the patches of
-        # some pods is found all the same, and does not keep the others waiting.
+        # A probe reads first: then a server that only fails the patches of some pods is detected
+        # as available and does not block the other pods.
         is_probe = self._queue.is_probe(sync.uid)
         self._foreign_writes.patch_started(sync.api_uid)
-        shown, named = self._watched_pod(sync), NO_WRITES
+        observed, writes = self._watched_pod(sync), NO_WRITES
         if self._foreign_writes.has_pending(sync.api_uid):
-            named = await self._foreign_writes.identify_writers(
-                sync, shown, query_server=not is_probe
+            writes = await self._foreign_writes.identify_writers(
+                sync, observed, query_server=not is_probe
             )
-            shown = self._watched_pod(sync)
+            observed = self._watched_pod(sync)
         try:
             pod = await self._sender.sync(
-                sync, shown, lambda: self._on_response(sync.uid), force_read=is_probe
+                sync, observed, lambda: self._on_response(sync.uid), force_read=is_probe
             )
         except BaseException:
-            self._foreign_writes.defer(sync.api_uid, named)
+            self._foreign_writes.defer(sync.api_uid, writes)
             raise
         if pod is not None:
             self._foreign_writes.patch_applied(pod)
-            self._foreign_writes.report(sync, named, pod)
+            self._foreign_writes.report(sync, writes, pod)
 
     def _on_response(self, uid: PodUID) -> None:
         self._enqueue(self._queue.server_responded(uid), Priority.ORDINARY)
@@ -427,7 +428,7 @@ class ParallelSyncer:
             sync.uid, attempt, error, now=now, jitter=self._jitter()
         )
         if retry.at <= now:
-            self._pending[sync.uid] = None  # no waits are wanted: with the next batch, then
+            self._pending[sync.uid] = None  # no back-off configured: retry in the next batch
         self._statuses.count_failure(retry.failure.value)
         self._persist_blocked()
         self._log_failure(sync, retry, error)
@@ -438,7 +439,7 @@ class ParallelSyncer:
             case Failure.GONE:
                 logger.debug("pod is not on the server: %s error=%s", sync, error)
             case Failure.REJECTED:
-                logger.error("status rejected, kept until it changes: %s error=%s", sync, error)
+                logger.error("status rejected, resent when it changes: %s error=%s", sync, error)
                 self._warn(sync, f"Status was rejected: {error}")
             case Failure.BROKEN:
                 logger.error("pod not synced, will retry: %s", sync, exc_info=error)

@@ -1,4 +1,4 @@
-"""Keeps the server's copy of every status equal to the cached one, as upstream does.
+"""Keep the server's copy of every status equal to the cached one, as upstream does.
 
 Upstream: syncBatch, syncPod, status_manager.go v1.36.4.
 """
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class SequentialSyncer:
-    """Syncs one pod after another, in batches. Used by one task at a time."""
+    """Syncs one pod after another, in batches. For one task at a time."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class SequentialSyncer:
         self._sent: dict[ApiUID, int] = {}
 
     def sent_versions(self) -> Mapping[ApiUID, int]:
-        """The last version that the API server acknowledged, by API UID."""
+        """Return the last acknowledged version of each pod, by API UID."""
         return dict(self._sent)
 
     async def sync_batch(self, *, full: bool) -> int:
-        """Sync what changed, or with `full` also what the API shows differently.
+        """Sync changed pods, with `full` also pods that differ on the API server.
 
-        Returns for how many pods a sync was tried.
+        Returns the number of attempted syncs.
         """
         entries = self._statuses.entries()
         translations = self._pod_manager.uid_translations()
@@ -65,19 +65,19 @@ class SequentialSyncer:
         return len(plan.syncs)
 
     async def wait_idle(self) -> None:
-        """Wait for what is under way: nothing is, between two batches."""
+        """Return immediately: no sync is in flight between two batches."""
 
     async def drain(self) -> None:
-        """Nothing keeps pods waiting: whatever failed is tried again with the next batch."""
+        """Do nothing: failed pods are retried with the next batch anyway."""
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Nothing is left behind."""
+        """Do nothing: there are no tasks."""
 
     async def _sync_safely(self, sync: PodSync) -> None:
-        """Sync one pod; whatever goes wrong with it, the others go on."""
+        """Sync one pod; its errors are logged and do not affect other pods."""
         try:
             await self._sync_pod(sync)
         except GoneError as error:
@@ -87,7 +87,9 @@ class SequentialSyncer:
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
-            logger.warning("pod not synced, will retry: %s error=the client gave up", sync)
+            logger.warning(
+                "pod not synced, will retry: %s error=%s", sync, "the client cancelled the request"
+            )
         except Exception:
             logger.exception("pod not synced, will retry: %s", sync)
 
@@ -110,6 +112,6 @@ class SequentialSyncer:
 
 
 def is_cancelled() -> bool:
-    """Whether it is this task that is to end, and not one that the client waited for."""
+    """Whether this task is being cancelled, and not one that the client awaited."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -1,7 +1,7 @@
 """Send one pod's status: patch it, and delete the pod when it is finished.
 
-`StatusPatcher` patches the copy it is given. `StatusSender` starts from the newest known copy
-instead of a GET, and retries once from a fresh one. Upstream: the second half of syncPod,
+`StatusPatcher` patches the copy that the caller passes. `StatusSender` starts from the newest known
+copy instead of a GET, and retries once from a fresh one. Upstream: the second half of syncPod,
 status_manager.go v1.36.4."""
 
 import logging
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class StatusPatcher:
-    """Sends the status of one pod at a time, given a copy of what the server has."""
+    """Patches and deletes API objects, based on a server copy that the caller passes."""
 
     def __init__(
         self,
@@ -52,12 +52,12 @@ class StatusPatcher:
         self._policy = policy
 
     async def read(self, sync: PodSync) -> Pod:
-        """The server's copy of the pod, or of another one that has its name by now."""
+        """GET the pod; another pod may have its name by now."""
         pod = await self._client.get_pod(sync.entry.namespace, sync.entry.name)
         return _require_pod(pod, "get_pod")
 
     async def send(self, sync: PodSync, pod: Pod) -> Pod:
-        """Patch the server's copy unless it is right already; the pod afterwards."""
+        """Patch the status unless it is equal; return the pod afterwards. Raises ApiError."""
         merged = merge_pod_status(
             pod,
             pod.status,
@@ -78,27 +78,27 @@ class StatusPatcher:
         return sent
 
     async def delete(self, sync: PodSync, pod: Pod) -> None:
-        """Delete the pod, with all that is known of it. Raises ApiError."""
+        """Delete the API object, then the pod's cached state. Raises ApiError."""
         await self._client.delete_pod(
             pod.namespace, pod.name, uid=ApiUID(pod.uid), grace_period_seconds=0
         )
-        logger.info("pod deleted, it had ended and was asked to go: %s", sync)
+        logger.info("terminated pod deleted as requested: %s", sync)
         await self._statuses.delete_pod_status(sync.uid)
 
-    async def forget_replaced_pod(self, sync: PodSync, now: str) -> None:
-        """Forget a status whose pod's name is another pod's by now."""
-        logger.info("status dropped, its name is another pod's: %s now=%s", sync, now)
+    async def forget_replaced_pod(self, sync: PodSync, new_uid: str) -> None:
+        """Remove the cached state of a pod whose name now belongs to another pod."""
+        logger.info("status dropped, another pod has its name: %s new_uid=%s", sync, new_uid)
         await self._statuses.delete_pod_status(sync.uid)
 
 
 def _require_pod(pod: Pod, method: str) -> Pod:
     if not isinstance(pod, Pod):
-        raise TypeError(f"{method} of the client returned {type(pod).__name__}, expected a Pod")
+        raise TypeError(f"{method} of the client returned a {type(pod).__name__}, not a Pod")
     return pod
 
 
 class StatusSender:
-    """Syncs pods, and remembers what the server has acknowledged of each."""
+    """Syncs pods and records the versions that the server has acknowledged."""
 
     def __init__(
         self,
@@ -122,37 +122,37 @@ class StatusSender:
 
     @property
     def sent(self) -> SentVersions:
-        """The last version that the server acknowledged, by API UID."""
+        """The live map of acknowledged versions by API UID."""
         return self._sent
 
     def sent_versions(self) -> Mapping[ApiUID, int]:
-        """The same, at this moment."""
+        """Return a snapshot of the acknowledged versions by API UID."""
         return dict(self._sent)
 
     def has_been_ready(self, uid: ApiUID) -> bool:
-        """Whether the server has ever acknowledged that this pod is ready."""
+        """Whether the server has ever acknowledged Ready=True for this pod."""
         return uid in self._acknowledged_ready
 
     def reset_sent(self, uids: Iterable[ApiUID]) -> None:
-        """Let what was acknowledged of these count no more."""
+        """Reset the acknowledged versions, so these pods are sent again."""
         for uid in uids:
             self._sent.pop(uid, None)
 
     def retain_only(self, uids: set[ApiUID]) -> None:
-        """Forget all objects but these."""
+        """Remove the state of all API objects except these."""
         self._copies.retain_only(uids)
         self._acknowledged_ready &= uids
 
     async def sync(
         self, sync: PodSync, observed: Pod | None, on_read: Callable[[], None], *, force_read: bool
     ) -> Pod | None:
-        """Send what there is to send, and delete the pod if it may go. Raises ApiError.
+        """Send the status, and delete the pod if it can be deleted. Raises ApiError.
 
-        A last status is in the outbox by then: who calls this sees to it, before all else.
-        Returns the pod as the server has it then; None if its name is another pod's by now.
+        The caller has stored a final status in the outbox before. Returns the server's copy
+        after the sync; None if another pod has the name by now.
 
-        `observed` is what the watch shows; with `force_read` the server is asked first all the
-        same. `on_read` is called when a read came back, whatever becomes of the patch then."""
+        `observed` is the watched copy; with `force_read`, a GET is sent in any case. `on_read` is
+        called after a successful GET, whatever the outcome of the patch."""
         base = None if force_read else self._patch_base(sync, observed)
         try:
             pod = await self._send(sync, base, on_read)
@@ -164,20 +164,20 @@ class StatusSender:
             await self._outbox.drop(sync.uid)
             raise
         except ConflictError:
-            # A delete may meet it too: the object is another one, whatever the watch shows.
+            # Also from a delete: the object was replaced, whatever the watch shows.
             self._copies.forget(sync.api_uid)
             raise
         return pod
 
     async def _finish_delivery(self, sync: PodSync, pod: Pod) -> None:
-        """Let go of what is not needed any more: what the outbox kept, and the pod itself."""
-        if pod.status.phase == sync.entry.status.phase:  # or it was held back, and is to follow
+        """Remove the outbox entry, and delete the pod if it can be deleted."""
+        if pod.status.phase == sync.entry.status.phase:  # otherwise it is held back and follows
             await self._outbox.acknowledged(sync.uid, sync.entry, self._statuses.entry)
         if can_be_deleted(pod, finished=sync.entry.finished):
             await self._patcher.delete(sync, pod)
 
     def _patch_base(self, sync: PodSync, observed: Pod | None) -> Pod | None:
-        """The copy to start from; None if the server has to be asked."""
+        """Return the copy to base the patch on; None if a GET is needed."""
         if self._read_first:
             return None
         return self._copies.patch_base(sync.api_uid, observed, self._elapsed.seconds())
@@ -185,13 +185,13 @@ class StatusSender:
     async def _send(
         self, sync: PodSync, base: Pod | None, on_read: Callable[[], None]
     ) -> Pod | None:
-        """The pod afterwards; None if its name is another pod's by now."""
+        """Return the pod after the patch; None if another pod has the name by now."""
         if base is None:
             return await self._read_and_patch(sync, on_read)
         try:
             return await self._patch(sync, base)
         except ConflictError:
-            # Not the object we think it is, or not any more: see what is there.
+            # The object was replaced: read the current one.
             self._copies.forget(sync.api_uid)
             return await self._read_and_patch(sync, on_read)
 
@@ -201,7 +201,7 @@ class StatusSender:
         translated = self._pod_manager.translate_pod_uid(base.uid)
         if is_replaced_pod(translated, sync.uid):
             if self._is_unobserved_mirror(sync, base):
-                raise ConflictError("its mirror pod was replaced by one that the watch is to show")
+                raise ConflictError("the mirror pod was replaced, and the watch lags behind")
             await self._patcher.forget_replaced_pod(sync, translated)
             await self._outbox.drop(sync.uid)
             return None
@@ -209,15 +209,16 @@ class StatusSender:
         return await self._patch(sync, base)
 
     def _is_unobserved_mirror(self, sync: PodSync, mirror: Pod) -> bool:
-        """Whether a mirror pod was made anew, and nobody knows yet whose it is.
+        """Whether the mirror pod was recreated, and the watch has not shown it yet.
 
-        To drop the status then would leave it to the next look at the static pod, a minute later.
+        Dropping the status then would delay it until the next sync of the static pod, a minute
+        later.
         """
         pod = self._pod_manager.pod_by_uid(sync.uid)
         return pod is not None and is_static_pod(pod) and is_mirror_pod(mirror)
 
     async def _patch(self, sync: PodSync, base: Pod) -> Pod:
-        uid = ApiUID(base.uid)  # by now perhaps of another mirror pod than we set out for
+        uid = ApiUID(base.uid)  # may differ from `sync.api_uid` if the mirror pod was recreated
         self._copies.patch_started(uid)
         try:
             pod = await self._patcher.send(sync, base)
@@ -225,7 +226,7 @@ class StatusSender:
             self._copies.patch_not_applied(uid)
             raise
         if pod is base:
-            self._copies.patch_not_applied(uid)  # there was nothing to send
+            self._copies.patch_not_applied(uid)  # the status was equal, no patch was sent
         else:
             self._copies.response_received(pod, self._elapsed.seconds())
         return pod

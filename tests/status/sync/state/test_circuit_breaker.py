@@ -3,7 +3,7 @@ from podstatus.status.sync.state.circuit_breaker import CircuitBreaker
 
 
 def failed(circuit: CircuitBreaker, pods: int, *, now: float = 0.0) -> CircuitBreaker:
-    """After so many pods failed."""
+    """Return a circuit breaker after this many pods failed."""
     for number in range(pods):
         circuit = circuit.failed(PodUID(str(number)), now, 0.0)
     return circuit
@@ -43,7 +43,7 @@ def test_those_who_set_out_together_count_once() -> None:
     assert failed(CircuitBreaker(failure_threshold=1), 32).open_until == 0.5
 
 
-def test_an_answer_closes_it_and_the_next_outage_begins_anew() -> None:
+def test_a_response_closes_the_circuit_and_resets_the_back_off() -> None:
     circuit = failed(CircuitBreaker(failure_threshold=1), 9).success()
     assert not circuit.is_open
     assert failed(circuit, 1).open_until == 0.5

@@ -9,7 +9,7 @@ UID = ApiUID("uid-pod")
 
 
 def at(version: str, uid: str = "uid-pod") -> Pod:
-    """A copy of the pod with this resource version."""
+    """Return a copy of the pod with this resource version."""
     pod = make_pod(uid=uid)
     return structs.replace(pod, metadata=structs.replace(pod.metadata, resource_version=version))
 

@@ -22,7 +22,7 @@ SENDING = ParallelSyncOptions(
 
 
 def after(*errors: Exception, sending: ParallelSyncOptions = SENDING, chance: float = 0.0) -> Retry:
-    """What is remembered after these failures, all at moment 0."""
+    """Return the retry state after these failures, all at time 0."""
     retry = None
     for error in errors:
         retry = next_retry(retry, ATTEMPT, error, sending, now=0, jitter=chance)
@@ -94,7 +94,7 @@ def test_a_status_that_changes_and_is_rejected_again_and_again_has_to_wait_too()
     ("asked", "waited"),
     [(None, 1), (0.0, 1), (5.0, 5), (-5.0, 1), (1e9, 8), (float("inf"), 8), (float("nan"), 1)],
 )
-def test_what_a_server_asks_for_is_honoured_up_to_the_longest_retry(
+def test_what_a_server_asks_for_is_honoured_up_to_the_maximum(
     asked: float | None, waited: float
 ) -> None:
     assert after(http(429, retry_after=asked)).at == waited
@@ -107,7 +107,7 @@ def test_a_retry_that_is_hastened_may_go_now_and_still_counts() -> None:
     assert next_retry(retry, ATTEMPT, http(500), SENDING, now=0, jitter=0).at == 4
 
 
-# When to look
+# Wake-ups
 
 
 def test_reminders_come_once_and_in_order() -> None:

@@ -11,7 +11,7 @@ DOWN = UnavailableError("down")
 
 
 def fly(schedule: SyncQueue, now: float = 0.0) -> list[str]:
-    """Those who may go now."""
+    """Return all pods that may be synced now."""
     flying = []
     while (uid := schedule.get(now)) is not None:
         flying.append(str(uid))
@@ -23,7 +23,7 @@ def want(schedule: SyncQueue, *uids: PodUID, version: int = 1, now: float = 0.0)
 
 
 def fail(schedule: SyncQueue, uid: PodUID, error: Exception = DOWN, now: float = 0.0) -> list[str]:
-    """Let a pod that is under way fail; who may go because of that."""
+    """Let a pod in flight fail; return the pods that may be retried because of it."""
     attempt = SyncAttempt(ApiUID(uid), 1)
     _, released = schedule.failed(uid, attempt, error, now=now, jitter=0)
     schedule.done(uid)
@@ -59,7 +59,7 @@ def test_without_lanes_the_order_is_that_of_asking() -> None:
         assert fly(schedule) == order
 
 
-def test_a_pod_that_failed_waits_and_somebody_looks_when_it_is_due() -> None:
+def test_a_failed_pod_backs_off_and_has_a_wake_up() -> None:
     schedule = SyncQueue(ParallelSyncOptions(initial_retry_seconds=2))
     want(schedule, A)
     fly(schedule)
@@ -89,7 +89,7 @@ def test_a_rejected_status_may_go_at_once_when_it_has_changed() -> None:
 
 
 def outage(schedule: SyncQueue, *pods: PodUID) -> None:
-    """Let these pods fail."""
+    """Let these pods fail as unavailable."""
     want(schedule, *pods)
     fly(schedule)
     for uid in pods:
@@ -116,7 +116,7 @@ def test_when_the_server_is_back_those_who_looked_for_it_may_go_at_once() -> Non
     fly(schedule, now=1)
     fail(schedule, C, now=1)
     assert fly(schedule, now=9) == ["d"]
-    # C has only found out that the server is away; A and B may have a fault of their own.
+    # C only failed as a probe; the failures of A and B may be specific to them.
     assert schedule.succeeded(PodUID("d")) == [C]
     assert want(schedule, A, B, C, now=9) == [False, False, True]
 
@@ -153,7 +153,7 @@ def test_those_for_whom_it_may_help_get_a_last_chance() -> None:
     assert fly(schedule, now=1) == ["a", "c"]
 
 
-def test_nobody_is_under_way_after_all_were_abandoned() -> None:
+def test_no_pod_is_in_flight_after_clear_in_flight() -> None:
     schedule = SyncQueue(ParallelSyncOptions())
     want(schedule, A, B)
     fly(schedule)
@@ -169,7 +169,7 @@ def test_a_pod_that_is_no_more_does_not_go() -> None:
     assert fly(schedule) == []
 
 
-def test_without_waits_nobody_is_woken() -> None:
+def test_without_back_off_there_is_no_wake_up() -> None:
     schedule = SyncQueue(
         ParallelSyncOptions(initial_retry_seconds=0, max_retry_seconds=0, rejected_retry_seconds=0)
     )
@@ -189,5 +189,5 @@ def test_without_waits_nobody_is_woken() -> None:
     ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(odd: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r" is expected| are expected"):
+    with pytest.raises(ValueError, match="must be"):
         ParallelSyncOptions(**odd)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Whether the server is there: found out by a few pods at a time while it is not."""
+"""A circuit breaker for the API server: while it is open, only a few pods probe the server."""
 
 import msgspec
 from msgspec import structs
@@ -7,52 +7,52 @@ from podstatus.base.backoff import Backoff
 from podstatus.kube.objects.pod import PodUID
 
 _PROBE_BACKOFF = Backoff(initial_seconds=0.5, max_seconds=5.0)
-"""Between two rounds of tries. The longest is what a server that is back may have to wait for its
-statuses: less than a reconcile."""
+"""Delay between two rounds of probes. The maximum is the longest time until a recovered server gets
+statuses; less than the full sync period."""
 
 PROBE_FRACTION = 8
-"""Of so many that may usually be under way, one is while nobody knows whether the server is there.
-More than one pod in all, as the fault may be the pod's."""
+"""While half open, allow 1/8 of the normal concurrency. With the default that is several pods, as a
+failure may be specific to one pod."""
 
 
 class CircuitBreaker(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the server, as a value."""
+    """The state of the circuit breaker. Times are monotonic seconds."""
 
     failure_threshold: int
-    """How many pods have to fail in a row to open it; 0 for none."""
+    """Number of consecutive failed pods that opens the circuit; 0 never opens it."""
     failed_pods: frozenset[PodUID] = frozenset()
-    """Since the last answer. The same pod again says nothing new about the server."""
+    """Pods that failed since the last response. A repeated failure of one pod counts once."""
     backoff: Backoff = _PROBE_BACKOFF
     open_until: float = 0.0
-    """Nobody is let through before this moment, once it is open."""
+    """While the circuit is open, no pod is sent before this time."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the server counts as not there."""
+        """Whether the server counts as unavailable."""
         return 0 < self.failure_threshold <= len(self.failed_pods)
 
     def failed(self, uid: PodUID, now: float, jitter: float) -> "CircuitBreaker":
-        """After the server failed, or could not be reached."""
+        """Return the state after the server failed or was unreachable."""
         was_open, counted = self.is_open, self
         if self.failure_threshold and not was_open:
             counted = structs.replace(self, failed_pods=self.failed_pods | {uid})
         if not counted.is_open or (was_open and now < self.open_until):
-            return counted  # or one of several that set out together
+            return counted  # still closed, or a further probe of the same round failed
         backoff = self.backoff.failed()
         return structs.replace(counted, backoff=backoff, open_until=now + backoff.delay(jitter))
 
     def success(self) -> "CircuitBreaker":
-        """After the server said anything sensible, a refusal included."""
+        """Return the state after a valid response of the server, including a rejection."""
         return (
             CircuitBreaker(failure_threshold=self.failure_threshold) if self.failed_pods else self
         )
 
     def half_open(self) -> "CircuitBreaker":
-        """Let some through at once; if they fail, the waits go on."""
+        """Allow probes immediately; if they fail, the back-off continues."""
         return structs.replace(self, open_until=0.0)
 
     def max_in_flight(self, now: float, limit: int) -> int:
-        """How many pods may be under way now."""
+        """Return how many pods may be in flight now; `limit` while the circuit is closed."""
         if not self.is_open:
             return limit
         return max(1, limit // PROBE_FRACTION) if now >= self.open_until else 0

@@ -1,9 +1,8 @@
-"""Which copy of a pod a patch starts from, when the server is not asked first.
+"""Choose the copy of a pod that a patch is based on, without a GET if possible.
 
-The newest that is known: what the watch brought, or what the server answered to our last patch.
-Resource versions are compared as numbers. The server has to be asked where nobody can tell: they
-are no numbers, a patch was sent and its answer never came, or the watch has not shown for long
-what was answered.
+The base is the newest known copy: from the watch, or the response to the last patch. Resource
+versions are compared as numbers. A GET is needed if they are not numbers, if a patch had no
+response, or if the watch has not shown the last response for a long time.
 """
 
 from collections.abc import Collection
@@ -13,40 +12,40 @@ import msgspec
 from podstatus.kube.objects.pod import ApiUID, Pod
 
 MAX_WATCH_LAG_SECONDS = 60.0
-"""Seconds. A watch that is later than this is broken; or a server was restored from a backup and
-counts from a smaller number, so that what the watch brings looks old and is not."""
+"""A watch with more delay is broken; or the server was restored from a backup and its resource
+versions are lower, so that current copies from the watch look old."""
 
 
 class ServerCopy(msgspec.Struct, frozen=True):
-    """What the server said, and when."""
+    """A pod that the server returned, and the monotonic time in seconds."""
 
     pod: Pod
     at: float
 
 
 class KnownCopies:
-    """The server's last answers, as long as they are newer than what the watch shows."""
+    """The server's last responses, as long as they are newer than the watched copies."""
 
     def __init__(self) -> None:
         self._copies: dict[ApiUID, ServerCopy] = {}
         self._uncertain: set[ApiUID] = set()
 
     def patch_started(self, uid: ApiUID) -> None:
-        """A patch is on its way. Unless an answer comes, nobody knows whether it arrived."""
+        """Mark the copy as uncertain: without a response, the patch may or may not be applied."""
         self._uncertain.add(uid)
 
     def patch_not_applied(self, uid: ApiUID) -> None:
-        """No patch has reached the object."""
+        """Clear the uncertainty: the patch was not applied."""
         self._uncertain.discard(uid)
 
     def response_received(self, pod: Pod, now: float) -> None:
-        """Remember an answer. They come in order, since a pod has one patch under way at most."""
+        """Store a response. Responses arrive in order: a pod has at most one patch in flight."""
         uid = ApiUID(pod.uid)
         self._uncertain.discard(uid)
         self._copies[uid] = ServerCopy(pod, now)
 
     def patch_base(self, uid: ApiUID, observed: Pod | None, now: float) -> Pod | None:
-        """The newest copy of this object; None if the server has to be asked."""
+        """Return the newest known copy of the object; None if a GET is needed."""
         if uid in self._uncertain:
             return None
         if observed is not None and ApiUID(observed.uid) != uid:
@@ -66,29 +65,29 @@ class KnownCopies:
         return None if observed is not None and _resource_version(observed) is None else answer.pod
 
     def forget(self, uid: ApiUID) -> None:
-        """Let go of an object that is gone, or not as we think."""
+        """Discard the copy of an object that is gone or differs; the next base needs a GET."""
         self._copies.pop(uid, None)
         self._uncertain.add(uid)
 
     def retain_only(self, uids: Collection[ApiUID]) -> None:
-        """Let go of all objects but these."""
+        """Remove the copies of all objects except these."""
         for uid in [uid for uid in self._copies if uid not in uids]:
             del self._copies[uid]
         self._uncertain.intersection_update(uids)
 
 
 def _is_at_least_as_new(pod: Pod, other: Pod) -> bool:
-    """Whether this copy is at least as new; where nobody can tell, it is not."""
-    mine, theirs = _resource_version(pod), _resource_version(other)
-    return mine is not None and theirs is not None and mine >= theirs
+    """Whether the copy is at least as new; False if the versions cannot be compared."""
+    version, other_version = _resource_version(pod), _resource_version(other)
+    return version is not None and other_version is not None and version >= other_version
 
 
 def is_newer(pod: Pod, other: Pod) -> bool:
-    """Whether this copy is newer than another; where nobody can tell, it is not."""
+    """Whether `pod` is newer than `other`; False if the versions cannot be compared."""
     if pod.metadata.resource_version == other.metadata.resource_version:
         return False
-    mine, theirs = _resource_version(pod), _resource_version(other)
-    return mine is not None and theirs is not None and mine > theirs
+    version, other_version = _resource_version(pod), _resource_version(other)
+    return version is not None and other_version is not None and version > other_version
 
 
 def _resource_version(pod: Pod) -> int | None:

@@ -1,4 +1,4 @@
-"""What is remembered of pods that could not be synced, and when each is tried again."""
+"""The retry state of pods that failed to sync. All times are monotonic seconds."""
 
 import heapq
 from collections.abc import Collection, Iterable
@@ -21,53 +21,53 @@ from podstatus.status.policy import ParallelSyncOptions
 
 
 class Failure(Enum):
-    """Why a pod could not be synced, by what is done about it; counted under these names."""
+    """Kinds of failures, by the reaction to them. The values are metric labels."""
 
     GONE = "gone"
     CONFLICT = "conflict"
     BUSY = "busy"
     UNAVAILABLE = "unavailable"
     REJECTED = "rejected"
-    """What was sent."""
+    """The server rejected the status."""
     DENIED = "denied"
-    """Who sent it."""
+    """The server rejected the client: authentication or authorization failed."""
     BROKEN = "broken"
-    """Something on our side: a port that raised what it should not, a patch that cannot be made."""
+    """A fault of the node: a port raised an unexpected error, or no patch could be created."""
 
 
 class SyncAttempt(msgspec.Struct, frozen=True):
-    """What was tried: a version of a status, at an object."""
+    """An attempt to send a version of a status to an API object."""
 
     api_uid: ApiUID
     version: int
 
 
 class Retry(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that failed."""
+    """The retry state of a failed pod."""
 
     failure: Failure
     attempt: SyncAttempt
-    """What failed."""
+    """The failed attempt."""
     failures: int
-    """In a row, of whatever kind."""
+    """Consecutive failures of any kind."""
     probe: bool = False
-    """It was sent to see whether the server is there: that it failed is not the pod's fault."""
+    """The sync was a probe of an unavailable server: its failure is not specific to the pod."""
     at: float
-    """When it may be tried again."""
+    """Earliest time of the next attempt."""
     retry_if_changed_at: float
-    """When it may be tried again if it has another version by then."""
+    """Earliest time of the next attempt with another version."""
 
     def due(self, version: int) -> float:
-        """When it may be tried with this version."""
+        """Return the earliest time of an attempt with this version."""
         return self.at if version == self.attempt.version else self.retry_if_changed_at
 
     def immediate(self) -> "Retry":
-        """The same, but it may be tried now; if it fails again, the waits go on."""
+        """Return a copy that is due now; after a further failure the back-off continues."""
         return structs.replace(self, at=0.0, retry_if_changed_at=0.0, probe=False)
 
 
 def classify_error(error: Exception) -> Failure:
-    """The kind of an error."""
+    """Return the kind of failure for an error."""
     match error:
         case GoneError():
             return Failure.GONE
@@ -93,16 +93,19 @@ def next_retry(
     now: float,
     jitter: float,
 ) -> Retry:
-    """What to remember after a failure; waits grow with each in a row, whatever went wrong.
+    """Return the retry state after a failure; the back-off grows with each consecutive failure.
 
-    A status that was rejected will be rejected again, so it stays away for the whole
-    quarantine, unless it changes. For those that change all the time there are waits too.
+    A rejected status would be rejected again, so it is only resent after
+    `rejected_retry_seconds`, or when it changes; after a repeated failure, a change waits for
+    the back-off, too.
     """
     failure = classify_error(error)
     failures = 1 if previous is None else previous.failures + 1
-    most = options.rejected_retry_seconds if failure is Failure.GONE else options.max_retry_seconds
+    max_seconds = (
+        options.rejected_retry_seconds if failure is Failure.GONE else options.max_retry_seconds
+    )
     wait = Backoff(
-        initial_seconds=options.initial_retry_seconds, max_seconds=most, failures=failures
+        initial_seconds=options.initial_retry_seconds, max_seconds=max_seconds, failures=failures
     ).delay(jitter)
     wait = max(wait, min(_retry_after(error), options.max_retry_seconds))
     rejected = failure is Failure.REJECTED
@@ -121,7 +124,7 @@ def _retry_after(error: Exception) -> float:
 
 
 class RetryTable:
-    """Pods that failed, and when the next of them is due."""
+    """The retry states of failed pods, and the next wake-up."""
 
     def __init__(self) -> None:
         self._entries: dict[PodUID, Retry] = {}
@@ -129,53 +132,53 @@ class RetryTable:
         self._wakeups: dict[PodUID, float] = {}
 
     def __len__(self) -> int:
-        """How many failed."""
+        """Return the number of failed pods."""
         return len(self._entries)
 
     def get(self, uid: PodUID) -> Retry | None:
-        """What is known of a pod; None if all is well."""
+        """Return the pod's retry state; None if its last sync succeeded."""
         return self._entries.get(uid)
 
     def put(self, uid: PodUID, retry: Retry) -> None:
-        """Remember a failure."""
+        """Store the retry state of a pod."""
         self._entries[uid] = retry
 
     def schedule_wakeup(self, uid: PodUID, at: float) -> None:
-        """Look at a pod at this moment, if nobody does before it."""
-        known = self._wakeups.get(uid)
-        if known is None or at < known:
+        """Schedule a wake-up for the pod, unless it has an earlier one."""
+        scheduled = self._wakeups.get(uid)
+        if scheduled is None or at < scheduled:
             self._wakeups[uid] = at
             heapq.heappush(self._due, (at, uid))
 
     def forget(self, uid: PodUID) -> None:
-        """All is well with a pod, or it is no more."""
+        """Remove the state of a pod that succeeded or was deleted."""
         self._entries.pop(uid, None)
 
     def retry_now(self, uids: Iterable[PodUID]) -> None:
-        """Let these be tried now, if there is anything to send."""
+        """Make these pods due now."""
         for uid in uids:
             if (retry := self._entries.get(uid)) is not None:
                 self._entries[uid] = retry.immediate()
 
     def probes(self) -> list[PodUID]:
-        """The pods that failed only because the server was not there."""
+        """Return the pods that failed as probes of an unavailable server."""
         return [uid for uid, retry in self._entries.items() if retry.probe]
 
     def with_failure(self, failures: Collection[Failure]) -> list[PodUID]:
-        """The pods that failed like this."""
+        """Return the pods whose last failure is one of these."""
         return [uid for uid, retry in self._entries.items() if retry.failure in failures]
 
     def count(self, failure: Failure) -> int:
-        """How many pods failed like this. May be asked from any thread."""
+        """Return the number of pods with this failure. Thread-safe."""
         return sum(retry.failure is failure for retry in tuple(self._entries.values()))
 
     def retain_only(self, uids: Collection[PodUID]) -> None:
-        """Forget all pods but these."""
+        """Remove all pods except those with these UIDs."""
         for uid in [uid for uid in self._entries if uid not in uids]:
             del self._entries[uid]
 
     def pop_due(self, now: float) -> list[PodUID]:
-        """The pods that may be due now."""
+        """Remove and return the pods whose wake-up has passed."""
         due = []
         while self._due and self._due[0][0] <= now:
             at, uid = heapq.heappop(self._due)
@@ -185,5 +188,5 @@ class RetryTable:
         return due
 
     def next_due(self) -> float | None:
-        """When to look next; None if nobody waits."""
+        """Return the time of the next wake-up, or None."""
         return self._due[0][0] if self._due else None

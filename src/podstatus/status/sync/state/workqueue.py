@@ -18,18 +18,17 @@ from podstatus.status.sync.state.retry import Failure, Retry, RetryTable, SyncAt
 
 
 class Priority(Enum):
-    """How long a pod can wait, in seconds, before it stands in line with everybody else."""
+    """Priorities, as the maximum wait in seconds before a pod goes first in any lane."""
 
     URGENT = 0.0
-    """It is to be deleted, or has become ready for the first time: somebody waits for that."""
+    """A deletion or the first readiness: other controllers wait for these."""
     ORDINARY = 30.0
     RECONCILE = 60.0
-    """Nobody has reported anything: the API server shows something else than we think, or it is a
-    further try after a failure."""
+    """No status changed: the API server's copy differs, or this is a retry after a failure."""
 
 
 class PriorityQueue:
-    """Pods that wait, each once."""
+    """Waiting pods, each at most once."""
 
     def __init__(self) -> None:
         self._due: dict[PodUID, float] = {}
@@ -40,16 +39,16 @@ class PriorityQueue:
         return len(self._due)
 
     def put(self, uid: PodUID, priority: Priority, now: float) -> None:
-        """Let a pod wait; one that waits already goes ahead, if this lane is the faster."""
+        """Add a pod; a waiting pod moves forward if the new priority makes it due earlier."""
         due = now + priority.value
-        known = self._due.get(uid)
-        if known is not None and known <= due:
+        queued = self._due.get(uid)
+        if queued is not None and queued <= due:
             return
         self._due[uid] = due
         heapq.heappush(self._heap, (due, next(self._order), uid))
 
     def pop(self) -> PodUID | None:
-        """The pod that goes next, which waits no more; None if nobody does."""
+        """Remove and return the next pod; None if the queue is empty."""
         while self._heap:
             due, _, uid = heapq.heappop(self._heap)
             if self._due.get(uid) == due:
@@ -58,7 +57,7 @@ class PriorityQueue:
         return None
 
     def discard(self, uid: PodUID) -> None:
-        """Let a pod wait no more."""
+        """Remove a pod if it is waiting."""
         self._due.pop(uid, None)
 
 
@@ -69,11 +68,14 @@ _TRANSIENT_FAILURES = (
     Failure.DENIED,
     Failure.BROKEN,
 )
-"""Failures after which trying once more may help, without anything having changed."""
+"""Failures for which a retry may succeed although the status has not changed."""
 
 
 class SyncQueue:
-    """The pods that are to be synced, under way, or kept waiting. Pure: it is told the time."""
+    """The pods that are queued, in flight, or backing off. Pure: callers pass the time.
+
+    `now` is in monotonic seconds.
+    """
 
     def __init__(self, options: ParallelSyncOptions) -> None:
         self._options = options
@@ -82,16 +84,16 @@ class SyncQueue:
         self._circuit = CircuitBreaker(failure_threshold=options.circuit_after)
         self._in_flight: set[PodUID] = set()
         self._probes: set[PodUID] = set()
-        """Those of them that were sent to see whether the server is there."""
+        """Pods in flight that probe an unavailable server."""
 
     def retry(self, uid: PodUID) -> Retry | None:
-        """What went wrong with a pod last time; None if nothing did."""
+        """Return the pod's retry state; None if its last sync succeeded."""
         return self._retries.get(uid)
 
     def add(self, uid: PodUID, version: int, priority: Priority, now: float) -> bool:
-        """Have a pod synced, when its turn comes; False if it has to wait after a failure.
+        """Queue a pod; False if it backs off after a failure.
 
-        Of one that is under way nothing is kept: who wants it asks again when it has landed.
+        A pod in flight is not queued again; the caller re-adds it when the sync is done.
         """
         if uid in self._in_flight:
             return True
@@ -103,7 +105,7 @@ class SyncQueue:
         return True
 
     def get(self, now: float) -> PodUID | None:
-        """The next pod to sync, which counts as under way from now on; None if none may go."""
+        """Return the next pod and mark it as in flight; None if no pod may be synced now."""
         if len(self._in_flight) >= self._circuit.max_in_flight(now, self._options.in_flight):
             return None
         uid = self._waiting.pop()
@@ -114,53 +116,56 @@ class SyncQueue:
         return uid
 
     def pop_due(self, now: float) -> list[PodUID]:
-        """The pods that have waited long enough after a failure."""
+        """Remove and return the pods whose back-off has passed."""
         return self._retries.pop_due(now)
 
     def next_wakeup(self, now: float) -> float | None:
-        """When somebody may go who may not now; None if that takes another event."""
-        moments = [] if (due := self._retries.next_due()) is None else [due]
+        """Return when a further pod may be synced; None if that takes another event."""
+        times = [] if (due := self._retries.next_due()) is None else [due]
         if self._circuit.is_open and len(self._waiting) and now < self._circuit.open_until:
-            moments.append(self._circuit.open_until)
-        return min(moments, default=None)
+            times.append(self._circuit.open_until)
+        return min(times, default=None)
 
     def done(self, uid: PodUID) -> None:
-        """A pod is under way no more, however that ended."""
+        """Remove a pod from the in-flight set, whatever the outcome."""
         self._in_flight.discard(uid)
         self._probes.discard(uid)
 
     def clear_in_flight(self) -> frozenset[PodUID]:
-        """Nobody is under way any more; those who were."""
+        """Clear the in-flight set and return its members."""
         abandoned, self._in_flight, self._probes = frozenset(self._in_flight), set(), set()
         return abandoned
 
     def succeeded(self, uid: PodUID) -> list[PodUID]:
-        """All is well with a pod; those that only found the server absent may go now."""
+        """Record a success; return failed probes, which may be retried now."""
         self._retries.forget(uid)
         return self._server_responded()
 
     def is_probe(self, uid: PodUID) -> bool:
-        """Whether a pod that is under way was sent to see whether the server is there."""
+        """Whether a pod in flight is a probe of an unavailable server."""
         return uid in self._probes
 
     def server_responded(self, uid: PodUID) -> list[PodUID]:
-        """The server let a pod be read: if it fails now, that is the pod's matter."""
+        """Record a successful read: a later failure is specific to the pod.
+
+        Returns failed probes, which may be retried now.
+        """
         self._probes.discard(uid)
         return self._server_responded()
 
     def failed(
         self, uid: PodUID, attempt: SyncAttempt, error: Exception, *, now: float, jitter: float
     ) -> tuple[Retry, list[PodUID]]:
-        """Remember a failure; what becomes of the pod, and who may go now."""
-        known = self._retries.get(uid)
-        retry = next_retry(known, attempt, error, self._options, now=now, jitter=jitter)
+        """Record a failure; return the pod's retry state, and failed probes to retry now."""
+        previous = self._retries.get(uid)
+        retry = next_retry(previous, attempt, error, self._options, now=now, jitter=jitter)
         released: list[PodUID] = []
         match retry.failure:
             case Failure.UNAVAILABLE:
                 retry = structs.replace(retry, probe=uid in self._probes)
                 self._circuit = self._circuit.failed(uid, now, jitter)
             case Failure.BROKEN:
-                pass  # says nothing about the server
+                pass  # not a response of the server
             case _:
                 released = self._server_responded()
         self._retries.put(uid, retry)
@@ -169,57 +174,57 @@ class SyncQueue:
         return retry, released
 
     def forget(self, uid: PodUID) -> None:
-        """The pod is no more, or its object is another one now."""
+        """Remove a pod that was deleted or has another API object now."""
         self._retries.forget(uid)
         self._waiting.discard(uid)
 
     def retain_only(self, uids: Collection[PodUID]) -> None:
-        """Forget the failures of all pods but these."""
+        """Remove the retry states of all pods except these."""
         self._retries.retain_only(uids)
 
     def retry_now(self, uid: PodUID) -> None:
-        """Let a pod wait no more for its time, only for an event."""
+        """End a pod's back-off; the next event syncs it."""
         self._retries.retry_now([uid])
 
     @property
     def in_flight(self) -> int:
-        """How many pods are under way."""
+        """Return the number of pods in flight."""
         return len(self._in_flight)
 
     @property
     def quarantined(self) -> int:
-        """How many pods have a status that the server rejects."""
+        """Return the number of pods whose status the server rejects."""
         return self._retries.count(Failure.REJECTED)
 
     @property
     def is_healthy(self) -> bool:
-        """Whether nobody waits because something failed."""
+        """Whether the circuit is closed and no pod is in retry."""
         return not self._circuit.is_open and not len(self._retries)
 
     def is_blocked(self, uid: PodUID) -> bool:
-        """Whether a pod cannot be sent now, and is there as far as anybody knows."""
+        """Whether the pod cannot be sent now although it exists as far as known."""
         retry = self._retries.get(uid)
         return self._circuit.is_open if retry is None else retry.failure is not Failure.GONE
 
     @property
     def is_circuit_open(self) -> bool:
-        """Whether the server counts as not there."""
+        """Whether the server counts as unavailable."""
         return self._circuit.is_open
 
     def allow_probe_now(self) -> bool:
-        """Let some look for the server now, though it is not their time; whether anybody can."""
+        """Half-open the circuit now; return whether a pod is waiting to probe the server."""
         self._circuit = self._circuit.half_open()
         return len(self._waiting) > 0
 
     def retry_all_transient(self) -> list[PodUID]:
-        """Give those a last chance now for whom trying again may help."""
+        """Half-open the circuit, and make all pods with transient failures due now; return them."""
         self.allow_probe_now()
-        forgiven = self._retries.with_failure(_TRANSIENT_FAILURES)
-        self._retries.retry_now(forgiven)
-        return forgiven
+        transient = self._retries.with_failure(_TRANSIENT_FAILURES)
+        self._retries.retry_now(transient)
+        return transient
 
     def _server_responded(self) -> list[PodUID]:
-        """The server is there; those who may go now because of that."""
+        """Close the circuit; return failed probes, which may be retried now."""
         was_open = self._circuit.is_open
         self._circuit = self._circuit.success()
         released = self._retries.probes() if was_open else []

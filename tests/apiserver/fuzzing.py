@@ -1,4 +1,4 @@
-"""Requests that nobody should send: recorded ones with something broken in them."""
+"""Malformed requests: recorded ones with random defects."""
 
 import copy
 import itertools
@@ -15,7 +15,7 @@ from tests.support.processes.server_process import TOKEN
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "PROPFIND")
 _SEGMENTS = (
     "", ".", "..", "pods", "nodes", "leases", "status", "binding", "resize", "log", "exec",
-    "proxy", "default", "nobody", "%00", "%ff%fe", "%2e%2e", "a%2fb", "*", "ü", "x" * 3000,
+    "proxy", "default", "absent", "%00", "%ff%fe", "%2e%2e", "a%2fb", "*", "ü", "x" * 3000,
     "v1", "v2", "apis", "api", "coordination.k8s.io", "openapi", "v3", "version", "healthz",
 )  # fmt: skip
 _TYPES = (
@@ -59,12 +59,12 @@ _VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 _PATHS = ("", "/", "/a", "/metadata/name", "/metadata", "/spec/containers/-", "/~2", "/spec/01")
 _PLACEHOLDER = re.compile(r'"\{[^"{}]*\}"')
-"""In the recordings: versions and UIDs of answers before."""
+"""In the recordings: versions and UIDs of earlier responses."""
 _ADDRESS = "127.0.0.1"
 
 
 def deep(levels: int) -> Any:
-    """JSON within JSON."""
+    """Nested JSON of this depth."""
     value: Any = "x"
     for level in range(levels):
         value = {"a": value} if level % 2 else [value]
@@ -72,7 +72,7 @@ def deep(levels: int) -> Any:
 
 
 class Fuzzer:
-    """An endless supply of requests: their methods and bytes."""
+    """An endless supply of requests: method and bytes."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -105,7 +105,7 @@ class Fuzzer:
         return self._random.random() < probability
 
     def _path(self, path: str) -> str:
-        path = path.replace("{ns}", self._namespace if self._chance(0.98) else "nobody")
+        path = path.replace("{ns}", self._namespace if self._chance(0.98) else "absent")
         path, _, query = path.partition("?")
         if self._chance(0.05):
             segments = path.split("/")
@@ -146,7 +146,7 @@ class Fuzzer:
         body = json.loads(_PLACEHOLDER.sub("null", json.dumps(body)))
         if method == "PATCH" and self._chance(0.15):
             body = [self._operation() for _ in range(self._random.randrange(1, 4))]
-        # Most objects are to be created: only then can they be mistreated.
+        # Mostly create objects: only existing ones can be mistreated.
         breaks = (0, 0, 0, 0, 1) if method == "POST" else (0, 1, 1, 1, 3)
         for _ in range(self._random.choice(breaks)):
             body = self._broken(body)
@@ -168,7 +168,7 @@ class Fuzzer:
         return copy.deepcopy(self._random.choice(_VALUES))
 
     def _broken(self, value: Any) -> Any:
-        """The value with one thing in it replaced, added or left out."""
+        """Return the value with one part replaced, added or removed."""
         if not isinstance(value, dict | list) or not value or self._chance(0.08):
             return self._value()
         keys = list(value) if isinstance(value, dict) else list(range(len(value)))

@@ -16,5 +16,5 @@ def scenarios() -> list[dict[str, Any]]:
 
 
 def family(name: str) -> list[dict[str, Any]]:
-    """The scenarios of one family, in the order in which they were recorded."""
+    """Return the scenarios of one family, in the order of recording."""
     return [record for record in scenarios() if f"-{name}-" in record["name"]]

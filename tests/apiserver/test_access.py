@@ -1,4 +1,4 @@
-"""Who may use the server: those with the token, by its own name, from no web page."""
+"""Access control: only clients with the token, by the server's own name, and no web pages."""
 
 import json
 import socket
@@ -20,7 +20,7 @@ HOST = "Host: 127.0.0.1"
 
 
 class Guarded:
-    """A server with TLS, and what it logs."""
+    """A server with TLS, and its log."""
 
     def __init__(self, server: ServerProcess, authority: bytes, log: Path) -> None:
         self._server = server
@@ -31,7 +31,7 @@ class Guarded:
         return socket.create_connection(("127.0.0.1", self._server.port), timeout=60)
 
     def ask(self, path: str, *headers: str) -> tuple[int, Document]:
-        """Code and body of the answer, over TLS."""
+        """Return code and body of the response, over TLS."""
         with (
             self.connect() as plain,
             self._context.wrap_socket(plain, server_hostname="localhost") as connection,
@@ -122,7 +122,7 @@ def test_no_detour_by_what_is_open_leads_in(guarded: Guarded, path: str) -> None
     ["evil.example", "evil.example:443", "127.0.0.1.evil.example", "localhost@evil", "", "["],
 )
 def test_another_name_is_refused_even_with_the_token(guarded: Guarded, host: str) -> None:
-    """A page can make its own name point here (DNS rebinding)."""
+    """A page can point its own name to this address (DNS rebinding)."""
     code, status = guarded.ask(PODS, f"Host: {host}", WITH_TOKEN)
     assert (code, status["reason"]) == (403, "Forbidden")
 

@@ -1,4 +1,4 @@
-"""Whatever is sent to the server, it answers, and goes on."""
+"""The server answers whatever is sent to it, and stays up."""
 
 import gzip
 import itertools
@@ -19,16 +19,16 @@ from tests.apiserver.fuzzing import Fuzzer
 from tests.support.processes.server_process import TOKEN, Client, ServerProcess, running
 
 REQUESTS = 10_000
-MOST_GROWTH = 96 * 2**20
-"""Changes are remembered for watchers, so some growth is meant."""
+MAX_GROWTH = 96 * 2**20
+"""Changes are cached for watchers, so some growth is expected."""
 POD_PATH = "/api/v1/namespaces/default/pods"
 HEAD = f"Host: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\n".encode()
 NAMED = {503: "ServiceUnavailable", 504: "Timeout"}
-"""Logs of a node, and versions of the future."""
+"""Logs without a configured node, and resource versions of the future."""
 
 
 class Wire:
-    """A connection that sends bytes as they are; made anew when the server closes it."""
+    """A connection that sends raw bytes; opened again when the server closes it."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -36,7 +36,7 @@ class Wire:
         self.connections = 0
 
     def ask(self, method: str, request: bytes) -> tuple[int, str, bytes]:
-        """Code, type and body of the answer; of a watch, nothing of the body."""
+        """Return code, type and body of the response; for a watch, no body."""
         if self._socket is None:
             self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=60)
             self.connections += 1
@@ -67,16 +67,18 @@ def server() -> Iterator[ServerProcess]:
 @pytest.mark.slow
 def test_ten_thousand_broken_requests_are_each_answered(tmp_path: Path) -> None:
     seed = secrets.randbits(32)
-    print(f"seed {seed}")  # noqa: T201 - to run a failure again
+    print(f"seed {seed}")  # noqa: T201 - to reproduce a failure
     log, path, codes = tmp_path / "log", tmp_path / "objects.db", set()
     with running(path, log=log) as server:
         wire = Wire(server.port)
         before = server.peak_bytes()
         for method, request in itertools.islice(Fuzzer(seed), REQUESTS):
             code, kind, body = wire.ask(method, request)
-            assert _is_in_order(method, code, kind, body), _told(request, code, body, log)
+            assert _is_in_order(method, code, kind, body), _failure_message(
+                request, code, body, log
+            )
             codes.add(code)
-        assert server.peak_bytes() - before < MOST_GROWTH
+        assert server.peak_bytes() - before < MAX_GROWTH
         assert wire.connections < REQUESTS / 10
         wire.close()
         _assert_everything_can_be_shown(server)
@@ -98,13 +100,13 @@ def _is_in_order(method: str, code: int, kind: str, body: bytes) -> bool:
     return expected and (status["kind"], status["code"]) == ("Status", code)
 
 
-def _told(request: bytes, code: int, body: bytes, log: Path) -> str:
+def _failure_message(request: bytes, code: int, body: bytes, log: Path) -> str:
     trace = log.read_text(encoding="utf-8")[-3000:]
     return f"{request[:3000]!r} was answered {code} {body[:500]!r}\n{trace}"
 
 
 def _assert_everything_can_be_shown(server: ServerProcess) -> None:
-    """Nothing odd was stored that lists, Tables or the next start would stumble over."""
+    """Lists, Tables and the next start must not fail on anything that was stored."""
     wire = Wire(server.port)
     for resource in RESOURCES:
         for accept in ("application/json", "application/json;as=Table;v=v1;g=meta.k8s.io"):
@@ -127,7 +129,7 @@ def _post(body: bytes, *headers: str) -> bytes:
 
 
 def _answer(connection: socket.socket) -> tuple[int, str]:
-    """Code and reason of the answer."""
+    """Return code and reason of the response."""
     with closing(HTTPResponse(connection)) as response:
         response.begin()
         return response.status, json.loads(response.read())["reason"]
@@ -237,7 +239,7 @@ def test_what_is_no_http_is_refused(server: ServerProcess, request_: bytes) -> N
 
 
 def _refusal(connection: socket.socket, request: bytes) -> bytes:
-    """The beginning of the answer; nothing if the server hung up while we were still sending."""
+    """Return the start of the response; empty if the server closed while we were sending."""
     try:
         connection.sendall(request)
         return connection.recv(2**16)

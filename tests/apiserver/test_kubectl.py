@@ -1,4 +1,4 @@
-"""What people do with kubectl works, and nothing is complained of on the way."""
+"""The usual kubectl commands work, without warnings."""
 
 import itertools
 import json
@@ -19,7 +19,7 @@ _names = (f"ns-{number}" for number in itertools.count())
 
 @pytest.fixture(scope="module")
 def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
-    """One server for all tests; each works in a namespace of its own."""
+    """One server for all tests; each uses its own namespace."""
     with api_server() as server:
         kubectl = Kubectl(server, tmp_path_factory.mktemp("home"))
         kubectl("create", "-f", "-", input=json.dumps(NODE_OBJECT))
@@ -64,7 +64,7 @@ def get(kubectl: Kubectl, ns: str, *what: str) -> Any:
 
 
 def make_ready(kubectl: Kubectl, ns: str, name: str = "web") -> None:
-    """What the agent on the node would do."""
+    """Do what the agent on the node would do."""
     running = {"running": {"startedAt": "2024-01-01T00:00:00Z"}}
     status = {
         "phase": "Running",
@@ -87,13 +87,13 @@ def make_ready(kubectl: Kubectl, ns: str, name: str = "web") -> None:
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of a table, without its head."""
+    """Return the cells of a table, without its header."""
     return [line.split() for line in text.splitlines()[1:]]
 
 
 def test_create_says_so_and_fills_in_defaults(kubectl: Kubectl, ns: str) -> None:
-    said = kubectl(ns, "create", "-f", "-", input=yaml.safe_dump(pod()))
-    assert said == "pod/web created\n"
+    output = kubectl(ns, "create", "-f", "-", input=yaml.safe_dump(pod()))
+    assert output == "pod/web created\n"
     spec = get(kubectl, ns, "pod", "web")["spec"]
     assert (spec["restartPolicy"], spec["terminationGracePeriodSeconds"]) == ("Always", 30)
 
@@ -127,9 +127,9 @@ def test_run_creates_a_pod(kubectl: Kubectl, ns: str) -> None:
 def test_get_pods_is_a_table(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod("a"), pod("b"))
     make_ready(kubectl, ns, "b")
-    told = kubectl(ns, "get", "pods")
-    assert told.split("\n")[0].split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
-    assert [row[:4] for row in rows(told)] == [
+    output = kubectl(ns, "get", "pods")
+    assert output.split("\n")[0].split() == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
+    assert [row[:4] for row in rows(output)] == [
         ["a", "0/1", "Pending", "0"],
         ["b", "1/1", "Running", "2"],
     ]
@@ -144,8 +144,8 @@ def test_get_pods_wide_tells_address_and_node(kubectl: Kubectl, ns: str) -> None
 
 def test_get_pods_of_all_namespaces(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod("everywhere"))
-    told = rows(kubectl("get", "pods", "-A"))
-    assert [ns.partition("=")[2], "everywhere"] in [row[:2] for row in told]
+    output = rows(kubectl("get", "pods", "-A"))
+    assert [ns.partition("=")[2], "everywhere"] in [row[:2] for row in output]
 
 
 def test_get_of_nothing_says_so(kubectl: Kubectl, ns: str) -> None:
@@ -158,15 +158,15 @@ def test_get_of_nothing_says_so(kubectl: Kubectl, ns: str) -> None:
 
 def test_get_yaml_can_be_read_back(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod())
-    told = yaml.safe_load(kubectl(ns, "get", "pod", "web", "-o", "yaml"))
-    assert (told["apiVersion"], told["kind"]) == ("v1", "Pod")
-    assert told["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+    output = yaml.safe_load(kubectl(ns, "get", "pod", "web", "-o", "yaml"))
+    assert (output["apiVersion"], output["kind"]) == ("v1", "Pod")
+    assert output["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
 
 
 def test_get_list_yaml_carries_kinds(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod("a"), pod("b"))
-    told = yaml.safe_load(kubectl(ns, "get", "pods", "-o", "yaml"))
-    assert [(item["apiVersion"], item["kind"]) for item in told["items"]] == [("v1", "Pod")] * 2
+    output = yaml.safe_load(kubectl(ns, "get", "pods", "-o", "yaml"))
+    assert [(item["apiVersion"], item["kind"]) for item in output["items"]] == [("v1", "Pod")] * 2
 
 
 def test_get_names(kubectl: Kubectl, ns: str) -> None:
@@ -175,7 +175,7 @@ def test_get_names(kubectl: Kubectl, ns: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "found"),
+    ("options", "names"),
     [
         ([f"--field-selector=spec.nodeName={NODE}"], ["pod/here"]),
         (["--field-selector=spec.nodeName="], ["pod/nowhere"]),
@@ -185,15 +185,15 @@ def test_get_names(kubectl: Kubectl, ns: str) -> None:
         (["-l", "app notin (web)"], []),
     ],
 )
-def test_selectors(kubectl: Kubectl, ns: str, options: list[str], found: list[str]) -> None:
+def test_selectors(kubectl: Kubectl, ns: str, options: list[str], names: list[str]) -> None:
     create(kubectl, ns, pod("here"), pod("nowhere", nodeName=""))
-    assert kubectl(ns, "get", "pods", "-o", "name", *options).split() == found
+    assert kubectl(ns, "get", "pods", "-o", "name", *options).split() == names
 
 
 def test_large_lists_come_in_chunks(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod("a"), pod("b"), pod("c"))
-    told = kubectl(ns, "get", "pods", "--chunk-size=1")
-    assert [row[0] for row in rows(told)] == ["a", "b", "c"]
+    output = kubectl(ns, "get", "pods", "--chunk-size=1")
+    assert [row[0] for row in rows(output)] == ["a", "b", "c"]
 
 
 def test_watch_prints_every_change(kubectl: Kubectl, ns: str) -> None:
@@ -222,15 +222,15 @@ def test_wait_for_deletion(kubectl: Kubectl, ns: str) -> None:
         kubectl(ns, "delete", "pod", "web", "--grace-period=1", "--wait=false")
         kubectl.run(ns, "delete", "pod", "web", "--grace-period=0", "--force", "--wait=false")
         _, errors = process.communicate(timeout=90)
-    # Whoever comes after the deletion is told so, and that is no failure of ours.
+    # A request after the deletion fails with NotFound, which is fine.
     assert process.returncode == 0 or "not found" in errors
 
 
 def test_describe_pod_tells_its_events(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod())
     create(kubectl, ns, event(get(kubectl, ns, "pod", "web")))
-    told = kubectl(ns, "describe", "pod", "web")
-    lines = [line.split() for line in told.splitlines()]
+    output = kubectl(ns, "describe", "pod", "web")
+    lines = [line.split() for line in output.splitlines()]
     assert ["Name:", "web"] in lines
     assert ["Node:", f"{NODE}/"] in lines
     assert lines[-1][-3:] == ["Started", "container", "main"]
@@ -297,15 +297,15 @@ def test_apply_merges_lists_by_their_key(kubectl: Kubectl, ns: str) -> None:
     apply(kubectl, ns, pod(containers=two))
     two[1]["image"] = "busybox:2"
     assert apply(kubectl, ns, pod(containers=two)) == "pod/web configured"
-    found = get(kubectl, ns, "pod", "web")["spec"]["containers"]
-    assert [(c["name"], c["image"]) for c in found] == [
+    containers = get(kubectl, ns, "pod", "web")["spec"]["containers"]
+    assert [(c["name"], c["image"]) for c in containers] == [
         ("main", "nginx:1"),
         ("side", "busybox:2"),
     ]
-    assert found[1]["imagePullPolicy"] == "IfNotPresent"
+    assert containers[1]["imagePullPolicy"] == "IfNotPresent"
 
 
-def test_apply_of_what_somebody_else_changed_keeps_it(kubectl: Kubectl, ns: str) -> None:
+def test_apply_keeps_the_changes_of_another_client(kubectl: Kubectl, ns: str) -> None:
     config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
     apply(kubectl, ns, config | {"data": {"ours": "1", "old": "1"}})
     kubectl(ns, "patch", "cm", "c", "-p", '{"data": {"theirs": "1"}}')
@@ -316,12 +316,12 @@ def test_apply_of_what_somebody_else_changed_keeps_it(kubectl: Kubectl, ns: str)
 def test_server_side_apply_is_refused_with_a_sentence(kubectl: Kubectl, ns: str) -> None:
     ran = kubectl.run(ns, "apply", "--server-side", "-f", "-", input=json.dumps(pod()))
     assert ran.code == 1
-    assert "server-side apply is not served here; use client-side apply" in ran.errors
+    assert "does not support server-side apply; use client-side apply" in ran.errors
 
 
 def test_dry_run_stores_nothing(kubectl: Kubectl, ns: str) -> None:
-    said = kubectl(ns, "create", "--dry-run=server", "-f", "-", input=json.dumps(pod()))
-    assert said == "pod/web created (server dry run)\n"
+    output = kubectl(ns, "create", "--dry-run=server", "-f", "-", input=json.dumps(pod()))
+    assert output == "pod/web created (server dry run)\n"
     assert kubectl(ns, "get", "pods", "-o", "name") == ""
 
 
@@ -343,25 +343,25 @@ PATCHES = {
 @pytest.mark.parametrize("kind", PATCHES)
 def test_patch_of_each_type(kubectl: Kubectl, ns: str, kind: str) -> None:
     create(kubectl, ns, pod())
-    said = kubectl(ns, "patch", "pod", "web", f"--type={kind}", "-p", PATCHES[kind])
-    assert said == "pod/web patched\n"
-    found = get(kubectl, ns, "pod", "web")
+    output = kubectl(ns, "patch", "pod", "web", f"--type={kind}", "-p", PATCHES[kind])
+    assert output == "pod/web patched\n"
+    changed = get(kubectl, ns, "pod", "web")
     if kind == "merge":
-        assert found["metadata"]["labels"] == {"tier": "front"}
+        assert changed["metadata"]["labels"] == {"tier": "front"}
     else:
-        assert found["spec"]["containers"][0]["image"] == "nginx:2"
+        assert changed["spec"]["containers"][0]["image"] == "nginx:2"
     again = kubectl(ns, "patch", "pod", "web", f"--type={kind}", "-p", PATCHES[kind])
     assert again == "pod/web patched (no change)\n"
 
 
 def test_replace(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod())
-    found = get(kubectl, ns, "pod", "web")
-    found["metadata"]["labels"] = {"tier": "front"}
-    said = kubectl(ns, "replace", "-f", "-", input=json.dumps(found))
-    assert said == "pod/web replaced\n"
-    found["metadata"]["labels"] = {"tier": "back"}
-    stale = kubectl.run(ns, "replace", "-f", "-", input=json.dumps(found))
+    document = get(kubectl, ns, "pod", "web")
+    document["metadata"]["labels"] = {"tier": "front"}
+    output = kubectl(ns, "replace", "-f", "-", input=json.dumps(document))
+    assert output == "pod/web replaced\n"
+    document["metadata"]["labels"] = {"tier": "back"}
+    stale = kubectl.run(ns, "replace", "-f", "-", input=json.dumps(document))
     assert "(Conflict)" in stale.errors
 
 
@@ -381,8 +381,8 @@ def test_a_resize_by_patch_and_with_an_editor(kubectl: Kubectl, ns: str) -> None
     container = {"name": "main", "image": "nginx:1", "resources": {"requests": {"cpu": "100m"}}}
     create(kubectl, ns, pod(containers=[container]))
     larger = {"spec": {"containers": [container | {"resources": {"requests": {"cpu": "200m"}}}]}}
-    told = kubectl(ns, "patch", "pod", "web", "--subresource=resize", "-p", json.dumps(larger))
-    assert told == "pod/web patched\n"
+    output = kubectl(ns, "patch", "pod", "web", "--subresource=resize", "-p", json.dumps(larger))
+    assert output == "pod/web patched\n"
     kubectl.environment["KUBE_EDITOR"] = "sed -i s/200m/300m/"
     try:
         edited = kubectl(ns, "edit", "pod", "web", "--subresource=resize")
@@ -410,7 +410,7 @@ def test_forced_deletion_is_at_once(kubectl: Kubectl, ns: str) -> None:
     assert kubectl(ns, "get", "pods", "-o", "name") == ""
 
 
-def test_delete_of_a_pod_without_a_node_waits_for_nobody(kubectl: Kubectl, ns: str) -> None:
+def test_delete_of_a_pod_without_a_node_is_immediate(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod(nodeName=""))
     assert 'pod "web" deleted' in kubectl(ns, "delete", "pod", "web")
 
@@ -432,7 +432,7 @@ def test_plain_storage(kubectl: Kubectl, ns: str) -> None:
 
 def test_get_all_finds_the_pods(kubectl: Kubectl, ns: str) -> None:
     create(kubectl, ns, pod())
-    # One kind alone is told without its name before the slash.
+    # A single kind is printed without its name before the slash.
     assert rows(kubectl(ns, "get", "all"))[0][0] == "web"
 
 
@@ -445,15 +445,15 @@ def test_raw_paths(kubectl: Kubectl) -> None:
 
 
 def test_api_resources_are_discovered(kubectl: Kubectl) -> None:
-    told = {row[0]: row[-1] for row in rows(kubectl("api-resources"))}
-    assert told["pods"] == "Pod"
-    assert told["leases"] == "Lease"
+    output = {row[0]: row[-1] for row in rows(kubectl("api-resources"))}
+    assert output["pods"] == "Pod"
+    assert output["leases"] == "Lease"
     assert kubectl("api-versions").split() == ["coordination.k8s.io/v1", "v1"]
 
 
 def test_version_and_explain(kubectl: Kubectl) -> None:
-    told = json.loads(kubectl.run("version", "-o", "json").out)
-    assert told["serverVersion"]["gitVersion"].endswith("+podstatus")
+    output = json.loads(kubectl.run("version", "-o", "json").out)
+    assert output["serverVersion"]["gitVersion"].endswith("+podstatus")
     assert "imagePullPolicy" in kubectl("explain", "pod.spec.containers")
 
 

@@ -1,4 +1,4 @@
-"""Names, UIDs, versions, preconditions, finalizers and deletion, with the rules of pods."""
+"""Names, UIDs, versions, preconditions, finalizers and deletion, with the pod strategy."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ from podstatus.testing.clock import FakeClock
 
 
 def target(path: str) -> ResourcePath:
-    found = parse_path(path)
-    assert found is not None
-    return found
+    target = parse_path(path)
+    assert target is not None
+    return target
 
 
 PODS = target("/api/v1/namespaces/default/pods")
@@ -49,7 +49,7 @@ class Rig:
         self.store = Store.open(
             None, lambda r, document: object_fields(document, STRATEGIES[r].fields(document))
         )
-        self.hub = WatchCache(0)
+        self.watch_cache = WatchCache(0)
         self.changes: list[StoreChange] = []
         self.store.listener = self._listen
         self.registry = Registry(self.store, STRATEGIES, FakeClock("2030-01-01T12:00:00Z"))
@@ -60,9 +60,9 @@ class Rig:
 
     def _listen(self, resource: str, change: StoreChange) -> None:
         self.changes.append(change)
-        self.hub.publish(resource, change)
+        self.watch_cache.publish(resource, change)
 
-    def told(self) -> list[str]:
+    def change_types(self) -> list[str]:
         return [change.type for change in self.changes]
 
 
@@ -76,20 +76,20 @@ def labelled(word: str) -> Any:
 
 
 def test_a_new_object_gets_what_only_the_server_gives(rig: Rig) -> None:
-    given = pod(uid="mine", creationTimestamp="2001-01-01T00:00:00Z", generation=7)
-    metadata = rig.registry.create(PODS, given)["metadata"]
+    sent = pod(uid="mine", creationTimestamp="2001-01-01T00:00:00Z", generation=7)
+    metadata = rig.registry.create(PODS, sent)["metadata"]
     assert metadata["uid"] != "mine"
     assert metadata["creationTimestamp"] == "2030-01-01T12:00:00Z"
     assert (metadata["generation"], metadata["resourceVersion"]) == (1, "2")
 
 
 def test_a_name_can_be_generated(rig: Rig) -> None:
-    made = {
+    names = {
         rig.registry.create(PODS, pod("", generateName="job-"))["metadata"]["name"]
         for _ in range(20)
     }
-    assert len(made) == 20
-    assert all(name.startswith("job-") and len(name) == 9 for name in made)
+    assert len(names) == 20
+    assert all(name.startswith("job-") and len(name) == 9 for name in names)
 
 
 @pytest.mark.parametrize(
@@ -125,13 +125,13 @@ def test_a_dry_run_writes_nothing(rig: Rig) -> None:
     rig.registry.create(PODS, pod())
     rig.registry.patch(POD_A, labelled("x"), dry_run=True)
     rig.registry.delete(POD_A, DeleteOptions(dry_run=True))
-    assert rig.told() == ["ADDED"]
+    assert rig.change_types() == ["ADDED"]
 
 
 def test_an_update_that_changes_nothing_writes_nothing(rig: Rig) -> None:
     created = rig.registry.create(PODS, pod())
     assert rig.registry.patch(POD_A, lambda old: old) == created
-    assert rig.told() == ["ADDED"]
+    assert rig.change_types() == ["ADDED"]
 
 
 def test_a_version_in_an_update_must_be_the_latest(rig: Rig) -> None:
@@ -161,8 +161,8 @@ def test_what_is_the_servers_cannot_be_changed(rig: Rig) -> None:
     changed = rig.registry.patch(
         POD_A, lambda old: old | {"metadata": old["metadata"] | forged | {"labels": {"a": "b"}}}
     )
-    kept = created["metadata"] | {"labels": {"a": "b"}, "resourceVersion": "3"}
-    assert changed["metadata"] == kept
+    expected = created["metadata"] | {"labels": {"a": "b"}, "resourceVersion": "3"}
+    assert changed["metadata"] == expected
 
 
 def test_a_pod_waits_for_its_node_after_a_delete(rig: Rig) -> None:
@@ -174,7 +174,7 @@ def test_a_pod_waits_for_its_node_after_a_delete(rig: Rig) -> None:
     assert marked["metadata"]["generation"] == 2
     _, gone = rig.registry.delete(POD_A, DeleteOptions(grace_period_seconds=0))
     assert gone
-    assert rig.told() == ["ADDED", "MODIFIED", "MODIFIED", "DELETED"]
+    assert rig.change_types() == ["ADDED", "MODIFIED", "MODIFIED", "DELETED"]
 
 
 @pytest.mark.parametrize(("again", "left"), [(None, 10), (20, 10), (10, 10), (3, 3)])
@@ -195,7 +195,7 @@ def test_a_finalizer_holds_an_object_until_it_is_taken_away(rig: Rig) -> None:
             POD_A, lambda old: old | {"metadata": old["metadata"] | {"finalizers": ["x/y", "a/b"]}}
         )
     rig.registry.patch(POD_A, lambda old: old | {"metadata": old["metadata"] | {"finalizers": []}})
-    assert rig.told() == ["ADDED", "MODIFIED", "DELETED"]
+    assert rig.change_types() == ["ADDED", "MODIFIED", "DELETED"]
 
 
 @pytest.mark.parametrize(
@@ -209,14 +209,14 @@ def test_a_delete_has_preconditions(rig: Rig, options: DeleteOptions, message: s
     rig.registry.create(PODS, pod())
     with pytest.raises(StatusError, match=message):
         rig.registry.delete(POD_A, options)
-    assert rig.told() == ["ADDED"]
+    assert rig.change_types() == ["ADDED"]
 
 
 def page(rig: Rig, **query: str) -> tuple[list[str], str, int | None]:
-    lists = ListHandler(rig.store, rig.hub)
+    lists = ListHandler(rig.store, rig.watch_cache)
     query = {name.rstrip("_"): value for name, value in query.items()}
-    found = lists.page(HttpRequest(method="GET", path="", query=query), PODS)
-    return [stored.key.name for stored in found.objects], found.token, found.remaining
+    page = lists.page(HttpRequest(method="GET", path="", query=query), PODS)
+    return [stored.key.name for stored in page.objects], page.token, page.remaining
 
 
 def test_a_list_comes_in_pages_of_one_moment(rig: Rig) -> None:
@@ -231,12 +231,12 @@ def test_a_list_comes_in_pages_of_one_moment(rig: Rig) -> None:
     assert page(rig, limit="2", continue_=token) == (["e"], "", None)
 
 
-def test_a_list_that_is_too_old_is_begun_anew(rig: Rig) -> None:
+def test_a_list_that_is_too_old_has_to_be_restarted(rig: Rig) -> None:
     for name in "abc":
         rig.registry.create(PODS, pod(name))
     _, token, _ = page(rig, limit="1")
     rig.registry.create(PODS, pod("d"))
-    rig.hub.compact()
+    rig.watch_cache.compact()
     with pytest.raises(StatusError, match="too old") as refused:
         page(rig, continue_=token)
     assert refused.value.code == 410

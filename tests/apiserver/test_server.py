@@ -1,4 +1,4 @@
-"""The whole server over loopback: what lies between pages, objects and nothing."""
+"""The whole server over loopback: endpoints, objects and unknown paths."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ UNKNOWN = 'unknown field "spec.containers[0].imag"'
 
 
 class Client:
-    """Asks a server of ours, one question after the other."""
+    """A client of a server under test."""
 
     def __init__(self) -> None:
         self._runner = asyncio.Runner()
@@ -36,7 +36,7 @@ class Client:
     def __call__(
         self, method: str, path: str, body: Any = None, content_type: str = "application/json"
     ) -> tuple[int, str, Any]:
-        """The code, the warning, and the body, decoded if it is JSON."""
+        """Return the code, the warning and the body, decoded if it is JSON."""
         return self._runner.run(self._ask(method, path, body, content_type))
 
     async def _ask(
@@ -50,8 +50,8 @@ class Client:
             session.request(method, url, data=data, headers=headers) as answer,
         ):
             text = await answer.text()
-            told = json.loads(text) if answer.content_type == "application/json" else text
-            return answer.status, answer.headers.get("Warning", ""), told
+            decoded = json.loads(text) if answer.content_type == "application/json" else text
+            return answer.status, answer.headers.get("Warning", ""), decoded
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def ask() -> Iterator[Client]:
 
 # As kube-apiserver v1.36.4 answers.
 @pytest.mark.parametrize(
-    ("method", "path", "code", "told"),
+    ("method", "path", "code", "expected"),
     [
         ("GET", "/nothing", 404, "404 page not found\n"),
         ("GET", "/apis/none", 404, "404 page not found\n"),
@@ -76,11 +76,11 @@ def ask() -> Iterator[Client]:
     ],
 )
 def test_between_pages_and_objects(
-    ask: Client, method: str, path: str, code: int, told: str
+    ask: Client, method: str, path: str, code: int, expected: str
 ) -> None:
-    found, _, body = ask(method, path)
-    assert found == code
-    assert (body if isinstance(body, str) else body["reason"]) == told
+    actual, _, body = ask(method, path)
+    assert actual == code
+    assert (body if isinstance(body, str) else body["reason"]) == expected
 
 
 def test_unknown_fields_are_refused_warned_about_or_ignored(ask: Client) -> None:
@@ -119,5 +119,5 @@ def test_server_side_apply_is_refused_before_anything_is_looked_up(ask: Client) 
 
 
 def test_objects_are_found_by_name(ask: Client) -> None:
-    found = ask("GET", "/api/v1/namespaces?fieldSelector=metadata.name%3Ddefault")[2]
-    assert [item["metadata"]["name"] for item in found["items"]] == ["default"]
+    page = ask("GET", "/api/v1/namespaces?fieldSelector=metadata.name%3Ddefault")[2]
+    assert [item["metadata"]["name"] for item in page["items"]] == ["default"]

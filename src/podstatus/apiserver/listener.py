@@ -1,6 +1,6 @@
-"""The server on its socket: who may ask, how much, for how long.
+"""The listening socket: TLS, authentication, and limits on connections, bodies and time.
 
-Upstream's limits: bodies of 3 MiB (MaxRequestBodyBytes).
+The body limit is upstream's: 3 MiB (MaxRequestBodyBytes).
 """
 
 import asyncio
@@ -37,17 +37,17 @@ _http_logger = logging.getLogger(f"{__name__}.http")
 _http_logger.addFilter(RateLimitFilter())
 
 LIMITS = StageLimits(silent=160, handshake=96, head=64, unauthenticated=32, authenticated=352)
-"""Of connections, for 1024 descriptors; one eighth of them is for tunnels to nodes."""
+"""Connections per stage for 1024 file descriptors; an eighth is left for connections to nodes."""
 _MAX_LOGGED_PATH = 200
 MAX_REQUEST_BODY_BYTES = 3 * 2**20
 CLOSE_SECONDS = 2.0
-"""What connections are given to end by themselves when the server stops."""
+"""How long open connections may take to finish when the server stops."""
 BODY_SECONDS = 30.0
-"""How long a body may take; a client on loopback needs milliseconds."""
+"""How long a request body may take; a client on loopback needs milliseconds."""
 KEEP_ALIVE_SECONDS = 90.0
-"""For an idle connection, as kube-apiserver's."""
+"""Timeout of an idle connection, as in kube-apiserver."""
 _LINGER_SECONDS = 2.0
-"""For a body that is not read: a client may not look for an answer before it has sent it."""
+"""How long to drain an unread body: a client may not read the response before it has sent all."""
 
 Handler = Callable[
     [HttpRequest], Awaitable[Response | StreamResponse | WebSocketProxy | ConnectionDropped]
@@ -55,7 +55,7 @@ Handler = Callable[
 
 
 class Listener:
-    """Listens on a socket and lets `handle` answer those who have the token."""
+    """Accepts connections and passes authenticated requests to `handle`."""
 
     def __init__(
         self,
@@ -77,11 +77,12 @@ class Listener:
         self._websockets: WeakKeyDictionary[asyncio.Transport, TransportSocket] = (
             WeakKeyDictionary()
         )
-        """Of WebSockets; aiohttp lets go of them before TLS has said goodbye."""
+        """Sockets of WebSockets: aiohttp drops its reference before TLS has shut down."""
 
     async def start(self) -> int:
-        """Begin to listen; the port."""
-        # Bodies as they are sent: upstream decompresses none, and a small one could become huge.
+        """Start to listen; return the port."""
+        # Bodies are passed on compressed: upstream decompresses none, and a small one could become
+        # huge.
         server = web.Server(
             self._serve,
             access_log=None,
@@ -100,7 +101,7 @@ class Listener:
         return await self._connections.start(self._host, self._port)
 
     async def stop(self) -> None:
-        """End all connections."""
+        """Stop accepting, then close all connections."""
         if self._runner is None or self._connections is None:
             return
         self._connections.close()
@@ -110,7 +111,7 @@ class Listener:
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._connections is None:
-            raise ConnectionAbortedError  # it has stopped meanwhile
+            raise ConnectionAbortedError  # stopped in the meantime
         with self._connections.serving(request.protocol):
             return await self._respond(request, self._connections)
 
@@ -120,25 +121,25 @@ class Listener:
         try:
             if self._check_client(request.headers, request.path):
                 _admit_connection(request, connections)
-            asked = await _read_request(request)
-            given = await self._handle(asked)
+            http_request = await _read_request(request)
+            response = await self._handle(http_request)
         except StatusError as problem:
-            given = error_response(problem)
+            response = error_response(problem)
         except Exception:
             path = request.path[:_MAX_LOGGED_PATH]
             logger.exception("request failed: method=%s path=%s", request.method, path)
-            given = error_response(StatusError(500, "InternalError", "Internal error occurred"))
-        if isinstance(given, StreamResponse):
-            return await _send_stream(request, given)
-        if isinstance(given, WebSocketProxy):
-            return await self._serve_websocket(request, given)
-        if isinstance(given, ConnectionDropped):
+            response = error_response(StatusError(500, "InternalError", "Internal error occurred"))
+        if isinstance(response, StreamResponse):
+            return await _send_stream(request, response)
+        if isinstance(response, WebSocketProxy):
+            return await self._serve_websocket(request, response)
+        if isinstance(response, ConnectionDropped):
             return _abort(request)
         return web.Response(
-            status=given.code,
-            body=given.body,
-            content_type=given.content_type,
-            headers=given.headers,
+            status=response.code,
+            body=response.body,
+            content_type=response.content_type,
+            headers=response.headers,
         )
 
     async def _serve_websocket(
@@ -150,21 +151,25 @@ class Listener:
         return await serve_websocket(request, tunnel)
 
     def _check_client(self, headers: Mapping[str, str], path: str) -> bool:
-        """Whether the client has the token. Raises Problem if it needs to, or is a page's."""
+        """Return whether the client has the token.
+
+        Raises StatusError: 401 if the path needs a token, 403 for a foreign Host header or a
+        request from a web page of another site.
+        """
         host = headers.get("Host", "")
         if _host_name(host) not in self._hosts:
-            raise StatusError(403, "Forbidden", f"host {host[:80]!a} is not this server's")
+            raise StatusError(403, "Forbidden", f"this server does not serve host {host[:80]!a}")
         site = headers.get("Sec-Fetch-Site", "none")
         if site not in ("none", "same-origin") or headers.get("Origin") is not None:
-            raise StatusError(403, "Forbidden", "requests of other sites' pages are refused")
-        is_known = hmac.compare_digest(_bearer_token(headers), self._token)
-        if path not in UNAUTHENTICATED_PATHS and not is_known:
+            raise StatusError(403, "Forbidden", "cross-site requests are not allowed")
+        authenticated = hmac.compare_digest(_bearer_token(headers), self._token)
+        if path not in UNAUTHENTICATED_PATHS and not authenticated:
             raise StatusError(401, "Unauthorized", "Unauthorized")
-        return is_known
+        return authenticated
 
 
 def _host_name(host: str) -> str | None:
-    """The header without its port; None if it makes no sense."""
+    """Return the host without its port; None if malformed."""
     try:
         return urlsplit(f"//{host}").hostname
     except ValueError:
@@ -172,7 +177,7 @@ def _host_name(host: str) -> str | None:
 
 
 def _bearer_token(headers: Mapping[str, str]) -> bytes:
-    """What a client gives as its token; headers can hold any bytes."""
+    """Return the bearer token, or empty bytes; a header may hold any bytes."""
     scheme, _, token = headers.get("Authorization", "").strip().partition(" ")
     return token.strip().encode(errors="surrogateescape") if scheme.lower() == "bearer" else b""
 
@@ -180,7 +185,7 @@ def _bearer_token(headers: Mapping[str, str]) -> bytes:
 async def _read_request(request: web.BaseRequest) -> HttpRequest:
     if (request.content_length or 0) > MAX_REQUEST_BODY_BYTES:
         raise _request_too_large()
-    # Most bodies came together with their heads: there is nothing to wait for.
+    # Most bodies arrive together with the head, so there is nothing to wait for.
     content = request.content
     body = content.read_nowait() if content.is_eof() else await _read_body(content)
     if len(body) > MAX_REQUEST_BODY_BYTES:
@@ -221,20 +226,20 @@ async def _read_body(content: StreamReader) -> bytes:
                 if len(body) > MAX_REQUEST_BODY_BYTES:
                     raise _request_too_large()
     except TimeoutError:
-        raise StatusError(408, "Timeout", "the body did not arrive in time") from None
+        raise StatusError(408, "Timeout", f"no complete body within {BODY_SECONDS:.0f} s") from None
     except web.RequestPayloadError as error:
-        raise bad_request(f"the body cannot be read: {error}") from error
+        raise bad_request(f"cannot read the request body: {error}") from error
     return bytes(body)
 
 
 def _already_closed() -> None:
-    """The connection is broken already."""
+    """Does nothing: the connection is already closed."""
 
 
 def _admit_connection(request: web.BaseRequest, connections: AcceptLoop) -> None:
-    """Give a client that is known a place among those. Raises Problem if there is none."""
+    """Count the connection as authenticated. Raises StatusError (429) at the limit."""
     if not connections.mark_authenticated(request.protocol):
-        message = "too many connections are being answered, and no more are allowed"
+        message = "too many open connections; close some, or try again later"
         raise StatusError(429, "TooManyRequests", message)
 
 
@@ -247,7 +252,7 @@ def _request_too_large() -> StatusError:
 
 
 def _abort(request: web.BaseRequest) -> web.StreamResponse:
-    """Hang up without a word; the response that aiohttp wants goes nowhere."""
+    """Close the connection without a response; the one returned to aiohttp is never sent."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()
@@ -263,7 +268,7 @@ async def _send_stream(request: web.BaseRequest, stream: StreamResponse) -> web.
                 await response.write(line)
         await response.write_eof()
     except ConnectionError:
-        logger.debug("watcher went away: path=%s", request.path)
+        logger.debug("watch client disconnected: path=%s", request.path)
     finally:
         stream.close()
     return response

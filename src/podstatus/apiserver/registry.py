@@ -1,7 +1,7 @@
-"""What requests do to objects: names, UIDs, versions, preconditions, finalizers, deletion.
+"""The generic registry: names, UIDs, resource versions, preconditions, finalizers, deletion.
 
-The rules that are particular to a resource are its strategy's. Upstream: k8s.io/apiserver
-v0.36.4, pkg/registry/generic/registry/store.go and pkg/registry/rest.
+Rules of a single resource belong in its strategy. Upstream: k8s.io/apiserver v0.36.4,
+pkg/registry/generic/registry/store.go and pkg/registry/rest.
 """
 
 import secrets
@@ -31,16 +31,16 @@ OPTIMISTIC_LOCK_ERROR = (
 )
 IMMORTAL_NAMESPACES = frozenset({"default", "kube-public", "kube-system"})
 _NAME_CHARACTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""Upstream's: no vowels, so no words; nothing that looks like something else."""
+"""Upstream's alphabet for generated names: no vowels, so no words, and no look-alikes."""
 
 _MAX_UNIX_SECONDS = 253_402_300_799
-"""Of the year 9999, the last that can be written: a grace period may be longer."""
+"""The end of year 9999, the last that RFC 3339 can encode; a grace period may reach beyond it."""
 
 UpdateFunc = Callable[[Document], Document]
 
 
 class Registry:
-    """Creates, updates and deletes objects in a store."""
+    """Creates, updates and deletes objects in a store. Not thread-safe."""
 
     def __init__(self, store: Store, strategies: Mapping[str, Strategy], clock: Clock) -> None:
         self._store = store
@@ -48,7 +48,7 @@ class Registry:
         self._clock = clock
 
     def get(self, target: ResourcePath) -> StoredObject:
-        """One object. Raises Problem."""
+        """Return an object. Raises StatusError (404)."""
         stored = self._store.get(target.resource.plural, _key(target))
         if stored is None:
             raise errors.not_found(
@@ -59,7 +59,10 @@ class Registry:
     def create(
         self, target: ResourcePath, document: Document, *, dry_run: bool = False
     ) -> Document:
-        """Store a new object; what was stored. Raises Problem."""
+        """Store a new object and return it as stored.
+
+        Raises StatusError: 400, 403, 404 (namespace), 409 or 422; StorageError.
+        """
         resource, strategy = target.resource, self._strategy(target.resource)
         document = _decode(strategy, document)
         metadata = self._new_metadata(target, document)
@@ -77,9 +80,9 @@ class Registry:
     def replace(
         self, target: ResourcePath, document: Document, *, manager: str = "", dry_run: bool = False
     ) -> tuple[Document, bool]:
-        """Put an object in the place of another; what is stored then, and whether it is new.
+        """Replace an object; return it as stored, and whether it was created.
 
-        `manager` is how the client is called. Raises Problem.
+        `manager` is the client's field manager. Raises StatusError, StorageError.
         """
         resource, strategy = target.resource, self._strategy(target.resource)
         document = _decode(strategy, document)
@@ -101,7 +104,7 @@ class Registry:
     def patch(
         self, target: ResourcePath, change: UpdateFunc, *, manager: str = "", dry_run: bool = False
     ) -> Document:
-        """Let a function change an object; what is stored then. Raises Problem."""
+        """Apply `change` to an object; return it as stored. Raises StatusError, StorageError."""
         old = self.get(target).document()
         new = _decode(self._strategy(target.resource), change(old), old=old)
         name = new["metadata"].get("name")
@@ -113,19 +116,23 @@ class Registry:
         return self._update(target, new, old, manager=manager, dry_run=dry_run)
 
     def overwrite(self, target: ResourcePath, change: UpdateFunc) -> Document:
-        """Let a function of ours change an object; no rules are looked at. Raises Problem."""
+        """Apply `change` without validation, for internal callers. Raises StatusError,
+        StorageError.
+        """
         old = self.get(target).document()
         return self._put(target.resource, _key(target), change(old), dry_run=False)
 
     def remove(self, target: ResourcePath) -> None:
-        """Take an object of ours away; no rules are looked at. Raises Problem."""
+        """Remove an object without any check, for internal callers. Raises StatusError,
+        StorageError.
+        """
         stored = self.get(target)
         self._remove(target.resource, stored.key, stored.document(), dry_run=False)
 
     def _update(
         self, target: ResourcePath, new: Document, old: Document, *, manager: str, dry_run: bool
     ) -> Document:
-        """An update that changes nothing writes nothing."""
+        """Validate and store an update; an update that changes nothing is not written."""
         resource, strategy = target.resource, self._strategy(target.resource)
         _check_namespace_of(new["metadata"], target)
         version = new["metadata"].get("resourceVersion")
@@ -151,7 +158,10 @@ class Registry:
         return self._put(resource, _key(target), new, dry_run=dry_run)
 
     def delete(self, target: ResourcePath, options: DeleteOptions) -> tuple[Document, bool]:
-        """Delete an object, or mark it; its last state, and whether it is gone. Raises Problem."""
+        """Delete an object, or mark it for deletion.
+
+        Returns its last state, and whether it is removed. Raises StatusError, StorageError.
+        """
         resource = target.resource
         stored = self.get(target)
         document = stored.document()
@@ -159,12 +169,12 @@ class Registry:
         _check_delete_preconditions(resource, metadata, options)
         strategy = self._strategy(resource)
         self._raise_if_invalid(resource, document, strategy.validate_delete(document, options))
-        held = bool(metadata.get("finalizers")) or resource is NAMESPACES
+        is_held = bool(metadata.get("finalizers")) or resource is NAMESPACES
         if metadata.get("deletionTimestamp") is None:
             grace = strategy.grace_period(document, options)
         elif (shorter := _shorter_grace(metadata, options)) is not None:
             grace = shorter
-        elif metadata.get("deletionGracePeriodSeconds") or held:
+        elif metadata.get("deletionGracePeriodSeconds") or is_held:
             return document, False
         else:
             return self._remove(resource, stored.key, document, dry_run=options.dry_run), True
@@ -172,19 +182,19 @@ class Registry:
         if resource is NAMESPACES:
             _check_deletable(metadata["name"])
             marked |= {"status": (document.get("status") or {}) | {"phase": "Terminating"}}
-        if grace > 0 or held:
+        if grace > 0 or is_held:
             return self._put(resource, stored.key, marked, dry_run=options.dry_run), False
         return self._remove(
             resource,
             stored.key,
             marked,
             dry_run=options.dry_run,
-            # Watchers of pods see that they are to go, even if they go at once.
+            # A watch of pods gets the deletionTimestamp first, even if the pod is removed at once.
             marked_first=resource is PODS,
         ), True
 
     def _deletion_metadata(self, metadata: Document, grace: int) -> Document:
-        """The metadata of an object that is to go."""
+        """Return the metadata with deletion timestamp, grace period and generation set."""
         first = metadata.get("deletionTimestamp") is None
         marked = metadata | {"deletionGracePeriodSeconds": grace}
         at = self._now_seconds()
@@ -197,14 +207,14 @@ class Registry:
         return marked
 
     def _new_metadata(self, target: ResourcePath, document: Document) -> Document:
-        given = document.get("metadata") or {}
-        _check_namespace_of(given, target)
-        if given.get("resourceVersion"):
+        sent = document.get("metadata") or {}
+        _check_namespace_of(sent, target)
+        if sent.get("resourceVersion"):
             raise errors.bad_request("resourceVersion should not be set on objects to be created")
-        name = given.get("name") or ""
-        if not name and given.get("generateName"):
-            name = given["generateName"][:58] + _random_suffix()
-        metadata = {key: value for key, value in given.items() if key not in _SERVER_OWNED_FIELDS}
+        name = sent.get("name") or ""
+        if not name and sent.get("generateName"):
+            name = sent["generateName"][:58] + _random_suffix()
+        metadata = {key: value for key, value in sent.items() if key not in _SERVER_OWNED_FIELDS}
         metadata |= {
             "name": name,
             "uid": str(uuid.uuid4()),
@@ -228,9 +238,9 @@ class Registry:
 
     def _admit_resize(self, new: Document, old: Document) -> None:
         node = self._store.get(NODES.plural, StorageKey("", new["spec"].get("nodeName", "")))
-        refused = resize_error(new, old, None if node is None else node.document())
-        if refused is not None:
-            raise refused
+        error = resize_error(new, old, None if node is None else node.document())
+        if error is not None:
+            raise error
 
     def _raise_if_invalid(
         self, resource: ResourceInfo, document: Document, causes: list[FieldError]
@@ -280,7 +290,7 @@ _IMMUTABLE_FIELDS = ("name", "namespace", "uid", "creationTimestamp")
 
 
 def _check_deletable(namespace: str) -> None:
-    """Upstream: the admission plugin NamespaceLifecycle."""
+    """Upstream: admission plugin NamespaceLifecycle."""
     if namespace in IMMORTAL_NAMESPACES:
         raise StatusError(
             403,
@@ -291,9 +301,9 @@ def _check_deletable(namespace: str) -> None:
 
 
 def _decode(strategy: Strategy, document: Document, *, old: Document | None = None) -> Document:
-    """An object that was sent, or that a patch made of an old one, as the server reads it.
+    """Decode a sent object, or the result of a patch of `old`.
 
-    Raises Problem.
+    Raises StatusError: 400 for a sent object, 422 after a patch.
     """
     try:
         if old is None:
@@ -307,15 +317,17 @@ def _decode(strategy: Strategy, document: Document, *, old: Document | None = No
 
 
 def _shorter_grace(metadata: Document, options: DeleteOptions) -> int | None:
-    """The grace period that is asked for, if it is shorter than the one under way."""
-    left, asked = metadata.get("deletionGracePeriodSeconds"), options.grace_period_seconds
-    return asked if left is not None and asked is not None and asked < left else None
+    """Return the requested grace period if it is shorter than the current one."""
+    current, requested = metadata.get("deletionGracePeriodSeconds"), options.grace_period_seconds
+    if current is None or requested is None or requested >= current:
+        return None
+    return requested
 
 
 def _uid_mismatch(target: ResourcePath, expected: str, actual: str) -> StatusError:
-    where = "/".join(filter(None, (target.resource.plural, target.namespace, target.name)))
+    key = "/".join(filter(None, (target.resource.plural, target.namespace, target.name)))
     why = (
-        f"StorageError: invalid object, Code: 4, Key: /registry/{where}, ResourceVersion: 0, "
+        f"StorageError: invalid object, Code: 4, Key: /registry/{key}, ResourceVersion: 0, "
         f"AdditionalErrorMsg: Precondition failed: UID in precondition: {expected}, "
         f"UID in object meta: {actual}"
     )
@@ -332,8 +344,8 @@ def _random_suffix() -> str:
 
 
 def _check_namespace_of(metadata: Document, target: ResourcePath) -> None:
-    given = metadata.get("namespace")
-    if given and given != (target.namespace or ""):
+    namespace = metadata.get("namespace")
+    if namespace and namespace != (target.namespace or ""):
         raise errors.bad_request(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
@@ -352,20 +364,21 @@ def _validate_name(metadata: Document) -> list[FieldError]:
 
 
 def _merge_server_metadata(new: Document, old: Document) -> Document:
-    """The metadata of an update, with what is the server's taken from the old object.
+    """Return the metadata of an update with server-owned fields of the old object.
 
-    Only a deletion marks an object as going: an update that tries is left as it is, and refused.
+    Deletion fields that the update tries to set are kept, so that validation rejects them: only a
+    DELETE may set them.
     """
-    kept = {key: value for key, value in new.items() if key not in _SERVER_OWNED_FIELDS}
-    own = {key: old[key] for key in old if key in _SERVER_OWNED_FIELDS}
-    tried = {key: new[key] for key in _DELETION_FIELDS if new.get(key) is not None}
-    if "deletionTimestamp" in own:
-        tried.pop("deletionTimestamp", None)
-    return kept | own | tried
+    client_owned = {key: value for key, value in new.items() if key not in _SERVER_OWNED_FIELDS}
+    server_owned = {key: old[key] for key in old if key in _SERVER_OWNED_FIELDS}
+    deletion = {key: new[key] for key in _DELETION_FIELDS if new.get(key) is not None}
+    if "deletionTimestamp" in server_owned:
+        deletion.pop("deletionTimestamp", None)
+    return client_owned | server_owned | deletion
 
 
 def _validate_metadata_update(new: Document, old: Document) -> list[FieldError]:
-    """What an update must not do to metadata."""
+    """Return the field errors of the metadata of an update."""
     for key in _IMMUTABLE_FIELDS:
         if new.get(key) != old.get(key):
             why = f"Invalid value: {_quote(new.get(key))}: field is immutable"
@@ -385,7 +398,7 @@ def _quote(value: Any) -> str:
 
 
 def _can_be_removed(metadata: Document) -> bool:
-    """Whether nothing holds an object any more that is to go."""
+    """True if the object is marked for deletion and has no finalizers and no grace period left."""
     return (
         metadata.get("deletionTimestamp") is not None
         and not metadata.get("finalizers")

@@ -1,4 +1,4 @@
-"""Which resources there are, and what each is called. Their rules are in `strategies`."""
+"""The resources the server has, with their names. Their rules are in `strategies`."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ from podstatus.kube.patch.schema import (
 
 
 class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind of object."""
+    """Names, scope and schema of one resource."""
 
     group: str = ""
     version: str = "v1"
@@ -27,18 +27,18 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True):
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
-    """Those with a path below the object: `status`, `binding`, …"""
+    """Paths below the object: `status`, `binding`, …"""
     schema: Schema
-    """Its fields, and how strategic merge patches treat its lists."""
+    """The fields, and how a strategic merge patch treats lists."""
 
     @property
     def api_version(self) -> str:
-        """`v1`, `coordination.k8s.io/v1`."""
+        """The group and version: `v1`, `coordination.k8s.io/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def prefix(self) -> str:
-        """Where its paths begin."""
+        """The path prefix: `/api/v1`, `/apis/coordination.k8s.io/v1`."""
         return f"/apis/{self.api_version}" if self.group else f"/api/{self.api_version}"
 
 

@@ -1,4 +1,4 @@
-"""The whole server: objects, rules, watches and pages behind one socket."""
+"""Composition of the embedded API server: storage, handlers, controllers, listener."""
 
 import asyncio
 import ssl
@@ -30,15 +30,15 @@ from podstatus.base.clock import Clock
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 Controller = NamespaceController | NodeLifecycleController | Scheduler
-"""Told of every change, and changes things itself."""
+"""Is notified of every change, and writes through the registry."""
 
 
 class ApiServer:
-    """Serves a store. Without an SSL context it speaks plain HTTP, for tests.
+    """Serves a store over HTTPS; over plain HTTP without an SSL context, for tests.
 
-    With `faults` whoever has the token may ask for things to go wrong, at /podstatus/faults; with
-    `schedule` pods without a node get one, and nodes the taints that their conditions ask for.
-    `nodes` says how nodes are reached, for logs and exec.
+    `faults` enables fault injection at /podstatus/faults for clients with the token. `schedule`
+    runs the scheduler and the node lifecycle controller (taints by condition). `kubelet_config`
+    says how to connect to kubelets, for logs and exec.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class ApiServer:
         store.listener = self._publish
 
     async def start(self) -> int:
-        """Begin to serve; the port."""
+        """Start to serve; return the port."""
         for name in SYSTEM_NAMESPACES:
             self._ensure_namespace(name)
         for controller in self._controllers:
@@ -86,7 +86,7 @@ class ApiServer:
         return await self._listener.start()
 
     async def stop(self) -> None:
-        """End all watches, streams and connections."""
+        """Stop controllers, watches and connections."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -130,12 +130,12 @@ class ApiServer:
 
 
 def _is_api_group_path(path: str) -> bool:
-    """Whether there is something at the beginning of the path, if not at its end."""
+    """True for a path in an existing API group, whether or not the resource exists."""
     return path.startswith(("/api/", *(f"/apis/{group}/" for group in groups() if group)))
 
 
 def selectable_fields(resource: str, document: Document) -> dict[str, str]:
-    """What field selectors can ask of an object: the `fields` of a store."""
+    """Return the values that field selectors can match: the `fields` function of a store."""
     metadata = document["metadata"]
-    named = {NAME: metadata["name"], NAMESPACE: metadata.get("namespace", "")}
-    return named | STRATEGIES[resource].fields(document)
+    common = {NAME: metadata["name"], NAMESPACE: metadata.get("namespace", "")}
+    return common | STRATEGIES[resource].fields(document)

@@ -1,7 +1,7 @@
-"""The folder that a server keeps its secrets and objects in: its owner's alone, one server's.
+"""The state directory: private to its owner, locked by one process.
 
-FolderError         the folder cannot be used
-└── FolderBusyError another process uses it
+StateDirError           the directory cannot be used
+└── StateDirLockedError another process uses it
 """
 
 import fcntl
@@ -20,35 +20,36 @@ _LOCK_FILE = "lock"
 
 
 class StateDirError(Exception):
-    """The folder cannot be used; the message says which, why, and what to do."""
+    """The directory cannot be used; the message names it, the reason and the remedy."""
 
 
 class StateDirLockedError(StateDirError):
-    """Another process uses the folder."""
+    """Another process holds the lock of the directory."""
 
 
 class LockHolder(msgspec.Struct, frozen=True):
-    """Who has locked a folder, as it says in the lock file."""
+    """The process that holds the lock, as written in the lock file."""
 
     pid: int
     since: str
 
 
 class StateDir:
-    """Files that nobody else may read, replaced as a whole. Locked until closed.
+    """Private files, replaced atomically. Locked until closed.
 
-    The lock goes with the process, however it ends.
+    The lock (flock) is released when the process ends, however it ends.
     """
 
     def __init__(self, path: Path, *, used_by: str = "API server") -> None:
-        """Make the folder if there is none, and lock it. Raises FolderError.
+        """Create the directory if missing, and lock it. Raises StateDirError.
 
-        `used_by` says what kind of process uses such a folder.
+        `used_by` names the kind of process in the error message.
         """
         self.path = path.absolute()
         self._used_by = used_by
         try:
-            # Only what we make: the permissions of a folder that was there are its owner's wish.
+            # Applies only to a new directory: the permissions of an existing one are up to its
+            # owner.
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock_fd = os.open(
                 self.path / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
@@ -58,11 +59,11 @@ class StateDir:
         self._acquire_lock()
 
     def close(self) -> None:
-        """Let others use the folder."""
+        """Release the lock of the directory."""
         os.close(self._lock_fd)
 
     def read(self, name: str) -> bytes | None:
-        """What is in a file, None if there is none. Raises FolderError."""
+        """Return the content of a file, None if it does not exist. Raises StateDirError."""
         try:
             return (self.path / name).read_bytes()
         except FileNotFoundError:
@@ -71,7 +72,7 @@ class StateDir:
             raise StateDirError(_unusable_message(self.path / name, error)) from error
 
     def write(self, name: str, content: bytes) -> Path:
-        """Make this the content of a file that only its owner may read. Raises FolderError."""
+        """Replace a file atomically, mode 0600; return its path. Raises StateDirError."""
         path = self.path / name
         try:
             write_private(path, content)
@@ -85,15 +86,15 @@ class StateDir:
         except BlockingIOError as error:
             holder = _read_holder(self._lock_fd)
             os.close(self._lock_fd)
-            who = f" (pid {holder.pid}, since {holder.since})" if holder else ""
+            owner = f" (pid {holder.pid}, since {holder.since})" if holder else ""
             raise StateDirLockedError(
-                f"{self.path} is in use by another {self._used_by}{who}; stop that one, or choose "
-                "another folder"
+                f"{self.path} is in use by another {self._used_by}{owner}; stop it, or choose "
+                "another directory"
             ) from error
         self._write_lock_owner()
 
     def _write_lock_owner(self) -> None:
-        """Say who has the lock. It is not needed for the lock, so a full disk does no harm."""
+        """Record the holder in the lock file. Best effort: the lock works without it."""
         since = Time.from_unix_nanos(wall_clock_ns()).truncated()
         holder = LockHolder(pid=os.getpid(), since=since.wire or "")
         with suppress(OSError):
@@ -102,7 +103,7 @@ class StateDir:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Make this the content of a file that only its owner may read. Raises OSError."""
+    """Replace a file atomically, mode 0600, synced to disk. Raises OSError."""
     file, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(file, "wb") as writer:
@@ -116,7 +117,10 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def lock_holder(path: Path) -> LockHolder | None:
-    """Who uses a folder, as far as it says; None if nobody does. Raises FolderError."""
+    """Return the holder of the directory's lock, None if it is unlocked.
+
+    The pid is 0 if the lock file names no process. Raises StateDirError.
+    """
     try:
         lock = os.open(path / _LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -140,5 +144,5 @@ def _read_holder(lock: int) -> LockHolder | None:
 
 
 def _unusable_message(path: Path, error: OSError) -> str:
-    why = (error.strerror or str(error)).lower()
-    return f"cannot use {path}: {why}; choose a folder that you may write to"
+    reason = (error.strerror or str(error)).lower()
+    return f"cannot use {path}: {reason}; choose a directory that you may write to"

@@ -1,4 +1,4 @@
-"""What the controllers could not write, they write when there is room again."""
+"""Controllers retry failed writes once the disk has space again."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ from tests.apiserver.test_registry import NAMESPACES, PODS, pod, target
 
 
 class FullStore(Store):
-    """In memory, and without room when it is told so."""
+    """A store in memory whose writes fail while `full` is set."""
 
     is_full = False
 
@@ -30,7 +30,7 @@ class FullStore(Store):
 
 
 class Rig:
-    """A store with a namespace, and those who look after it."""
+    """A store with a namespace, and the controllers."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -49,8 +49,8 @@ class Rig:
         await asyncio.wait([running])
 
     def stored(self, resource: str, name: str, namespace: str = "") -> Document | None:
-        found = self.store.get(resource, StorageKey(namespace, name))
-        return None if found is None else found.document()
+        stored = self.store.get(resource, StorageKey(namespace, name))
+        return None if stored is None else stored.document()
 
     def create_node(self) -> None:
         document = {"apiVersion": "v1", "kind": "Node"} | node()
@@ -84,7 +84,7 @@ def test_a_pod_is_bound_once_that_can_be_written(caplog: pytest.LogCaptureFixtur
     ]
 
 
-def test_that_a_pod_fits_nowhere_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_that_a_pod_fits_nowhere_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         rig = Rig()
         rig.create_node()

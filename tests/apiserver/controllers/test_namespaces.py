@@ -1,4 +1,4 @@
-"""Namespaces that are to go take their objects with them."""
+"""A terminating namespace is removed with its objects."""
 
 import time
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Nodes have the taints that their conditions ask for, where the server plays the controllers."""
+"""Nodes get the taints that their conditions demand, if the server runs its controllers."""
 
 import json
 from collections.abc import Callable
@@ -151,15 +151,15 @@ def keys_of(document: Document) -> list[str]:
 
 
 def wait_for(server: ApiServerThread, is_so: Callable[[Document], bool]) -> Document:
-    """The node, once it is so; by a watch, so nobody polls."""
+    """Return the node once the predicate holds; by a watch, without polling."""
     with closing(server.connect()) as connection:
         headers = {"Authorization": f"Bearer {server.token}"}
         connection.request("GET", f"{NODES}?watch=1", headers=headers)
         response = connection.getresponse()
         while True:
-            found: Document = json.loads(response.readline())["object"]
-            if is_so(found):
-                return found
+            current: Document = json.loads(response.readline())["object"]
+            if is_so(current):
+                return current
 
 
 def test_a_node_loses_the_taint_it_was_born_with_when_it_is_ready(tmp_path: Path) -> None:
@@ -167,42 +167,42 @@ def test_a_node_loses_the_taint_it_was_born_with_when_it_is_ready(tmp_path: Path
         create_node(server, "False")
         assert keys_of(server.get_object("nodes", "n1") or {}) == ["not-ready"]
         say_ready(server, "True")
-        ready = wait_for(server, lambda found: keys_of(found) == [])
+        ready = wait_for(server, lambda node: keys_of(node) == [])
         assert "taints" not in ready["spec"]
         say_ready(server, "False")
-        again = wait_for(server, lambda found: keys_of(found) == ["not-ready"])
+        again = wait_for(server, lambda node: keys_of(node) == ["not-ready"])
         assert again["spec"]["taints"][0]["timeAdded"]
         say_ready(server, "Unknown")
-        wait_for(server, lambda found: keys_of(found) == ["unreachable"])
+        wait_for(server, lambda node: keys_of(node) == ["unreachable"])
 
 
 def test_a_node_that_is_as_it_should_be_is_not_written_again(tmp_path: Path) -> None:
     with running_api_server(tmp_path, schedule=True) as server:
         create_node(server, "True")
-        settled = wait_for(server, lambda found: keys_of(found) == [])
+        settled = wait_for(server, lambda node: keys_of(node) == [])
         cordoned = {"spec": {"unschedulable": True}}
         code, answered = server.request("PATCH", f"{NODES}/n1", cordoned, MERGE)
         assert code == 200, answered
-        after = wait_for(server, lambda found: keys_of(found) == ["unschedulable"])
-        # The patch is one write, its consequence another.
+        after = wait_for(server, lambda node: keys_of(node) == ["unschedulable"])
+        # The patch is one write, the taint another.
         assert int(version(after)) == int(version(settled)) + 2
         say_ready(server, "True")
         assert server.get_object("nodes", "n1") == after
 
 
 def version(document: Document) -> str:
-    found: str = document["metadata"]["resourceVersion"]
-    return found
+    version: str = document["metadata"]["resourceVersion"]
+    return version
 
 
-def test_a_change_of_somebody_else_at_the_same_time_is_not_lost(tmp_path: Path) -> None:
+def test_a_concurrent_change_of_another_writer_is_not_lost(tmp_path: Path) -> None:
     with running_api_server(tmp_path, schedule=True) as server:
         create_node(server, "False")
         for number in range(20):
             say_ready(server, "True" if number % 2 else "False")
             label = {"metadata": {"labels": {f"l{number}": "yes"}}}
             assert server.request("PATCH", f"{NODES}/n1", label, MERGE)[0] == 200
-        after = wait_for(server, lambda found: keys_of(found) == [])
+        after = wait_for(server, lambda node: keys_of(node) == [])
         assert len(after["metadata"]["labels"]) == 20
 
 
@@ -211,7 +211,7 @@ def test_nodes_are_looked_at_again_after_a_restart(tmp_path: Path) -> None:
         create_node(server, "True")
         assert keys_of(server.get_object("nodes", "n1") or {}) == ["not-ready"]
     with running_api_server(tmp_path, durable=True, schedule=True) as server:
-        wait_for(server, lambda found: keys_of(found) == [])
+        wait_for(server, lambda node: keys_of(node) == [])
 
 
 def test_a_server_that_plays_no_controllers_leaves_nodes_alone(tmp_path: Path) -> None:

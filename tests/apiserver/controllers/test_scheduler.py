@@ -1,4 +1,4 @@
-"""Pods without a node get one, seen through a real socket."""
+"""Pods without a node are scheduled, seen through a real socket."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -34,15 +34,15 @@ def create_pod(server: ApiServerThread, name: str, document: Document | None = N
 
 
 def wait_for(server: ApiServerThread, name: str, is_so: Callable[[Document], bool]) -> Document:
-    """The pod, once it is so; by a watch, so nobody polls."""
+    """Return the pod once the predicate holds; by a watch, without polling."""
     with closing(server.connect()) as connection:
         path = f"{PODS}?watch=1&fieldSelector=metadata.name={name}"
         connection.request("GET", path, headers={"Authorization": f"Bearer {server.token}"})
         response = connection.getresponse()
         while True:
-            found: Document = json.loads(response.readline())["object"]
-            if is_so(found):
-                return found
+            current: Document = json.loads(response.readline())["object"]
+            if is_so(current):
+                return current
 
 
 def node_of(document: Document) -> str:
@@ -52,14 +52,14 @@ def node_of(document: Document) -> str:
 
 def scheduled(document: Document) -> Document:
     conditions = document["status"].get("conditions") or []
-    found: Document = next((c for c in conditions if c["type"] == "PodScheduled"), {})
-    return found
+    condition: Document = next((c for c in conditions if c["type"] == "PodScheduled"), {})
+    return condition
 
 
 def test_a_pod_is_bound_to_a_ready_node(server: ApiServerThread) -> None:
     create_node(server, node())
     create_pod(server, "web")
-    bound = wait_for(server, "web", lambda found: node_of(found) == "n1")
+    bound = wait_for(server, "web", lambda pod: node_of(pod) == "n1")
     assert scheduled(bound)["status"] == "True"
 
 
@@ -68,7 +68,7 @@ def test_a_pod_that_came_first_is_bound_when_a_node_becomes_ready(server: ApiSer
     create_pod(server, "web")
     status = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
     server.request("PATCH", "/api/v1/nodes/n1/status", status, MERGE)
-    wait_for(server, "web", lambda found: node_of(found) == "n1")
+    wait_for(server, "web", lambda pod: node_of(pod) == "n1")
 
 
 def test_without_a_ready_node_nothing_is_written(server: ApiServerThread) -> None:
@@ -85,10 +85,10 @@ def test_a_full_node_takes_the_next_pod_when_one_has_gone(server: ApiServerThrea
     create_node(server, node())
     for name in ("a", "b"):
         create_pod(server, name)
-        wait_for(server, name, lambda found: node_of(found) == "n1")
+        wait_for(server, name, lambda pod: node_of(pod) == "n1")
     create_pod(server, "c")
-    told = wait_for(server, "c", lambda found: bool(scheduled(found)))
-    assert scheduled(told) | {"lastTransitionTime": ""} == {
+    waiting = wait_for(server, "c", lambda pod: bool(scheduled(pod)))
+    assert scheduled(waiting) | {"lastTransitionTime": ""} == {
         "type": "PodScheduled",
         "observedGeneration": 1,
         "status": "False",
@@ -98,17 +98,17 @@ def test_a_full_node_takes_the_next_pod_when_one_has_gone(server: ApiServerThrea
         "message": "0/1 nodes are available: 1 Too many pods.",
     }
     server.request("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0})
-    bound = wait_for(server, "c", lambda found: node_of(found) == "n1")
+    bound = wait_for(server, "c", lambda pod: node_of(pod) == "n1")
     assert scheduled(bound)["status"] == "True"
 
 
 def test_a_pod_that_has_ended_makes_room(server: ApiServerThread) -> None:
     create_node(server, node())
     create_pod(server, "a", pod({"cpu": "2"}))
-    wait_for(server, "a", lambda found: node_of(found) == "n1")
+    wait_for(server, "a", lambda pod: node_of(pod) == "n1")
     create_pod(server, "b", pod({"cpu": "2"}))
     server.request("PATCH", f"{PODS}/a/status", {"status": {"phase": "Succeeded"}}, MERGE)
-    wait_for(server, "b", lambda found: node_of(found) == "n1")
+    wait_for(server, "b", lambda pod: node_of(pod) == "n1")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_pods_of_others_are_left_alone(server: ApiServerThread, spec: Document) 
     create_pod(server, "theirs", pod(**spec))
     create_pod(server, "large", pod({"cpu": "9"}, **spec))
     create_pod(server, "ours")
-    wait_for(server, "ours", lambda found: node_of(found) == "n1")
+    wait_for(server, "ours", lambda pod: node_of(pod) == "n1")
     for name in ("theirs", "large"):
         theirs = server.get_object("pods", name, "default")
         assert theirs is not None
@@ -128,14 +128,14 @@ def test_pods_of_others_are_left_alone(server: ApiServerThread, spec: Document) 
 
 
 def events(server: ApiServerThread, pod: str) -> list[Document]:
-    found = server.list_objects("events", "default")
-    return [event for event in found if event["involvedObject"]["name"] == pod]
+    events = server.list_objects("events", "default")
+    return [event for event in events if event["involvedObject"]["name"] == pod]
 
 
-def test_what_is_decided_is_told_in_events(server: ApiServerThread) -> None:
+def test_decisions_are_recorded_as_events(server: ApiServerThread) -> None:
     create_node(server, node())
     create_pod(server, "web", pod({"cpu": "3"}))
-    waiting = wait_for(server, "web", lambda found: bool(scheduled(found)))
+    waiting = wait_for(server, "web", lambda pod: bool(scheduled(pod)))
     (failed,) = events(server, "web")
     assert (failed["type"], failed["reason"]) == ("Warning", "FailedScheduling")
     assert failed["message"] == "0/1 nodes are available: 1 Insufficient cpu."
@@ -143,7 +143,7 @@ def test_what_is_decided_is_told_in_events(server: ApiServerThread) -> None:
     assert failed["reportingComponent"] == "default-scheduler"
     assert failed["involvedObject"]["uid"] == waiting["metadata"]["uid"]
     create_node(server, large_node("n2"))
-    wait_for(server, "web", lambda found: node_of(found) == "n2")
+    wait_for(server, "web", lambda pod: node_of(pod) == "n2")
     (bound,) = [event for event in events(server, "web") if event != failed]
     assert (bound["type"], bound["reason"]) == ("Normal", "Scheduled")
     assert bound["message"] == "Successfully assigned default/web to n2"
@@ -156,26 +156,26 @@ def large_node(name: str, **spec: Any) -> Document:
 
 
 def says(message: str) -> Callable[[Document], bool]:
-    return lambda found: scheduled(found).get("message") == message
+    return lambda pod: scheduled(pod).get("message") == message
 
 
-def test_the_same_is_told_once_and_counted_when_it_is_so_again(server: ApiServerThread) -> None:
+def test_a_repeated_event_is_counted(server: ApiServerThread) -> None:
     create_node(server, node())
     create_pod(server, "web", pod({"cpu": "3"}))
     short, cordoned = "1 Insufficient cpu", "1 node(s) were unschedulable"
-    told = []
+    messages = []
     for number in range(4):
-        wanted = f"0/1 nodes are available: {cordoned if number % 2 else short}."
-        wait_for(server, "web", says(wanted))
-        told.append(wanted)
-        # Looked at again for the room, and nothing is new.
+        message = f"0/1 nodes are available: {cordoned if number % 2 else short}."
+        wait_for(server, "web", says(message))
+        messages.append(message)
+        # Scheduled again after a change of capacity, with the same result.
         create_pod(server, f"gone-{number}", pod(nodeName="n1"))
         server.request("DELETE", f"{PODS}/gone-{number}", {"gracePeriodSeconds": 0})
         change = {"spec": {"unschedulable": not number % 2}}
         assert server.request("PATCH", "/api/v1/nodes/n1", change, MERGE)[0] == 200
     by_message = {event["message"]: event for event in events(server, "web")}
-    assert set(by_message) == set(told)
-    series = by_message[told[1]]["series"]
+    assert set(by_message) == set(messages)
+    series = by_message[messages[1]]["series"]
     assert series["count"] == 2
     assert series["lastObservedTime"]
 
@@ -193,9 +193,13 @@ def test_a_pod_that_a_ready_node_refuses_says_so(
 ) -> None:
     create_node(server, where)
     create_pod(server, "web", waiting)
-    told = scheduled(wait_for(server, "web", lambda found: bool(scheduled(found))))
+    condition = scheduled(wait_for(server, "web", lambda pod: bool(scheduled(pod))))
     message = f"0/1 nodes are available: 1 node(s) {why}."
-    assert (told["status"], told["reason"], told["message"]) == ("False", "Unschedulable", message)
+    assert (condition["status"], condition["reason"], condition["message"]) == (
+        "False",
+        "Unschedulable",
+        message,
+    )
     assert [event["message"] for event in events(server, "web")] == [message]
 
 
@@ -204,8 +208,8 @@ def test_a_pod_of_the_same_name_has_events_of_its_own(server: ApiServerThread) -
     uids = set()
     for _ in range(2):
         create_pod(server, "web", pod({"cpu": "3"}))
-        told = wait_for(server, "web", lambda found: bool(scheduled(found)))
-        uids.add(told["metadata"]["uid"])
+        waiting = wait_for(server, "web", lambda pod: bool(scheduled(pod)))
+        uids.add(waiting["metadata"]["uid"])
         server.request("DELETE", f"{PODS}/web", {"gracePeriodSeconds": 0})
     assert {event["involvedObject"]["uid"] for event in events(server, "web")} == uids
 
@@ -217,8 +221,8 @@ def test_long_names_and_long_messages_fit_into_an_event(server: ApiServerThread)
     limited = pod(requests)
     limited["spec"]["containers"][0]["resources"]["limits"] = requests
     create_pod(server, name, limited)
-    told = wait_for(server, name, lambda found: bool(scheduled(found)))
-    assert len(scheduled(told)["message"]) > 1024
+    waiting = wait_for(server, name, lambda pod: bool(scheduled(pod)))
+    assert len(scheduled(waiting)["message"]) > 1024
     (event,) = events(server, name)
     assert len(event["message"]) == 1024
     assert event["message"].endswith(" ...")
@@ -232,6 +236,6 @@ def test_pods_that_wait_are_bound_after_a_restart(tmp_path: Path) -> None:
         create_pod(server, "large", pod({"cpu": "1"}))
         create_pod(server, "small")
     with running_api_server(tmp_path, durable=True, schedule=True) as server:
-        wait_for(server, "small", lambda found: node_of(found) == "n1")
+        wait_for(server, "small", lambda pod: node_of(pod) == "n1")
         large = wait_for(server, "large", lambda found: bool(scheduled(found)))
         assert scheduled(large)["reason"] == "Unschedulable"

@@ -1,4 +1,4 @@
-"""Which node a pod goes to, and that it gets there."""
+"""The choice of a node, as a table and through the server."""
 
 from typing import Any
 
@@ -116,7 +116,7 @@ MISFITS: list[tuple[Document, str]] = [
 
 
 @pytest.mark.parametrize(("waiting", "why"), MISFITS)
-def test_a_pod_that_fits_nowhere_is_told_why(waiting: Document, why: str) -> None:
+def test_a_pod_that_fits_nowhere_has_a_message(waiting: Document, why: str) -> None:
     assert chosen(waiting, node()) == ScheduleResult(message=f"0/1 nodes are available: 1 {why}.")
 
 
@@ -130,7 +130,7 @@ CLOSED = [
 
 
 @pytest.mark.parametrize(("where", "why"), CLOSED)
-def test_a_pod_that_no_node_lets_in_is_told_why(where: Document, why: str) -> None:
+def test_a_pod_that_no_node_accepts_has_a_message(where: Document, why: str) -> None:
     waiting = tolerating(key="dedicated", value="web")
     assert chosen(waiting, where) == ScheduleResult(message=f"0/1 nodes are available: 1 {why}.")
 

@@ -1,4 +1,4 @@
-"""What the server tells about itself, as clients read it."""
+"""Discovery and OpenAPI documents, as clients read them."""
 
 import json
 from typing import Any
@@ -15,9 +15,9 @@ PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
 def page(path: str, accept: str = "application/json") -> EndpointResponse:
-    found = find_endpoint(path, accept, address="127.0.0.1:6443")
-    assert found is not None, path
-    return found
+    response = find_endpoint(path, accept, address="127.0.0.1:6443")
+    assert response is not None, path
+    return response
 
 
 def document(path: str, accept: str = "application/json") -> Any:
@@ -28,7 +28,7 @@ def rows(path: str) -> dict[str, Any]:
     return {row["name"]: row for row in document(path)["resources"]}
 
 
-# As kube-apiserver v1.36.4 tells them (api/discovery/api__v1.json), without the storage hash.
+# As kube-apiserver v1.36.4 serves them (api/discovery/api__v1.json), without the storage hash.
 ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 RECORDED = [
     {"kind": "Pod", "name": "pods", "namespaced": True, "singularName": "pod", "verbs": ALL_VERBS}
@@ -52,21 +52,21 @@ RECORDED = [
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=lambda row: str(row["name"]))
-def test_resources_are_told_as_kube_apiserver_tells_them(recorded: dict[str, Any]) -> None:
+def test_resources_are_listed_as_by_kube_apiserver(recorded: dict[str, Any]) -> None:
     assert rows("/api/v1")[recorded["name"]] == recorded
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
 def test_every_resource_is_found_plain_and_aggregated(resource: Any) -> None:
     assert resource.plural in rows(resource.prefix)
-    told = document("/apis" if resource.group else "/api", KUBECTL)
-    group = next(i for i in told["items"] if i["metadata"].get("name", "") == resource.group)
-    found = {row["resource"]: row for row in group["versions"][0]["resources"]}
-    below = [row["subresource"] for row in found[resource.plural].get("subresources", [])]
+    discovery = document("/apis" if resource.group else "/api", KUBECTL)
+    group = next(i for i in discovery["items"] if i["metadata"].get("name", "") == resource.group)
+    aggregated = {row["resource"]: row for row in group["versions"][0]["resources"]}
+    below = [row["subresource"] for row in aggregated[resource.plural].get("subresources", [])]
     assert below == sorted(resource.subresources)
 
 
-def test_groups_are_told() -> None:
+def test_groups_are_listed() -> None:
     version = {"groupVersion": "coordination.k8s.io/v1", "version": "v1"}
     group = {"name": "coordination.k8s.io", "versions": [version], "preferredVersion": version}
     assert document("/apis")["groups"] == [group]
@@ -101,9 +101,9 @@ def test_health_is_ok(path: str) -> None:
 
 
 def test_the_version_is_that_of_the_api_with_who_serves_it() -> None:
-    told = document("/version")
-    assert (told["major"], told["minor"]) == ("1", "36")
-    assert told["gitVersion"].endswith("+podstatus")
+    version = document("/version")
+    assert (version["major"], version["minor"]) == ("1", "36")
+    assert version["gitVersion"].endswith("+podstatus")
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_what_is_no_page_is_left_to_others(path: str) -> None:
     assert find_endpoint(path) is None
 
 
-def test_a_client_that_wants_protobuf_alone_is_told_so() -> None:
+def test_a_client_that_accepts_only_protobuf_gets_406() -> None:
     assert page("/openapi/v2", PROTOBUF).code == 406
     assert page("/openapi/v2", f"{PROTOBUF},application/json").code == 200
 
 
 def schemas(path: str = "/openapi/v3/api/v1") -> dict[str, Any]:
-    found: dict[str, Any] = document(path)["components"]["schemas"]
-    return found
+    schemas: dict[str, Any] = document(path)["components"]["schemas"]
+    return schemas
 
 
 def test_the_index_leads_to_the_documents() -> None:
@@ -167,25 +167,25 @@ def references(value: Any) -> set[str]:
     "path", ["/openapi/v2", "/openapi/v3/api/v1", "/openapi/v3/apis/coordination.k8s.io/v1"]
 )
 def test_every_reference_leads_somewhere(path: str) -> None:
-    told = document(path)
-    for reference in references(told):
-        found = told
+    openapi = document(path)
+    for reference in references(openapi):
+        target = openapi
         for key in reference.removeprefix("#/").split("/"):
-            found = found[key]
-        assert found["type"] == "object"
+            target = target[key]
+        assert target["type"] == "object"
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)
 def test_kubectl_finds_that_patch_validates_fields(resource: Any) -> None:
-    told = document(f"/openapi/v3{resource.prefix}")
+    openapi = document(f"/openapi/v3{resource.prefix}")
     kind = {"group": resource.group, "kind": resource.kind, "version": resource.version}
-    patches = [item["patch"] for item in told["paths"].values() if "patch" in item]
+    patches = [item["patch"] for item in openapi["paths"].values() if "patch" in item]
     own = [patch for patch in patches if patch["x-kubernetes-group-version-kind"] == kind]
     assert own
     for patch in own:
         assert "fieldValidation" in {parameter["name"] for parameter in patch["parameters"]}
         assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
-    named = [s for s in told["components"]["schemas"].values() if kind in s.get(KINDS, [])]
+    named = [s for s in openapi["components"]["schemas"].values() if kind in s.get(KINDS, [])]
     assert len(named) == 1
 
 

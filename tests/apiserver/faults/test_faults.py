@@ -1,4 +1,4 @@
-"""Faults on demand, through a real socket."""
+"""Fault injection, through a real socket."""
 
 import http.client
 import json
@@ -50,7 +50,7 @@ def version_of(server: ApiServerThread) -> str:
 
 @contextmanager
 def watching(server: ApiServerThread, query: str = "") -> Iterator[Callable[[], str]]:
-    """A watch; each call gives the next `TYPE name`, empty at its end."""
+    """Open a watch; each call returns the next `TYPE name`, empty at its end."""
     connection = server.connect()
     headers = {"Authorization": f"Bearer {server.token}"}
     connection.request("GET", f"{MAPS}?watch=1{query}", headers=headers)
@@ -83,19 +83,19 @@ MATCHES: list[tuple[dict[str, Any], RequestInfo, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("conditions", "asked", "expected"), MATCHES)
+@pytest.mark.parametrize(("conditions", "request_info", "expected"), MATCHES)
 def test_a_rule_matches_what_it_names(
-    conditions: dict[str, Any], asked: RequestInfo, expected: bool
+    conditions: dict[str, Any], request_info: RequestInfo, expected: bool
 ) -> None:
-    assert Fault(**conditions, code=500).matches(asked) is expected
+    assert Fault(**conditions, code=500).matches(request_info) is expected
 
 
 def test_the_first_rule_that_matches_decides_until_it_is_used_up() -> None:
     rules: tuple[Fault, ...] = (Fault(verb="get", code=500, times=2), Fault(code=503))
-    asked = RequestInfo(verb="get")
+    request_info = RequestInfo(verb="get")
     used = []
     for _ in range(3):
-        index = first_match(rules, asked)
+        index = first_match(rules, request_info)
         assert index is not None
         used.append(rules[index].code)
         rules = consume(rules, index)
@@ -104,30 +104,30 @@ def test_the_first_rule_that_matches_decides_until_it_is_used_up() -> None:
 
 
 BAD_RULES = [
-    (b"no JSON", "a JSON list of rules is expected"),
+    (b"no JSON", "send a JSON list"),
     (b'{"code": 500}', "Expected `array`"),
     (b'[{"code": 200}]', ">= 400"),
     (b'[{"verb": "read", "code": 500}]', "Invalid enum value 'read'"),
     (b'[{"cod": 500}]', "unknown field `cod`"),
-    (b'[{"resource": "pod", "code": 500}]', "no resource 'pod'; one of configmaps,"),
-    (b'[{"verb": "get"}]', "nothing would go wrong"),
-    (b'[{"latency": 1, "retryAfter": 1}]', "retryAfter goes with a code"),
+    (b'[{"resource": "pod", "code": 500}]', "unknown resource 'pod'; use one of configmaps,"),
+    (b'[{"verb": "get"}]', "the rule has no effect"),
+    (b'[{"latency": 1, "retryAfter": 1}]', "retryAfter requires a code"),
     (b'[{"latency": -1}]', ">= 0"),
-    (b'[{"code": 500, "action": "drop"}]', "no action but cut, not with drop"),
+    (b'[{"code": 500, "action": "drop"}]', "action cut only, not with drop"),
     (b'[{"action": "stall"}]', 'add "verb": "watch"'),
-    (b'[{"verb": "watch", "action": "stall", "times": 1}]', "leave times out"),
+    (b'[{"verb": "watch", "action": "stall", "times": 1}]', "omit times"),
     (b'[{"code": 500, "times": 0}]', ">= 1"),
 ]
 
 
-@pytest.mark.parametrize(("body", "told"), BAD_RULES)
+@pytest.mark.parametrize(("body", "message"), BAD_RULES)
 def test_a_rule_that_makes_no_sense_is_refused_with_what_is_expected(
-    body: bytes, told: str
+    body: bytes, message: str
 ) -> None:
     with pytest.raises(StatusError) as caught:
         parse_faults(body)
     assert caught.value.code == 400
-    assert told in caught.value.message
+    assert message in caught.value.message
 
 
 def test_the_rules_on_the_page_about_them_are_rules() -> None:
@@ -164,15 +164,15 @@ def test_an_error_is_answered_as_often_as_asked_for(server: ApiServerThread) -> 
     assert codes == [409, 409, 200]
 
 
-def test_retry_after_is_told_in_the_header_and_the_body(server: ApiServerThread) -> None:
+def test_retry_after_is_in_the_header_and_the_body(server: ApiServerThread) -> None:
     server.inject({"code": 429, "retryAfter": 7})
     connection = server.connect()
     connection.request("GET", "/version")
     response = connection.getresponse()
-    told = json.loads(response.read())
+    status = json.loads(response.read())
     connection.close()
     assert (response.status, response.headers["Retry-After"]) == (429, "7")
-    assert (told["reason"], told["details"]) == ("TooManyRequests", {"retryAfterSeconds": 7})
+    assert (status["reason"], status["details"]) == ("TooManyRequests", {"retryAfterSeconds": 7})
 
 
 def test_latency_comes_before_the_answer(server: ApiServerThread) -> None:
@@ -241,7 +241,9 @@ def test_a_watch_can_be_cut_with_an_error(server: ApiServerThread) -> None:
         assert [next_event(), next_event()] == ["ERROR 410", ""]
 
 
-def test_after_compaction_who_is_behind_has_to_list_anew(server: ApiServerThread) -> None:
+def test_after_compaction_a_client_that_is_behind_has_to_list_again(
+    server: ApiServerThread,
+) -> None:
     behind = version_of(server)
     create(server, "a")
     server.inject({"action": "compact", "times": 1})

@@ -1,4 +1,4 @@
-"""Watches over a real socket: bounded, without a gap, and ended when they should be."""
+"""Watches over a real socket: bounded, gapless, and ended in time."""
 
 import itertools
 import json
@@ -64,11 +64,11 @@ def _newest(client: Client) -> int:
     return _version(client.ask("GET", MAPS)[1])
 
 
-def _told(event: Document) -> tuple[str, str, int]:
+def _summary(event: Document) -> tuple[str, str, int]:
     return event["type"], event["object"]["metadata"]["name"], _version(event["object"])
 
 
-def test_one_that_does_not_read_is_cut_off_and_nobody_else_notices(
+def test_a_client_that_does_not_read_is_cut_off_without_affecting_others(
     server: ServerProcess, client: Client, other: Client
 ) -> None:
     _create(client, "big", data={"text": ""})
@@ -85,7 +85,7 @@ def test_one_that_does_not_read_is_cut_off_and_nobody_else_notices(
 
 
 def _mute_watcher(server: ServerProcess, parameters: str) -> socket.socket:
-    """A watch that has begun, and of which nothing is read; little fits into the connection."""
+    """Start a watch and read nothing of it; the socket buffers are small."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.settimeout(20)
@@ -97,7 +97,7 @@ def _mute_watcher(server: ServerProcess, parameters: str) -> socket.socket:
 
 
 def _is_broken(connection: socket.socket) -> bool:
-    """Whether the stream stops in the middle: not by its last, empty chunk."""
+    """Return whether the stream breaks off, without the final empty chunk."""
     tail = b""
     try:
         while piece := connection.recv(2**16):
@@ -116,7 +116,7 @@ def test_after_compaction_an_old_version_is_gone(server: ServerProcess, client: 
     assert list(client.watch(f"{MAPS}?watch=true&timeoutSeconds=1&resourceVersion={new}")) == []
 
 
-def test_a_list_that_was_begun_before_compaction_has_to_be_begun_anew(
+def test_a_paginated_list_from_before_a_compaction_has_to_be_restarted(
     server: ServerProcess, client: Client
 ) -> None:
     for name in "abc":
@@ -153,7 +153,7 @@ def _bookmark(event: Document) -> int:
     return _version(event["object"])
 
 
-def test_nobody_gets_bookmarks_unasked(client: Client) -> None:
+def test_bookmarks_are_sent_on_request_only(client: Client) -> None:
     start = _newest(client)
     assert list(client.watch(f"{MAPS}?watch=true&timeoutSeconds=1&resourceVersion={start}")) == []
 
@@ -163,7 +163,7 @@ def test_a_streamed_list_says_where_it_ends(client: Client, other: Client) -> No
     path = f"{MAPS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
     events = other.watch(f"{path}&allowWatchBookmarks=true")
     first, second, end = itertools.islice(events, 3)
-    assert [_told(first), _told(second)] == [
+    assert [_summary(first), _summary(second)] == [
         ("ADDED", "a", versions[0]),
         ("ADDED", "b", versions[1]),
     ]
@@ -187,16 +187,16 @@ def test_what_enters_and_leaves_a_selection_is_added_and_deleted(
     selector = "labelSelector=color%3Dred"
     events = other.watch(f"{MAPS}?watch=true&resourceVersion={start}&{selector}")
     entered = _paint(client, "a", "red")
-    assert _told(next(events)) == ("ADDED", "a", entered)
+    assert _summary(next(events)) == ("ADDED", "a", entered)
     left = _paint(client, "a", "blue")
     event = next(events)
-    assert _told(event) == ("DELETED", "a", left)
+    assert _summary(event) == ("DELETED", "a", left)
     assert event["object"]["metadata"]["labels"] == {"color": "red"}
     _create(client, "b", color="blue")
     born = _create(client, "c", color="red")
-    assert _told(next(events)) == ("ADDED", "c", born)
+    assert _summary(next(events)) == ("ADDED", "c", born)
     _delete(client, "c")
-    assert _told(next(events))[:2] == ("DELETED", "c")
+    assert _summary(next(events))[:2] == ("DELETED", "c")
 
 
 def test_what_cannot_be_watched_is_refused_before_the_watch_begins(client: Client) -> None:
@@ -206,7 +206,7 @@ def test_what_cannot_be_watched_is_refused_before_the_watch_begins(client: Clien
         assert error["object"]["code"] == 400, parameter
 
 
-def test_whoever_resumes_sees_every_change_once_while_others_write(
+def test_a_resumed_watch_sees_every_change_once_during_writes(
     server: ServerProcess, client: Client
 ) -> None:
     start = _newest(client)
@@ -231,7 +231,7 @@ def _write(port: int, number: int) -> None:
 
 
 def _follow_for_a_while(port: int, version: int, seen: list[int]) -> int:
-    """Take a few events, and hang up."""
+    """Read a few events, then close the connection."""
     path = f"{MAPS}?watch=true&timeoutSeconds=2&allowWatchBookmarks=true"
     with closing(Client(port)) as client:
         for event in itertools.islice(client.watch(f"{path}&resourceVersion={version}"), 7):
@@ -249,7 +249,7 @@ def test_the_end_of_a_streamed_list_hides_no_change_that_is_still_to_come(
     start = _newest(client)
     streamed = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
     with _mute_watcher(server, streamed) as connection:
-        # The server waits for us, with most of the list still to be sent.
+        # The server waits for this client, with most of the list still to be sent.
         changed = _paint(client, "m00", "red")
         response = HTTPResponse(connection)
         response.begin()
@@ -257,4 +257,4 @@ def test_the_end_of_a_streamed_list_hides_no_change_that_is_still_to_come(
             events = [json.loads(response.readline()) for _ in range(32)]
     assert {event["type"] for event in events[:30]} == {"ADDED"}
     assert _bookmark(events[30]) == start
-    assert _told(events[31]) == ("MODIFIED", "m00", changed)
+    assert _summary(events[31]) == ("MODIFIED", "m00", changed)

@@ -1,6 +1,6 @@
-"""Bodies that Go's serializer wrote (apimachinery v0.36.4) are read as what they say.
+"""Bodies that Go's serializer wrote (apimachinery v0.36.4) are decoded to the same objects.
 
-`protobuf_bodies.jsonl` has the bytes next to what Go writes as JSON for the same object.
+`protobuf_bodies.jsonl` has the bytes next to Go's JSON of the same object.
 """
 
 import json
@@ -22,7 +22,7 @@ BODIES = [bytes.fromhex(record["body"]) for record in TAKEN]
 
 
 def without_empty(value: Any) -> Any:
-    """Go prints empty objects that are not in a document of ours, and the other way round."""
+    """Go prints some empty objects that our documents omit, and vice versa."""
     if isinstance(value, dict):
         return {key: without_empty(item) for key, item in value.items() if item != {}}
     return [without_empty(item) for item in value] if isinstance(value, list) else value
@@ -30,13 +30,13 @@ def without_empty(value: Any) -> Any:
 
 @pytest.mark.parametrize("record", TAKEN, ids=lambda record: str(record["object"]["kind"]))
 def test_what_go_wrote_is_read(record: dict[str, Any]) -> None:
-    found = decode_protobuf(bytes.fromhex(record["body"]))
-    assert without_empty(found) == record["object"]
+    document = decode_protobuf(bytes.fromhex(record["body"]))
+    assert without_empty(document) == record["object"]
 
 
 def test_other_kinds_are_refused_by_name() -> None:
     (pod,) = [record for record in RECORDED if record["object"]["kind"] == "Pod"]
-    with pytest.raises(StatusError, match="Pod is not taken as protobuf here") as refused:
+    with pytest.raises(StatusError, match="not supported for Pod") as refused:
         decode_protobuf(bytes.fromhex(pod["body"]))
     assert refused.value.code == 415
 
@@ -44,11 +44,11 @@ def test_other_kinds_are_refused_by_name() -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (b"", "does not begin"),
-        (b"{}", "does not begin"),
-        (b"k8s\0\x0a\xff", "ends too early"),
-        (b"k8s\0\x0b", "no wire type 3"),
-        (b"k8s\0\x08\x01", "a number is where none belongs"),
+        (b"", "magic number"),
+        (b"{}", "magic number"),
+        (b"k8s\0\x0a\xff", "end of data"),
+        (b"k8s\0\x0b", "unknown wire type 3"),
+        (b"k8s\0\x08\x01", "expected bytes"),
         (b"k8s\0" + b"\xff" * 11, "too long"),
         (b"k8s\0\x1a\x01\xff", "not UTF-8"),
     ],

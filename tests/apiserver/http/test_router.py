@@ -23,8 +23,8 @@ def test_a_path_leads_to_objects(
 ) -> None:
     target = parse_path(path)
     assert target is not None
-    found = (target.resource.plural, target.namespace, target.name, target.subresource)
-    assert found == expected
+    parts = (target.resource.plural, target.namespace, target.name, target.subresource)
+    assert parts == expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the embedded server does between clients and nodes, where no other server is its judge."""
+"""The embedded server between clients and kubelets, where no real server is the reference."""
 
 import asyncio
 import ssl
@@ -52,9 +52,9 @@ def test_a_node_that_never_answers_is_given_up(
     monkeypatch.setattr(kubelet_client, "RESPONSE_HEADER_SECONDS", 0.2)
     scene.add_pod()
     scene.node.silent = True
-    code, told = message(scene.log())
+    code, text = message(scene.log())
     assert code == 504
-    assert told.endswith("timeout awaiting response headers")
+    assert text.endswith("timeout awaiting response headers")
 
 
 def test_talk_with_a_node_that_never_answers_ends_with_a_status(
@@ -68,9 +68,9 @@ def test_talk_with_a_node_that_never_answers_ends_with_a_status(
         async with scene.socket(["echo"], stdout="true") as socket:
             return [frame.data async for frame in socket]
 
-    [told] = asyncio.run(conversation())
-    assert told[:1] == b"\x03"
-    assert b"timeout awaiting response headers" in told
+    [received] = asyncio.run(conversation())
+    assert received[:1] == b"\x03"
+    assert b"timeout awaiting response headers" in received
 
 
 def test_without_an_authority_the_missing_flag_is_named(
@@ -87,16 +87,16 @@ def test_without_an_authority_the_missing_flag_is_named(
                 f"/api/v1/nodes/{scene.name}/proxy/healthz",
             ]
             for path in paths:
-                code, told = message(server.client.get(path))
+                code, text = message(server.client.get(path))
                 assert code == 503
-                assert "--node-certificate-authority FILE" in told
+                assert "--node-certificate-authority FILE" in text
             assert not thread.node.asked
         server.close()
 
 
 @pytest.fixture
 def a_server_with_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Connections would be given long to end by themselves."""
+    """Make the grace period for open connections long."""
     monkeypatch.setattr(listener, "CLOSE_SECONDS", PATIENCE_SECONDS)
 
 
@@ -152,10 +152,12 @@ class TestProxy:
         assert scene.node.asked[0].user == "podstatus-apiserver"
 
     def test_path_and_query_are_passed_on_as_they_are(self, scene: NodeScene) -> None:
-        asked = "containerLogs/a%20b/..%2Fc/d?tailLines=1&x=%26&follow"
-        scene.server.client.get(f"/api/v1/nodes/{scene.name}/proxy/{asked}".replace("&follow", ""))
-        [found] = scene.node.asked
-        assert found.raw == "/" + asked.replace("&follow", "")
+        path_and_query = "containerLogs/a%20b/..%2Fc/d?tailLines=1&x=%26&follow"
+        scene.server.client.get(
+            f"/api/v1/nodes/{scene.name}/proxy/{path_and_query}".replace("&follow", "")
+        )
+        [received] = scene.node.asked
+        assert received.raw == "/" + path_and_query.replace("&follow", "")
 
     def test_the_port_of_the_agent_may_be_named(self, scene: NodeScene) -> None:
         client = scene.server.client
@@ -163,20 +165,20 @@ class TestProxy:
             assert client.get(f"/api/v1/nodes/{name}/proxy/healthz") == (200, "ok")
 
     def test_no_other_port_is_asked(self, scene: NodeScene) -> None:
-        code, told = message(
+        code, text = message(
             scene.server.client.get(f"/api/v1/nodes/{scene.name}:22/proxy/healthz")
         )
         assert code == 400
-        assert "is not its agent's" in told
+        assert "is not the kubelet's" in text
 
     def test_the_root_is_a_folder(self, scene: NodeScene) -> None:
         assert scene.server.client.get(f"/api/v1/nodes/{scene.name}/proxy")[0] == 301
 
     def test_a_node_that_is_not_there(self, scene: NodeScene) -> None:
-        answer = scene.server.client.get("/api/v1/nodes/nobody/proxy/healthz")
-        assert message(answer) == (404, 'nodes "nobody" not found')
+        answer = scene.server.client.get("/api/v1/nodes/absent/proxy/healthz")
+        assert message(answer) == (404, 'nodes "absent" not found')
 
-    def test_nodes_are_only_asked_never_told(self, scene: NodeScene) -> None:
+    def test_only_get_requests_are_proxied_to_nodes(self, scene: NodeScene) -> None:
         path = f"/api/v1/nodes/{scene.name}/proxy/run/a/b/c"
         assert scene.server.client.ask("POST", path)[0] == 405
         assert not scene.node.asked
@@ -216,13 +218,13 @@ class TestFaults:
 
 
 class FakeSocket:
-    """An end of a WebSocket: what it has to say, and what it was told."""
+    """One end of a WebSocket: messages to receive, and those that were sent."""
 
     def __init__(self, says: list[Message], *, takes: int = 10**9, code: int | None = 1000) -> None:
         self._says = says
         self._takes = takes
         self.received = 0
-        self.told: list[Message] = []
+        self.sent: list[Message] = []
         self.closed: int | None = None
         self.close_code = code
         self.stays = False
@@ -238,17 +240,17 @@ class FakeSocket:
         return self._says.pop(0)
 
     async def send(self, message: Message) -> None:
-        if len(self.told) == self._takes:
+        if len(self.sent) == self._takes:
             self.stuck.set()
             await asyncio.Event().wait()
-        self.told.append(message)
+        self.sent.append(message)
 
     async def close(self, code: int, reason: bytes = b"") -> None:
         self.closed = code
 
 
 async def stay() -> None:
-    """Be there for ever."""
+    """Never return."""
     await asyncio.Event().wait()
 
 
@@ -296,17 +298,17 @@ def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection(
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(node_certificates / "server.crt", node_certificates / "server.key")
         trust = ssl.create_default_context(cafile=node_certificates / "ca.crt")
-        listener = Listener(handle, token="t", ssl_context=context)  # noqa: S106 - of nobody
+        listener = Listener(handle, token="t", ssl_context=context)  # noqa: S106 - a dummy
         url = f"https://127.0.0.1:{await listener.start()}/"
         async with aiohttp.ClientSession(headers={"Authorization": "Bearer t"}) as session:
             socket = await session.ws_connect(url, protocols=(V5,), ssl=trust)
-            ours = transport_of(socket)
+            client_transport = transport_of(socket)
             (transport,) = listener._websockets
-            # Once by its WebSocket and once by its server: then TLS forgets its socket.
+            # Closed by its WebSocket and by its server: then TLS drops its socket.
             transport.close()
             transport.close()
             await listener.stop()
-            ours.abort()
+            client_transport.abort()
             await socket.close()
             with pytest.raises(aiohttp.ClientConnectorError):
                 await session.get(url, ssl=trust)
@@ -314,29 +316,31 @@ def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection(
     asyncio.run(asyncio.wait_for(stopped(), 30))
 
 
-@pytest.mark.parametrize(("code", "told"), [(1000, 1000), (1006, 1011), (None, 1011)])
-def test_the_client_learns_whether_the_node_said_goodbye(code: int | None, told: int) -> None:
+@pytest.mark.parametrize(("code", "expected"), [(1000, 1000), (1006, 1011), (None, 1011)])
+def test_the_client_learns_whether_the_node_closed_normally(
+    code: int | None, expected: int
+) -> None:
     async def relayed() -> tuple[int | None, list[Message]]:
         near, far = FakeSocket([]), FakeSocket([b"a", "b"], code=code)
         near.stays = True
         await proxy(near, far, stay())
-        return near.closed, near.told
+        return near.closed, near.sent
 
-    assert asyncio.run(relayed()) == (told, [b"a", "b"])
+    assert asyncio.run(relayed()) == (expected, [b"a", "b"])
 
 
-def asked(raw_query: str = "", **fields: Any) -> HttpRequest:
+def http_request(raw_query: str = "", **fields: Any) -> HttpRequest:
     query = dict(pair.split("=") for pair in raw_query.split("&") if pair)
     return HttpRequest(method="GET", path="/", query=query, raw_query=raw_query, **fields)
 
 
 def test_a_command_keeps_its_order_among_other_parameters() -> None:
-    query = stream_query(asked("command=b&stdin=1&command=a&tty=0&stdout=true"))
+    query = stream_query(http_request("command=b&stdin=1&command=a&tty=0&stdout=true"))
     assert query == "command=b&command=a&input=1&output=1"
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({}, "Upgrade request required"),
         ({"upgrade": "SPDY/3.1"}, "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true"),
@@ -344,15 +348,17 @@ def test_a_command_keeps_its_order_among_other_parameters() -> None:
         ({"upgrade": "websocket", "protocols": ("soap",)}, "use one of v5.channel.k8s.io"),
     ],
 )
-def test_what_is_not_spoken_is_refused(fields: dict[str, Any], told: str) -> None:
-    with pytest.raises(StatusError, match=told):
-        choose_protocol(asked(**fields))
+def test_an_unsupported_upgrade_is_rejected(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(StatusError, match=message):
+        choose_protocol(http_request(**fields))
 
 
 def test_the_best_protocol_of_both_is_spoken() -> None:
     offered = ("v4.channel.k8s.io", "v5.channel.k8s.io")
-    assert choose_protocol(asked(upgrade="WebSocket", protocols=offered)) == "v5.channel.k8s.io"
-    assert choose_protocol(asked(upgrade="websocket", protocols=offered[:1])) == offered[0]
+    assert (
+        choose_protocol(http_request(upgrade="WebSocket", protocols=offered)) == "v5.channel.k8s.io"
+    )
+    assert choose_protocol(http_request(upgrade="websocket", protocols=offered[:1])) == offered[0]
 
 
 def node(port: Any, *addresses: tuple[str, str]) -> dict[str, Any]:
@@ -387,7 +393,7 @@ def test_names_of_nodes_that_make_no_sense(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "words", "told"),
+    ("code", "body", "expected"),
     [
         (400, "pod is gone\n", (400, "unable to upgrade connection: pod is gone")),
         (
@@ -400,19 +406,17 @@ def test_names_of_nodes_that_make_no_sense(name: str) -> None:
         (400, '{"kind":"Status","message":7}', (400, "unable to upgrade connection: {")),
     ],
 )
-def test_what_a_client_is_told_of_a_node_that_will_not_talk(
-    code: int, words: str, told: tuple[int, str]
-) -> None:
-    problem = upgrade_error(code, words)
-    assert (problem.code, problem.message[: len(told[1])]) == told
+def test_a_refused_upgrade_is_translated(code: int, body: str, expected: tuple[int, str]) -> None:
+    problem = upgrade_error(code, body)
+    assert (problem.code, problem.message[: len(expected[1])]) == expected
 
 
 def test_nodes_can_tell_the_server_by_its_certificate(scene: NodeScene) -> None:
     folder = scene.server.access.folder
-    shown = x509.load_pem_x509_certificate((folder / "client.crt").read_bytes())
+    certificate = x509.load_pem_x509_certificate((folder / "client.crt").read_bytes())
     authority = x509.load_pem_x509_certificate(scene.server.access.authority.read_bytes())
-    shown.verify_directly_issued_by(authority)
-    groups = shown.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    certificate.verify_directly_issued_by(authority)
+    groups = certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
     assert [group.value for group in groups] == ["system:masters"]
     assert (folder / "client.key").stat().st_mode & 0o777 == 0o600
 
@@ -428,12 +432,12 @@ def test_the_command_takes_whom_to_trust_and_where_nodes_are(
         running_node(node_certificates, root / "ca.crt") as thread,
     ):
         kubectl = Kubectl(server, tmp_path)
-        found = Server("embedded", ServerAccess(root))
-        scene = NodeScene(found, found.new_namespace(), thread)
-        # An address that nobody has: what was given counts.
+        embedded = Server("embedded", ServerAccess(root))
+        scene = NodeScene(embedded, embedded.new_namespace(), thread)
+        # An address that no host has: the configured one is used instead.
         key = scene.add_pod(node=scene.add_node(thread.node.port, address="192.0.2.1"))
         thread.write(key, "hello")
         namespace = f"--namespace={scene.namespace}"
         assert kubectl(namespace, "logs", "web") == "hello\n"
         assert kubectl(namespace, "exec", "web", "--", "echo", "hi") == "hi\n"
-        found.close()
+        embedded.close()

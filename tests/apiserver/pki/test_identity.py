@@ -1,4 +1,4 @@
-"""The server's folder, its certificates and its token, as they survive restarts."""
+"""The state directory, certificates and token, across restarts."""
 
 import asyncio
 import contextlib
@@ -28,9 +28,9 @@ NOW = 1_763_000_000 * 10**9
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[StateDir]:
-    made = StateDir(tmp_path / "new" / "server")
-    yield made
-    made.close()
+    state_dir = StateDir(tmp_path / "new" / "server")
+    yield state_dir
+    state_dir.close()
 
 
 def mode(path: Path) -> int:
@@ -81,7 +81,7 @@ def test_a_killed_server_leaves_no_lock_behind(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(StateDirError, match=r"cannot use .*/file/sub: .*choose a folder"):
+    with pytest.raises(StateDirError, match=r"cannot use .*/file/sub: .*choose a directory"):
         StateDir(tmp_path / "file" / "sub")
 
 
@@ -93,7 +93,7 @@ def test_a_folder_that_may_not_be_written_is_named(tmp_path: Path) -> None:
 
 
 def shake_hands(folder: StateDir, authority: bytes, name: str) -> None:
-    """A client that trusts the authority connects to a server of that name, in memory."""
+    """Connect a client that trusts the CA to a server of that name, in memory."""
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     trusting = ssl.create_default_context(cadata=authority.decode())
     client = trusting.wrap_bio(down, up, server_hostname=name)
@@ -202,13 +202,13 @@ def test_a_file_without_a_token_opens_no_door(folder: StateDir, content: bytes) 
 def test_clients_find_what_they_need(folder: StateDir) -> None:
     access = ClientCredentials(url="https://127.0.0.1:6443", token="t" * 20, authority=b"PEM")
     path = write_client_files(folder, access)
-    told = yaml.safe_load(path.read_text())
-    assert told["clusters"][0]["cluster"] == {
+    config = yaml.safe_load(path.read_text())
+    assert config["clusters"][0]["cluster"] == {
         "server": "https://127.0.0.1:6443",
         "certificate-authority-data": "UEVN",
     }
-    assert told["users"][0]["user"] == {"token": "t" * 20}
-    assert told["contexts"][0]["name"] == told["current-context"]
+    assert config["users"][0]["user"] == {"token": "t" * 20}
+    assert config["contexts"][0]["name"] == config["current-context"]
     endpoints = json.loads((folder.path / "endpoints.json").read_text())
     assert endpoints == {"apiserver": "https://127.0.0.1:6443", "token": "t" * 20}
 
@@ -222,7 +222,7 @@ def test_a_running_server_renews_what_its_authority_signed(folder: StateDir) -> 
     assert changed(folder, before) == {"server.crt", "server.key"}
     assert not later.renew()
     later.load(later.server_context())
-    # Back again: what was made for later is valid now, too.
+    # The clock goes back: certificates issued later are still valid.
     assert not Certificates(folder, NOW + DAY).renew()
     assert folder.read("ca.crt") == authority
 

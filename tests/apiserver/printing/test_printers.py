@@ -26,7 +26,7 @@ MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
 
 
 @pytest.mark.parametrize(
-    ("nanos", "shown"),
+    ("nanos", "expected"),
     [
         (-2 * SECOND, "<invalid>"),
         (-2 * SECOND + 1, "0s"),
@@ -50,8 +50,8 @@ MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
         (10**30, "292y"),
     ],
 )
-def test_duration_has_few_figures(nanos: int, shown: str) -> None:
-    assert human_duration(nanos) == shown
+def test_duration_has_few_figures(nanos: int, expected: str) -> None:
+    assert human_duration(nanos) == expected
 
 
 def test_age_of_what_has_no_time_is_unknown() -> None:
@@ -112,7 +112,7 @@ def true(*types: str) -> list[Document]:
 
 
 @pytest.mark.parametrize(
-    ("document", "ready", "shown"),
+    ("document", "ready", "expected"),
     [
         (pod([], phase="Pending"), "0/2", "Pending"),
         (pod([RUNNING, UNREADY]), "1/2", "Running"),
@@ -142,29 +142,29 @@ def true(*types: str) -> list[Document]:
         ),
     ],
 )
-def test_pod_shows_what_matters_most(document: Document, ready: str, shown: str) -> None:
-    assert printer_for(PODS).cells(document, NOW)[1:3] == [ready, shown]
+def test_pod_shows_what_matters_most(document: Document, ready: str, expected: str) -> None:
+    assert printer_for(PODS).cells(document, NOW)[1:3] == [ready, expected]
 
 
 @pytest.mark.parametrize(
-    ("status", "shown"),
+    ("status", "expected"),
     [
         ({}, "Terminating"),
         ({"phase": "Succeeded"}, "Succeeded"),
         ({"reason": "NodeLost"}, "Unknown"),
     ],
 )
-def test_pod_that_is_being_deleted(status: Document, shown: str) -> None:
+def test_pod_that_is_being_deleted(status: Document, expected: str) -> None:
     document = pod([], **status)
     document["metadata"]["deletionTimestamp"] = "2024-05-01T12:00:00Z"
-    assert printer_for(PODS).cells(document, NOW)[2] == shown
+    assert printer_for(PODS).cells(document, NOW)[2] == expected
 
 
 EARLY, LATE = "2024-05-01T11:00:00Z", "2024-05-01T11:59:55Z"
 
 
 @pytest.mark.parametrize(
-    ("document", "shown"),
+    ("document", "expected"),
     [
         (pod([RUNNING, RUNNING]), "0"),
         (pod([RUNNING | restarted(2)]), "2"),
@@ -175,8 +175,8 @@ EARLY, LATE = "2024-05-01T11:00:00Z", "2024-05-01T11:59:55Z"
         (pod([RUNNING], [SIDECAR | restarted(1, EARLY)], (0,)), "1 (60m ago)"),
     ],
 )
-def test_restarts_are_those_of_what_runs_now(document: Document, shown: str) -> None:
-    assert printer_for(PODS).cells(document, NOW)[3] == shown
+def test_restarts_are_those_of_what_runs_now(document: Document, expected: str) -> None:
+    assert printer_for(PODS).cells(document, NOW)[3] == expected
 
 
 def test_wide_cells_of_a_pod() -> None:

@@ -28,7 +28,7 @@ LEASE: Document = {
 
 
 def recorded_rows(scenario: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """What our Table of the scenario's pods shows, and what the real one showed."""
+    """Return our rows of the scenario's pods, and the recorded ones."""
     pods: dict[str, Document] = {}
     for step, answer in zip(scenario["steps"], scenario["expected"], strict=True):
         body = answer["body"]
@@ -47,7 +47,7 @@ def recorded_rows(scenario: dict[str, Any]) -> tuple[list[Any], list[Any]]:
 
 
 def masked(cells: list[Any]) -> list[Any]:
-    """Times ago depend on when the real server was asked."""
+    """Mask ages, which depend on the time of the recording."""
     name, ready, reason, restarts, _, *wide = cells
     return [name, ready, reason, re.sub(r"\(.*ago\)", "(<ago>)", restarts), "<age>", *wide]
 

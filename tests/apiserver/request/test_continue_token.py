@@ -60,8 +60,8 @@ def test_damaged_token_is_a_bad_request(token: str, why: str) -> None:
     with pytest.raises(StatusError) as caught:
         decode_continue(token)
     assert caught.value.code == 400
-    told = caught.value.message
-    assert told.startswith(f"invalid continue token: continue key is not valid{why}")
+    message = caught.value.message
+    assert message.startswith(f"invalid continue token: continue key is not valid{why}")
 
 
 @given(st.text(max_size=60) | st.binary(max_size=40).map(lambda d: urlsafe_b64encode(d).decode()))

@@ -1,4 +1,4 @@
-"""Fields that no type has are told as kube-apiserver tells them."""
+"""Unknown and duplicate fields are reported in kube-apiserver's words."""
 
 import json
 from typing import Any
@@ -50,16 +50,16 @@ def test_known_fields_are_no_errors(resource: ResourceInfo, document: dict[str, 
         ),
     ],
 )
-def test_unknown_fields_are_told_with_their_path(
+def test_unknown_fields_are_reported_with_their_path(
     document: dict[str, Any], paths: list[str]
 ) -> None:
-    told = [f'unknown field "{path}"' for path in paths]
-    assert strict_document_errors(document, PODS) == told
-    assert strict_errors(json.dumps(document).encode(), PODS) == told
+    errors = [f'unknown field "{path}"' for path in paths]
+    assert strict_document_errors(document, PODS) == errors
+    assert strict_errors(json.dumps(document).encode(), PODS) == errors
 
 
-def test_fields_that_are_given_twice_are_told() -> None:
-    # Answered by kube-apiserver v1.36.4 for this body.
+def test_duplicate_fields_are_reported() -> None:
+    # The response of kube-apiserver v1.36.4 to this body.
     body = b"""{"apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": "probe", "name": "p2", "labels": {"a": "1", "a": "2"}},
         "spec": {"containers": [{"name": "a", "image": "b", "name": "c"}], "zz": 1}}"""
@@ -118,10 +118,10 @@ def test_what_was_stored_before_is_not_held_against_a_patch() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "meant"), [("", "Warn"), ("Strict", "Strict"), ("Ignore", "Ignore"), ("Warn", "Warn")]
+    ("value", "meant"), [("", "Warn"), ("Strict", "Strict"), ("Ignore", "Ignore"), ("Warn", "Warn")]
 )
-def test_without_a_directive_it_is_a_warning(given: str, meant: str) -> None:
-    assert check_directive(given, "CreateOptions") == meant
+def test_without_a_directive_it_is_a_warning(value: str, meant: str) -> None:
+    assert check_directive(value, "CreateOptions") == meant
 
 
 def test_an_unknown_directive_is_refused() -> None:

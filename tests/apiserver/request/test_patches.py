@@ -251,11 +251,11 @@ def test_endless_nesting_is_refused(content_type: str) -> None:
     assert caught.value.code in (400, 422)
 
 
-def test_why_a_patch_does_not_fit_is_told() -> None:
+def test_the_reason_why_a_patch_fails_is_a_cause() -> None:
     with pytest.raises(StatusError) as caught:
         patched(JSON_PATCH, REMOVE_NOTHING)
     (cause,) = caught.value.document["details"]["causes"]
-    assert cause["message"] == "there is nothing at '/status/nothing'"
+    assert cause["message"] == "no value at '/status/nothing'"
 
 
 def test_apply_is_refused_with_a_way_out() -> None:
@@ -265,7 +265,7 @@ def test_apply_is_refused_with_a_way_out() -> None:
 
 
 def recorded_patches(scenario: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Our status after each patch of a pod's status that the real server took, and its own."""
+    """Return our status and the recorded one, after each accepted status patch."""
     compared, pod = [], {"metadata": {"uid": "<uid>"}}
     for step, answer in zip(scenario["steps"], scenario["expected"], strict=True):
         body = answer["body"] or {}
@@ -280,14 +280,14 @@ def recorded_patches(scenario: dict[str, Any]) -> list[tuple[Any, Any]]:
 
 
 def _is_plain(step: dict[str, Any]) -> bool:
-    """Whether the patch is of the status, and of nothing that typed storage drops or fills in."""
+    """Whether the patch has only status fields that typed storage neither drops nor defaults."""
     text = json.dumps(step["body"])
     odd = ("unknownField", "$retainKeys", "observedGeneration", "IP")
     return step["path"].endswith("/status") and not any(word in text for word in odd)
 
 
 def _printed(status: Any) -> Any:
-    """Without what Go leaves out because it is empty, or prints though it is."""
+    """Drop empty values, which Go omits in some places and prints in others."""
     if isinstance(status, dict):
         return {k: _printed(v) for k, v in sorted(status.items()) if v not in (None, "", {}, [], 0)}
     return [_printed(item) for item in status] if isinstance(status, list) else status

@@ -1,4 +1,4 @@
-"""Selectors in lists and watches of pods, against what a real kube-apiserver showed."""
+"""Selectors in lists and watches of pods, compared with recordings of kube-apiserver."""
 
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
@@ -25,7 +25,7 @@ class Change(NamedTuple):
     new: Document
 
     def stored(self) -> store.StoreChange:
-        """The same, as the server's store tells it."""
+        """Return the change as the store publishes it."""
         new = _stored(self.new)
         old = None if self.old is None else _stored(self.old)
         return store.StoreChange(self.type, new.version, new, old)
@@ -38,19 +38,19 @@ def _stored(pod: Document) -> StoredObject:
 
 
 class History:
-    """What happened to the pods of a scenario; the n-th change makes resource version n + 1."""
+    """The changes of a scenario's pods; the n-th change makes resource version n + 1."""
 
     def __init__(self) -> None:
         self.pods: dict[str, Document] = {}
         self.changes: list[Change] = []
 
     def note(self, step: dict[str, Any], body: Document) -> None:
-        name, kept = body["metadata"]["name"], body["metadata"].get("deletionGracePeriodSeconds")
+        name, grace = body["metadata"]["name"], body["metadata"].get("deletionGracePeriodSeconds")
         if step["method"] == "POST":
             self._change("ADDED", name, body)
         elif body != _projected(self.pods[name]):
             self._change("MODIFIED", name, body)
-        if step["method"] == "DELETE" and not kept:
+        if step["method"] == "DELETE" and not grace:
             self._change("DELETED", name, body)
             del self.pods[name]
 
@@ -81,10 +81,12 @@ class Selection:
         return self._labels.matches(labels) and self._fields.matches(object_fields(pod, particular))
 
     def events(self, history: History, since: int) -> list[Any]:
-        told = [filter_change(change.stored(), self.chooses) for change in history.changes[since:]]
+        events = [
+            filter_change(change.stored(), self.chooses) for change in history.changes[since:]
+        ]
         return [
             {"type": event.type, "object": _projected(event.object.document())}
-            for event in told
+            for event in events
             if event is not None
         ]
 
@@ -93,7 +95,7 @@ class Selection:
 
 
 def _projected(pod: Document) -> Document:
-    """The pod as answers are recorded: without its resource version."""
+    """Return the pod as responses are recorded: without its resource version."""
     metadata = {key: value for key, value in pod["metadata"].items() if key != "resourceVersion"}
     return pod | {"metadata": metadata}
 
@@ -116,11 +118,11 @@ def test_watch_shows_what_the_real_one_showed(scenario: dict[str, Any]) -> None:
             initial, since = [], last_version(history, "b")
         for inner, inner_answer in zip(step["during"], answer["during"], strict=True):
             history.note(inner, inner_answer["body"])
-        shown = [
+        added = [
             {"type": "ADDED", "object": _projected(pod)}
             for pod in filter(selection.matches, initial)
         ]
-        assert shown + selection.events(history, since) == answer["events"]
+        assert added + selection.events(history, since) == answer["events"]
 
 
 @pytest.mark.parametrize("scenario", family("selectors"), ids=lambda record: record["name"])

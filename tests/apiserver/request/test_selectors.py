@@ -137,7 +137,7 @@ def test_in_and_notin_are_opposites(key: str, values: set[str], labels: dict[str
 
 
 def refusal(parse: Callable[[], object]) -> int:
-    """The code with which something is refused, 200 if it is not."""
+    """Return the status code of the rejection, 200 if there is none."""
     try:
         parse()
     except StatusError as problem:

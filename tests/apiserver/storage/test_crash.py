@@ -1,4 +1,4 @@
-"""Killed without warning, again and again, the server has what it acknowledged."""
+"""A server that is killed again and again keeps every acknowledged write."""
 
 import json
 import random
@@ -22,7 +22,7 @@ STATUS_PATCH = "application/strategic-merge-patch+json"
 
 
 class Acknowledgements:
-    """Lets the test wait for a number of acknowledged writes, from all writers together."""
+    """Lets the test wait for a number of acknowledged writes, of all writers together."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()
@@ -40,7 +40,7 @@ class Acknowledgements:
 
 
 class Versions:
-    """What was seen at each resource version: never two things."""
+    """What was seen at each resource version: never two different things."""
 
     def __init__(self) -> None:
         self._seen: dict[int, str] = {}
@@ -55,24 +55,26 @@ class Versions:
 
 
 class Writer:
-    """Writes to pods that nobody else writes to, and knows what must be there."""
+    """Writes to its own pods, and knows what must be stored."""
 
-    def __init__(self, number: int, seed: int, versions: Versions, told: Acknowledgements) -> None:
+    def __init__(
+        self, number: int, seed: int, versions: Versions, acknowledgements: Acknowledgements
+    ) -> None:
         self._random = random.Random(f"{seed}-{number}")
         self._names = [f"w{number}-{index}" for index in range(5)]
         self._versions = versions
-        self._told = told
-        self.known: dict[str, Document | None] = dict.fromkeys(self._names)
+        self._acknowledgements = acknowledgements
+        self.expected: dict[str, Document | None] = dict.fromkeys(self._names)
         """The last acknowledged state of each pod."""
         self.in_doubt: tuple[str, Callable[[Document | None], bool]] | None = None
-        """The write that was never answered, and whether a state may be due to it."""
+        """The unanswered write: the pod, and whether a state may be its result."""
 
     def storm(self, client: Client, most: int) -> None:
-        """Write until the server is gone, or so many times."""
+        """Write until the server is gone, or `most` times."""
         try:
             for _ in range(most):
                 self._write_one(client)
-                self._told.add()
+                self._acknowledgements.add()
         except (OSError, HTTPException):
             return
         finally:
@@ -80,13 +82,13 @@ class Writer:
 
     def _write_one(self, client: Client) -> None:
         name = self._random.choice(self._names)
-        old = self.known[name]
+        old = self.expected[name]
         if old is None:
             self.in_doubt = name, lambda pod: pod is not None
             code, pod = client.ask("POST", PODS, _pod(name))
             assert code == 201, pod
             assert self._versions.saw(pod) > 0
-            self.known[name] = pod
+            self.expected[name] = pod
         elif not _is_leaving(old) and self._random.random() < 0.75:
             message = f"m{self._random.getrandbits(64):x}"
             self.in_doubt = name, lambda pod: _message(pod) == message
@@ -94,31 +96,31 @@ class Writer:
             code, pod = client.ask("PATCH", f"{PODS}/{name}/status", patch, STATUS_PATCH)
             assert (code, _message(pod)) == (200, message), pod
             assert self._versions.saw(pod) > int(old["metadata"]["resourceVersion"])
-            self.known[name] = pod
+            self.expected[name] = pod
         else:
             self.in_doubt = name, lambda pod: pod is None or _is_leaving(pod)
             code, pod = client.ask("DELETE", f"{PODS}/{name}?gracePeriodSeconds=0")
             assert code == 200, pod
             assert self._versions.saw(pod) > int(old["metadata"]["resourceVersion"])
-            self.known[name] = None
+            self.expected[name] = None
         self.in_doubt = None
 
-    def check(self, found: dict[str, Document]) -> None:
-        """Compare with what there is after a restart, and learn what became of the last write."""
-        for name, known in self.known.items():
-            now = found.get(name)
-            if now != known:
-                assert self.in_doubt is not None, f"lost: {name} is {now}, was {known}"
+    def check(self, stored: dict[str, Document]) -> None:
+        """Compare with the state after a restart, and resolve the write in doubt."""
+        for name, expected in self.expected.items():
+            now = stored.get(name)
+            if now != expected:
+                assert self.in_doubt is not None, f"lost: {name} is {now}, was {expected}"
                 doubted, explains = self.in_doubt
-                assert doubted == name, f"lost: {name} is {now}, was {known}"
-                assert explains(now), f"lost: {name} is {now}, was {known}"
-                assert known is None or now is None or _version(now) > _version(known)
-            self.known[name] = now
+                assert doubted == name, f"lost: {name} is {now}, was {expected}"
+                assert explains(now), f"lost: {name} is {now}, was {expected}"
+                assert expected is None or now is None or _version(now) > _version(expected)
+            self.expected[name] = now
         self.in_doubt = None
 
 
 class Follower:
-    """Keeps a copy by watching, and lists only if the server tells it to."""
+    """Keeps a copy by watching, and lists only if the server demands it."""
 
     def __init__(self, versions: Versions) -> None:
         self._versions = versions
@@ -184,7 +186,7 @@ def _message(pod: Document | None) -> str | None:
 
 
 def _is_leaving(pod: Document) -> bool:
-    """A pod is marked first, then removed, as upstream does it: the kill may come in between."""
+    """As upstream, a pod is marked first, then removed: the kill may come in between."""
     return "deletionTimestamp" in pod["metadata"]
 
 
@@ -202,9 +204,9 @@ def _listed(client: Client) -> tuple[dict[str, Document], int]:
 @pytest.mark.slow
 def test_a_hundred_kills_lose_no_acknowledged_write_and_open_no_gap(tmp_path: Path) -> None:
     seed = secrets.randbits(32)
-    print(f"seed {seed}")  # noqa: T201 - to run a failure again
-    chance, versions, told = random.Random(seed), Versions(), Acknowledgements()
-    writers = [Writer(number, seed, versions, told) for number in range(WRITERS)]
+    print(f"seed {seed}")  # noqa: T201 - to reproduce a failure
+    chance, versions, acknowledgements = random.Random(seed), Versions(), Acknowledgements()
+    writers = [Writer(number, seed, versions, acknowledgements) for number in range(WRITERS)]
     followers = [Follower(versions) for _ in range(WATCHERS)]
     path = tmp_path / "objects.db"
     with ThreadPoolExecutor(WRITERS + WATCHERS) as threads:
@@ -216,9 +218,9 @@ def test_a_hundred_kills_lose_no_acknowledged_write_and_open_no_gap(tmp_path: Pa
                     threads.submit(writer.storm, Client(server.port), 10**6) for writer in writers
                 ]
                 jobs += [threads.submit(follower.follow, server.port) for follower in followers]
-                told.wait_for_more(chance.randint(1, 40))
+                acknowledgements.wait_for_more(chance.randint(1, 40))
             finally:
-                server.kill()  # else they would go on for ever
+                server.kill()  # else they would go on forever
             for job in jobs:
                 job.result(timeout=60)
         with running(path) as server:
@@ -235,20 +237,20 @@ def _check_restarted(
     port: int, writers: list[Writer], followers: list[Follower], versions: Versions
 ) -> None:
     client = Client(port)
-    found, version = _listed(client)
+    stored, version = _listed(client)
     client.close()
     assert version >= versions.newest, "the store's version went back"
     for writer in writers:
-        writer.check(found)
+        writer.check(stored)
     for follower in followers:
         if follower.version == version:
-            assert follower.copy == found
+            assert follower.copy == stored
 
 
 def _catch_up(port: int, followers: list[Follower]) -> None:
     client = Client(port)
-    found, version = _listed(client)
+    stored, version = _listed(client)
     client.close()
     for follower in followers:
         follower.follow(port, until=version)
-        assert follower.copy == found
+        assert follower.copy == stored

@@ -1,4 +1,4 @@
-"""What a database is, given the marker beside it."""
+"""Classification of databases by their marker."""
 
 import os
 from pathlib import Path
@@ -55,11 +55,11 @@ def test_a_database_is_judged_by_its_marker(
     "verdict", [DatabaseState.EMPTY, DatabaseState.OTHER_CLUSTER, DatabaseState.ROLLED_BACK]
 )
 def test_a_refusal_says_what_to_do_and_what_becomes_of_containers(verdict: DatabaseState) -> None:
-    said = rejection_message(verdict, Path("/x/objects.db"), 3, MARKER)
-    assert "restore" in said
-    assert "objects.db-wal" in said
-    assert "remove /x/objects.db-marker to" in said
-    assert "containers" in said
+    message = rejection_message(verdict, Path("/x/objects.db"), 3, MARKER)
+    assert "restore" in message
+    assert "objects.db-wal" in message
+    assert "remove /x/objects.db-marker to" in message
+    assert "containers" in message
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def journal(path: Path) -> Path:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Of a database with one object, whose server has ended."""
+    """Return the path of a database with one object, closed by its server."""
     path = tmp_path / "objects.db"
     store = opened(path)
     store.put("pods", A, named(A))
@@ -45,13 +45,13 @@ def path(tmp_path: Path) -> Path:
 
 
 def in_child(work: Callable[[], object]) -> int:
-    """Do this in a process that ends without closing anything; its exit code."""
+    """Run in a child process that exits without closing anything; return its exit code."""
     child = os.fork()
     if child == 0:
         try:
             work()
             os._exit(0)
-        except BaseException:  # noqa: BLE001 - the exit code says so
+        except BaseException:  # noqa: BLE001 - visible in the exit code
             traceback.print_exc()
             os._exit(1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -118,7 +118,7 @@ def test_a_database_without_its_objects_is_refused(
 ) -> None:
     copy = path.read_bytes()
     attack(path)
-    for _ in range(2):  # the first refusal has not made it look better
+    for _ in range(2):  # the first rejection has not changed it
         with pytest.raises(StorageError, match=why) as refused:
             opened(path)
         assert "restore" in str(refused.value)
@@ -152,19 +152,21 @@ def test_without_the_marker_a_new_cluster_begins(
 
 def test_a_refusal_leaves_the_journal_alone(path: Path) -> None:
     assert in_child(lambda: opened(path).put("pods", B, named(B))) == 0
-    kept = journal(path).read_bytes()
-    assert kept
+    content = journal(path).read_bytes()
+    assert content
     truncate(path)
     with pytest.raises(StorageError, match="is empty or missing"):
         opened(path)
-    assert journal(path).read_bytes() == kept
+    assert journal(path).read_bytes() == content
 
 
 @pytest.mark.parametrize("attack", [truncate, Path.unlink])
 def test_a_lost_journal_is_refused(path: Path, attack: Callable[[Path], None]) -> None:
     assert in_child(lambda: opened(path).put("pods", B, named(B))) == 0
     attack(journal(path))
-    with pytest.raises(StorageError, match="holds changes up to version 1, but 2 was acknowledged"):
+    with pytest.raises(
+        StorageError, match="holds changes up to version 1, but version 2 was acknowledged"
+    ):
         opened(path)
 
 
@@ -174,14 +176,14 @@ def test_an_older_copy_is_used_once_the_marker_is_gone(path: Path) -> None:
     store.put("pods", B, named(B))
     store.close()
     path.write_bytes(copy)
-    with pytest.raises(StorageError, match="to use this one; pods that were created"):
+    with pytest.raises(StorageError, match="to use this one: pods created since"):
         opened(path)
     marker_path(path).unlink()
     store = opened(path)
     assert store.get("pods", B) is None
     assert store.put("pods", B, named(B)).version == 1 + VERSION_BUMP + 1
     store.close()
-    store = opened(path)  # the jump is in the database too
+    store = opened(path)  # the bump is in the database, too
     assert store.version == VERSION_BUMP + 2
     store.close()
 
@@ -249,7 +251,7 @@ def test_files_that_are_changed_while_in_use_are_written_again(
         store.put("pods", A, named(A))
         attack(file)
         stored = store.put("pods", B, named(B)).version
-        # A server that is killed now has everything.
+        # A server that is killed now has lost nothing.
         assert in_child(partial(check_copy, path, stored, cluster)) == 0
         attack(file)
         store.close()
@@ -261,7 +263,7 @@ def test_files_that_are_changed_while_in_use_are_written_again(
 
 
 def check_copy(path: Path, version: int, cluster: str) -> None:
-    """The lock of the process that uses it does not let others open it: a copy is opened."""
+    """Open a copy: the lock of the server does not allow to open the original."""
     copy = path.parent / "copy"
     copy.mkdir(exist_ok=True)
     for file in path.parent.glob("objects.db*"):
@@ -300,7 +302,7 @@ TRACED = (sqlite_file.__file__, marker.__file__)
 
 
 class KillAt:
-    """Ends the process at a line of these modules, counted from 0."""
+    """Ends the process at the n-th executed line of these modules, counted from 0."""
 
     def __init__(self, line: int) -> None:
         self._left = line

@@ -1,4 +1,4 @@
-"""Objects in memory and on the disk, and their resource versions."""
+"""Objects in memory and on disk, and their resource versions."""
 
 import sqlite3
 from pathlib import Path
@@ -83,12 +83,12 @@ def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "objects.db"
     store = opened(path)
     store.put("pods", A, named(A))
-    kept = store.put("pods", B, named(B, word="x", unknown={"field": [1, None]}))
+    stored = store.put("pods", B, named(B, word="x", unknown={"field": [1, None]}))
     store.delete("pods", A, named(A))
     store.close()
     again = opened(path)
     assert again.version == 3
-    assert list(again.objects("pods")) == [kept]
+    assert list(again.objects("pods")) == [stored]
     assert again.put("pods", A, named(A)).version == 4
 
 
@@ -118,7 +118,7 @@ def test_a_file_of_another_format_is_refused_and_left_alone(tmp_path: Path) -> N
     with sqlite3.connect(path) as connect:
         connect.execute("PRAGMA user_version = 7")
     before = path.read_bytes()
-    with pytest.raises(StorageError, match="has format 7, this version knows 1"):
+    with pytest.raises(StorageError, match="has format 7, only 1 is supported"):
         opened(path)
     assert path.read_bytes() == before
 
@@ -132,7 +132,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 
 def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:
     store = opened(tmp_path / "objects.db")
-    kept = store.put("pods", A, named(A))
+    stored = store.put("pods", A, named(A))
     assert store._file is not None
     database = store._file.database
     database.execute("PRAGMA query_only = ON")
@@ -140,7 +140,7 @@ def test_a_write_that_fails_changes_nothing(tmp_path: Path) -> None:
         store.put("pods", A, named(A, word="x"))
     with pytest.raises(StorageError, match="nothing was changed"):
         store.delete("pods", A, named(A))
-    assert (store.version, store.get("pods", A)) == (1, kept)
+    assert (store.version, store.get("pods", A)) == (1, stored)
     database.execute("PRAGMA query_only = OFF")
     assert store.put("pods", A, named(A)).version == 2
 
@@ -168,9 +168,9 @@ def test_integers_stored_before_they_were_bounded_are_read_as_the_nearest(
     again = opened(path)
     read = again.get("pods", A)
     assert read is not None
-    found = read.document()
+    document = read.document()
     probe = {"periodSeconds": 2**31 - 1, "httpGet": {"port": 2**31 - 1}}
-    assert found["spec"] == {
+    assert document["spec"] == {
         "containers": [{"livenessProbe": probe}],
         "priority": -(2**31),
         "securityContext": {
@@ -179,7 +179,7 @@ def test_integers_stored_before_they_were_bounded_are_read_as_the_nearest(
             "fsGroup": 2**40,
         },
     }
-    assert (read.version, found["metadata"]["labels"]) == (1, labels)
+    assert (read.version, document["metadata"]["labels"]) == (1, labels)
     assert [record.getMessage() for record in caplog.records] == [
-        "integers beyond their types are read as the nearest that fit: count=1 first=pods/default/a"
+        "integers beyond the bounds of their types clamped: count=1 first=pods/default/a"
     ]

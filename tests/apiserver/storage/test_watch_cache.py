@@ -1,4 +1,4 @@
-"""Who watches what: history, selections, queues of bounded size."""
+"""The watch cache: history, selections, bounded queues."""
 
 import asyncio
 
@@ -15,12 +15,12 @@ A, B = StorageKey("default", "a"), StorageKey("other", "b")
 
 
 class Rig:
-    """A store with a hub."""
+    """A store with a watch cache."""
 
-    def __init__(self, most_changes: int = 100) -> None:
+    def __init__(self, max_changes: int = 100) -> None:
         self.store = Store.open(None, lambda _, document: {"word": document.get("word", "")})
-        self.hub = WatchCache(self.store.version, max_changes=most_changes)
-        self.store.listener = self.hub.publish
+        self.watch_cache = WatchCache(self.store.version, max_changes=max_changes)
+        self.store.listener = self.watch_cache.publish
 
     def put(self, key: StorageKey, word: str = "") -> StoredObject:
         document = {"metadata": {"name": key.name, "namespace": key.namespace}, "word": word}
@@ -40,7 +40,7 @@ def is_chosen(stored: StoredObject) -> bool:
     return stored.fields["word"] == "chosen"
 
 
-def told(events: list[WatchCacheEvent]) -> list[tuple[str, str, int]]:
+def summaries(events: list[WatchCacheEvent]) -> list[tuple[str, str, int]]:
     return [(event.type, event.object.key.name, event.version) for event in events]
 
 
@@ -52,36 +52,36 @@ def test_changes_since_a_version_are_known() -> None:
     rig = Rig()
     for word in "xyz":
         rig.put(A, word)
-    assert versions(rig.hub.events_since("pods", 1)) == [2, 3]
-    assert versions(rig.hub.events_since("pods", 3)) == []
-    assert versions(rig.hub.events_since("nodes", 0)) == []
+    assert versions(rig.watch_cache.events_since("pods", 1)) == [2, 3]
+    assert versions(rig.watch_cache.events_since("pods", 3)) == []
+    assert versions(rig.watch_cache.events_since("nodes", 0)) == []
 
 
 def test_what_is_forgotten_is_too_old() -> None:
-    rig = Rig(most_changes=2)
+    rig = Rig(max_changes=2)
     for word in "wxyz":
         rig.put(A, word)
-    assert versions(rig.hub.events_since("pods", 2)) == [3, 4]
+    assert versions(rig.watch_cache.events_since("pods", 2)) == [3, 4]
     with pytest.raises(ResourceVersionTooOldError):
-        rig.hub.events_since("pods", 1)
+        rig.watch_cache.events_since("pods", 1)
 
 
 def test_what_came_before_a_restart_is_too_old() -> None:
-    hub = WatchCache(7)
-    assert hub.events_since("pods", 7) == []
+    watch_cache = WatchCache(7)
+    assert watch_cache.events_since("pods", 7) == []
     with pytest.raises(ResourceVersionTooOldError):
-        hub.events_since("pods", 6)
+        watch_cache.events_since("pods", 6)
 
 
 def test_compaction_forgets_everything_of_every_resource() -> None:
     rig = Rig()
     rig.put(A)
     rig.put(A, "x")
-    rig.hub.compact()
-    assert rig.hub.events_since("pods", 2) == []
+    rig.watch_cache.compact()
+    assert rig.watch_cache.events_since("pods", 2) == []
     for resource in ("pods", "nodes"):
         with pytest.raises(ResourceVersionTooOldError):
-            rig.hub.events_since(resource, 1)
+            rig.watch_cache.events_since(resource, 1)
 
 
 def test_the_state_at_a_version_can_be_had_again() -> None:
@@ -92,7 +92,7 @@ def test_the_state_at_a_version_can_be_had_again() -> None:
     rig.delete(B)
     now = {stored.key: stored for stored in rig.store.objects("pods")}
     words = [
-        {key.name: s.fields["word"] for key, s in rig.hub.state_at("pods", v, now).items()}
+        {key.name: s.fields["word"] for key, s in rig.watch_cache.state_at("pods", v, now).items()}
         for v in range(5)
     ]
     assert words == [{}, {"a": "1"}, {"a": "1", "b": "2"}, {"a": "3", "b": "2"}, {"a": "3"}]
@@ -101,16 +101,18 @@ def test_the_state_at_a_version_can_be_had_again() -> None:
 def test_a_watcher_sees_its_namespace_in_order() -> None:
     async def scenario() -> None:
         rig = Rig()
-        all_, one = (rig.hub.watch("pods", everything, namespace=n) for n in (None, "other"))
+        all_, one = (
+            rig.watch_cache.watch("pods", everything, namespace=n) for n in (None, "other")
+        )
         rig.put(A)
         rig.put(B)
         rig.delete(A)
-        assert told(await all_.next_events()) == [
+        assert summaries(await all_.next_events()) == [
             ("ADDED", "a", 1),
             ("ADDED", "b", 2),
             ("DELETED", "a", 3),
         ]
-        assert told(await one.next_events()) == [("ADDED", "b", 2)]
+        assert summaries(await one.next_events()) == [("ADDED", "b", 2)]
 
     asyncio.run(scenario())
 
@@ -118,12 +120,12 @@ def test_a_watcher_sees_its_namespace_in_order() -> None:
 def test_what_comes_into_a_selection_is_added_and_what_leaves_it_deleted() -> None:
     async def scenario() -> None:
         rig = Rig()
-        watcher = rig.hub.watch("pods", is_chosen, namespace=None)
+        watcher = rig.watch_cache.watch("pods", is_chosen, namespace=None)
         for word in ("no", "chosen", "chosen", "no", "no"):
             rig.put(A, word)
         rig.delete(A)
         events = await watcher.next_events()
-        assert told(events) == [("ADDED", "a", 2), ("MODIFIED", "a", 3), ("DELETED", "a", 4)]
+        assert summaries(events) == [("ADDED", "a", 2), ("MODIFIED", "a", 3), ("DELETED", "a", 4)]
         last = events[-1].object.document()
         assert (last["word"], last["metadata"]["resourceVersion"]) == ("chosen", "4")
 
@@ -133,8 +135,8 @@ def test_what_comes_into_a_selection_is_added_and_what_leaves_it_deleted() -> No
 def test_a_watcher_that_does_not_read_is_cut_off_and_others_go_on() -> None:
     async def scenario() -> None:
         rig = Rig()
-        lazy = rig.hub.watch("pods", everything, namespace=None, max_bytes=1000)
-        eager = rig.hub.watch("pods", everything, namespace=None, max_bytes=1000)
+        lazy = rig.watch_cache.watch("pods", everything, namespace=None, max_bytes=1000)
+        eager = rig.watch_cache.watch("pods", everything, namespace=None, max_bytes=1000)
         seen = 0
         for number in range(50):
             rig.put(A, f"{number:050}")
@@ -149,8 +151,8 @@ def test_a_watcher_that_does_not_read_is_cut_off_and_others_go_on() -> None:
 def test_who_has_gone_hears_no_more() -> None:
     async def scenario() -> None:
         rig = Rig()
-        watcher = rig.hub.watch("pods", everything, namespace=None)
-        rig.hub.unwatch("pods", watcher)
+        watcher = rig.watch_cache.watch("pods", everything, namespace=None)
+        rig.watch_cache.unwatch("pods", watcher)
         rig.put(A)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
@@ -161,27 +163,27 @@ def test_who_has_gone_hears_no_more() -> None:
 
 def test_large_changes_are_forgotten_sooner() -> None:
     rig = Rig()
-    rig.hub = WatchCache(rig.store.version, max_cached_bytes=2500)
-    rig.store.listener = rig.hub.publish
+    rig.watch_cache = WatchCache(rig.store.version, max_cached_bytes=2500)
+    rig.store.listener = rig.watch_cache.publish
     for letter in "wxyz":
         rig.put(A, letter * 1000)
-    assert versions(rig.hub.events_since("pods", 2)) == [3, 4]
+    assert versions(rig.watch_cache.events_since("pods", 2)) == [3, 4]
     with pytest.raises(ResourceVersionTooOldError):
-        rig.hub.events_since("pods", 1)
+        rig.watch_cache.events_since("pods", 1)
 
 
-def test_whoever_sends_to_a_watcher_is_told_that_it_was_cut_off() -> None:
+def test_the_overflow_callback_is_called_when_a_watcher_is_terminated() -> None:
     async def cut_off() -> list[str]:
-        rig, told = Rig(), list[str]()
-        rig.hub.watch(
+        rig, calls = Rig(), list[str]()
+        rig.watch_cache.watch(
             "pods",
             everything,
             namespace=None,
             max_bytes=100,
-            on_overflow=lambda: told.append("overflow"),
+            on_overflow=lambda: calls.append("overflow"),
         )
         rig.put(A, "x" * 200)
         rig.put(A, "y" * 200)
-        return told
+        return calls
 
     assert asyncio.run(cut_off()) == ["overflow"]

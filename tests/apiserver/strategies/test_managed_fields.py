@@ -1,4 +1,4 @@
-"""Who is said to manage what of a status, by tables."""
+"""Managed fields of status writes, as tables."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ NOW = Time.parse("2026-01-01T00:00:00Z")
 
 
 def pod(phase: str = "Running", **conditions: str) -> dict[str, Any]:
-    said = [{"type": kind, "status": status} for kind, status in conditions.items()]
-    status = {"phase": phase, "conditions": said}
+    entries = [{"type": kind, "status": status} for kind, status in conditions.items()]
+    status = {"phase": phase, "conditions": entries}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "status": status}
 
 
 def written(*writes: tuple[str, dict[str, Any]]) -> dict[str, Any]:
-    """By manager, what is managed below the status after these writes."""
+    """Return the managed paths below the status by manager, after these writes."""
     old = pod("Pending")
     for manager, new in writes:
-        kept = new | {"metadata": old["metadata"]}
-        old = update_managed_fields(kept, old, manager, NOW)
+        update = new | {"metadata": old["metadata"]}
+        old = update_managed_fields(update, old, manager, NOW)
     entries = old["metadata"]["managedFields"]
     return {entry["manager"]: entry["fieldsV1"]["f:status"] for entry in entries}
 
@@ -63,7 +63,7 @@ def test_there_are_never_more_than_ten() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "agent", "name"),
+    ("field_manager", "agent", "name"),
     [
         ("mine", "kubectl/v1.36 (linux)", "mine"),
         ("", "kubectl/v1.36 (linux)", "kubectl"),
@@ -73,5 +73,7 @@ def test_there_are_never_more_than_ten() -> None:
         ("x" * 200, "", "x" * 128),
     ],
 )
-def test_a_manager_is_called_as_it_asks_or_by_its_agent(asked: str, agent: str, name: str) -> None:
-    assert manager_name(asked, agent) == name
+def test_a_manager_is_named_by_its_field_manager_or_user_agent(
+    field_manager: str, agent: str, name: str
+) -> None:
+    assert manager_name(field_manager, agent) == name

@@ -24,7 +24,7 @@ from podstatus.kube.validation.names import (
 NOW = Time.parse("2026-01-02T03:04:05Z")
 
 
-def made(plural: str, **parts: Any) -> Document:
+def create(plural: str, **parts: Any) -> Document:
     meta = {"name": "a", "namespace": "ns"}
     if plural in ("nodes", "namespaces"):
         meta.pop("namespace")
@@ -32,7 +32,7 @@ def made(plural: str, **parts: Any) -> Document:
 
 
 def wrong(plural: str, **parts: Any) -> list[str]:
-    return [cause.field for cause in STRATEGIES[plural].validate_create(made(plural, **parts))]
+    return [cause.field for cause in STRATEGIES[plural].validate_create(create(plural, **parts))]
 
 
 def wrong_change(plural: str, old: Document, **parts: Any) -> list[str]:
@@ -55,14 +55,14 @@ def test_a_name_is_needed(plural: str) -> None:
 
 @pytest.mark.parametrize("plural", sorted(STRATEGIES))
 def test_a_uid_may_not_change(plural: str) -> None:
-    old = made(plural)
+    old = create(plural)
     old["metadata"]["uid"] = "u"
     other = old["metadata"] | {"uid": "v"}
     assert "metadata.uid" in wrong_change(plural, old, metadata=other)
 
 
 def test_a_node_starts_tainted_with_all_of_its_capacity_allocatable() -> None:
-    node = made("nodes", status={"capacity": {"cpu": "4000m"}})
+    node = create("nodes", status={"capacity": {"cpu": "4000m"}})
     assert node["spec"]["taints"] == [
         {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
     ]
@@ -72,13 +72,13 @@ def test_a_node_starts_tainted_with_all_of_its_capacity_allocatable() -> None:
 
 
 def test_a_node_keeps_its_pod_network() -> None:
-    old = made("nodes", spec={"podCIDR": "10.0.0.0/24"})
+    old = create("nodes", spec={"podCIDR": "10.0.0.0/24"})
     assert old["spec"]["podCIDRs"] == ["10.0.0.0/24"]
     assert wrong_change("nodes", old, spec={"podCIDR": "10.1.0.0/24"}) == ["spec.podCIDRs"]
 
 
 def test_updates_of_a_node_and_of_its_status_keep_the_other_part() -> None:
-    old = made("nodes", status={"phase": "Running"})
+    old = create("nodes", status={"phase": "Running"})
     other = {"metadata": {"name": "a"}, "spec": {"unschedulable": True}, "status": {}}
     nodes = STRATEGIES["nodes"]
     assert nodes.prepare_update(other, old, "")["status"]["phase"] == "Running"
@@ -93,8 +93,8 @@ def test_a_lease_lasts_for_more_than_no_time() -> None:
 
 def test_a_lease_is_renewed_to_the_microsecond() -> None:
     with pytest.raises(MalformedObjectError, match="renewTime"):
-        made("leases", spec={"renewTime": "2024-01-01T00:00:00Z"})
-    lease = made("leases", spec={"renewTime": "2024-01-01T01:00:00.000001+01:00"})
+        create("leases", spec={"renewTime": "2024-01-01T00:00:00Z"})
+    lease = create("leases", spec={"renewTime": "2024-01-01T01:00:00.000001+01:00"})
     assert lease["spec"]["renewTime"] == "2024-01-01T00:00:00.000001Z"
 
 
@@ -104,7 +104,7 @@ def test_an_event_is_in_the_namespace_of_what_it_is_about() -> None:
 
 
 def test_events_are_selected_by_what_they_are_about_and_who_tells() -> None:
-    event = made("events", involvedObject={"name": "p"}, source={"component": "kubelet"})
+    event = create("events", involvedObject={"name": "p"}, source={"component": "kubelet"})
     fields = STRATEGIES["events"].fields(event)
     assert fields["involvedObject.name"] == "p"
     assert fields["source"] == "kubelet"
@@ -112,24 +112,24 @@ def test_events_are_selected_by_what_they_are_about_and_who_tells() -> None:
 
 
 def test_a_namespace_is_active_labelled_and_to_be_emptied() -> None:
-    namespace = made("namespaces")
+    namespace = create("namespaces")
     assert namespace["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a"}
     assert namespace["spec"] == {"finalizers": ["kubernetes"]}
     assert namespace["status"] == {"phase": "Active"}
 
 
 def test_the_text_of_a_secret_becomes_data() -> None:
-    secret = made("secrets", stringData={"k": "v"}, data={"j": "aGk="})
+    secret = create("secrets", stringData={"k": "v"}, data={"j": "aGk="})
     assert secret["data"] == {"j": "aGk=", "k": base64.b64encode(b"v").decode()}
     assert secret["type"] == "Opaque"
     assert "stringData" not in secret
     with pytest.raises(MalformedObjectError, match="base64"):
-        made("secrets", data={"k": "!"})
+        create("secrets", data={"k": "!"})
 
 
 @pytest.mark.parametrize("plural", ["configmaps", "secrets"])
 def test_what_is_immutable_stays(plural: str) -> None:
-    old = made(plural, immutable=True, data={"k": "aGk="})
+    old = create(plural, immutable=True, data={"k": "aGk="})
     assert wrong_change(plural, old, data={"k": "aGV5"}) == ["data"]
     assert wrong_change(plural, old, immutable=False) == ["immutable"]
 
@@ -192,7 +192,7 @@ def test_an_image_without_tag_and_digest_is_the_latest(image: str, latest: bool)
         (port_name, "http", "1"),
     ],
 )
-def test_names_are_told_apart(rule: Any, good: str, bad: str) -> None:
+def test_names_are_validated(rule: Any, good: str, bad: str) -> None:
     assert rule(good) == []
     assert rule(bad) != []
     assert rule(f"{good}\n") != []

@@ -1,7 +1,7 @@
-"""Objects other than pods that upstream's own strategies were asked about.
+"""Strategies other than that of pods, compared with recordings of upstream's.
 
-Recorded as in `test_rules_upstream`, with the strategies of k8s.io/kubernetes v1.36.4. The
-taint that admission gives to a new node is left out of the comparison.
+Recorded as in `test_rules_upstream`, with the strategies of k8s.io/kubernetes v1.36.4. The taint
+that admission gives to a new node is left out of the comparison.
 """
 
 import gzip
@@ -36,7 +36,7 @@ def test_objects_are_judged_as_by_upstream(resource: str) -> None:
 
 
 def judged(case: dict[str, Any]) -> tuple[Document, list[tuple[str, str, str]]]:
-    given = as_sent(case)
+    original = as_sent(case)
     strategy = STRATEGIES[case["resource"]]
     if case["op"] == "create":
         document = strategy.prepare_create(case["new"])
@@ -45,15 +45,15 @@ def judged(case: dict[str, Any]) -> tuple[Document, list[tuple[str, str, str]]]:
         subresource = "status" if case["op"] == "status" else ""
         document = strategy.prepare_update(case["new"], case["old"], subresource)
         causes = strategy.validate_update(document, case["old"], subresource)
-    assert case == given, "documents are never changed"
+    assert case == original, "documents are never changed"
     return document, sorted({(cause.reason, cause.field, cause.message) for cause in causes})
 
 
 def without_admission(document: Document) -> Document:
-    kept: Document = as_sent(document)
-    spec = kept.get("spec") or {}
+    result: Document = as_sent(document)
+    spec = result.get("spec") or {}
     taints = spec.pop("taints", None) or []
     left = [taint for taint in taints if taint["key"] != "node.kubernetes.io/not-ready"]
     if left:
         spec["taints"] = left
-    return {key: value for key, value in kept.items() if key not in ("spec", "status") or value}
+    return {key: value for key, value in result.items() if key not in ("spec", "status") or value}

@@ -1,4 +1,4 @@
-"""What is left alone by a patch is not read again, and nobody can tell."""
+"""Parts that a patch leaves alone are not decoded again, with the same result."""
 
 import gzip
 import json
@@ -71,8 +71,8 @@ def test_a_patched_spec_gets_its_defaults() -> None:
     assert RULES.decode_patched(new, old)["spec"]["dnsPolicy"] == "ClusterFirst"
 
 
-def test_unknown_fields_are_told_where_the_patch_has_been() -> None:
-    old = stored() | {"nobody": 1, "knows": None}
+def test_unknown_fields_are_reported_where_the_patch_applies() -> None:
+    old = stored() | {"unknown": 1, "empty": None}
     new = old | {"status": {"fase": "x"}, "this": None}
     assert check_patched(new, old, PODS, "Warn") == [
         'unknown field "status.fase"',

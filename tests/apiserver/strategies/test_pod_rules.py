@@ -1,4 +1,4 @@
-"""What pods are given, what may change about them, and how they go."""
+"""Defaults, updates and deletion of pods."""
 
 from typing import Any
 
@@ -46,10 +46,10 @@ def running(name: str = "c0") -> list[Document]:
 
 
 def test_a_new_pod_is_pending_of_generation_one_with_all_defaults() -> None:
-    made = PODS.prepare_create(pod(status={"phase": "Running", "podIP": "1.2.3.4"}))
-    assert made["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
-    assert made["metadata"]["generation"] == 1
-    spec = made["spec"]
+    created = PODS.prepare_create(pod(status={"phase": "Running", "podIP": "1.2.3.4"}))
+    assert created["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+    assert created["metadata"]["generation"] == 1
+    spec = created["spec"]
     assert spec["restartPolicy"] == "Always"
     assert spec["terminationGracePeriodSeconds"] == 30
     assert spec["securityContext"] == {}
@@ -68,10 +68,10 @@ def test_decoding_again_changes_nothing() -> None:
 
 def test_limits_are_requested_too() -> None:
     container = {"name": "c", "image": "i", "resources": {"limits": {"cpu": "1000m"}}}
-    made = PODS.prepare_create(pod(containers=[container]))
-    resources = made["spec"]["containers"][0]["resources"]
+    created = PODS.prepare_create(pod(containers=[container]))
+    resources = created["spec"]["containers"][0]["resources"]
     assert resources == {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}
-    assert made["status"]["qosClass"] == "Burstable"
+    assert created["status"]["qosClass"] == "Burstable"
 
 
 def test_a_gated_pod_tells_that_it_is_not_scheduled() -> None:
@@ -224,14 +224,14 @@ def test_generations_once_observed_are_kept() -> None:
             "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 2}],
         }
     )
-    told = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}
-    new = PODS.prepare_update(old | {"status": told}, old, "status")
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}
+    new = PODS.prepare_update(old | {"status": status}, old, "status")
     assert new["status"]["observedGeneration"] == 3
     assert new["status"]["conditions"][0]["observedGeneration"] == 2
 
 
 @pytest.mark.parametrize(
-    ("spec", "phase", "asked", "granted"),
+    ("spec", "phase", "requested", "granted"),
     [
         ({"nodeName": "n"}, "Running", None, 30),
         ({"nodeName": "n", "terminationGracePeriodSeconds": 5}, "Running", None, 5),
@@ -244,10 +244,10 @@ def test_generations_once_observed_are_kept() -> None:
     ],
 )
 def test_a_pod_stays_while_its_node_may_have_to_stop_it(
-    spec: Document, phase: str, asked: int | None, granted: int
+    spec: Document, phase: str, requested: int | None, granted: int
 ) -> None:
     document = stored(status={"phase": phase}, **spec)
-    options = DeleteOptions(grace_period_seconds=asked)
+    options = DeleteOptions(grace_period_seconds=requested)
     assert PODS.grace_period(document, options) == granted
 
 
@@ -258,12 +258,12 @@ def test_resizing_changes_resources_and_nothing_else() -> None:
         "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}},
     }
     old = stored(containers=[container])
-    wanted = {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
-    changed = old["spec"]["containers"][0] | {"resources": wanted, "image": "other"}
+    resources = {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
+    changed = old["spec"]["containers"][0] | {"resources": resources, "image": "other"}
     body = old | {"spec": old["spec"] | {"containers": [changed]}}
     new = PODS.prepare_update(body, old, "resize")
     assert new["spec"]["containers"][0]["image"] == "i"
-    assert new["spec"]["containers"][0]["resources"] == wanted
+    assert new["spec"]["containers"][0]["resources"] == resources
     assert new["metadata"]["generation"] == 2
     assert PODS.validate_update(new, old, "resize") == []
 

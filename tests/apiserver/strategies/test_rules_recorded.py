@@ -1,4 +1,4 @@
-"""The rules against recorded exchanges with kube-apiserver v1.36.4, object by object."""
+"""The strategies compared with recorded exchanges with kube-apiserver v1.36.4, by object."""
 
 import gzip
 import importlib
@@ -11,7 +11,7 @@ import pytest
 
 from tests.apiserver.strategies.tiny_server import TinyServer
 
-# The judge is a script of its own, without types.
+# The judge is an untyped script.
 JUDGE: Any = importlib.import_module("tests.conformance.http_check")
 RECORDED = Path(__file__).parents[2] / "conformance" / "http.jsonl.gz"
 RECORDS = [
@@ -33,7 +33,7 @@ PLAYED = [record for record in RECORDS if record["name"].split("-")[2] in FAMILI
 
 
 class Player:
-    """Plays the steps of a scenario that concern single objects."""
+    """Replays the steps of a scenario that concern single objects."""
 
     def __init__(self) -> None:
         self.server = TinyServer()
@@ -41,14 +41,14 @@ class Player:
         self.compared = 0
 
     def play(self, step: dict[str, Any], expected: dict[str, Any]) -> str | None:
-        """The first difference from what was recorded."""
+        """Return the first difference from the recording."""
         answer = self._answer(step)
         if answer is None:
             return None
-        code, told = answer
-        self._note(told)
+        code, body = answer
+        self._note(body)
         self.compared += 1
-        got = JUDGE.masked({"code": code, "body": JUDGE.project(told, code, NAMESPACE)})
+        got = JUDGE.masked({"code": code, "body": JUDGE.project(body, code, NAMESPACE)})
         difference: str | None = JUDGE.first_difference(expected, got)
         return difference
 
@@ -66,27 +66,27 @@ class Player:
         text = text.replace("{ns}", NAMESPACE)
         return re.sub(
             r"\{(uid|rv):([^}]+)\}",
-            lambda found: self.seen.get(found[2], {}).get(found[1], "none"),
+            lambda match: self.seen.get(match[2], {}).get(match[1], "none"),
             text,
         )
 
-    def _note(self, told: dict[str, Any]) -> None:
-        meta = told.get("metadata") or {}
+    def _note(self, document: dict[str, Any]) -> None:
+        meta = document.get("metadata") or {}
         if meta.get("uid"):
-            key = f"{told.get('kind')}/{meta['name']}"
+            key = f"{document.get('kind')}/{meta['name']}"
             self.seen[key] = {"uid": meta["uid"], "rv": meta["resourceVersion"]}
 
 
 def steps_of(record: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The steps up to the first that changes something in a way this server does not know."""
-    known = []
+    """Return the steps up to the first write that this server does not support."""
+    steps = []
     for step, expected in zip(record["steps"], record["expected"], strict=True):
         patches = "json-patch" in step.get("contentType", "") and expected["code"] < 400
         empties = step.get("method") == "DELETE" and step["path"].endswith("/pods")
         if "watch" in step or patches or empties:
             break
-        known.append((step, expected))
-    return known
+        steps.append((step, expected))
+    return steps
 
 
 @pytest.mark.parametrize("record", PLAYED, ids=lambda record: record["name"])

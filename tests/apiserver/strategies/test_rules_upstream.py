@@ -1,4 +1,4 @@
-"""Pods that upstream's own strategies were asked about: every cause, and every pod they made.
+"""The pod strategy compared with recordings of upstream's: every cause and resulting pod.
 
 Recorded by calling `rest.BeforeCreate` and `rest.BeforeUpdate` with the strategies of
 k8s.io/kubernetes v1.36.4, pkg/registry/core/pod, on made-up pods full of mistakes. What admission
@@ -35,7 +35,7 @@ def test_pods_are_judged_as_by_upstream(op: str) -> None:
 
 
 def judged(case: dict[str, Any]) -> tuple[Document, list[tuple[str, str, str]]]:
-    given = as_sent(case)
+    original = as_sent(case)
     if case["op"] == "create":
         document = PODS.prepare_create(case["new"])
         causes = PODS.validate_create(document)
@@ -43,11 +43,13 @@ def judged(case: dict[str, Any]) -> tuple[Document, list[tuple[str, str, str]]]:
         subresource = SUBRESOURCES[case["op"]]
         document = PODS.prepare_update(case["new"], case["old"], subresource)
         causes = PODS.validate_update(document, case["old"], subresource)
-    assert case == given, "documents are never changed"
-    return document, sorted({told(cause.reason, cause.field, cause.message) for cause in causes})
+    assert case == original, "documents are never changed"
+    return document, sorted(
+        {cause_key(cause.reason, cause.field, cause.message) for cause in causes}
+    )
 
 
-def told(reason: str, field: str, message: str) -> tuple[str, str, str]:
+def cause_key(reason: str, field: str, message: str) -> tuple[str, str, str]:
     printed_as_go_struct = field.endswith("securityContext")
     return reason, field, "" if printed_as_go_struct else message.split("\n", maxsplit=1)[0]
 

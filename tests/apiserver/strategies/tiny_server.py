@@ -1,7 +1,7 @@
-"""As much of an API server as it takes to try rules on recorded exchanges: a dict, no HTTP.
+"""A minimal API server to run strategies on recorded exchanges: a dict, no HTTP.
 
-It answers requests for single objects, one after the other. What it does not do (lists,
-watches, JSON patches) it says by None.
+It answers requests for single objects in sequence, and returns None for what it does not support
+(lists, watches, JSON patches).
 """
 
 import re
@@ -44,7 +44,7 @@ class TinyServer:
         self._version = 100
 
     def answer(self, method: str, path: str, body: Any, content_type: str) -> Answer | None:
-        """Code and body of the answer to a request; None if it is none for this server."""
+        """Return code and body of the response; None for an unsupported request."""
         match = _PATH.fullmatch(path)
         by_plural = {resource.plural: resource for resource in RESOURCES}
         if match is None or match[2] not in by_plural:
@@ -101,14 +101,14 @@ class _Request:
         return None
 
     def _existing(self) -> Document:
-        found = self.server.find(self.key)
-        if found is None:
+        stored = self.server.find(self.key)
+        if stored is None:
             raise not_found(self.resource.plural, self.name, group=self.resource.group)
-        return found
+        return stored
 
     def _create(self, body: Document) -> Document:
-        given = self._read(body)
-        meta = given["metadata"]
+        sent = self._read(body)
+        meta = sent["metadata"]
         if meta.get("generateName") and not meta.get("name"):
             meta = meta | {"name": f"{meta['generateName']}x2x4x"}
         if self.resource.namespaced:
@@ -116,20 +116,20 @@ class _Request:
         if meta.get("namespace", "") != self.namespace:
             raise bad_request("the namespace of the object does not match the request")
         self.name = meta.get("name", "")
-        document = self.strategy.prepare_create(given | {"metadata": meta})
-        made = {"uid": self.server.new_uid(), "creationTimestamp": NOW.wire}
-        document = document | {"metadata": document["metadata"] | made}
+        document = self.strategy.prepare_create(sent | {"metadata": meta})
+        server_owned = {"uid": self.server.new_uid(), "creationTimestamp": NOW.wire}
+        document = document | {"metadata": document["metadata"] | server_owned}
         self._check(self.strategy.validate_create(document))
         if self.server.find(self.key) is not None:
             raise already_exists(self.resource.plural, self.name, group=self.resource.group)
         return self.server.store(self.key, document)
 
     def _replace(self, body: Document) -> Answer:
-        given = self._read(body)
+        sent = self._read(body)
         if self.server.find(self.key) is None and self.strategy.allow_create_on_update:
-            kept = {k: v for k, v in given["metadata"].items() if k != "resourceVersion"}
-            return 201, self._create(given | {"metadata": kept})
-        return 200, self._update(given, self._existing())
+            metadata = {k: v for k, v in sent["metadata"].items() if k != "resourceVersion"}
+            return 201, self._create(sent | {"metadata": metadata})
+        return 200, self._update(sent, self._existing())
 
     def _patch(self, body: Document, content_type: str) -> Document:
         old = self._existing()
@@ -178,12 +178,12 @@ class _Request:
         old = self._existing()
         meta = old["metadata"]
         preconditions = body.get("preconditions") or {}
-        for key, told in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-            wanted = preconditions.get(key)
-            if wanted is not None and wanted != meta[key]:
+        for key, label in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
+            expected = preconditions.get(key)
+            if expected is not None and expected != meta[key]:
                 end = "deleted and then recreated" if key == "uid" else "modified"
                 why = (
-                    f"the {told} in the precondition ({wanted}) does not match the {told} "
+                    f"the {label} in the precondition ({expected}) does not match the {label} "
                     f"in record ({meta[key]}). The object might have been {end}"
                 )
                 raise conflict(self.resource.kind, self.name, why)
@@ -199,9 +199,9 @@ class _Request:
         meta = old["metadata"]
         period = self.strategy.grace_period(old, options)
         if "deletionTimestamp" in meta:
-            held, asked = meta["deletionGracePeriodSeconds"], options.grace_period_seconds
-            shorter = asked is not None and (1 if asked < 0 else asked) < held
-            period = (1 if (asked or 0) < 0 else asked or 0) if shorter else held
+            current, requested = meta["deletionGracePeriodSeconds"], options.grace_period_seconds
+            shorter = requested is not None and (1 if requested < 0 else requested) < current
+            period = (1 if (requested or 0) < 0 else requested or 0) if shorter else current
             generation = meta["generation"]
         else:
             generation = meta["generation"] + 1
@@ -220,18 +220,18 @@ class _Request:
 
 
 def _merged(document: Any, patch: Any) -> Any:
-    """A JSON merge patch (RFC 7386)."""
+    """Apply a JSON merge patch (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
-    kept = dict(document) if isinstance(document, dict) else {}
+    result = dict(document) if isinstance(document, dict) else {}
     for key, value in patch.items():
         if value is None:
-            kept.pop(key, None)
+            result.pop(key, None)
         else:
-            kept[key] = _merged(kept.get(key), value)
-    return kept
+            result[key] = _merged(result.get(key), value)
+    return result
 
 
 def as_sent(value: Any) -> Any:
-    """A copy that shares nothing, as if it had gone over the wire."""
+    """Return a deep copy, as if sent over the wire."""
     return msgspec.json.decode(msgspec.json.encode(value))

@@ -1,4 +1,4 @@
-"""The control loops that a cluster needs: scheduler, node lifecycle, namespaces.
+"""The control loops of a minimal cluster: scheduler, node lifecycle, namespaces.
 
 Each follows changes of the store and writes through the registry; decisions are in
 `controllers.decide`. Controllers of workloads (Deployments, Jobs) do not belong here. Tests:

@@ -1,4 +1,4 @@
-"""Empty the namespaces that are to go, and remove them when nothing is left in them.
+"""The namespace controller: empties terminating namespaces, then removes them.
 
 Upstream: the namespace controller of kube-controller-manager, v1.36.4.
 """
@@ -19,11 +19,11 @@ logger = logging.getLogger(__name__)
 
 _NAMESPACED_RESOURCES = [resource for resource in RESOURCES if resource.namespaced]
 _RETRY_SECONDS = 1.0
-"""After which what could not be written is tried again."""
+"""Delay before a failed write is retried."""
 
 
 class NamespaceController:
-    """Told of every change by `notice`; `run` does the cleaning."""
+    """Follows changes with `on_change`; `run` deletes the content of terminating namespaces."""
 
     def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class NamespaceController:
             self._observe_namespace(stored.key.name, stored.data)
 
     def on_change(self, resource: str, change: StoreChange) -> None:
-        """Take account of a change, whoever made it."""
+        """Record terminating namespaces and deletions inside of them. Never blocks."""
         if resource == NAMESPACES.plural:
             self._observe_namespace(
                 change.new.key.name, b"" if change.type == DELETED else change.new.data
@@ -45,19 +45,19 @@ class NamespaceController:
             self._wake_up.set("emptier")
 
     async def run(self) -> None:
-        """Clean up whenever a namespace is to go, or something in one has gone."""
+        """Reconcile when a namespace is terminating or loses an object. Runs until cancelled."""
         while True:
             await self._wake_up.wait()
             if self.reconcile_all():
                 self._failure_log.recovered()
             else:
-                # A disk that has room again wakes nobody.
+                # Nothing signals that the disk has space again, so poll.
                 await self._clock.wait(_RETRY_SECONDS)
                 self._wake_up.set("again")
 
     def reconcile_all(self) -> bool:
-        """Clean up all that are to go; whether that could be written."""
-        is_written = True
+        """Reconcile all terminating namespaces; return whether all writes succeeded."""
+        succeeded = True
         for name in sorted(self._terminating):
             try:
                 self.reconcile(name)
@@ -65,18 +65,18 @@ class NamespaceController:
                 logger.warning("namespace not emptied: namespace=%s error=%s", name, error)
             except StorageError as error:
                 self._failure_log.failed(error)
-                is_written = False
-        return is_written
+                succeeded = False
+        return succeeded
 
     def reconcile(self, namespace: str) -> None:
-        """Delete what is in a namespace, and itself if nothing is."""
-        left = 0
+        """Delete the objects of a namespace; remove the namespace once it is empty."""
+        remaining = 0
         for resource in _NAMESPACED_RESOURCES:
             for stored in list(self._store.objects(resource.plural, namespace)):
                 target = ResourcePath(resource=resource, namespace=namespace, name=stored.key.name)
-                _, gone = self._registry.delete(target, DeleteOptions())
-                left += not gone
-        if not left:
+                _, removed = self._registry.delete(target, DeleteOptions())
+                remaining += not removed
+        if not remaining:
             self._registry.remove(ResourcePath(resource=NAMESPACES, name=namespace))
             logger.info("namespace removed: namespace=%s", namespace)
 

@@ -1,7 +1,7 @@
-"""Keep the taints of nodes as their conditions ask for.
+"""The node lifecycle controller: sets NoSchedule taints according to node conditions.
 
-Upstream: the node lifecycle controller of kube-controller-manager, v1.36.4. Whether a node still
-answers, and the pods of one that does not, are no concern of ours.
+Upstream: the node lifecycle controller of kube-controller-manager, v1.36.4. Not implemented:
+monitoring of leases, and eviction of pods from unreachable nodes.
 """
 
 import logging
@@ -23,36 +23,36 @@ logger = logging.getLogger(__name__)
 
 
 class NodeLifecycleController:
-    """Told of every change by `notice`; `run` does the tainting."""
+    """Follows changes with `on_change`; `run` updates the taints."""
 
     def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
         self._registry = registry
         self._clock = clock
         self._wake_up = WakeUp[str]()
         self._dirty: set[str] = set()
-        """Nodes whose taints are not what they should be."""
+        """Nodes whose taints differ from the desired ones."""
         for stored in store.objects(NODES.plural):
             self._observe_node(stored.key.name, stored.data)
 
     def on_change(self, resource: str, change: StoreChange) -> None:
-        """Take account of a change, whoever made it."""
+        """Mark a changed node for reconciliation. Never blocks."""
         if resource == NODES.plural:
             self._observe_node(
                 change.new.key.name, b"" if change.type == DELETED else change.new.data
             )
 
     async def run(self) -> None:
-        """Taint nodes whenever one says something else."""
+        """Reconcile changed nodes. Runs until cancelled."""
         while True:
             await self._wake_up.wait()
             for name in sorted(self._dirty):
                 self.reconcile(name)
 
     def reconcile(self, name: str) -> None:
-        """Give a node the taints it is to have.
+        """Write the desired taints of a node.
 
-        Nothing is awaited between reading and writing, so nobody's change is lost. One that
-        cannot be written is left until the node says something again.
+        Nothing is awaited between read and write, so concurrent changes are not lost. A failed
+        write is retried at the next change of the node.
         """
         self._dirty.discard(name)
         target = ResourcePath(resource=NODES, name=name)
@@ -77,7 +77,7 @@ class NodeLifecycleController:
 
 
 def _with_desired_taints(node: Document, now: Time) -> Document:
-    """The document of the node with its taints as they are to be."""
+    """Return the node document with the desired taints."""
     taints = desired_taints(from_document(node, Node), now)
     spec = {key: value for key, value in node["spec"].items() if key != "taints"}
     if taints:

@@ -1,7 +1,7 @@
-"""Bind pods without a node to one that has room, as soon as there is one.
+"""The scheduler: binds pending pods to the first node with enough free capacity.
 
-It keeps account of what is taken on each node by following every change, so that a decision
-looks at the waiting pods and the nodes only.
+It tracks the requests on each node by following every change, so a decision looks only at pending
+pods and nodes.
 """
 
 import asyncio
@@ -42,15 +42,15 @@ from podstatus.kube.scalars.time import Time
 logger = logging.getLogger(__name__)
 
 SCHEDULER_NAME = "default-scheduler"
-"""Pods that ask for another one wait for it."""
+"""Pods with another schedulerName are ignored."""
 BATCH_SIZE = 50
-"""So many pods are looked at before others get a turn: some milliseconds."""
+"""Pods to schedule before yielding to other tasks: some milliseconds."""
 _RETRY_SECONDS = 1.0
-"""After which what could not be written is tried again."""
+"""Delay before a failed write is retried."""
 
 
 class Scheduler:
-    """Told of every change by `notice`; `run` does the binding."""
+    """Follows changes with `on_change`; `run` binds pods."""
 
     def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
         self._store = store
@@ -60,17 +60,17 @@ class Scheduler:
         self._failure_log = FailureLog(logger, "binding pods", expected=StorageError)
         self._node_infos: dict[str, NodeInfo] = {}
         self._pod_usage: dict[StorageKey, tuple[str, ResourceNanos]] = {}
-        """What each pod takes, and of which node."""
+        """By pod: its node and requests."""
         self._requested: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._pending: dict[StorageKey, None] = {}
-        """Without a node, those who came first in front."""
+        """Unbound pods, oldest first (an ordered set)."""
         for stored in store.objects(NODES.plural):
             self._on_node_change(stored.key.name, stored.data)
         for stored in store.objects(PODS.plural):
             self._on_pod_change(stored.key, stored.data)
 
     def on_change(self, resource: str, change: StoreChange) -> None:
-        """Take account of a change, whoever made it."""
+        """Update nodes, requests and pending pods. Never blocks."""
         data = None if change.type == DELETED else change.new.data
         if resource == NODES.plural:
             self._on_node_change(change.new.key.name, data)
@@ -78,38 +78,38 @@ class Scheduler:
             self._on_pod_change(change.new.key, data)
 
     async def run(self) -> None:
-        """Bind pods whenever something changes that may help them."""
+        """Schedule pending pods after each relevant change. Runs until cancelled."""
         while True:
             await self._wake_up.wait()
-            waiting, is_written = list(self._pending), True
-            for start in range(0, len(waiting), BATCH_SIZE):
-                is_written &= self.schedule(waiting[start : start + BATCH_SIZE])
+            pending, succeeded = list(self._pending), True
+            for start in range(0, len(pending), BATCH_SIZE):
+                succeeded &= self.schedule(pending[start : start + BATCH_SIZE])
                 await asyncio.sleep(0)
-            if is_written:
+            if succeeded:
                 self._failure_log.recovered()
             else:
-                # A disk that has room again wakes nobody.
+                # Nothing signals that the disk has space again, so poll.
                 await self._clock.wait(_RETRY_SECONDS)
                 self._wake_up.set("again")
 
     def schedule(self, keys: list[StorageKey]) -> bool:
-        """Bind those of these pods that fit somewhere now; whether all that could be written."""
-        is_written = True
+        """Bind the pods that fit a node now; return whether all writes succeeded."""
+        succeeded = True
         for key in keys:
             stored = self._store.get(PODS.plural, key)
             if stored is None or key not in self._pending:
                 continue
-            choice = schedule_pod(
+            result = schedule_pod(
                 pod_request(decode(stored.data, Pod)), self._node_infos.values(), self._requested
             )
             try:
-                self._apply_result(choice, key)
+                self._apply_result(result, key)
             except StatusError as error:
                 logger.warning("pod not bound: pod=%s/%s error=%s", *key, error)
             except StorageError as error:
                 self._failure_log.failed(error)
-                is_written = False
-        return is_written
+                succeeded = False
+        return succeeded
 
     def _apply_result(self, result: ScheduleResult, key: StorageKey) -> None:
         target = ResourcePath(resource=PODS, namespace=key.namespace, name=key.name)
@@ -121,15 +121,16 @@ class Scheduler:
             self._record_event(scheduled_event(bound, result.node, now), now)
         elif result.message:
             pod: Document = self._registry.get(target).document()
-            told = mark_unschedulable(pod, result.message, now)
-            # First the pod: else each try to write it would tell the event once more.
-            if told != pod:
-                self._registry.overwrite(target, lambda _: told)
+            marked = mark_unschedulable(pod, result.message, now)
+            # The pod first: if its write failed after the event, each retry would count the event
+            # again.
+            if marked != pod:
+                self._registry.overwrite(target, lambda _: marked)
             if unschedulable_message(pod) != result.message:
                 self._record_event(failed_scheduling_event(pod, result.message, now), now)
 
     def _record_event(self, event: Document, now: Time) -> None:
-        """Tell it; one that cannot be told, as in a namespace that is to go, holds up nobody."""
+        """Best effort: a failed write (terminating namespace, full disk) is logged."""
         metadata = event["metadata"]
         name, namespace = metadata["name"], metadata["namespace"]
         target = ResourcePath(resource=EVENTS, namespace=namespace, name=name)
@@ -137,7 +138,7 @@ class Scheduler:
             if self._store.get(EVENTS.plural, StorageKey(namespace, name)) is None:
                 self._registry.create(target, event)
             else:
-                self._registry.overwrite(target, lambda known: increment_series(known, now))
+                self._registry.overwrite(target, lambda old: increment_series(old, now))
         except (StatusError, StorageError) as error:
             logger.warning("event not recorded: event=%s/%s error=%s", namespace, name, error)
 
@@ -148,47 +149,47 @@ class Scheduler:
                 self._node_infos[name] = node_info(decode(data, Node))
             except (DecodeError, QuantityError) as error:
                 logger.warning("node cannot be scheduled to: node=%s error=%s", name, error)
-        # A node says ten times a minute that it is well; that helps nobody who waits.
+        # Ignore heartbeats, ten a minute: they do not change what the node offers.
         if self._node_infos.get(name) != before:
             self._wake_up.set("node")
 
     def _on_pod_change(self, key: StorageKey, data: bytes | None) -> None:
-        freed, waits = self._release(key), False
+        released, pending = self._release(key), False
         if data is not None:
             try:
-                waits = self._account_pod(key, decode(data, Pod))
+                pending = self._account_pod(key, decode(data, Pod))
             except (DecodeError, QuantityError) as error:
                 logger.warning("pod cannot be scheduled: pod=%s/%s error=%s", *key, error)
-        if waits:
+        if pending:
             self._pending[key] = None
             self._wake_up.set("pod")
         else:
             self._pending.pop(key, None)
-        if freed is not None and self._pod_usage.get(key) != freed:
-            self._wake_up.set("room")
+        if released is not None and self._pod_usage.get(key) != released:
+            self._wake_up.set("capacity")
 
     def _account_pod(self, key: StorageKey, pod: Pod) -> bool:
-        """Count what the pod takes; whether it waits for a node instead."""
+        """Add the pod's requests to its node; return whether it is pending instead."""
         if is_terminal_phase(pod.status.phase):
             return False
-        need = pod_request(pod)
+        request = pod_request(pod)
         if pod.spec.node_name:
-            self._pod_usage[key] = pod.spec.node_name, need.amounts
-            for name, amount in need.amounts.items():
+            self._pod_usage[key] = pod.spec.node_name, request.amounts
+            for name, amount in request.amounts.items():
                 self._requested[pod.spec.node_name][name] += amount
         return not pod.spec.node_name and _responsible_for_pod(pod)
 
     def _release(self, key: StorageKey) -> tuple[str, ResourceNanos] | None:
-        taken = self._pod_usage.pop(key, None)
-        if taken is not None:
-            node, amounts = taken
+        usage = self._pod_usage.pop(key, None)
+        if usage is not None:
+            node, amounts = usage
             for name, amount in amounts.items():
                 self._requested[node][name] -= amount
-        return taken
+        return usage
 
 
 def _responsible_for_pod(pod: Pod) -> bool:
-    """Whether the pod waits for us to give it a node."""
+    """True if this scheduler has to find a node for the pod."""
     return (
         pod.spec.scheduler_name == SCHEDULER_NAME
         and not pod.spec.scheduling_gates

@@ -1,4 +1,4 @@
-"""What the server tells of its resources: discovery, plain and aggregated.
+"""API discovery documents, unaggregated and aggregated.
 
 Upstream: apiserver v0.36.4, pkg/endpoints/discovery; documents in kubernetes v1.36.4,
 api/discovery.
@@ -11,7 +11,7 @@ from podstatus.apiserver.resources import RESOURCES, ResourceInfo
 Document = dict[str, Any]
 
 GIT_VERSION = "v1.36.4+podstatus"
-"""The API is that of v1.36.4; what follows the plus says who serves it."""
+"""The API is that of v1.36.4; the build metadata names the implementation."""
 
 AGGREGATED_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -30,7 +30,7 @@ _SUBRESOURCES: dict[str, tuple[str | None, tuple[str, ...]]] = {
 
 
 def version_info() -> Document:
-    """`/version`."""
+    """Return the document of `/version`."""
     major, minor, _ = GIT_VERSION.removeprefix("v").split(".", 2)
     return {
         "major": major,
@@ -46,7 +46,7 @@ def version_info() -> Document:
 
 
 def api_versions(address: str) -> Document:
-    """`/api`: the versions of the group without a name; `address` is this server's."""
+    """Return the document of `/api`: the versions of the core group; `address` is this server's."""
     return {
         "kind": "APIVersions",
         "versions": group_versions(""),
@@ -55,7 +55,7 @@ def api_versions(address: str) -> Document:
 
 
 def api_group_list() -> Document:
-    """`/apis`: the groups with a name."""
+    """Return the document of `/apis`: all groups but the core group."""
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
@@ -64,14 +64,14 @@ def api_group_list() -> Document:
 
 
 def api_group(name: str) -> Document | None:
-    """`/apis/<group>`, or None if there is no such group."""
+    """Return the document of `/apis/<group>`; None if there is no such group."""
     if not name or name not in groups():
         return None
     return {"kind": "APIGroup", "apiVersion": "v1"} | _group(name)
 
 
 def api_resource_list(group: str, version: str) -> Document | None:
-    """`/api/v1` and `/apis/<group>/<version>`, or None if there is no such version."""
+    """Return the document of `/api/v1` or `/apis/<group>/<version>`; None if there is none."""
     resources = _resources(group, version)
     if not resources:
         return None
@@ -86,7 +86,7 @@ def api_resource_list(group: str, version: str) -> Document | None:
 
 
 def aggregated_discovery(*, named: bool) -> Document:
-    """Everything at once: what `/api` (not `named`) or `/apis` answers if asked for it."""
+    """Return the aggregated discovery of `/api` (not `named`) or `/apis`."""
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",
@@ -96,24 +96,24 @@ def aggregated_discovery(*, named: bool) -> Document:
 
 
 def groups() -> list[str]:
-    """The API groups; the one without a name comes first."""
+    """Return the API groups, the core group first."""
     return sorted({resource.group for resource in RESOURCES})
 
 
 def group_versions(group: str) -> list[str]:
-    """The versions of a group, the preferred one first."""
+    """Return the versions of a group, the preferred one first."""
     return list(dict.fromkeys(r.version for r in RESOURCES if r.group == group))
 
 
 def verbs(resource: ResourceInfo) -> list[str]:
-    """What can be done with a resource."""
-    # Upstream: a namespace is deleted with all that is in it, so never many at once.
+    """Return the verbs that a resource supports."""
+    # As upstream: deleting a namespace deletes all of its content, so never many at once.
     many = () if resource.plural == "namespaces" else ("deletecollection",)
     return ["create", "delete", *many, "get", "list", "patch", "update", "watch"]
 
 
 def subresource_verbs(subresource: str) -> tuple[str, ...]:
-    """What can be done with a subresource."""
+    """Return the verbs that a subresource supports."""
     return _SUBRESOURCES[subresource][1]
 
 
@@ -181,7 +181,7 @@ def _aggregated_row(resource: ResourceInfo) -> Document:
         "singularResource": resource.singular,
         "verbs": verbs(resource),
     }
-    below = [
+    subresources = [
         {
             "subresource": name,
             "responseKind": _kind(_subresource_kind(resource, name)),
@@ -189,9 +189,9 @@ def _aggregated_row(resource: ResourceInfo) -> Document:
         }
         for name in sorted(resource.subresources)
     ]
-    return row | _names(resource) | ({"subresources": below} if below else {})
+    return row | _names(resource) | ({"subresources": subresources} if subresources else {})
 
 
 def _kind(kind: str) -> Document:
-    # Upstream leaves group and version empty where they are those of the list.
+    # Upstream leaves group and version empty if they are those of the list.
     return {"group": "", "version": "", "kind": kind}

@@ -1,6 +1,6 @@
-"""The pages on which the server tells about itself, by path: all that is no object.
+"""The endpoints that serve no objects, by path: discovery, OpenAPI, version, health.
 
-A path that leads nowhere here is for the resources to answer.
+Any other path is left to the resource handlers.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ import msgspec
 from podstatus.apiserver.discovery import discovery, openapi
 
 UNAUTHENTICATED_PATHS = frozenset(["/healthz", "/livez", "/readyz", "/version"])
-"""What may be asked without a token. Upstream: system:public-info-viewer."""
+"""Paths that need no token. Upstream: system:public-info-viewer."""
 
 _JSON = "application/json"
 _HEALTH = ("/healthz", "/livez", "/readyz")
@@ -18,7 +18,7 @@ _GENERAL_TYPES = frozenset(["*/*", "application/*", _JSON])
 
 
 class EndpointResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """One answer."""
+    """The response of an endpoint."""
 
     code: int = 200
     content_type: str = _JSON
@@ -26,9 +26,9 @@ class EndpointResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_endpoint(path: str, accept: str = _JSON, *, address: str = "") -> EndpointResponse | None:
-    """What a GET of a path answers; None if the path is not one of these.
+    """Return the response to a GET; None if the path is not one of these endpoints.
 
-    `accept` is the request's header of that name, `address` is where this server is reached.
+    `accept` is the Accept header, `address` the address of this server.
     """
     path = path.rstrip("/") or "/"
     segments = path.split("/")[1:]
@@ -80,7 +80,7 @@ def _openapi(path: str, accept: str) -> EndpointResponse | None:
 
 
 def _openapi_v2(accept: str) -> EndpointResponse:
-    # Some clients want protobuf and nothing else; told so, they go on without.
+    # Some clients accept only protobuf; after a 406 they continue without the document.
     if not any(media in _GENERAL_TYPES for media, _ in _media_types(accept)):
         message = b"only the following media types are accepted: application/json"
         return EndpointResponse(code=406, content_type="text/plain", body=message)
@@ -88,22 +88,22 @@ def _openapi_v2(accept: str) -> EndpointResponse:
 
 
 def _wants_aggregated(accept: str) -> bool:
-    """Whether the first type that we can serve is the aggregated one."""
+    """Return whether the first supported type is aggregated discovery."""
     for media, parameters in _media_types(accept):
         if media in _GENERAL_TYPES:
             kind = parameters.get("as")
             if kind is None:
                 return False
-            wanted = (parameters.get("g"), parameters.get("v"), kind)
-            if wanted == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
+            requested = (parameters.get("g"), parameters.get("v"), kind)
+            if requested == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
                 return True
     return False
 
 
 def _media_types(accept: str) -> list[tuple[str, dict[str, str]]]:
-    """The types of an Accept header with their parameters; weights are not looked at."""
-    told = []
+    """Return the types of an Accept header with their parameters; weights are ignored."""
+    result = []
     for clause in (accept or "*/*").split(","):
         media, *pairs = (part.strip() for part in clause.split(";"))
-        told.append((media, dict(pair.split("=", 1) for pair in pairs if "=" in pair)))
-    return told
+        result.append((media, dict(pair.split("=", 1) for pair in pairs if "=" in pair)))
+    return result

@@ -1,10 +1,10 @@
-"""OpenAPI documents: what `kubectl create`, `apply` and `explain` read before they begin.
+"""OpenAPI documents, which `kubectl create`, `apply` and `explain` read.
 
 kubectl reads version 3: that PATCH takes `fieldValidation`, so that validation is left to the
 server, and the schemas, from which `apply` computes its patches (fields, merge keys). The schemas
 come from the tables that patches are applied with; these have no descriptions and no required
-fields. Version 2 is served as JSON for other clients; kubectl would want it as protobuf, but never
-gets there.
+fields. Version 2 is served as JSON for other clients; kubectl accepts it only as protobuf, but
+never needs it.
 
 Upstream: kubernetes v1.36.4, api/openapi-spec; kubectl v0.36.4, pkg/cmd/apply/patcher.go.
 """
@@ -54,9 +54,9 @@ _LIST_META: Final[Document] = {
 
 
 class SchemaBuilder:
-    """Schemas of one document; `root` is where its references point to.
+    """Builds the schemas of one document; `root` is the prefix of references.
 
-    Version 2 of OpenAPI has no `oneOf`: what is one of several types is called a string there.
+    OpenAPI version 2 has no `oneOf`: a value of several types is declared as a string there.
     """
 
     def __init__(self, root: str, *, one_of: bool = True) -> None:
@@ -64,18 +64,18 @@ class SchemaBuilder:
         self._one_of = one_of
 
     def schemas_for(self, resource: ResourceInfo) -> Document:
-        """The schemas of a resource, its list, and all that they refer to, by name."""
-        told = {
+        """Return the schemas of a resource, its list and all referenced types, by name."""
+        schemas = {
             _name(schema.type, resource): self._object(schema, resource)
             for schema in _reachable(resource.schema.type, set())
         }
-        told[schema_name(resource)] |= _group_version_kind(resource, resource.kind)
-        told[f"{schema_name(resource)}List"] = self._list(resource)
-        told[f"{_META}.ListMeta"] = _LIST_META
-        return told
+        schemas[schema_name(resource)] |= _group_version_kind(resource, resource.kind)
+        schemas[f"{schema_name(resource)}List"] = self._list(resource)
+        schemas[f"{_META}.ListMeta"] = _LIST_META
+        return schemas
 
     def reference(self, name: str) -> Document:
-        """A reference to another schema."""
+        """Return a reference to another schema."""
         return {"$ref": f"{self._root}{name}"}
 
     def _object(self, schema: Schema, resource: ResourceInfo) -> Document:
@@ -96,12 +96,12 @@ class SchemaBuilder:
         return listing | _group_version_kind(resource, f"{resource.kind}List")
 
     def _field(self, field: Field, resource: ResourceInfo) -> Document:
-        told = self._type(field.schema.type, resource)
+        schema = self._type(field.schema.type, resource)
         if field.merge:
-            told["x-kubernetes-patch-strategy"] = "merge" + ",retainKeys" * field.retain_keys
+            schema["x-kubernetes-patch-strategy"] = "merge" + ",retainKeys" * field.retain_keys
         if field.merge_key:
-            told["x-kubernetes-patch-merge-key"] = field.merge_key
-        return told
+            schema["x-kubernetes-patch-merge-key"] = field.merge_key
+        return schema
 
     def _type(self, name: str, resource: ResourceInfo) -> Document:
         if name.startswith("["):
@@ -119,29 +119,29 @@ class SchemaBuilder:
 
 
 def schema_name(resource: ResourceInfo) -> str:
-    """What the schema of a resource is called."""
+    """Return the schema name of a resource."""
     return _name(resource.schema.type, resource)
 
 
-def _name(of_type: str, resource: ResourceInfo) -> str:
-    if of_type in _META_TYPES:
-        return f"{_META}.{of_type}"
+def _name(type_name: str, resource: ResourceInfo) -> str:
+    if type_name in _META_TYPES:
+        return f"{_META}.{type_name}"
     package = resource.group.split(".")[0] or "core"
-    return f"io.k8s.api.{package}.{resource.version}.{of_type}"
+    return f"io.k8s.api.{package}.{resource.version}.{type_name}"
 
 
 def _group_version_kind(resource: ResourceInfo, kind: str) -> Document:
-    told = {"group": resource.group, "kind": kind, "version": resource.version}
-    return {"x-kubernetes-group-version-kind": [told]}
+    identity = {"group": resource.group, "kind": kind, "version": resource.version}
+    return {"x-kubernetes-group-version-kind": [identity]}
 
 
-def _reachable(of_type: str, seen: set[str]) -> Iterator[Schema]:
-    """The types with fields that a type is made of, itself first."""
-    of_type = of_type.strip("[{}]")
-    if of_type in seen or of_type in _SCALARS:
+def _reachable(type_name: str, seen: set[str]) -> Iterator[Schema]:
+    """Yield a type and all types that it refers to, each once."""
+    type_name = type_name.strip("[{}]")
+    if type_name in seen or type_name in _SCALARS:
         return
-    seen.add(of_type)
-    schema = schema_of(of_type)
+    seen.add(type_name)
+    schema = schema_of(type_name)
     yield schema
     for field in schema.fields.values():
         yield from _reachable(field.schema.type, seen)
@@ -164,7 +164,7 @@ _ACTIONS: Final = {"create": "post", "update": "put"}
 
 
 def openapi_v3_index() -> Document:
-    """`/openapi/v3`: where the documents are. The hash tells caches when one has changed."""
+    """Return `/openapi/v3`: the documents with a content hash, so that clients can cache them."""
     return {
         "paths": {
             prefix.lstrip("/"): {"serverRelativeURL": f"/openapi/v3{prefix}?hash={_hash(prefix)}"}
@@ -174,7 +174,7 @@ def openapi_v3_index() -> Document:
 
 
 def openapi_v3(prefix: str) -> bytes | None:
-    """`/openapi/v3/<prefix>`: one version of one group; None if there is no such."""
+    """Return `/openapi/v3/<prefix>` for one group version; None if there is none."""
     return _openapi_v3(prefix) if prefix in _prefixes() else None
 
 
@@ -193,7 +193,7 @@ def _openapi_v3(prefix: str) -> bytes:
 
 @cache
 def openapi_v2() -> bytes:
-    """`/openapi/v2`: the types of everything."""
+    """Return `/openapi/v2`: the types of all resources."""
     document = {
         "swagger": "2.0",
         "info": _INFO,
@@ -220,18 +220,18 @@ def _definitions(resources: Iterable[ResourceInfo], schemas: SchemaBuilder) -> D
 
 def _paths(resource: ResourceInfo, schemas: SchemaBuilder) -> Document:
     scope = "/namespaces/{namespace}" if resource.namespaced else ""
-    many = f"{resource.prefix}{scope}/{resource.plural}"
-    one = f"{many}/{{name}}"
+    collection = f"{resource.prefix}{scope}/{resource.plural}"
+    item = f"{collection}/{{name}}"
     allowed = set(verbs(resource)) & set(_METHODS)
-    in_path = ["namespace"] if resource.namespaced else []
-    told = {
-        many: _item(resource, allowed & _COLLECTION_VERBS, in_path, schemas),
-        one: _item(resource, allowed - _COLLECTION_VERBS, [*in_path, "name"], schemas),
+    parameters = ["namespace"] if resource.namespaced else []
+    paths = {
+        collection: _item(resource, allowed & _COLLECTION_VERBS, parameters, schemas),
+        item: _item(resource, allowed - _COLLECTION_VERBS, [*parameters, "name"], schemas),
     }
     if "status" in resource.subresources:
         allowed = set(subresource_verbs("status"))
-        told[f"{one}/status"] = _item(resource, allowed, [*in_path, "name"], schemas)
-    return told
+        paths[f"{item}/status"] = _item(resource, allowed, [*parameters, "name"], schemas)
+    return paths
 
 
 def _item(
@@ -246,9 +246,9 @@ def _item(
 
 
 def _operation(resource: ResourceInfo, verb: str, schemas: SchemaBuilder) -> Document:
-    answered = schema_name(resource) + ("List" if verb == "list" else "")
+    response = schema_name(resource) + ("List" if verb == "list" else "")
     operation: Document = {
-        "responses": {"200": _content("application/json", schemas.reference(answered), "OK")},
+        "responses": {"200": _content("application/json", schemas.reference(response), "OK")},
         "x-kubernetes-action": _ACTIONS.get(verb, verb),
         "x-kubernetes-group-version-kind": {
             "group": resource.group,

@@ -1,5 +1,4 @@
-"""Let things go wrong on demand: a page that takes rules, and a hand between the socket and
-the server that follows them."""
+"""The fault injection middleware, and the endpoint that configures its rules."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -29,10 +28,9 @@ _COLLECTION_VERBS = {"GET": "list", "DELETE": "deletecollection"}
 
 
 class FaultInjection:
-    """Hands requests on to `handle`, or does to them what the first rule that matches says.
+    """Passes requests to `handle`, unless a fault rule applies; the first match wins.
 
-    A new set of rules concerns watches that run already, too: a stall holds back what they
-    would send, a cut ends them.
+    New rules also apply to running watches: `stall` holds back their events, `cut` ends them.
     """
 
     def __init__(
@@ -50,24 +48,24 @@ class FaultInjection:
     async def handle(
         self, request: HttpRequest
     ) -> Response | StreamResponse | WebSocketProxy | ConnectionDropped:
-        """The answer, right or wrong. Raises Problem."""
+        """Return the response, or the injected fault. Raises StatusError."""
         if request.path == FAULTS_PATH:
             return self._handle_rules(request)
-        asked = _request_info(request)
-        fault = self._apply(asked)
+        info = _request_info(request)
+        fault = self._apply(info)
         if fault is not None:
             if fault.latency:
                 await self._clock.wait(fault.latency)
-            wrong = await self._inject(fault, request, asked)
-            if wrong is not None:
-                return wrong
-        given = await self._handle(request)
-        if isinstance(given, StreamResponse):
-            return msgspec.structs.replace(given, lines=self._filter_watch(asked, given.lines))
-        return given
+            injected = await self._inject(fault, request, info)
+            if injected is not None:
+                return injected
+        response = await self._handle(request)
+        if isinstance(response, StreamResponse):
+            return msgspec.structs.replace(response, lines=self._filter_watch(info, response.lines))
+        return response
 
     def clear(self) -> None:
-        """Let nothing go wrong any more."""
+        """Remove all rules; stalled watches continue."""
         self._replace(())
 
     def _handle_rules(self, request: HttpRequest) -> Response:
@@ -89,7 +87,7 @@ class FaultInjection:
             self._rules_changed = None
 
     def _apply(self, info: RequestInfo) -> Fault | None:
-        """The rule for a request, counted."""
+        """Return the matching rule and count its use."""
         index = first_match(self._faults, info)
         if index is None:
             return None
@@ -100,7 +98,10 @@ class FaultInjection:
     async def _inject(
         self, fault: Fault, request: HttpRequest, info: RequestInfo
     ) -> Response | StreamResponse | ConnectionDropped | None:
-        """What goes wrong instead of an answer; None if the answer comes after all."""
+        """Return the injected response; None to handle the request normally.
+
+        Raises StatusError, the injected error.
+        """
         if fault.action == "cut":
             return StreamResponse(lines=_final_event(fault), close=_no_op)
         if fault.error is not None:
@@ -117,14 +118,14 @@ class FaultInjection:
 
     async def _handle_and_discard(self, request: HttpRequest) -> None:
         with suppress(StatusError):
-            given = await self._handle(request)
-            if isinstance(given, StreamResponse):
-                given.close()
+            response = await self._handle(request)
+            if isinstance(response, StreamResponse):
+                response.close()
 
     async def _filter_watch(
         self, info: RequestInfo, lines: AsyncGenerator[bytes, None]
     ) -> AsyncGenerator[bytes, None]:
-        """What a watch sends, as far as the rules let it."""
+        """Yield the lines of a watch, subject to the current rules."""
         async with aclosing(lines):
             line = None
             try:
@@ -140,10 +141,10 @@ class FaultInjection:
                             await asyncio.wait({self._rules_change()})
                             continue
                     if line.done():
-                        sent, line = line.result(), None
-                        if not sent:
+                        content, line = line.result(), None
+                        if not content:
                             return
-                        yield sent
+                        yield content
             finally:
                 if line is not None:
                     line.cancel()
@@ -154,23 +155,23 @@ class FaultInjection:
         return None if index is None else self._faults[index]
 
     async def _wait_line_or_rules(self, line: asyncio.Future[bytes]) -> None:
-        """Wait for a line to send, or for other rules."""
+        """Wait for the next line, or for new rules."""
         awaited: set[asyncio.Future[Any]] = {line, self._rules_change()}
         await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
 
     def _rules_change(self) -> asyncio.Future[None]:
-        """Done as soon as there are other rules."""
+        """Return a future that is done when the rules change."""
         if self._rules_changed is None:
             self._rules_changed = asyncio.get_running_loop().create_future()
         return self._rules_changed
 
 
 def _no_op() -> None:
-    """It was never begun."""
+    """Close callback of a watch that was never started: does nothing."""
 
 
 async def _final_event(fault: Fault | None) -> AsyncGenerator[bytes, None]:
-    """What a watch says before it is cut: the error, if the rule has one."""
+    """Yield the ERROR event before a cut, if the rule has a code."""
     if fault is not None and fault.error is not None:
         yield msgspec.json.encode({"type": "ERROR", "object": fault.error.document}) + b"\n"
 

@@ -1,7 +1,7 @@
-"""What is to go wrong, and for which requests: rules that tests give a server.
+"""Fault rules: which requests fail, and how.
 
-A rule has conditions, spelled as in RBAC (`verb`, `resource`, `namespace`, `name`; what is left
-out matches everything), and says what happens. The first rule that matches a request decides.
+A rule has conditions, spelled as in RBAC (`verb`, `resource`, `namespace`, `name`; an omitted one
+matches everything), and an effect. The first rule that matches a request applies.
 """
 
 from collections.abc import Sequence
@@ -41,11 +41,11 @@ _REASONS = {
 
 
 class RequestInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule looks at in a request."""
+    """The attributes of a request that rules match."""
 
     verb: str
     resource: str = ""
-    """With its subresource; empty for what is no object, such as /version."""
+    """With its subresource; empty for non-resource paths such as /version."""
     namespace: str = ""
     name: str = ""
 
@@ -58,51 +58,51 @@ class Fault(
     omit_defaults=True,
     forbid_unknown_fields=True,
 ):
-    """One rule."""
+    """A fault rule: conditions and effect."""
 
     verb: FaultVerb | None = None
     resource: str | None = None
     namespace: str | None = None
     name: str | None = None
     latency: Annotated[float, Meta(ge=0, le=3600)] = 0.0
-    """Seconds before anything else happens."""
+    """Delay before anything else, in seconds."""
     code: Annotated[int, Meta(ge=400, le=599)] | None = None
-    """Answer this instead of doing anything."""
+    """Return this error instead of handling the request."""
     retry_after: Annotated[int, Meta(ge=0)] | None = None
-    """Seconds; goes with a code."""
+    """The Retry-After header, in seconds; requires a code."""
     action: FaultAction | None = None
     times: Annotated[int, Meta(ge=1)] | None = None
-    """How many requests it is for; None for all, until the rule is taken away."""
+    """How many requests it applies to; None for all, until it is removed."""
 
     def matches(self, request: RequestInfo) -> bool:
-        """Whether the rule is for this request."""
+        """Return whether the rule applies to this request."""
         pairs = (
             (self.verb, request.verb),
             (self.resource, request.resource),
             (self.namespace, request.namespace),
             (self.name, request.name),
         )
-        return all(wanted in (None, found) for wanted, found in pairs)
+        return all(expected in (None, actual) for expected, actual in pairs)
 
     @property
     def error(self) -> StatusError | None:
-        """What is answered, if it is an error."""
+        """The error to return; None without a code."""
         if self.code is None:
             return None
         reason = _REASONS.get(self.code, "")
-        words = {status.value: status.phrase for status in HTTPStatus}.get(self.code, "error")
+        phrase = {status.value: status.phrase for status in HTTPStatus}.get(self.code, "error")
         after = self.retry_after
         details = None if after is None else {"retryAfterSeconds": after}
-        message = f"fault injected: {words.lower()}"
+        message = f"fault injected: {phrase.lower()}"
         return StatusError(self.code, reason, message, details, retry_after=after)
 
 
 def parse_faults(body: bytes) -> tuple[Fault, ...]:
-    """The rules in a JSON list. Raises Problem that says what is expected."""
+    """Decode a JSON list of rules. Raises StatusError (400) with the expected format."""
     try:
         faults = decode_json(body, tuple[Fault, ...])
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise bad_request(f"{error}; a JSON list of rules is expected, e.g. {EXAMPLE}") from error
+        raise bad_request(f"invalid rules: {error}; send a JSON list such as {EXAMPLE}") from error
     for index, fault in enumerate(faults):
         if why := _rule_error(fault):
             raise bad_request(f"rule {index}: {why}")
@@ -110,32 +110,32 @@ def parse_faults(body: bytes) -> tuple[Fault, ...]:
 
 
 def first_match(faults: Sequence[Fault], request: RequestInfo) -> int | None:
-    """The index of the rule that decides about a request; None if there is none."""
+    """Return the index of the first matching rule; None without a match."""
     return next((i for i, fault in enumerate(faults) if fault.matches(request)), None)
 
 
 def consume(faults: Sequence[Fault], index: int) -> tuple[Fault, ...]:
-    """The rules after one of them was applied: it is gone if that was the last time."""
+    """Return the rules after one use of a rule; it is removed after its last."""
     times = faults[index].times
     if times is None:
         return tuple(faults)
-    left = [msgspec.structs.replace(faults[index], times=times - 1)] if times > 1 else []
-    return (*faults[:index], *left, *faults[index + 1 :])
+    remaining = [msgspec.structs.replace(faults[index], times=times - 1)] if times > 1 else []
+    return (*faults[:index], *remaining, *faults[index + 1 :])
 
 
 def _rule_error(fault: Fault) -> str:
-    """What makes no sense about a rule; empty if it does."""
+    """Return why a rule is invalid; empty if it is valid."""
     if fault.resource is not None and fault.resource not in _RESOURCES:
-        return f"there is no resource {fault.resource!r}; one of {', '.join(sorted(_RESOURCES))}"
+        return f"unknown resource {fault.resource!r}; use one of {', '.join(sorted(_RESOURCES))}"
     if not (fault.latency or fault.code or fault.action):
         actions = ", ".join(get_args(FaultAction))
-        return f"nothing would go wrong; give latency, code or action ({actions})"
+        return f"the rule has no effect; set latency, code or action ({actions})"
     if fault.retry_after is not None and fault.code is None:
-        return "retryAfter goes with a code, such as 429 or 503"
+        return "retryAfter requires a code, such as 429 or 503"
     if fault.code is not None and fault.action not in (None, "cut"):
-        return f"code goes with no action but cut, not with {fault.action}"
+        return f"code can be combined with action cut only, not with {fault.action}"
     if fault.action in ("stall", "cut") and fault.verb != "watch":
-        return f'{fault.action} is for watches; add "verb": "watch"'
+        return f'{fault.action} applies to watches only; add "verb": "watch"'
     if fault.action == "stall" and fault.times is not None:
-        return "a stall lasts until its rule is taken away; leave times out"
+        return "stall lasts until its rule is removed; omit times"
     return ""

@@ -1,4 +1,4 @@
-"""Which objects a list is about, and in which pages it is handed out."""
+"""Lists: selection, consistent versions and pagination."""
 
 from collections.abc import Callable
 
@@ -21,25 +21,27 @@ SelectionPredicate = Callable[[StoredObject], bool]
 
 TOO_OLD = "The resourceVersion for the provided list is too old."
 CONTINUE_TOO_OLD = (
-    "The provided continue parameter is too old to display a consistent list result. Start a new "
-    "list without it, or go on with the token in this answer: the rest of the list is then as it "
-    "is by now, not as it was."
+    "The provided continue parameter is too old to display a consistent list result. You can start "
+    "a new list without the continue parameter, or use the continue token in this response to "
+    "retrieve the remainder of the results. Continuing with the provided token results in an "
+    "inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was returned and now may show up in the list."
 )
 
 
 class ListPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Some objects of a list."""
+    """One page of a list, at one resource version."""
 
     objects: tuple[StoredObject, ...]
     version: int
-    """Of the store, when the list was made."""
+    """The resource version of the list."""
     token: str = ""
-    """Where the next page begins; empty if there is none."""
+    """The continue token of the next page; empty on the last page."""
     remaining: int | None = None
 
 
 class ListHandler:
-    """Lists what is in a store."""
+    """Lists the objects of a store."""
 
     def __init__(self, store: Store, watch_cache: WatchCache) -> None:
         self._store = store
@@ -47,30 +49,30 @@ class ListHandler:
 
     @property
     def version(self) -> int:
-        """Of the store, now."""
+        """The current resource version of the store."""
         return self._store.version
 
     def page(self, request: HttpRequest, target: ResourcePath) -> ListPage:
-        """What a request lists. Raises Problem."""
-        asked = parse_list_options(request.query)
+        """Return the page that a request asks for. Raises StatusError."""
+        options = parse_list_options(request.query)
         request.number("timeoutSeconds")
-        selects = build_predicate(request, target)
-        if asked.version is not None and asked.version > self._store.version:
-            raise too_large_resource_version(asked.version, self._store.version)
-        if not asked.limit and not asked.token and not asked.exact:
-            return ListPage(objects=self.all(target, selects), version=self._store.version)
-        version, start = self._start(asked)
+        predicate = build_predicate(request, target)
+        if options.version is not None and options.version > self._store.version:
+            raise too_large_resource_version(options.version, self._store.version)
+        if not options.limit and not options.token and not options.exact:
+            return ListPage(objects=self.all(target, predicate), version=self._store.version)
+        version, start = self._start(options)
         objects = self._objects_at(target, version, start)
-        return self._paginate(target, objects, version, start, asked.limit, selects)
+        return self._paginate(target, objects, version, start, options.limit, predicate)
 
     def all(self, target: ResourcePath, predicate: SelectionPredicate) -> tuple[StoredObject, ...]:
-        """All objects that are selected, now."""
+        """Return all selected objects, as they are now."""
         return tuple(
             filter(predicate, self._store.objects(target.resource.plural, target.namespace))
         )
 
     def _start(self, options: ListOptions) -> tuple[int, StorageKey | None]:
-        """The version that is listed, and after which key."""
+        """Return the version to list, and the key after which the page begins."""
         if options.token:
             version, key = decode_continue(options.token)
             return self._store.version if version == NEWEST else version, StorageKey(*key)
@@ -81,7 +83,10 @@ class ListHandler:
     def _objects_at(
         self, target: ResourcePath, version: int, start: StorageKey | None
     ) -> list[StoredObject]:
-        """The objects as they were, in the order of their keys."""
+        """Return the objects at a version, sorted by key.
+
+        Raises StatusError (410) if the version is no longer cached.
+        """
         plural = target.resource.plural
         now = {stored.key: stored for stored in self._store.objects(plural)}
         if version != self._store.version:
@@ -104,26 +109,26 @@ class ListHandler:
         limit: int,
         predicate: SelectionPredicate,
     ) -> ListPage:
-        after = [stored for stored in objects if start is None or stored.key > start]
-        chosen: list[StoredObject] = []
-        for index, stored in enumerate(after):
-            if limit and len(chosen) == limit:
-                remaining = len(after) - index
-                token = encode_continue(version, chosen[-1].key)
-                whole = not _has_selector(target, predicate)
+        candidates = [stored for stored in objects if start is None or stored.key > start]
+        selected: list[StoredObject] = []
+        for index, stored in enumerate(candidates):
+            if limit and len(selected) == limit:
+                remaining = len(candidates) - index
+                token = encode_continue(version, selected[-1].key)
+                is_complete = not _has_selector(target, predicate)
                 return ListPage(
-                    objects=tuple(chosen),
+                    objects=tuple(selected),
                     version=version,
                     token=token,
-                    remaining=remaining if whole else None,
+                    remaining=remaining if is_complete else None,
                 )
             if predicate(stored):
-                chosen.append(stored)
-        return ListPage(objects=tuple(chosen), version=version)
+                selected.append(stored)
+        return ListPage(objects=tuple(selected), version=version)
 
 
 def build_predicate(request: HttpRequest, target: ResourcePath) -> SelectionPredicate:
-    """Whether an object is selected by a request. Raises Problem."""
+    """Return the predicate of the request's selectors. Raises StatusError (400)."""
     labels = parse_label_selector(request.query.get("labelSelector", ""))
     fields = parse_field_selector(request.query.get("fieldSelector", ""), target.resource)
     by_name = target.name

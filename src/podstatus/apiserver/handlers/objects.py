@@ -1,4 +1,4 @@
-"""Which request does what: list, get, watch, create, replace, patch, delete, and subresources."""
+"""Dispatch of object requests: list, get, watch, create, update, patch, delete, subresources."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -45,7 +45,7 @@ VerbHandler = Callable[[HttpRequest, ResourcePath], Awaitable[Response | StreamR
 
 
 class ObjectHandlers:
-    """Answers requests about objects."""
+    """Handles requests for API objects."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class ObjectHandlers:
     async def handle(
         self, request: HttpRequest, target: ResourcePath
     ) -> Response | StreamResponse | WebSocketProxy:
-        """Do what the request asks of these objects. Raises Problem."""
+        """Handle a request for an object or a collection. Raises StatusError, StorageError."""
         if target.name is None:
             return self._handle_collection(request, target)
         if target.subresource in ("", "status", "resize"):
@@ -113,12 +113,12 @@ class ObjectHandlers:
     def _watch(self, request: HttpRequest, target: ResourcePath) -> StreamResponse:
         self._renderer.check_accept(request)
         try:
-            begun = start_watch(request, target, self._list_handler, self._watch_cache)
+            session = start_watch(request, target, self._list_handler, self._watch_cache)
         except ResourceVersionTooOldError:
             return StreamResponse(lines=too_old_event(request), close=_no_op)
         return StreamResponse(
-            lines=watch_lines(begun, request, target, self._list_handler, self._renderer),
-            close=lambda: self._watch_cache.unwatch(target.resource.plural, begun.watcher),
+            lines=watch_lines(session, request, target, self._list_handler, self._renderer),
+            close=lambda: self._watch_cache.unwatch(target.resource.plural, session.watcher),
         )
 
     def _create(self, request: HttpRequest, target: ResourcePath) -> Response:
@@ -136,11 +136,11 @@ class ObjectHandlers:
                 f"the name of the object ({name}) does not match the name on the URL "
                 f"({target.name})"
             )
-        given = document | {"metadata": (document.get("metadata") or {}) | {"name": name}}
+        named = document | {"metadata": (document.get("metadata") or {}) | {"name": name}}
         if target.namespace is not None:
-            given["metadata"].setdefault("namespace", target.namespace)
+            named["metadata"].setdefault("namespace", target.namespace)
         updated, is_new = self._registry.replace(
-            target, given, manager=_field_manager(request), dry_run=_is_dry_run(request)
+            target, named, manager=_field_manager(request), dry_run=_is_dry_run(request)
         )
         code = 201 if is_new else 200
         return _with_warnings(
@@ -177,8 +177,8 @@ class ObjectHandlers:
         return json_response(_success_status(), 201)
 
     def _delete(self, request: HttpRequest, target: ResourcePath) -> Response:
-        last, gone = self._registry.delete(target, _delete_options(request))
-        if target.resource is PODS or not gone:
+        last, removed = self._registry.delete(target, _delete_options(request))
+        if target.resource is PODS or not removed:
             return self._renderer.document(request, target, last)
         details = {
             "name": target.name,
@@ -194,19 +194,22 @@ class ObjectHandlers:
         options = _delete_options(request)
         page = self._list_handler.page(request, target)
         for stored in page.objects:
-            one = msgspec.structs.replace(
+            each = msgspec.structs.replace(
                 target, namespace=stored.key.namespace or None, name=stored.key.name
             )
-            self._registry.delete(one, options)
+            self._registry.delete(each, options)
         return self._renderer.list(request, target, page)
 
 
 def _no_op() -> None:
-    """There is nobody to be told."""
+    """Close callback of a finished stream: does nothing."""
 
 
 def _read_object(request: HttpRequest, target: ResourcePath) -> Document:
-    """The object in the body, if it is of the right kind; one that does not say is taken for it."""
+    """Return the object in the body.
+
+    A missing kind or apiVersion is that of the path. Raises StatusError (400) if they differ.
+    """
     document = request.document()
     resource = target.resource
     check_kind(request.body, document, resource.kind)
@@ -222,7 +225,7 @@ def _read_object(request: HttpRequest, target: ResourcePath) -> Document:
 
 
 def _check_fields(request: HttpRequest, target: ResourcePath, options: str) -> list[str]:
-    """The warnings about the fields in the body. Raises Problem."""
+    """Return the warnings about the body's fields. Raises StatusError (400)."""
     directive = check_directive(request.query.get("fieldValidation", ""), options)
     if request.is_protobuf:
         return []
@@ -237,10 +240,10 @@ def _with_warnings(response: Response, warnings: list[str]) -> Response:
 
 
 def _is_dry_run(request: HttpRequest) -> bool:
-    asked = request.query.get("dryRun")
-    if asked not in (None, "All"):
-        raise errors.bad_request(f"dryRun is {asked!r}; All is expected")
-    return asked == "All"
+    value = request.query.get("dryRun")
+    if value not in (None, "All"):
+        raise errors.bad_request(f"dryRun is {value!r}; All is expected")
+    return value == "All"
 
 
 def _field_manager(request: HttpRequest) -> str:

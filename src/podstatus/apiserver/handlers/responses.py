@@ -1,4 +1,4 @@
-"""Objects and lists in the form that a client prefers: themselves, Tables, metadata alone."""
+"""Encoding of objects and lists as the client accepts them: JSON, Table, metadata only."""
 
 from collections.abc import Sequence
 
@@ -21,20 +21,20 @@ from podstatus.kube.scalars.time import Time
 
 
 class ResponseRenderer:
-    """Makes answers of objects."""
+    """Renders objects as responses, according to the Accept header."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
 
     def check_accept(self, request: HttpRequest) -> None:
-        """Refuse what cannot be shown as the client wants it. Raises Problem."""
+        """Raise StatusError (406 or 400) if the accepted form is not supported."""
         negotiate(request.accept)
         parse_include_object(request.query.get("includeObject", ""))
 
     def stored_object(
         self, request: HttpRequest, target: ResourcePath, stored: StoredObject
     ) -> Response:
-        """One object."""
+        """Render an object from the store."""
         if not negotiate(request.accept).kind:
             return Response(body=stored.data)
         return self.document(request, target, stored.document())
@@ -42,7 +42,7 @@ class ResponseRenderer:
     def document(
         self, request: HttpRequest, target: ResourcePath, document: Document, *, code: int = 200
     ) -> Response:
-        """An object that was just written."""
+        """Render a document, for example one that was just written."""
         form = negotiate(request.accept)
         if form.kind == "Table":
             return json_response(self._table(request, target, [document], None), code)
@@ -51,7 +51,7 @@ class ResponseRenderer:
         return json_response(document, code)
 
     def list(self, request: HttpRequest, target: ResourcePath, page: ListPage) -> Response:
-        """A list of objects."""
+        """Render a page of a list."""
         form = negotiate(request.accept)
         metadata = _list_metadata(page)
         if not form.kind:
@@ -70,16 +70,16 @@ class ResponseRenderer:
         *,
         first: bool,
     ) -> bytes:
-        """An event of a watch, as a line."""
+        """Encode a watch event as a line; `first` includes the Table's column definitions."""
         form = negotiate(request.accept)
         if not form.kind:
             return b'{"type":"%s","object":%s}\n' % (type_.encode(), stored.data)
         document = stored.document()
         if form.kind == "Table":
-            shown = self._table(request, target, [document], None, headers=first)
+            rendered = self._table(request, target, [document], None, headers=first)
         else:
-            shown = partial_metadata(document, api_version=form.api_version)
-        return msgspec.json.encode({"type": type_, "object": shown}) + b"\n"
+            rendered = partial_metadata(document, api_version=form.api_version)
+        return msgspec.json.encode({"type": type_, "object": rendered}) + b"\n"
 
     def _table(
         self,
@@ -112,7 +112,7 @@ def _list_metadata(page: ListPage) -> Document:
 def _encode_list(
     target: ResourcePath, objects: Sequence[StoredObject], metadata: Document
 ) -> bytes:
-    """The list, made of the objects' own texts."""
+    """Join the stored JSON of the objects, without decoding it."""
     resource = target.resource
     head = msgspec.json.encode(
         {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}

@@ -1,6 +1,6 @@
-"""Who somebody is, and what they may do: asked by agents about those who ask them.
+"""TokenReview and SubjectAccessReview: kubelets ask who a client is and what it may do.
 
-There are no roles here: whoever this server knows may do everything, all others nothing.
+There are no roles: an authenticated user may do everything, all others nothing.
 
 Upstream: pkg/registry/authentication/tokenreview/storage.go,
 pkg/registry/authorization/subjectaccessreview/rest.go v1.36.4.
@@ -18,7 +18,7 @@ from podstatus.kube.unstructured import nested_dict, nested_list, nested_str, ne
 from podstatus.kube.validation.field_errors import FieldError, invalid_value
 
 USER = "podstatus"
-"""Whoever has the token."""
+"""The user name of a client with the token."""
 _KNOWN_USERS = frozenset([USER, KUBELET_CLIENT_NAME])
 _GROUPS = [KUBELET_CLIENT_GROUP, "system:authenticated"]
 
@@ -27,26 +27,29 @@ ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 class ReviewHandler:
-    """Answers questions about users; nothing is stored."""
+    """Answers review requests; nothing is stored."""
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
 
     def handle(self, request: HttpRequest) -> Response | None:
-        """What is asked, with the answer in its status; None if it is no review. Raises Problem."""
+        """Return the review with its status set; None if the path is not a review.
+
+        Raises StatusError.
+        """
         if request.path not in (TOKEN_REVIEWS, ACCESS_REVIEWS):
             return None
         if request.method != "POST":
             raise errors.method_not_allowed()
-        asked = request.document()
+        review = request.document()
         is_token = request.path == TOKEN_REVIEWS
         kind = "TokenReview" if is_token else "SubjectAccessReview"
         schema = TOKEN_REVIEW if is_token else SUBJECT_ACCESS_REVIEW
         check_types(request.body, schema, decode_error_prefix(kind))
-        status = self._token_status(asked) if is_token else _access_status(asked)
+        status = self._token_status(review) if is_token else _access_status(review)
         version = request.path.removeprefix("/apis/").rpartition("/")[0]
-        named = {"kind": kind, "apiVersion": version, "metadata": {}}
-        return json_response(named | {"spec": nested_dict(asked, "spec"), "status": status}, 201)
+        header = {"kind": kind, "apiVersion": version, "metadata": {}}
+        return json_response(header | {"spec": nested_dict(review, "spec"), "status": status}, 201)
 
     def _token_status(self, review: Document) -> Document:
         token = nested_str(review, "spec", "token")
@@ -65,20 +68,20 @@ def _access_status(review: Document) -> Document:
     groups = nested_list(review, "spec", "groups")
     if nested_str(review, "spec", "user") in _KNOWN_USERS or KUBELET_CLIENT_GROUP in groups:
         return {"allowed": True}
-    return {"allowed": False, "reason": "this server does not know the user"}
+    return {"allowed": False, "reason": "unknown user"}
 
 
 def _validate_access_review(review: Document) -> list[FieldError]:
     causes = []
-    of_resource = nested_value(review, "spec", "resourceAttributes")
-    of_path = nested_value(review, "spec", "nonResourceAttributes")
-    if of_resource is not None and of_path is not None:
-        told = "cannot be specified in combination with resourceAttributes"
-        causes.append(invalid_value("spec.nonResourceAttributes", of_path, told))
-    if of_resource is None and of_path is None:
-        told = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        causes.append(invalid_value("spec.resourceAttributes", None, told))
+    resource_attributes = nested_value(review, "spec", "resourceAttributes")
+    path_attributes = nested_value(review, "spec", "nonResourceAttributes")
+    if resource_attributes is not None and path_attributes is not None:
+        detail = "cannot be specified in combination with resourceAttributes"
+        causes.append(invalid_value("spec.nonResourceAttributes", path_attributes, detail))
+    if resource_attributes is None and path_attributes is None:
+        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        causes.append(invalid_value("spec.resourceAttributes", None, detail))
     if not nested_str(review, "spec", "user") and not nested_list(review, "spec", "groups"):
-        told = "at least one of user or group must be specified"
-        causes.append(invalid_value("spec.user", "", told))
+        detail = "at least one of user or group must be specified"
+        causes.append(invalid_value("spec.user", "", detail))
     return causes

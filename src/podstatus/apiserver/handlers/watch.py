@@ -1,4 +1,4 @@
-"""A watch from its beginning to its end: what there is, what changes, bookmarks."""
+"""Watches: initial events, changes, bookmarks, timeouts."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -19,18 +19,18 @@ from podstatus.apiserver.storage.store import ADDED, StoreChange, StoredObject
 from podstatus.apiserver.storage.watch_cache import CacheWatcher, WatchCache, filter_change
 
 BOOKMARK_SECONDS = 60.0
-"""Upstream's watch cache sends them about once a minute."""
+"""The interval of bookmarks, about that of upstream's watch cache."""
 MAX_WATCH_SECONDS = 1800 * 2
-"""Upstream ends a watch after 30 to 60 minutes."""
+"""The maximum duration of a watch; upstream ends one after 30 to 60 minutes."""
 
 
 class WatchSession(msgspec.Struct, frozen=True):
-    """A watch that was begun."""
+    """A started watch with its initial events."""
 
     initial: list[tuple[str, StoredObject]]
     watcher: CacheWatcher
     version: int
-    """Of the store, when the watch was begun."""
+    """The resource version when the watch started."""
     seconds: int
     bookmarks: bool
     initial_events_end: bool
@@ -39,22 +39,25 @@ class WatchSession(msgspec.Struct, frozen=True):
 def start_watch(
     request: HttpRequest, target: ResourcePath, lists: ListHandler, watch_cache: WatchCache
 ) -> WatchSession:
-    """Find what is to be sent at first, and begin to listen. Raises Problem, TooOldError."""
+    """Collect the initial events and start to listen.
+
+    Raises StatusError, ResourceVersionTooOldError.
+    """
     check_watch_options(request.query)
     version = parse_resource_version(request.query.get("resourceVersion", ""))
-    selects = build_predicate(request, target)
+    predicate = build_predicate(request, target)
     initial: list[tuple[str, StoredObject]] = []
     send_initial = request.flag("sendInitialEvents")
     seconds, bookmarks = request.number("timeoutSeconds"), request.flag("allowWatchBookmarks")
     if not version or send_initial:
-        initial = [(ADDED, stored) for stored in lists.all(target, selects)]
+        initial = [(ADDED, stored) for stored in lists.all(target, predicate)]
     elif version > lists.version:
         raise too_large_resource_version(version, lists.version)
     else:
-        initial = _missed_events(target, watch_cache, version, selects)
+        initial = _missed_events(target, watch_cache, version, predicate)
     watcher = watch_cache.watch(
         target.resource.plural,
-        selects,
+        predicate,
         namespace=target.namespace,
         on_overflow=request.abort,
     )
@@ -81,7 +84,10 @@ def _missed_events(
 
 
 async def too_old_event(request: HttpRequest) -> AsyncGenerator[bytes, None]:
-    """All that a watch sends whose beginning is forgotten. As upstream's cache does, not a 410."""
+    """Yield a single ERROR event: the version is too old.
+
+    Like upstream's watch cache, in a stream with status 200, not as a 410 response.
+    """
     problem = errors.expired(f"too old resource version: {request.query['resourceVersion']}")
     yield msgspec.json.encode({"type": "ERROR", "object": problem.document}) + b"\n"
 
@@ -93,7 +99,7 @@ async def watch_lines(
     lists: ListHandler,
     renderer: ResponseRenderer,
 ) -> AsyncGenerator[bytes, None]:
-    """What the watch sends, until its time is over, or it is cut off."""
+    """Yield the lines of a watch, until it times out or is terminated."""
     first = True
     loop = asyncio.get_running_loop()
     end = loop.time() + watch.seconds
@@ -102,7 +108,7 @@ async def watch_lines(
         yield renderer.event(request, target, type_, stored, first=first)
         first = False
     if watch.initial_events_end:
-        # Not the version of now: there may be changes since, which are still to be sent.
+        # The version at the start, not the current one: changes since then are still to be sent.
         yield _bookmark(target, watch.version, initial_events_end=True)
     while loop.time() < end:
         try:
@@ -114,15 +120,15 @@ async def watch_lines(
             continue
         if not events:
             return
-        told = []
+        lines = []
         for event in events:
-            told.append(renderer.event(request, target, event.type, event.object, first=first))
+            lines.append(renderer.event(request, target, event.type, event.object, first=first))
             first = False
-        yield b"".join(told)
+        yield b"".join(lines)
 
 
 def _bookmark(target: ResourcePath, version: int, *, initial_events_end: bool = False) -> bytes:
-    """Tells up to which version everything was sent."""
+    """Encode a bookmark: all changes up to this version have been sent."""
     metadata: dict[str, object] = {"resourceVersion": str(version), "creationTimestamp": None}
     if initial_events_end:
         metadata["annotations"] = {"k8s.io/initial-events-end": "true"}

@@ -1,4 +1,4 @@
-"""Why a request is refused, as the `v1.Status` that kube-apiserver answers with.
+"""API errors, as the `v1.Status` that kube-apiserver returns.
 
 Upstream: apimachinery v0.36.4, pkg/api/errors/errors.go.
 """
@@ -10,7 +10,7 @@ from podstatus.kube.validation.field_errors import FieldError
 
 
 class StatusError(Exception):
-    """The request cannot be fulfilled; `document` is the body of the answer."""
+    """The request fails; `document` is the body of the response."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class StatusError(Exception):
 
     @property
     def document(self) -> dict[str, Any]:
-        """The `v1.Status`."""
+        """The error as a `v1.Status` document."""
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -48,7 +48,7 @@ class StatusError(Exception):
 
 
 def not_found(resource: str, name: str, *, group: str = "") -> StatusError:
-    """There is no object of this name; `resource` in the plural."""
+    """404: no object of this name; `resource` is the plural."""
     return StatusError(
         404,
         "NotFound",
@@ -58,12 +58,12 @@ def not_found(resource: str, name: str, *, group: str = "") -> StatusError:
 
 
 def no_such_resource() -> StatusError:
-    """There is nothing at this path."""
+    """404: no resource at this path."""
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
 def already_exists(resource: str, name: str, *, group: str = "") -> StatusError:
-    """There is an object of this name already."""
+    """409: an object of this name exists."""
     return StatusError(
         409,
         "AlreadyExists",
@@ -73,7 +73,7 @@ def already_exists(resource: str, name: str, *, group: str = "") -> StatusError:
 
 
 def conflict(resource: str, name: str, message: str, *, group: str = "") -> StatusError:
-    """The object is not as the request expects it to be."""
+    """409: the object is not in the state that the request requires."""
     return StatusError(
         409,
         "Conflict",
@@ -84,18 +84,18 @@ def conflict(resource: str, name: str, message: str, *, group: str = "") -> Stat
 
 
 def invalid(kind: str, name: str, causes: Sequence[FieldError], *, group: str = "") -> StatusError:
-    """The object breaks rules."""
-    told = [f"{cause.field}: {cause.message}" for cause in causes]
-    listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    """422: the object is invalid, with a cause per field."""
+    messages = [f"{cause.field}: {cause.message}" for cause in causes]
+    joined = messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
     details = _details(kind, name, group) | {
         "causes": [{"reason": c.reason, "message": c.message, "field": c.field} for c in causes]
     }
-    message = f'{qualified_resource(kind, group)} "{name}" is invalid: {listed}'
+    message = f'{qualified_resource(kind, group)} "{name}" is invalid: {joined}'
     return StatusError(422, "Invalid", message, details)
 
 
 def forbidden(resource: str, name: str, message: str, *, cause: str = "") -> StatusError:
-    """Admission does not let it pass; `cause` is a word for programs."""
+    """403: admission rejected the request; `cause` is a machine-readable reason."""
     details = _details(resource, name, "")
     if cause:
         details["causes"] = [{"reason": cause}]
@@ -103,18 +103,18 @@ def forbidden(resource: str, name: str, message: str, *, cause: str = "") -> Sta
 
 
 def bad_request(message: str) -> StatusError:
-    """The request makes no sense."""
+    """400: the request is malformed."""
     return StatusError(400, "BadRequest", message)
 
 
 def internal_error(message: str) -> StatusError:
-    """Something broke that is not the client's fault."""
+    """500: a failure that is not the client's."""
     details = {"causes": [{"message": message}]}
     return StatusError(500, "InternalError", f"Internal error occurred: {message}", details)
 
 
 def method_not_allowed() -> StatusError:
-    """The verb is not for this path."""
+    """405: the method is not supported at this path."""
     return StatusError(
         405,
         "MethodNotAllowed",
@@ -124,17 +124,20 @@ def method_not_allowed() -> StatusError:
 
 
 def unsupported_media_type(message: str) -> StatusError:
-    """The body is of a type that is not understood here."""
+    """415: the media type of the body is not supported."""
     return StatusError(415, "UnsupportedMediaType", message)
 
 
 def expired(message: str, token: str = "") -> StatusError:
-    """What was asked for is too old: list anew, or go on with this token and the newest state."""
+    """410: the resource version is too old.
+
+    The client has to list again, or continue with `token` and the current state.
+    """
     return StatusError(410, "Expired", message, metadata={"continue": token} if token else None)
 
 
 def qualified_resource(resource: str, group: str) -> str:
-    """The resource with its group, as messages have it."""
+    """Return the resource with its group, as messages spell it."""
     return f"{resource}.{group}" if group else resource
 
 

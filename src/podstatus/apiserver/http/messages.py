@@ -1,4 +1,4 @@
-"""One request and its answer, as the HTTP layer hands them over: nothing of aiohttp in them."""
+"""Requests and responses as plain values, independent of aiohttp."""
 
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -17,23 +17,25 @@ JSON = "application/json"
 
 
 def _no_abort() -> None:
-    """There is no connection to break."""
+    """Default: there is no connection to abort."""
 
 
 def _always_connected() -> bool:
-    """There is no connection that could be gone."""
+    """Default: there is no connection that could be closed."""
     return False
 
 
 _DECODER = msgspec.json.Decoder(float_hook=float)
-"""A number beyond a float is infinite: in an unknown field it does no harm, in others it fits no
-type, which is said with the field."""
+"""Decodes a number beyond a float as infinity.
+
+Harmless in an unknown field; in any other it is rejected with the name of the field.
+"""
 _INTEGER = re.compile("[+-]?[0-9]+")
 _MAX_INT64 = 2**63 - 1
 
 
 def parse_int64(text: str) -> int:
-    """A whole number of 64 bits. Raises Problem."""
+    """Parse a 64-bit integer. Raises StatusError (400)."""
     why = "invalid syntax"
     if _INTEGER.fullmatch(text):
         number = int(text) if len(text) < 64 else _MAX_INT64 + 1
@@ -44,7 +46,7 @@ def parse_int64(text: str) -> int:
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client asks."""
+    """A request of a client, with its whole body."""
 
     method: str
     path: str
@@ -54,52 +56,52 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     user_agent: str = ""
     body: bytes = b""
     abort: Callable[[], None] = _no_abort
-    """Breaks the connection, for one that does not read its answer."""
+    """Aborts the connection, for a client that does not read its response."""
     is_disconnected: Callable[[], bool] = _always_connected
-    """Whether the client has hung up, for those who have had nothing to tell it for a while."""
+    """Whether the client has closed the connection, for streams that are idle."""
     raw_query: str = ""
-    """The query as it was sent."""
+    """The raw query string."""
     upgrade: str = ""
-    """Which protocol the client wants to go on with."""
+    """The Upgrade header: the protocol to switch to."""
     protocols: tuple[str, ...] = ()
-    """What it would speak over a WebSocket, the best first."""
+    """The offered WebSocket subprotocols, the preferred one first."""
 
     def flag(self, name: str) -> bool:
-        """A parameter that is on or off: as upstream reads it, on unless it says no."""
+        """Return a boolean parameter; as upstream, true unless `0` or `false`."""
         return self.query.get(name, "false").lower() not in ("0", "false")
 
     def number(self, name: str) -> int | None:
-        """A parameter that is a whole number. Raises Problem."""
+        """Return an integer parameter, None if absent or empty. Raises StatusError (400)."""
         value = self.query.get(name)
         if not value:
             return None
         return parse_int64(value)
 
     def values(self, name: str) -> tuple[str, ...]:
-        """All values of a parameter that may be given more than once."""
+        """Return all values of a repeated parameter."""
         pairs = parse_qsl(self.raw_query, keep_blank_values=True)
         return tuple(value for key, value in pairs if key == name)
 
     @property
     def is_protobuf(self) -> bool:
-        """Whether the body is protobuf, not JSON."""
+        """Whether the body is protobuf instead of JSON."""
         return self.content_type.partition(";")[0].strip() == MEDIA_TYPE
 
     def document(self, what: str = "object") -> Document:
-        """The object in the body. Raises Problem."""
+        """Decode the object in the body. Raises StatusError (400 or 415)."""
         if self.is_protobuf:
             return decode_protobuf(self.body)
         try:
             document = _DECODER.decode(self.body)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise errors.bad_request(f"the {what} provided is not JSON: {error}") from error
+            raise errors.bad_request(f"the {what} provided is not valid JSON: {error}") from error
         if not isinstance(document, dict):
-            raise errors.bad_request(f"the {what} provided is no JSON object")
+            raise errors.bad_request(f"the {what} provided is not a JSON object")
         return document
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole answer."""
+    """A response with a complete body."""
 
     code: int = 200
     body: bytes = b""
@@ -108,11 +110,11 @@ class Response(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StreamResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer that goes on: lines, until it ends."""
+    """A response with a streamed body."""
 
     lines: AsyncGenerator[bytes, None]
     close: Callable[[], None]
-    """To be called when nothing more is wanted, even if nothing ever was."""
+    """Must be called when the stream is no longer needed, even if it was never read."""
     content_type: str = JSON
     code: int = 200
 
@@ -121,40 +123,40 @@ Message = bytes | str
 
 
 class WebSocket(Protocol):
-    """One end of a WebSocket."""
+    """One end of a WebSocket connection."""
 
     async def receive(self) -> Message | None:
-        """The next message; None when the other end has had enough. Raises ConnectionError."""
+        """Return the next message; None after a close. Raises ConnectionError."""
 
     async def send(self, message: Message) -> None:
-        """Hand over a message, as fast as it is taken. Raises ConnectionError."""
+        """Send a message, with backpressure. Raises ConnectionError."""
 
     async def close(self, code: int, reason: bytes = b"") -> None:
-        """Say goodbye."""
+        """Close the connection with this code."""
 
     @property
     def close_code(self) -> int | None:
-        """What the other end said when it left; None if it did not say anything."""
+        """The close code of the other end; None if it sent none."""
 
 
 class WebSocketProxy(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer that is a WebSocket: its messages go to somebody else, and theirs come back."""
+    """A response that upgrades to a WebSocket and relays it to a backend."""
 
     protocol: str
     connect: Callable[[], Awaitable[WebSocket]]
-    """Reaches the other one. Raises Problem, which the client is told in words of the protocol."""
+    """Connects to the backend. Raises StatusError, which is sent over the WebSocket."""
 
 
 class ConnectionDropped(msgspec.Struct, frozen=True):
-    """No answer: the connection is dropped."""
+    """Close the connection without a response."""
 
 
 def json_response(document: Any, code: int = 200) -> Response:
-    """A document as an answer."""
+    """Return a response with a JSON document."""
     return Response(code=code, body=msgspec.json.encode(document))
 
 
 def error_response(error: StatusError) -> Response:
-    """A problem as an answer."""
+    """Return the response for an API error."""
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     return Response(code=error.code, body=msgspec.json.encode(error.document), headers=headers)

@@ -1,7 +1,7 @@
-"""Bodies in Kubernetes' protobuf, for the few kinds that kubectl sends so.
+"""Kubernetes protobuf bodies, for the few kinds that kubectl sends.
 
 `kubectl create namespace`, `configmap`, `secret` and `serviceaccount` and `kubectl drain` send
-protobuf and do not ask whether they may. We answer in JSON, which they take.
+protobuf without negotiation. Responses are JSON, which they accept.
 
 Upstream: generated.proto of api v0.36.4 and apimachinery v0.36.4; pkg/runtime/serializer/protobuf.
 """
@@ -46,9 +46,11 @@ DeleteOptions: 1=gracePeriodSeconds:int64? 2=preconditions:Preconditions 3=orpha
 Preconditions: 1=uid:str? 2=resourceVersion:str?
 Timestamp: 1=seconds:int64 2=nanos:int32
 """
-"""Field numbers, names and types; a field without a type is a string. `?` is a pointer: its zero
-is kept, while the zeros of others are not on the wire in JSON either. `[…]` is a list, `{…}` a map
-with strings as keys. Managed fields are not read: the server makes up its own."""
+"""Field numbers, names and types; a field without a type is a string.
+
+`?` is a pointer: its zero value is kept, while other zero values are omitted in JSON, too. `[…]` is
+a list, `{…}` a map with string keys. Managed fields are not decoded: the server computes its own.
+"""
 
 
 class _Field(msgspec.Struct, frozen=True):
@@ -58,38 +60,38 @@ class _Field(msgspec.Struct, frozen=True):
 
 
 class _MalformedError(Exception):
-    """The bytes are no message of this type."""
+    """The bytes are not a message of this type."""
 
 
 def decode_protobuf(body: bytes) -> Document:
-    """The object in a body. Raises Problem."""
+    """Decode the object in a body. Raises StatusError (400 or 415)."""
     try:
         envelope = _decode_message(_strip_magic(body), "Unknown")
-        about: Document = envelope.get("typeMeta", {})
-        kind = about.get("kind", "")
+        type_meta: Document = envelope.get("typeMeta", {})
+        kind = type_meta.get("kind", "")
         if kind in _KINDS:
-            return about | _decode_message(envelope.get("raw", b""), kind)
+            return type_meta | _decode_message(envelope.get("raw", b""), kind)
     except _MalformedError as error:
-        raise errors.bad_request(f"the protobuf in the body cannot be read: {error}") from error
+        raise errors.bad_request(f"cannot decode the protobuf body: {error}") from error
     raise errors.unsupported_media_type(
-        f"{kind or 'an object without a kind'} is not taken as protobuf here; send application/json"
+        f"protobuf is not supported for {kind or 'an object without a kind'}; send application/json"
     )
 
 
 def _strip_magic(body: bytes) -> bytes:
     if not body.startswith(_MAGIC):
-        raise _MalformedError("it does not begin as Kubernetes' protobuf does")
+        raise _MalformedError("the Kubernetes magic number is missing")
     return body[len(_MAGIC) :]
 
 
-def _decode_message(data: bytes, of_type: str) -> Document:
-    fields = _message_fields(of_type)
-    told: Document = {}
+def _decode_message(data: bytes, type_name: str) -> Document:
+    fields = _message_fields(type_name)
+    document: Document = {}
     for number, value in _iter_fields(data):
         field = fields.get(number)
         if field is not None:
-            _set_field(told, field, value)
-    return told
+            _set_field(document, field, value)
+    return document
 
 
 def _set_field(document: Document, field: _Field, value: int | bytes) -> None:
@@ -99,47 +101,47 @@ def _set_field(document: Document, field: _Field, value: int | bytes) -> None:
     elif field.type.startswith("{"):
         key, item = _decode_map_entry(_require_bytes(value), inner)
         document.setdefault(field.name, {})[key] = item
-    elif (read := _decode_value(value, field.type)) or (field.pointer and read is not None):
-        document[field.name] = read
+    elif (decoded := _decode_value(value, field.type)) or (field.pointer and decoded is not None):
+        document[field.name] = decoded
 
 
-def _decode_map_entry(data: bytes, of_type: str) -> tuple[str, Any]:
+def _decode_map_entry(data: bytes, type_name: str) -> tuple[str, Any]:
     members = dict(_iter_fields(data))
-    return _decode_str(members.get(1, b"")), _decode_value(members.get(2, b""), of_type)
+    return _decode_str(members.get(1, b"")), _decode_value(members.get(2, b""), type_name)
 
 
-def _decode_value(value: int | bytes, of_type: str) -> Any:
-    reader = _DECODERS.get(of_type)
-    return _decode_message(_require_bytes(value), of_type) if reader is None else reader(value)
+def _decode_value(value: int | bytes, type_name: str) -> Any:
+    reader = _DECODERS.get(type_name)
+    return _decode_message(_require_bytes(value), type_name) if reader is None else reader(value)
 
 
 def _decode_str(value: int | bytes) -> str:
     try:
         return _require_bytes(value).decode()
     except UnicodeDecodeError as error:
-        raise _MalformedError("a text is not UTF-8") from error
+        raise _MalformedError("a string is not UTF-8") from error
 
 
 def _decode_int64(value: int | bytes) -> int:
     if isinstance(value, bytes):
-        raise _MalformedError("a number is missing")
+        raise _MalformedError("expected a varint, got bytes")
     return value - 2**64 if value >= 2**63 else value
 
 
 def _truncate_int32(number: int) -> int:
-    """The number as an int32: like Go's decoder, it drops the bits above."""
+    """Truncate to an int32, as Go's decoder does."""
     return (number + 2**31) % 2**32 - 2**31
 
 
 def _require_bytes(value: int | bytes) -> bytes:
     if isinstance(value, int):
-        raise _MalformedError("a number is where none belongs")
+        raise _MalformedError("expected bytes, got a varint")
     return value
 
 
 def _decode_time(value: int | bytes) -> Time:
-    told = _decode_message(_require_bytes(value), "Timestamp")
-    nanos = told.get("seconds", 0) * 10**9 + told.get("nanos", 0)
+    timestamp = _decode_message(_require_bytes(value), "Timestamp")
+    nanos = timestamp.get("seconds", 0) * 10**9 + timestamp.get("nanos", 0)
     return Time.from_unix_nanos(nanos) if nanos else Time()
 
 
@@ -156,47 +158,47 @@ _DECODERS: Final[dict[str, Callable[[int | bytes], Any]]] = {
 
 
 def _iter_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message: numbers as numbers, everything else as bytes."""
-    at = 0
-    while at < len(data):
-        tag, at = _decode_varint(data, at)
-        number, form = tag >> 3, tag & 7
-        if form == 0:
-            value, at = _decode_varint(data, at)
+    """Yield number and value of each field: varints as int, everything else as bytes."""
+    position = 0
+    while position < len(data):
+        tag, position = _decode_varint(data, position)
+        number, wire_type = tag >> 3, tag & 7
+        if wire_type == 0:
+            value, position = _decode_varint(data, position)
             yield number, value
             continue
-        if form == 2:
-            length, at = _decode_varint(data, at)
-        elif form in (1, 5):
-            length = 8 if form == 1 else 4
+        if wire_type == 2:
+            length, position = _decode_varint(data, position)
+        elif wire_type in (1, 5):
+            length = 8 if wire_type == 1 else 4
         else:
-            raise _MalformedError(f"there is no wire type {form}")
-        if at + length > len(data):
-            raise _MalformedError("it ends too early")
-        yield number, data[at : at + length]
-        at += length
+            raise _MalformedError(f"unknown wire type {wire_type}")
+        if position + length > len(data):
+            raise _MalformedError("unexpected end of data")
+        yield number, data[position : position + length]
+        position += length
 
 
-def _decode_varint(data: bytes, at: int) -> tuple[int, int]:
+def _decode_varint(data: bytes, position: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
-        if at >= len(data):
-            raise _MalformedError("it ends too early")
-        value |= (data[at] & 0x7F) << shift
-        at += 1
-        if data[at - 1] < 0x80:
-            return value & (2**64 - 1), at
-    raise _MalformedError("a number is too long")
+        if position >= len(data):
+            raise _MalformedError("unexpected end of data")
+        value |= (data[position] & 0x7F) << shift
+        position += 1
+        if data[position - 1] < 0x80:
+            return value & (2**64 - 1), position
+    raise _MalformedError("a varint is too long")
 
 
 @cache
-def _message_fields(of_type: str) -> dict[int, _Field]:
+def _message_fields(type_name: str) -> dict[int, _Field]:
     lines = _MESSAGES.replace("\n  ", " ").strip().splitlines()
     rows = dict(line.split(": ", 1) for line in lines)
-    return dict(map(_parse_field, rows[of_type].split()))
+    return dict(map(_parse_field, rows[type_name].split()))
 
 
 def _parse_field(text: str) -> tuple[int, _Field]:
     number, _, rest = text.partition("=")
-    name, _, of_type = rest.partition(":")
-    return int(number), _Field(name, of_type.removesuffix("?") or "str", of_type.endswith("?"))
+    name, _, type_name = rest.partition(":")
+    return int(number), _Field(name, type_name.removesuffix("?") or "str", type_name.endswith("?"))

@@ -1,8 +1,8 @@
-"""What a request's path is about.
+"""Parsing of request paths.
 
 /api/v1/namespaces/{namespace}/{resource}/{name}/{subresource}
 /apis/{group}/{version}/{resource}
-/api/v1/nodes/{name}/proxy/{what the node is asked}
+/api/v1/nodes/{name}/proxy/{path}
 """
 
 import re
@@ -17,20 +17,20 @@ _NODE_PROXY_PATH = re.compile(r"(/api/v1/nodes/[^/]+/proxy)(/.*)")
 
 
 class ResourcePath(msgspec.Struct, frozen=True, kw_only=True):
-    """Which objects are meant."""
+    """The objects that a path refers to."""
 
     resource: ResourceInfo
     namespace: str | None = None
-    """None for all namespaces, and for objects of the cluster."""
+    """None for all namespaces, and for cluster-scoped objects."""
     name: str | None = None
-    """None for all objects."""
+    """None for the whole collection."""
     subresource: str = ""
     proxy_path: str = ""
-    """What comes after `proxy`, as it was sent."""
+    """The path after `proxy`, still encoded."""
 
 
 def parse_path(path: str) -> ResourcePath | None:
-    """The objects at a path; None if there is nothing of the kind."""
+    """Return the objects at a path; None if it is not a resource path."""
     proxied = _NODE_PROXY_PATH.fullmatch(path)
     if proxied is not None:
         target = parse_path(proxied[1])
@@ -80,6 +80,6 @@ def _resource_path(
 
 
 _RESOURCES: dict[tuple[str, str], dict[str, ResourceInfo]] = {}
-"""By group and version, and by plural."""
+"""By group and version, then by plural name."""
 for _resource in RESOURCES:
     _RESOURCES.setdefault((_resource.group, _resource.version), {})[_resource.plural] = _resource

@@ -1,4 +1,4 @@
-"""Where a node's agent is reached.
+"""The address of a node's kubelet.
 
 Upstream: pkg/kubelet/client/kubelet_client.go and pkg/registry/core/node/strategy.go v1.36.4.
 """
@@ -14,7 +14,7 @@ _DEFAULT_PORT = 10250
 
 
 class KubeletAddress(msgspec.Struct, frozen=True):
-    """A host and a port that speak TLS."""
+    """Host and port of a kubelet's HTTPS server."""
 
     host: str
     port: int
@@ -24,7 +24,10 @@ class KubeletAddress(msgspec.Struct, frozen=True):
 
 
 def kubelet_address(node: Document, *, address: str = "") -> KubeletAddress:
-    """Where the agent of a node is; `address` stands in for its own. Raises Problem."""
+    """Return the kubelet's address; `address` overrides the node's own host.
+
+    Raises StatusError (500) if the node has no InternalIP.
+    """
     port = nested_value(node, "status", "daemonEndpoints", "kubeletEndpoint", "Port")
     if not isinstance(port, int) or port <= 0:
         port = _DEFAULT_PORT
@@ -32,7 +35,7 @@ def kubelet_address(node: Document, *, address: str = "") -> KubeletAddress:
 
 
 def split_node_name(node_id: str) -> tuple[str, str]:
-    """Name and port of `name`, `name:port` and `https:name:port`. Raises Problem."""
+    """Split `name`, `name:port` or `https:name:port`. Raises StatusError (400)."""
     match node_id.split(":"):
         case [name] | ["", name, ""] | ["https", name, ""] if name:
             return name, ""
@@ -46,5 +49,5 @@ def _internal_address(node: Document) -> str:
     for address in addresses:
         if nested_str(address, "type") == "InternalIP":
             return nested_str(address, "address")
-    known = " ".join(f"{{{nested_str(a, 'type')} {nested_str(a, 'address')}}}" for a in addresses)
-    raise StatusError(500, "", f"no preferred addresses found; known addresses: [{known}]")
+    listing = " ".join(f"{{{nested_str(a, 'type')} {nested_str(a, 'address')}}}" for a in addresses)
+    raise StatusError(500, "", f"no preferred addresses found; known addresses: [{listing}]")

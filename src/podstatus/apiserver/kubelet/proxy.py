@@ -1,7 +1,7 @@
-"""What only a container's node can answer: logs, exec, attach, and all else a node is asked.
+"""Requests that only the kubelet can answer: logs, exec, attach, node proxy.
 
-A node that fails after the client has its WebSocket is told there, as upstream's stream
-translator does: kubectl would take a plain refusal as a reason to try SPDY.
+If the kubelet fails after the client has its WebSocket, the error is sent over the WebSocket, as by
+upstream's stream translator: kubectl would take an HTTP error as a reason to fall back to SPDY.
 """
 
 import asyncio
@@ -34,68 +34,73 @@ from podstatus.apiserver.resources import NODES
 from podstatus.kube.unstructured import nested_str
 
 _POLL_SECONDS = 1.0
-"""How often we look whether somebody still wants a stream on which nothing happens."""
+"""How often an idle stream checks whether the client is still connected."""
 
 
 class KubeletProxy:
-    """Passes requests on to nodes."""
+    """Forwards requests to kubelets."""
 
     def __init__(self, registry: Registry, client: KubeletClient) -> None:
         self._registry = registry
         self._client = client
 
     async def log(self, request: HttpRequest, target: ResourcePath) -> Response | StreamResponse:
-        """What a container wrote. Raises Problem."""
+        """Stream the log of a container. Raises StatusError."""
         query = log_query(request, target.name or "")
         pod = self._registry.get(target).document()
         path = container_path("containerLogs", pod, request.query.get("container", ""))
         node = nested_str(pod, "spec", "nodeName")
         if not node:
             return Response(code=204)
-        place = self._kubelet_address(node, missing="pods")
+        address = self._kubelet_address(node, missing="pods")
         verify = not request.flag("insecureSkipTLSVerifyBackend")
         if verify:
             self._client.check_configured()
-        response = await self._client.get(place, _with_query(path, query), verify=verify)
+        response = await self._client.get(address, _with_query(path, query), verify=verify)
         if not 200 <= response.status <= 206:
             raise log_error(response.status, await _read_error(response), target.name or "")
         return _stream_response(response, request.is_disconnected, content_type="text/plain")
 
     def exec_or_attach(self, request: HttpRequest, target: ResourcePath) -> WebSocketProxy:
-        """A conversation with a process in a container. Raises Problem."""
+        """Return a WebSocket to a process in a container. Raises StatusError."""
         pod = self._registry.get(target).document()
         path = container_path(target.subresource, pod, request.query.get("container", ""))
         node = nested_str(pod, "spec", "nodeName")
         if not node:
             raise errors.bad_request(f"pod {target.name} does not have a host assigned")
-        place = self._kubelet_address(node, missing="pods")
+        address = self._kubelet_address(node, missing="pods")
         self._client.check_configured()
         protocol = choose_protocol(request)
-        asked = _with_query(path, stream_query(request))
+        path_and_query = _with_query(path, stream_query(request))
         return WebSocketProxy(
-            protocol=protocol, connect=partial(self._connect, place, asked, protocol)
+            protocol=protocol, connect=partial(self._connect, address, path_and_query, protocol)
         )
 
     async def proxy(self, request: HttpRequest, target: ResourcePath) -> Response | StreamResponse:
-        """Whatever a node answers at a path. Raises Problem."""
+        """Return the kubelet's response to a GET of any path. Raises StatusError."""
         name, port = split_node_name(target.name or "")
-        place = self._kubelet_address(name, missing=NODES.plural)
-        if port not in ("", str(place.port)):
+        address = self._kubelet_address(name, missing=NODES.plural)
+        if port not in ("", str(address.port)):
             raise errors.bad_request(
-                f"port {port[:20]} of node {name} is not its agent's; only that is asked"
+                f"port {port[:20]} of node {name} is not the kubelet's; no other port is proxied"
             )
         self._client.check_configured()
         if not target.proxy_path:
-            # Upstream: proxyRedirectsforRootPath, for the sake of relative links.
+            # Upstream: proxyRedirectsforRootPath, so that relative links work.
             location = _with_query(f"{request.path}/", request.raw_query)
             return Response(code=301, headers={"Location": location})
-        response = await self._client.get(place, _with_query(target.proxy_path, request.raw_query))
+        response = await self._client.get(
+            address, _with_query(target.proxy_path, request.raw_query)
+        )
         return _stream_response(
             response, request.is_disconnected, content_type=response.content_type
         )
 
     def _kubelet_address(self, node: str, *, missing: str) -> KubeletAddress:
-        """Where a node is. `missing` is what upstream says is missing if there is none."""
+        """Return the address of a node's kubelet.
+
+        Raises StatusError: 404 for a missing node, with `missing` as the resource, as upstream.
+        """
         try:
             stored = self._registry.get(ResourcePath(resource=NODES, name=node))
         except StatusError as problem:
@@ -125,10 +130,10 @@ async def _read_error(response: ClientResponse) -> str:
 
 
 def _stream_response(
-    response: ClientResponse, is_gone: Callable[[], bool], content_type: str
+    response: ClientResponse, is_disconnected: Callable[[], bool], content_type: str
 ) -> StreamResponse:
     return StreamResponse(
-        lines=_iter_chunks(response, is_gone),
+        lines=_iter_chunks(response, is_disconnected),
         close=response.close,
         content_type=content_type,
         code=response.status,
@@ -136,17 +141,17 @@ def _stream_response(
 
 
 async def _iter_chunks(
-    response: ClientResponse, is_gone: Callable[[], bool]
+    response: ClientResponse, is_disconnected: Callable[[], bool]
 ) -> AsyncGenerator[bytes, None]:
-    """What a node sends, as it comes; as upstream has it, one that breaks off has ended."""
-    while not is_gone():
+    """Yield the body as it arrives; as upstream, a broken connection ends the stream."""
+    while not is_disconnected():
         try:
             async with asyncio.timeout(_POLL_SECONDS):
-                piece = await response.content.readany()
+                chunk = await response.content.readany()
         except TimeoutError:
             continue
         except (aiohttp.ClientError, OSError):
             return
-        if not piece:
+        if not chunk:
             return
-        yield piece
+        yield chunk

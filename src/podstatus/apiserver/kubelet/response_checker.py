@@ -1,7 +1,7 @@
-"""What clients are told when a node refuses.
+"""Translation of kubelet errors into API errors.
 
-Upstream: apiserver v0.36.4, pkg/registry/generic/rest/response_checker.go; apimachinery
-v0.36.4, NewGenericServerResponse in pkg/api/errors/errors.go.
+Upstream: apiserver v0.36.4, pkg/registry/generic/rest/response_checker.go; apimachinery v0.36.4,
+NewGenericServerResponse in pkg/api/errors/errors.go.
 """
 
 import msgspec
@@ -33,7 +33,7 @@ _GENERIC_MESSAGES = {
 
 
 class _Status(msgspec.Struct):
-    """A `v1.Status`, as far as it says why not."""
+    """The fields of a `v1.Status` that explain a failure."""
 
     kind: str = ""
     message: str = ""
@@ -41,7 +41,7 @@ class _Status(msgspec.Struct):
 
 
 def log_error(code: int, body: str, pod: str) -> StatusError:
-    """A node does not give a log."""
+    """Return the API error for a kubelet's response to a log request."""
     if code == 400:
         return errors.bad_request(body)
     if code == 500:
@@ -52,15 +52,15 @@ def log_error(code: int, body: str, pod: str) -> StatusError:
 
 
 def upgrade_error(code: int, body: str) -> StatusError:
-    """A node does not want to talk: what it says is for whoever wanted to."""
+    """Return the API error for a refused WebSocket upgrade, with the kubelet's message."""
     try:
         status = decode_json(body, _Status)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         status = _Status()
     if status.kind == "Status" and status.message:
         return StatusError(code, status.reason, status.message)
-    told = f"unable to upgrade connection: {body.strip() or f'status code {code}'}"
-    return errors.bad_request(told) if code == 400 else errors.internal_error(told)
+    message = f"unable to upgrade connection: {body.strip() or f'status code {code}'}"
+    return errors.bad_request(message) if code == 400 else errors.internal_error(message)
 
 
 def _generic_response(code: int, body: str) -> tuple[str, str]:
@@ -69,8 +69,8 @@ def _generic_response(code: int, body: str) -> tuple[str, str]:
     if code in _GENERIC_MESSAGES:
         return _GENERIC_MESSAGES[code]
     if code >= 500:
-        told = f"an error on the server ({go_quoted(body)}) has prevented the request from"
-        return "InternalError", f"{told} succeeding"
+        prefix = f"an error on the server ({go_quoted(body)}) has prevented the request from"
+        return "InternalError", f"{prefix} succeeding"
     return (
         "",
         f"the server responded with the status code {code} but did not return more information",

@@ -1,4 +1,4 @@
-"""What clients ask of a container, and what its node is asked then: logs, exec, attach.
+"""Options of logs, exec and attach: validation, and translation to kubelet queries.
 
 Upstream: pkg/registry/core/pod/strategy.go and rest/log.go v1.36.4; ValidatePodLogOptions,
 pkg/apis/core/validation/validation.go.
@@ -20,79 +20,77 @@ from podstatus.kube.validation.field_errors import (
 )
 
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
-"""How exec and attach are spoken over a WebSocket, the best first."""
+"""WebSocket subprotocols of exec and attach, the preferred one first."""
 ERROR_CHANNEL = b"\x03"
-"""Where both protocols tell how it ended, as a v1.Status."""
+"""The channel on which both subprotocols send the final v1.Status."""
 
 _CONTAINER_LISTS = ("initContainers", "containers", "ephemeralContainers")
 _LOG_FLAGS = ("follow", "previous", "timestamps")
 _STREAM_FLAGS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
-"""What the API calls them, and what nodes call them."""
+"""The API's parameter names, and the kubelet's."""
 _SINCE_CONFLICT = "at most one of `sinceTime` or `sinceSeconds` may be specified"
 _NOT_POSITIVE = "must be greater than 0"
 
 
 def log_query(request: HttpRequest, name: str) -> str:
-    """Which part of a log a node is asked for. Raises Problem."""
-    asked = {flag: "true" for flag in _LOG_FLAGS if request.flag(flag)}
+    """Return the kubelet's query for a log request. Raises StatusError (400 or 422)."""
+    options = {flag: "true" for flag in _LOG_FLAGS if request.flag(flag)}
     numbers = _int_params(request)
     since = _since_time(request)
     causes = _validate_log_options(numbers, since)
     if "stream" in request.query:
-        # The gate PodLogsQuerySplitStreams is off in v1.36.
+        # Feature gate PodLogsQuerySplitStreams, off in v1.36.
         causes.append(forbidden("stream", "may not be specified"))
     if causes:
         raise errors.invalid("PodLogOptions", name, causes)
-    asked |= {key: str(number) for key, number in numbers.items()}
+    options |= {key: str(number) for key, number in numbers.items()}
     if since:
-        asked["sinceTime"] = since
-    return urlencode(sorted(asked.items()))
+        options["sinceTime"] = since
+    return urlencode(sorted(options.items()))
 
 
 def stream_query(request: HttpRequest) -> str:
-    """How a node is to connect a process, and which one it is to run."""
-    flags = [(name, "1") for asked, name in _STREAM_FLAGS.items() if request.flag(asked)]
+    """Return the kubelet's query for exec or attach."""
+    flags = [(name, "1") for flag, name in _STREAM_FLAGS.items() if request.flag(flag)]
     commands = [("command", word) for word in request.values("command")]
     return urlencode(sorted([*flags, *commands], key=lambda pair: pair[0]))
 
 
 def container_path(verb: str, pod: Document, container: str) -> str:
-    """Where a node has something of a container: `/exec/default/web/main`. Raises Problem."""
+    """Return the kubelet's path, like `/exec/default/web/main`. Raises StatusError (400)."""
     namespace, name = nested_str(pod, "metadata", "namespace"), nested_str(pod, "metadata", "name")
     return "/" + "/".join(map(quote, (verb, namespace, name, choose_container(pod, container))))
 
 
 def choose_container(pod: Document, container: str) -> str:
-    """The container that was asked for, or the only one there is. Raises Problem."""
+    """Return the requested container, or the only one. Raises StatusError (400)."""
     name = nested_str(pod, "metadata", "name")
-    known = list(_container_names(pod))
+    names = list(_container_names(pod))
     if container:
-        if container not in known:
+        if container not in names:
             raise errors.bad_request(f"container {container} is not valid for pod {name}")
         return container
     containers = nested_list(pod, "spec", "containers")
     if len(containers) == 1:
         return nested_str(containers[0], "name")
-    told = f"a container name must be specified for pod {name}"
-    choice = f", choose one of: [{' '.join(known)}]" if containers else ""
-    raise errors.bad_request(told + choice)
+    message = f"a container name must be specified for pod {name}"
+    choice = f", choose one of: [{' '.join(names)}]" if containers else ""
+    raise errors.bad_request(message + choice)
 
 
 def choose_protocol(request: HttpRequest) -> str:
-    """What is spoken with a client that wants to talk to a process. Raises Problem."""
+    """Return the WebSocket subprotocol to use. Raises StatusError (400)."""
     if not request.upgrade:
         raise errors.bad_request("Upgrade request required")
     if request.upgrade.lower() != "websocket":
         raise errors.bad_request(
-            f"exec and attach speak WebSocket here, not {request.upgrade[:40]}; use kubectl 1.31 "
+            f"exec and attach require WebSocket, not {request.upgrade[:40]}; use kubectl 1.31 "
             "or newer, or 1.29 and 1.30 with KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true"
         )
     for protocol in PROTOCOLS:
         if protocol in request.protocols:
             return protocol
-    raise errors.bad_request(
-        f"none of the client's WebSocket protocols is known here; use one of {', '.join(PROTOCOLS)}"
-    )
+    raise errors.bad_request(f"unsupported WebSocket protocol; use one of {', '.join(PROTOCOLS)}")
 
 
 def _container_names(pod: Document) -> Iterator[str]:
@@ -102,15 +100,15 @@ def _container_names(pod: Document) -> Iterator[str]:
 
 
 def _int_params(request: HttpRequest) -> dict[str, int]:
-    # Unlike those of lists, a number that is empty is none.
+    # Unlike in lists, an empty number is invalid.
     names = ("tailLines", "limitBytes", "sinceSeconds")
     return {name: parse_int64(request.query[name]) for name in names if name in request.query}
 
 
 def _since_time(request: HttpRequest) -> str:
-    asked = request.query.get("sinceTime", "")
+    text = request.query.get("sinceTime", "")
     try:
-        return (Time.parse(asked or None)).wire or ""
+        return (Time.parse(text or None)).wire or ""
     except TimeError as error:
         raise errors.bad_request(str(error)) from error
 
@@ -119,7 +117,7 @@ def _validate_log_options(numbers: dict[str, int], since_time: str) -> list[Fiel
     causes = non_negative("tailLines", numbers.get("tailLines", 0))
     causes += _validate_positive("limitBytes", numbers)
     if since_time and "sinceSeconds" in numbers:
-        # Upstream: a field without a name.
+        # Upstream reports this without a field name.
         return [*causes, forbidden("[]", _SINCE_CONFLICT)]
     return causes + _validate_positive("sinceSeconds", numbers)
 

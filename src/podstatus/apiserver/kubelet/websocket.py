@@ -1,6 +1,6 @@
-"""Messages between a client and whoever it talks to, both ways, until one has had enough.
+"""The relay between the client's WebSocket and the kubelet's.
 
-Each side is read only as fast as the other takes it, so little is ever held.
+Each side is read only as fast as the other accepts messages, so little is buffered.
 """
 
 import asyncio
@@ -21,14 +21,14 @@ logger = logging.getLogger(__name__)
 
 _NORMAL, _GOING_AWAY, _INTERNAL_ERROR = 1000, 1001, 1011
 _BACKEND_CLOSE_SECONDS = 1.0
-"""How long a node may take to say goodbye; then the connection is just closed."""
+"""How long a kubelet may take to answer a close before the connection is dropped."""
 _POLL_SECONDS = 5.0
 _CLIENT_CLOSE_SECONDS = 3600.0
-"""A client takes as long as whoever reads what it prints, and loses the rest afterwards."""
+"""How long a client may take to read the rest: as long as the reader of its output."""
 
 
 class ClientWebSocket:
-    """The client's end of a WebSocket, as `exchange.Socket`."""
+    """The connection to the client, as a `WebSocket`."""
 
     def __init__(self, protocol: str) -> None:
         self._socket = web.WebSocketResponse(
@@ -36,71 +36,77 @@ class ClientWebSocket:
         )
 
     async def accept(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Begin to speak; the answer to the request."""
+        """Complete the upgrade; return the response for aiohttp."""
         await self._socket.prepare(request)
         return self._socket
 
     @property
     def close_code(self) -> int | None:
-        """What the client said when it left."""
+        """The client's close code; None if it sent none."""
         return self._socket.close_code
 
     async def receive(self) -> Message | None:
-        """The next message; None when the client has had enough. Raises ConnectionError."""
+        """Return the next message; None after a close. Raises ConnectionError."""
         return read_message(await self._socket.receive())
 
     async def send(self, message: Message) -> None:
-        """Hand over a message, as fast as it is taken. Raises ConnectionError."""
+        """Send a message, with backpressure. Raises ConnectionError."""
         await send_message(self._socket, message)
 
     async def close(self, code: int, reason: bytes = b"") -> None:
-        """Say goodbye."""
+        """Close the WebSocket with this code."""
         await self._socket.close(code=code, message=reason)
 
 
 async def serve_websocket(request: web.BaseRequest, proxied: WebSocketProxy) -> web.StreamResponse:
-    """Be in the middle, until it ends."""
-    near = ClientWebSocket(proxied.protocol)
-    response = await near.accept(request)
+    """Accept the client's WebSocket, connect to the kubelet, and relay until either side closes."""
+    client = ClientWebSocket(proxied.protocol)
+    response = await client.accept(request)
     try:
-        far = await proxied.connect()
+        backend = await proxied.connect()
     except StatusError as problem:
         with suppress(ConnectionError):
-            await near.send(ERROR_CHANNEL + msgspec.json.encode(problem.document))
-            await near.close(_NORMAL)
+            await client.send(ERROR_CHANNEL + msgspec.json.encode(problem.document))
+            await client.close(_NORMAL)
         return response
-    await proxy(near, far, _wait_disconnected(request.transport))
+    await proxy(client, backend, _wait_disconnected(request.transport))
     return response
 
 
 async def _wait_disconnected(transport: asyncio.BaseTransport | None) -> None:
-    """Wait for a client to go: who is held up by the node is not read from, and so not heard."""
+    """Wait until the client disconnects.
+
+    While the kubelet does not accept messages, the client is not read from, so a disconnect would
+    go unnoticed.
+    """
     enable_keepalive(transport)
-    while is_connected(transport):  # noqa: ASYNC110 - the kernel tells nobody
+    while is_connected(transport):  # noqa: ASYNC110 - the kernel sends no notification
         await asyncio.sleep(_POLL_SECONDS)
 
 
 async def proxy(
     client: WebSocket, backend: WebSocket, client_disconnected: Coroutine[None, None, None]
 ) -> None:
-    """Pass messages on between two, and to each how the other said goodbye.
+    """Relay messages in both directions until one side closes, then close the other.
 
-    `client_disconnected` comes back when there is nobody at the near end any more.
+    `client_disconnected` returns when the client's connection is gone.
     """
-    there = asyncio.ensure_future(_copy_messages(client, backend))
-    back = asyncio.ensure_future(_copy_messages(backend, client))
-    goes = asyncio.ensure_future(client_disconnected)
+    upstream = asyncio.ensure_future(_copy_messages(client, backend))
+    downstream = asyncio.ensure_future(_copy_messages(backend, client))
+    disconnected = asyncio.ensure_future(client_disconnected)
     try:
-        await asyncio.wait({there, back, goes}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            {upstream, downstream, disconnected}, return_when=asyncio.FIRST_COMPLETED
+        )
     finally:
-        near_has_left = (there.done() or goes.done()) and not back.done()
-        for way in (there, back, goes):
-            way.cancel()
-        await asyncio.wait({there, back, goes})
+        client_closed = (upstream.done() or disconnected.done()) and not downstream.done()
+        for task in (upstream, downstream, disconnected):
+            task.cancel()
+        await asyncio.wait({upstream, downstream, disconnected})
         await _close_quietly(backend, _GOING_AWAY, _BACKEND_CLOSE_SECONDS)
         code = (
             _GOING_AWAY
-            if near_has_left
+            if client_closed
             else _NORMAL
             if _closed_normally(backend)
             else _INTERNAL_ERROR
@@ -117,11 +123,11 @@ async def _copy_messages(source: WebSocket, target: WebSocket) -> None:
         while (message := await source.receive()) is not None:
             await target.send(message)
     except ConnectionError as error:
-        logger.debug("tunnel broken: error=%s", error)
+        logger.debug("websocket relay broken: error=%s", error)
 
 
 async def _close_quietly(socket: WebSocket, code: int, seconds: float) -> None:
-    reason = b"the node hung up" if code == _INTERNAL_ERROR else b""
+    reason = b"the node closed the connection" if code == _INTERNAL_ERROR else b""
     with suppress(ConnectionError, TimeoutError):
         async with asyncio.timeout(seconds):
             await socket.close(code, reason)

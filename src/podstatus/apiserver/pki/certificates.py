@@ -1,7 +1,6 @@
-"""A certificate authority of our own, and what it signs: the server's certificate, and the one
-that the server shows to nodes.
+"""The server's certificate authority, serving certificate and kubelet client certificate.
 
-Made at the first start, kept in the server's folder, and made anew before they expire or when
+Created at the first start and stored in the state directory; renewed before they expire, or when
 the server gets another name.
 """
 
@@ -26,22 +25,22 @@ from podstatus.base.failure_log import FailureLog
 logger = logging.getLogger(__name__)
 
 CA_CERTIFICATE = "ca.crt"
-"""The file with what clients have to trust."""
+"""The CA certificate, for clients."""
 KUBELET_CLIENT = "client"
-"""The server's name for the files that it shows to nodes: `client.crt`, `client.key`."""
+"""Base name of the client certificate for kubelets: `client.crt`, `client.key`."""
 KUBELET_CLIENT_NAME = "podstatus-apiserver"
 KUBELET_CLIENT_GROUP = "system:masters"
-"""Whom nodes ask about, they are told, may do everything."""
+"""Kubelets ask the API server for authorization, which allows this group everything."""
 LOOPBACK_NAMES = ("127.0.0.1", "::1", "localhost")
 
 _AUTHORITY_DAYS = 3650
 _SERVER_DAYS = 365
 _RENEW_DAYS = 30
-"""A certificate with less left is renewed."""
+"""Renew a certificate with fewer days left."""
 _CHECK_SECONDS = 10.0
-"""Between two looks whether it has."""
+"""Interval of the expiry checks."""
 _CLOCK_SKEW = datetime.timedelta(minutes=5)
-"""Valid from a little before now, for clients whose clock is behind."""
+"""Certificates are valid from a little before now, for clients whose clock is behind."""
 
 
 class CertificateKeyPair(msgspec.Struct, frozen=True):
@@ -52,12 +51,12 @@ class CertificateKeyPair(msgspec.Struct, frozen=True):
 
     @property
     def certificate_pem(self) -> bytes:
-        """As it is written to files."""
+        """The certificate in PEM encoding."""
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     @property
     def key_pem(self) -> bytes:
-        """As it is written to files, not encrypted."""
+        """The private key in PEM encoding, unencrypted."""
         return self.key.private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
@@ -66,14 +65,17 @@ class CertificateKeyPair(msgspec.Struct, frozen=True):
 
 
 class Certificates:
-    """The certificates in a server's folder; `now` is in nanoseconds since the Unix epoch."""
+    """The certificates in a state directory; `now` is in nanoseconds since the Unix epoch."""
 
     def __init__(self, state_dir: StateDir, now: int) -> None:
         self._state_dir = state_dir
         self._now = datetime.datetime.fromtimestamp(now / 1e9, datetime.UTC)
 
     def ensure(self, hosts: Iterable[str] = LOOPBACK_NAMES) -> bytes:
-        """Have a valid certificate for these names; the authority's, PEM. Raises FolderError."""
+        """Create or renew the certificates for these names; return the CA certificate, PEM.
+
+        Raises StateDirError.
+        """
         authority = self._read_pair("ca")
         if authority is None or not self._is_valid(authority):
             authority = self._write_pair("ca", self._new_authority())
@@ -81,10 +83,10 @@ class Certificates:
         return authority.certificate_pem
 
     def renew(self, hosts: Iterable[str] = LOOPBACK_NAMES) -> bool:
-        """Have certificates that are valid, while the server runs; whether there are new ones.
+        """Renew certificates while the server runs; return whether the serving certificate changed.
 
-        The authority stays, since clients trust it: one that has expired is renewed by `ensure`, at
-        the next start. Raises FolderError.
+        The CA stays, since clients trust it: `ensure` renews an expired one at the next start.
+        Raises StateDirError.
         """
         authority = self._read_pair("ca")
         if authority is None or not self._is_valid(authority):
@@ -102,13 +104,13 @@ class Certificates:
         return is_new
 
     def server_context(self) -> ssl.SSLContext:
-        """What the server speaks TLS with, after `ensure`."""
+        """Return an SSL context with the serving certificate; call `ensure` first."""
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self.load(context)
         return context
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Have connections that come from now on served with the newest certificate."""
+        """Load the current serving certificate; it is used for new connections."""
         context.load_cert_chain(
             self._state_dir.path / "server.crt", self._state_dir.path / "server.key"
         )
@@ -123,21 +125,21 @@ class Certificates:
         except ValueError as error:
             raise StateDirError(
                 f"{self._state_dir.path / name}.crt and .key are damaged ({error}); remove both, "
-                "new ones will be made"
+                "they are created again"
             ) from error
 
     def _write_pair(self, name: str, identity: CertificateKeyPair) -> CertificateKeyPair:
-        # The key first: a certificate whose key is another's is noticed and made anew.
+        # The key first: a certificate with another key is detected and replaced.
         self._state_dir.write(f"{name}.key", identity.key_pem)
         self._state_dir.write(f"{name}.crt", identity.certificate_pem)
         return identity
 
     def _is_valid(self, identity: CertificateKeyPair) -> bool:
         certificate = identity.certificate
-        left = certificate.not_valid_after_utc - self._now
+        remaining = certificate.not_valid_after_utc - self._now
         started = certificate.not_valid_before_utc <= self._now
         matches = certificate.public_key() == identity.key.public_key()
-        return started and matches and left > datetime.timedelta(days=_RENEW_DAYS)
+        return started and matches and remaining > datetime.timedelta(days=_RENEW_DAYS)
 
     def _is_signed_by(self, identity: CertificateKeyPair, authority: CertificateKeyPair) -> bool:
         try:
@@ -153,7 +155,7 @@ class Certificates:
 
     def _new_authority(self) -> CertificateKeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
-        # The serial number keeps authorities apart that clients have met at the same address.
+        # The random number distinguishes CAs that a client has met at the same address.
         name = _subject(f"podstatus-ca-{x509.random_serial_number():040x}"[:52])
         usage = _key_usage(signs_certificates=True)
         builder = (
@@ -190,7 +192,7 @@ class Certificates:
         issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
         return (
             self._builder(subject, authority.certificate.subject, key, _SERVER_DAYS)
-            # As the authority: also for clients whose clock is right when ours was set ahead.
+            # As the CA: also valid for clients with a correct clock if this machine's was ahead.
             .not_valid_before(authority.certificate.not_valid_before_utc)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(signs_certificates=False), critical=True)
@@ -216,8 +218,11 @@ class Certificates:
 async def renew_periodically(
     state_dir: StateDir, context: ssl.SSLContext, hosts: Iterable[str], clock: Clock
 ) -> None:
-    """Renew the server's certificate before it expires, or when the clock was set past that."""
-    hosts, trouble = (
+    """Renew the serving certificate before it expires. Runs until cancelled.
+
+    Wall-clock jumps past the expiry are noticed within the check interval.
+    """
+    hosts, failure_log = (
         tuple(hosts),
         FailureLog(logger, "renewing certificates", expected=StateDirError),
     )
@@ -227,17 +232,17 @@ async def renew_periodically(
         try:
             if await asyncio.to_thread(certificates.renew, hosts):
                 certificates.load(context)
-                logger.info("certificate of the server renewed")
+                logger.info("serving certificate renewed")
         except (StateDirError, ssl.SSLError, OSError) as error:
-            trouble.failed(error)
+            failure_log.failed(error)
         else:
-            trouble.recovered()
+            failure_log.recovered()
 
 
 def _load_key_pair(certificate: bytes, key: bytes) -> CertificateKeyPair:
     private = serialization.load_pem_private_key(key, password=None)
     if not isinstance(private, ec.EllipticCurvePrivateKey):
-        raise ValueError("the key is not one of ours")
+        raise ValueError("not an elliptic curve key")
     return CertificateKeyPair(x509.load_pem_x509_certificate(certificate), private)
 
 
@@ -268,7 +273,7 @@ def _general_name(name: str) -> x509.GeneralName:
 
 
 def _subject_names(certificate: x509.Certificate) -> frozenset[str]:
-    """The names that a certificate is for."""
-    found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    addresses = [str(address) for address in found.get_values_for_type(x509.IPAddress)]
-    return frozenset([*addresses, *found.get_values_for_type(x509.DNSName)])
+    """Return the IP addresses and DNS names of a certificate."""
+    extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    addresses = [str(address) for address in extension.get_values_for_type(x509.IPAddress)]
+    return frozenset([*addresses, *extension.get_values_for_type(x509.DNSName)])

@@ -1,4 +1,4 @@
-"""Who may use the server: a token, and the files that hand it to clients."""
+"""The bearer token, and the files that give it to clients."""
 
 import base64
 import re
@@ -17,39 +17,42 @@ _NAME = "podstatus"
 
 
 class ClientCredentials(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client needs."""
+    """What a client needs to connect."""
 
     url: str
     token: str
     authority: bytes
-    """The certificate of the authority that signed the server's, PEM."""
+    """The CA certificate of the server, PEM."""
 
 
 def ensure_token(state_dir: StateDir) -> str:
-    """The token of this folder, made at the first start. Raises FolderError."""
-    kept = state_dir.read(_TOKEN)
-    if kept is None:
+    """Return the token of the state directory; create it at the first start.
+
+    Raises StateDirError.
+    """
+    stored = state_dir.read(_TOKEN)
+    if stored is None:
         token = secrets.token_urlsafe(32)
         state_dir.write(_TOKEN, f"{token}\n".encode())
         return token
-    token = kept.decode(errors="replace").strip()
+    token = stored.decode(errors="replace").strip()
     if not re.fullmatch(r"[\w.~+/=-]{16,}", token, re.ASCII):
         raise StateDirError(
             f"{state_dir.path / _TOKEN} holds no token of 16 characters or more; remove the file, "
-            "a new one will be made"
+            "a new token is created"
         )
     return token
 
 
 def write_client_files(state_dir: StateDir, credentials: ClientCredentials) -> Path:
-    """Write the files for clients; where the kubeconfig is. Raises FolderError."""
+    """Write the files for clients; return the path of the kubeconfig. Raises StateDirError."""
     endpoints = {"apiserver": credentials.url, "token": credentials.token}
     state_dir.write(ENDPOINTS, msgspec.json.encode(endpoints))
     return state_dir.write(KUBECONFIG, kubeconfig(credentials))
 
 
 def kubeconfig(credentials: ClientCredentials) -> bytes:
-    """A file that `kubectl --kubeconfig` takes; all that it needs is in it."""
+    """Return a self-contained kubeconfig file."""
     authority = base64.b64encode(credentials.authority).decode()
     cluster = {"server": credentials.url, "certificate-authority-data": authority}
     document = {

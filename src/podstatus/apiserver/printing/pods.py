@@ -1,7 +1,7 @@
-"""Pods as rows: how many containers are ready, and the one word that says how the pod does.
+"""Table rows of pods: readiness, a one-word status, restarts.
 
-The word is the phase, unless something more telling is known: what an init container is at,
-why the first container with a reason waits or ended, that the pod is being deleted.
+The status is the phase, unless there is something more specific: the progress of an init container,
+the reason of the first waiting or terminated container, or the pod's deletion.
 
 Upstream: printPod, pkg/printers/internalversion/printers.go v1.36.4.
 """
@@ -23,22 +23,22 @@ _COMPLETED = {"Succeeded": "The pod has completed successfully.", "Failed": "The
 
 
 class PodPrinter:
-    """Rows for pods."""
+    """Prints pods as rows of a Table."""
 
     columns = (
         NAME,
-        Column(name="Ready", description="How many containers are ready, of how many."),
-        Column(name="Status", description="What the pod is at, in a word."),
-        Column(name="Restarts", description="How often containers restarted, and when last."),
+        Column(name="Ready", description="Ready containers and all containers."),
+        Column(name="Status", description="The aggregate status of the containers, in a word."),
+        Column(name="Restarts", description="The number of container restarts, and the last one."),
         AGE,
-        Column(name="IP", priority=1, description="The pod's first address."),
+        Column(name="IP", priority=1, description="The pod's first IP address."),
         Column(name="Node", priority=1, description="The node that the pod is bound to."),
-        Column(name="Nominated Node", priority=1, description="Where room is being made for it."),
-        Column(name="Readiness Gates", priority=1, description="How many gates are open."),
+        Column(name="Nominated Node", priority=1, description="The node chosen for preemption."),
+        Column(name="Readiness Gates", priority=1, description="Readiness gates that are True."),
     )
 
     def cells(self, document: Document, now: Time) -> list[Any]:
-        """One cell per column."""
+        """Return one cell per column."""
         pod = from_document(document, Pod)
         summary = _summary(pod)
         sidecars = filter(is_restartable_init_container, pod.spec.init_containers or ())
@@ -56,7 +56,7 @@ class PodPrinter:
         ]
 
     def conditions(self, document: Document) -> list[Document]:
-        """That the pod has run to its end."""
+        """Return the row condition Completed for a terminated pod."""
         phase = (document.get("status") or {}).get("phase")
         if phase not in _COMPLETED:
             return []
@@ -96,8 +96,11 @@ def _pod_reason(status: PodStatus) -> str:
 
 
 def _init_containers(pod: Pod) -> tuple[str, int, _Restarts, _Restarts]:
-    """What the first init container that is not done is at (empty if all are), how many sidecars
-    before it are ready, and the restarts up to it: of all, and of the sidecars alone."""
+    """Summarize the init containers.
+
+    Returns the reason of the first incomplete one (empty if all are complete), the number of ready
+    sidecars before it, and the restarts up to it: of all, and of the sidecars alone.
+    """
     specs = pod.spec.init_containers or ()
     is_sidecar = {spec.name: is_restartable_init_container(spec) for spec in specs}
     ready, total, sidecars = 0, _Restarts(), _Restarts()
@@ -129,7 +132,7 @@ def _end_reason(ended: ContainerStateTerminated) -> str:
 
 
 def _containers(pod: PodStatus, before: _Summary) -> _Summary:
-    """The regular containers, the first of them having the last word."""
+    """Summarize the regular containers; the first one with a reason wins."""
     reason, ready, restarts = before
     running, error = 0, ""
     for status in reversed(pod.container_statuses or ()):
@@ -148,7 +151,7 @@ def _containers(pod: PodStatus, before: _Summary) -> _Summary:
 
 
 def _completed_reason(pod: PodStatus, error: str, *, running: bool) -> str:
-    """One container has completed, but others may still run, or have failed."""
+    """One container has completed, but others may still run or have failed."""
     if running and _any_condition_is_true(pod, "Ready"):
         return "Running"
     return error or ("NotReady" if running else "Completed")

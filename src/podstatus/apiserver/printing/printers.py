@@ -1,7 +1,7 @@
-"""Nodes, events and the plain resources as rows.
+"""Table rows of nodes, events and the other resources.
 
-Upstream: printNode, printEvent, … in pkg/printers/internalversion/printers.go v1.36.4; the
-default columns in pkg/registry/rest/table.go of apiserver v0.36.4.
+Upstream: printNode, printEvent, … in pkg/printers/internalversion/printers.go v1.36.4; the default
+columns in pkg/registry/rest/table.go of apiserver v0.36.4.
 """
 
 from collections.abc import Callable
@@ -39,22 +39,22 @@ _ROLE = "kubernetes.io/role"
 
 
 class FunctionPrinter(msgspec.Struct, frozen=True):
-    """Rows that one function makes."""
+    """A printer whose rows come from one function."""
 
     columns: tuple[Column, ...]
     row: Callable[[Document, Time], list[Any]]
 
     def cells(self, document: Document, now: Time) -> list[Any]:
-        """One cell per column."""
+        """Return one cell per column."""
         return self.row(document, now)
 
     def conditions(self, _document: Document) -> list[Document]:
-        """Nothing."""
+        """Return no row conditions, since only pods have some."""
         return []
 
 
 def printer_for(resource: ResourceInfo) -> Printer:
-    """How objects of this resource look in a Table."""
+    """Return the printer for objects of this resource."""
     return _PRINTERS.get(resource.kind, _DEFAULT)
 
 
@@ -94,9 +94,9 @@ def _node_status(document: Document) -> str:
     ready = {nested_str(item, "type"): nested_str(item, "status") for item in conditions}.get(
         "Ready"
     )
-    known = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
+    status = "Unknown" if ready is None else "Ready" if ready == "True" else "NotReady"
     unschedulable = nested_value(document, "spec", "unschedulable")
-    return f"{known},SchedulingDisabled" if unschedulable else known
+    return f"{status},SchedulingDisabled" if unschedulable else status
 
 
 def _roles(document: Document) -> set[str]:
@@ -176,30 +176,30 @@ _DEFAULT = FunctionPrinter(
 _NODE = FunctionPrinter(
     (
         NAME,
-        Column(name="Status", description="Whether the node is ready, and may get new pods."),
-        Column(name="Roles", description="What the node's labels say that it is for."),
+        Column(name="Status", description="Whether the node is ready and schedulable."),
+        Column(name="Roles", description="The roles in the node's labels."),
         AGE,
-        Column(name="Version", description="The version of the node's agent."),
-        Column(name="Internal-IP", priority=1, description="The address within the cluster."),
-        Column(name="External-IP", priority=1, description="The address from outside."),
+        Column(name="Version", description="The kubelet version."),
+        Column(name="Internal-IP", priority=1, description="The IP address within the cluster."),
+        Column(name="External-IP", priority=1, description="The external IP address."),
         Column(name="OS-Image", priority=1, description="The operating system."),
-        Column(name="Kernel-Version", priority=1, description="The kernel."),
-        Column(name="Container-Runtime", priority=1, description="What runs the containers."),
+        Column(name="Kernel-Version", priority=1, description="The kernel version."),
+        Column(name="Container-Runtime", priority=1, description="The container runtime."),
     ),
     _node,
 )
 
 _EVENT = FunctionPrinter(
     (
-        Column(name="Last Seen", description="How long ago it happened last."),
+        Column(name="Last Seen", description="The time since the last occurrence."),
         Column(name="Type", description="Normal or Warning."),
-        Column(name="Reason", description="What happened, in a word."),
-        Column(name="Object", description="What it happened to."),
-        Column(name="Subobject", priority=1, description="Which part of the object."),
-        Column(name="Source", priority=1, description="Who reported it."),
-        Column(name="Message", description="What happened."),
-        Column(name="First Seen", priority=1, description="How long ago it happened first."),
-        Column(name="Count", priority=1, description="How often it happened."),
+        Column(name="Reason", description="The reason, in CamelCase."),
+        Column(name="Object", description="The object that the event is about."),
+        Column(name="Subobject", priority=1, description="The field path in the object."),
+        Column(name="Source", priority=1, description="The component that reported the event."),
+        Column(name="Message", description="A description of the event."),
+        Column(name="First Seen", priority=1, description="The time since the first occurrence."),
+        Column(name="Count", priority=1, description="The number of occurrences."),
         Column(name="Name", format="name", priority=1, description="The event's name."),
     ),
     _event,
@@ -213,16 +213,16 @@ _PRINTERS: dict[str, Printer] = {
         (NAME, Column(name="Status", description="Active or Terminating."), AGE), _namespace
     ),
     LEASES.kind: FunctionPrinter(
-        (NAME, Column(name="Holder", description="Who holds it."), AGE), _lease
+        (NAME, Column(name="Holder", description="The identity of the holder."), AGE), _lease
     ),
     CONFIG_MAPS.kind: FunctionPrinter(
-        (NAME, Column(name="Data", description="How many entries it has."), AGE), _config_map
+        (NAME, Column(name="Data", description="The number of entries."), AGE), _config_map
     ),
     SECRETS.kind: FunctionPrinter(
         (
             NAME,
-            Column(name="Type", description="What kind of secret it is."),
-            Column(name="Data", description="How many entries it has."),
+            Column(name="Type", description="The type of the secret."),
+            Column(name="Data", description="The number of entries."),
             AGE,
         ),
         _secret,

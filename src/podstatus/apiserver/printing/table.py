@@ -1,4 +1,4 @@
-"""Answers in another form than the objects themselves: Tables, and metadata alone.
+"""Conversion of objects to Tables and PartialObjectMetadata.
 
 Upstream: pkg/endpoints/handlers/response.go and pkg/registry/rest/table.go, apiserver v0.36.4.
 """
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def parse_include_object(value: str) -> IncludeObject:
-    """Read the parameter `includeObject` of a request for a Table. Raises Problem (400)."""
+    """Parse the `includeObject` parameter of a Table request. Raises StatusError (400)."""
     match value:
         case "Metadata" | "None" | "Object":
             return value
@@ -49,10 +49,10 @@ def table_document(
     headers: bool = True,
     api_version: str = META_V1,
 ) -> Document:
-    """The Table with a row for each object.
+    """Return a Table with a row for each object.
 
-    `list_metadata` is that of the list; None if there is but one object, which was got or
-    watched. A watch sends headers with its first event only.
+    `list_metadata` is that of the list; None for a single object of a get or watch. A watch sends
+    headers with its first event only.
     """
     printer = printer_for(resource)
     rows = [
@@ -69,7 +69,7 @@ def table_document(
 
 
 def partial_metadata(document: Document, *, api_version: str = META_V1) -> Document:
-    """The object's metadata alone."""
+    """Return the object's metadata as PartialObjectMetadata."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": api_version,
@@ -80,7 +80,7 @@ def partial_metadata(document: Document, *, api_version: str = META_V1) -> Docum
 def partial_list(
     documents: Sequence[Document], list_metadata: Document, *, api_version: str = META_V1
 ) -> Document:
-    """The metadata of every object in a list."""
+    """Return the metadata of every object in a list."""
     return {
         "kind": "PartialObjectMetadataList",
         "apiVersion": api_version,

@@ -1,8 +1,7 @@
-"""Long lists in pages: tokens that say where the next page begins, and how long a page is.
+"""Pagination: continue tokens and the `limit` parameter.
 
-A token holds the resource version of the list and the key after which to go on, so that all
-pages show one moment. Its author is the server, but it comes from the client: nothing in it is
-trusted.
+A token holds the resource version of the list and the last key, so that all pages show the same
+state. It is sent back by the client, so nothing in it is trusted.
 
 Upstream: DecodeContinue and EncodeContinue, pkg/storage/continue.go, apiserver v0.36.4.
 """
@@ -18,13 +17,13 @@ from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.scalars.go_text import go_quoted
 
 NEWEST = -1
-"""In a token instead of a resource version: go on with the list as it is by then."""
+"""Replaces the resource version in a token: continue with the current state."""
 
 _FORMAT_VERSION = "meta.k8s.io/v1"
 _BASE64 = re.compile("[A-Za-z0-9_-]*")
 _INTEGER = re.compile("[+-]?[0-9]+")
 _KEY_SUFFIX = "\0"
-"""No key lies between a key and this one."""
+"""Appended to a key: no other key sorts between the two."""
 
 
 class _Token(msgspec.Struct):
@@ -34,17 +33,16 @@ class _Token(msgspec.Struct):
 
 
 def encode_continue(version: int, key: tuple[str, str]) -> str:
-    """The token of a list at this version, of which the last object so far has this key
-    (namespace and name)."""
+    """Return the token of a list at this version; `key` is that of the last object sent."""
     start = "/".join(filter(None, key)) + _KEY_SUFFIX
     data = msgspec.json.encode(_Token(_FORMAT_VERSION, version, start))
     return urlsafe_b64encode(data).decode().rstrip("=")
 
 
 def decode_continue(text: str) -> tuple[int, tuple[str, str]]:
-    """The version (`NEWEST` for whatever it is now) and the key after which the list goes on.
+    """Return the version (or `NEWEST`) and the key after which the list continues.
 
-    Raises Problem (400).
+    Raises StatusError (400).
     """
     token = _decode(text)
     if token.v != _FORMAT_VERSION:
@@ -60,7 +58,7 @@ def decode_continue(text: str) -> tuple[int, tuple[str, str]]:
 
 
 def parse_limit(text: str) -> int:
-    """The parameter `limit`: the length of a page, 0 for all at once. Raises Problem (400)."""
+    """Parse `limit`, the page size; 0 means no limit. Raises StatusError (400)."""
     if not _INTEGER.fullmatch(text):
         raise bad_request(f"strconv.ParseInt: parsing {go_quoted(text)}: invalid syntax")
     limit = int(text) if len(text) < 64 else 2**63

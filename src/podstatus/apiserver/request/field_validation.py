@@ -1,9 +1,8 @@
-"""Which fields of a body do not fit their Go types, are unknown or given twice, as kube-apiserver
-says it.
+"""Field validation of bodies: wrong types, unknown and duplicate fields, in upstream's words.
 
-What does not fit is refused. For the rest, discovery says that we take `fieldValidation`, so
-kubectl leaves it to us: Strict refuses, Warn warns, Ignore keeps silent. Unknown fields are
-dropped.
+Wrong types are always rejected. Discovery declares support for `fieldValidation`, so kubectl leaves
+unknown and duplicate fields to the server: Strict rejects them, Warn warns, Ignore does neither.
+Unknown fields are dropped.
 
 Upstream: apiserver v0.36.4, pkg/endpoints/handlers/create.go, patch.go and rest.go.
 """
@@ -40,30 +39,30 @@ IGNORE: Final = "Ignore"
 _DIRECTIVES: Final = ("", IGNORE, STRICT, WARN)
 _MISSING: Final = object()
 _MAX_SUMMARY_BYTES: Final = 30
-"""How much of a body is repeated, in bytes."""
+"""How much of a body an error message quotes."""
 _MAX_QUOTED_CHARS: Final = 16 * 1024
-"""How much of a patch is repeated, in characters, twice in an answer: a patch may have 3 MB."""
+"""How much of a patch an error response quotes, twice: a patch may have 3 MB."""
 
 
 def check_types(body: bytes, schema: Schema, prefix: str = "") -> None:
-    """Raise Problem if the body, which is JSON, does not fit the type.
+    """Raise StatusError (400) unless the JSON body fits the type.
 
-    `prefix` is put before the reason; `decode_error_prefix` has the words for objects.
+    `prefix` precedes the reason; see `decode_error_prefix` for objects.
     """
     if json_fits_schema(body, schema):
         return
     try:
-        read = json.loads(
+        document = json.loads(
             body, object_pairs_hook=JsonMembers, parse_int=NumberLiteral, parse_float=NumberLiteral
         )
     except RecursionError:
         raise problems.bad_request("the object provided is nested too deeply") from None
-    if wrong := unmarshal_error(read, schema):
-        raise problems.bad_request(f"{prefix}{wrong}")
+    if message := unmarshal_error(document, schema):
+        raise problems.bad_request(f"{prefix}{message}")
 
 
 def check_kind(body: bytes, document: dict[str, Any], expected: str) -> None:
-    """Raise Problem if the kind or the version in a body is no text.
+    """Raise StatusError (400) if the body's kind or apiVersion is not a string.
 
     Upstream: transformDecodeError and summarizeData, rest.go.
     """
@@ -71,33 +70,33 @@ def check_kind(body: bytes, document: dict[str, Any], expected: str) -> None:
         value = document.get(key)
         if value is not None and not isinstance(value, str):
             start = body[:_MAX_SUMMARY_BYTES].decode(errors="replace")
-            more = " ..." if len(body) > _MAX_SUMMARY_BYTES else ""
+            ellipsis = " ..." if len(body) > _MAX_SUMMARY_BYTES else ""
             raise problems.bad_request(
                 f"the object provided is unrecognized (must be of type {expected}): couldn't get "
                 f"version/kind; json parse error: json: cannot unmarshal {json_kind(value)} into "
-                f"Go struct field .{key} of type string ({start}{more})"
+                f"Go struct field .{key} of type string ({start}{ellipsis})"
             )
 
 
 def decode_error_prefix(kind: str, version: str = "v1") -> str:
-    """What comes before the reason why an object cannot be decoded."""
+    """Return upstream's prefix of a decoding error."""
     return f'{kind} in version "{version}" cannot be handled as a {kind}: '
 
 
 def check_patched_types(
     new: dict[str, Any], old: dict[str, Any], resource: ResourceInfo, describe: Callable[[], str]
 ) -> None:
-    """Raise Problem if a patch made something of an object that does not fit its type.
+    """Raise StatusError (422) if a patched object does not fit its type.
 
-    `describe` is what is repeated in the reason: the patch, or what it leads to.
+    `describe` returns the text to quote: the patch, or its result.
     """
-    touched = _changed_fields(new, old)
-    if value_fits_schema(touched, resource.schema):
+    changed = _changed_fields(new, old)
+    if value_fits_schema(changed, resource.schema):
         return
-    if wrong := unmarshal_error(touched, resource.schema):
+    if detail := unmarshal_error(changed, resource.schema):
         text = describe()
         text = text if len(text) <= _MAX_QUOTED_CHARS else f"{text[:_MAX_QUOTED_CHARS]} ..."
-        message = f"Invalid value: {go_quoted(text)}: {wrong}"
+        message = f"Invalid value: {go_quoted(text)}: {detail}"
         raise problems.invalid("", "", [FieldError("FieldValueInvalid", "patch", message)])
 
 
@@ -106,20 +105,23 @@ def _changed_fields(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
 
 
 def strict_errors(body: bytes, resource: ResourceInfo) -> list[str]:
-    """What is wrong with the fields of an object, in the order of the text, which is JSON.
+    """Return the unknown and duplicate fields of a JSON object, in the order of the text.
 
-    Raises Problem if it is nested too deeply.
+    Raises StatusError (400) if it is nested too deeply.
     """
     try:
-        # Numbers stay text: they are not looked at, and may be longer than Python reads.
-        read = json.loads(body, object_pairs_hook=JsonMembers, parse_int=str, parse_float=str)
-        return strict_field_errors(read, resource.schema)
+        # Keep numbers as text: they are not needed, and may be longer than Python converts.
+        document = json.loads(body, object_pairs_hook=JsonMembers, parse_int=str, parse_float=str)
+        return strict_field_errors(document, resource.schema)
     except RecursionError:
         raise problems.bad_request("the object provided is nested too deeply") from None
 
 
 def strict_document_errors(document: dict[str, Any], resource: ResourceInfo) -> list[str]:
-    """All of them, of an object that was patched."""
+    """Return the unknown fields of a patched object.
+
+    Raises StatusError (400) if it is nested too deeply.
+    """
     try:
         return list(field_errors(document, resource.schema))
     except RecursionError:
@@ -127,9 +129,9 @@ def strict_document_errors(document: dict[str, Any], resource: ResourceInfo) -> 
 
 
 def check_directive(directive: str, options: str) -> str:
-    """The value of `fieldValidation`; empty is Warn. Raises Problem.
+    """Return the `fieldValidation` directive; the default is Warn. Raises StatusError (422).
 
-    `options` is what upstream calls the parameters: CreateOptions, UpdateOptions, PatchOptions.
+    `options` is upstream's name of the parameters: CreateOptions, UpdateOptions, PatchOptions.
     """
     if directive not in _DIRECTIVES:
         supported = ", ".join(f'"{allowed}"' for allowed in _DIRECTIVES)
@@ -140,7 +142,7 @@ def check_directive(directive: str, options: str) -> str:
 
 
 def check_body(body: bytes, resource: ResourceInfo, directive: str) -> list[str]:
-    """The warnings about a body, which is JSON. Raises Problem if it is to be strict."""
+    """Return the warnings for a JSON body. Raises StatusError (400) if the directive is Strict."""
     errors = [] if directive == IGNORE else strict_errors(body, resource)
     if errors and directive == STRICT:
         raise strict_decoding_error(resource, errors)
@@ -150,12 +152,14 @@ def check_body(body: bytes, resource: ResourceInfo, directive: str) -> list[str]
 def check_patched(
     new: dict[str, Any], old: dict[str, Any], resource: ResourceInfo, directive: str
 ) -> list[str]:
-    """The warnings about what a patch made of an object. Raises Problem if it is to be strict.
+    """Return the warnings for a patched object. Raises StatusError (422) if the directive is
+    Strict.
 
-    What was there before is nobody's mistake now: we store what nobody knows, upstream does not.
+    Fields that were unknown before the patch are not reported: unlike upstream, this server stores
+    unknown fields.
     """
-    touched = _changed_fields(new, old)
-    if directive == IGNORE or not (errors := strict_document_errors(touched, resource)):
+    changed = _changed_fields(new, old)
+    if directive == IGNORE or not (errors := strict_document_errors(changed, resource)):
         return []
     before = frozenset(strict_document_errors(old, resource))
     errors = [error for error in errors if error not in before][:MAX_ERRORS]
@@ -165,14 +169,13 @@ def check_patched(
 
 
 def strict_decoding_error(resource: ResourceInfo, errors: list[str]) -> StatusError:
-    """The refusal of an object whose fields are wrong."""
-    told = ", ".join(errors)
-    what = decode_error_prefix(resource.kind, resource.version)
-    return problems.bad_request(f"{what}strict decoding error: {told}")
+    """Return the error of an object with unknown or duplicate fields."""
+    prefix = decode_error_prefix(resource.kind, resource.version)
+    return problems.bad_request(f"{prefix}strict decoding error: {', '.join(errors)}")
 
 
 def strict_patch_error(patched_text: str, errors: list[str]) -> StatusError:
-    """The refusal of a patch that leads to wrong fields; `patched_text` is what it leads to."""
+    """Return the error of a patch that results in unknown fields; `patched_text` is the result."""
     message = (
         f"Invalid value: {go_quoted(patched_text)}: strict decoding error: {', '.join(errors)}"
     )
@@ -180,6 +183,6 @@ def strict_patch_error(patched_text: str, errors: list[str]) -> StatusError:
 
 
 def warning_headers(warnings: list[str]) -> dict[str, str]:
-    """The headers that hand warnings to a client."""
-    told = ", ".join(f"299 - {go_quoted(warning)}" for warning in warnings)
-    return {"Warning": told} if told else {}
+    """Return the Warning header with all warnings; empty without any."""
+    value = ", ".join(f"299 - {go_quoted(warning)}" for warning in warnings)
+    return {"Warning": value} if value else {}

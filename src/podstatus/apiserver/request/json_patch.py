@@ -1,7 +1,7 @@
-"""JSON patches (RFC 6902), as lenient as kube-apiserver is with them.
+"""JSON Patch (RFC 6902), as lenient as kube-apiserver.
 
-Other than the RFC: negative indices count from the end, `replace` and `copy` take what is
-absent from an object for null, a value that is left out is null.
+Differences from the RFC: negative indices count from the end, `replace` and `copy` treat an absent
+object member as null, and a missing `value` is null.
 
 Upstream: gopkg.in/evanphx/json-patch.v4, patch.go v4.13.0.
 """
@@ -17,33 +17,36 @@ JsonContainer: TypeAlias = dict[str, Any] | list[Any]
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED_BYTES = 3 * 1024 * 1024
-"""Bytes that the copies of one patch may add: a few operations can double a document often."""
+"""Limit on bytes added by `copy` per patch: a few operations could double a document many times."""
 MAX_SHIFTED_ELEMENTS = 100_000_000
-"""Elements of lists that the operations of one patch may shift: 50 ms. Each insertion or removal
-shifts all elements behind it, and a body of 3 MiB holds a list of a million."""
+"""Limit on list elements shifted per patch, about 50 ms.
+
+Each insertion or removal shifts all elements behind it, and a body of 3 MiB holds a list of a
+million.
+"""
 
 _CONTAINER_TYPES = frozenset({dict, list})
 _INDEX = re.compile("[+-]?[0-9]{1,18}")
 
 
 class JsonPatchError(ValueError):
-    """The patch does not fit the document."""
+    """The patch cannot be applied to the document."""
 
 
 class JsonPatchTooLargeError(JsonPatchError):
-    """The patch asks for more work than a patch may."""
+    """The patch exceeds a limit on work."""
 
 
 def apply_json_patch(document: Any, operations: Sequence[Operation | None]) -> Any:
-    """The document that the operations make, one after the other. Raises JsonPatchError."""
-    patching = _PatchState(_deep_copy(document))
+    """Return the patched document; the input is not modified. Raises JsonPatchError."""
+    state = _PatchState(_deep_copy(document))
     for operation in operations:
-        patching.apply(operation or {})
-    return patching.document
+        state.apply(operation or {})
+    return state.document
 
 
 class _PatchState:
-    """A document under way."""
+    """A document being patched, with the counters of the limits."""
 
     def __init__(self, document: Any) -> None:
         self.document = document
@@ -61,7 +64,7 @@ class _PatchState:
         }
         kind = operation.get("op")
         if kind not in verbs:
-            raise JsonPatchError(f"{kind!r} is no operation; there are {', '.join(verbs)}")
+            raise JsonPatchError(f"unknown operation {kind!r}; use one of {', '.join(verbs)}")
         verbs[kind](operation)
 
     def _add(self, operation: Operation) -> None:
@@ -74,7 +77,7 @@ class _PatchState:
         path, value = _pointer(operation, "path"), _deep_copy(operation.get("value"))
         if not path:
             if not isinstance(value, dict | list):
-                raise JsonPatchError("the document cannot be replaced by a scalar")
+                raise JsonPatchError("a scalar cannot replace the document")
             self.document = value
             return
         container, key = self._resolve(path)
@@ -92,23 +95,23 @@ class _PatchState:
         value = _get(container, key)
         self._copied_bytes += len(encode_document({"": value}))
         if self._copied_bytes > MAX_COPIED_BYTES:
-            raise JsonPatchError(f"the patch copies more than {MAX_COPIED_BYTES} bytes")
+            raise JsonPatchError(f"the copy operations add more than {MAX_COPIED_BYTES} bytes")
         self._put(_pointer(operation, "path"), _deep_copy(value))
 
     def _test(self, operation: Operation) -> None:
         path = _pointer(operation, "path")
-        found = _get(*self._resolve(path)) if path else self.document
-        if not go_equal(found, operation.get("value")):
-            raise JsonPatchError(f"test of {path!r} failed: the value is another one")
+        actual = _get(*self._resolve(path)) if path else self.document
+        if not go_equal(actual, operation.get("value")):
+            raise JsonPatchError(f"test of {path!r} failed: the value differs")
 
     def _put(self, path: str, value: Any) -> None:
         container, key = self._resolve(path)
         if isinstance(container, dict):
             container[key] = value
         else:
-            place = _insert_index(container, key)
-            self._count_shift(container, place)
-            container.insert(place, value)
+            index = _insert_index(container, key)
+            self._count_shift(container, index)
+            container.insert(index, value)
 
     def _pop(self, path: str) -> Any:
         container, key = self._resolve(path)
@@ -117,7 +120,7 @@ class _PatchState:
             self._count_shift(container, index)
             return container.pop(index)
         if key not in container:
-            raise JsonPatchError(f"there is nothing at {path!r}")
+            raise JsonPatchError(f"no value at {path!r}")
         return container.pop(key)
 
     def _count_shift(self, elements: list[Any], index: int) -> None:
@@ -129,21 +132,21 @@ class _PatchState:
             )
 
     def _resolve(self, path: str) -> tuple[JsonContainer, str]:
-        """What the last part of a pointer is to be looked up in, and that part."""
-        # Whatever comes before the first slash is passed over.
+        """Return the container that a pointer's last part refers into, and that part."""
+        # As upstream, ignore everything before the first slash.
         parts = [part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:]]
         if not parts:
-            raise JsonPatchError(f"{path!r} leads nowhere; a path begins with a slash")
-        found = self.document
+            raise JsonPatchError(f"invalid path {path!r}; a path begins with a slash")
+        container = self.document
         for part in parts[:-1]:
-            found = _get(found, part)
-            if not isinstance(found, dict | list):
-                raise JsonPatchError(f"there is nothing at {path!r}")
-        return found, parts[-1]
+            container = _get(container, part)
+            if not isinstance(container, dict | list):
+                raise JsonPatchError(f"no value at {path!r}")
+        return container, parts[-1]
 
 
 def _deep_copy(value: Any) -> Any:
-    """Nothing of it shared; copy.deepcopy takes ten times as long."""
+    """Deep copy of JSON values; copy.deepcopy takes ten times as long."""
     if type(value) is dict:
         return {k: _deep_copy(v) if type(v) in _CONTAINER_TYPES else v for k, v in value.items()}
     if type(value) is list:
@@ -154,12 +157,12 @@ def _deep_copy(value: Any) -> Any:
 def _pointer(operation: Operation, name: str) -> str:
     pointer = operation.get(name)
     if not isinstance(pointer, str):
-        raise JsonPatchError(f"an operation lacks {name!r}")
+        raise JsonPatchError(f"an operation has no {name!r}")
     return pointer
 
 
 def _get(container: JsonContainer, key: str) -> Any:
-    """What is there; None for what is absent from an object."""
+    """Return a member or element; None for an absent member."""
     return container.get(key) if isinstance(container, dict) else container[_index(container, key)]
 
 
@@ -168,11 +171,11 @@ def _index(elements: list[Any], key: str) -> int:
 
 
 def _insert_index(elements: list[Any], key: str) -> int:
-    """Where an element is to be inserted."""
+    """Return the index for an insertion; `-` appends."""
     return len(elements) if key == "-" else _parse_index(key, len(elements) + 1)
 
 
 def _parse_index(key: str, length: int) -> int:
     if not _INDEX.fullmatch(key) or not -length <= int(key) < length:
-        raise JsonPatchError(f"{key[:80]!r} is no index of a list with {length} places")
+        raise JsonPatchError(f"{key[:80]!r} is not an index of a list with {length} elements")
     return int(key) % length

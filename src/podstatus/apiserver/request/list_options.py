@@ -1,4 +1,4 @@
-"""What of a resource is listed or watched, and as of when: the parameters, read and checked.
+"""The query parameters of lists and watches, parsed and validated.
 
 Upstream: ValidateListOptions, pkg/apis/meta/internalversion/validation, apimachinery v0.36.4;
 ValidateListOptions, pkg/storage/interfaces.go, apiserver v0.36.4.
@@ -22,18 +22,18 @@ _VERSION = re.compile("[0-9]{1,19}")
 
 
 class ListOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a list asks for."""
+    """The parsed parameters of a list."""
 
     version: int | None = None
-    """The state then, or one not older; None for the newest."""
+    """The requested resource version or, unless `exact`, a newer one; None for the newest."""
     exact: bool = False
-    """The state then, and no other."""
+    """Whether the state of exactly this version is requested."""
     limit: int = 0
     token: str = ""
 
 
 def parse_list_options(query: Mapping[str, str]) -> ListOptions:
-    """What a list asks for. Raises Problem."""
+    """Parse the parameters of a list. Raises StatusError (400 or 422)."""
     match, text, token = (
         query.get(_VERSION_MATCH, ""),
         query.get("resourceVersion", ""),
@@ -59,15 +59,15 @@ def parse_list_options(query: Mapping[str, str]) -> ListOptions:
     if version and token:
         raise bad_request("specifying resource version is not allowed when using continue")
     if version == 0 and not token:
-        # Any state will do: upstream has it in memory, and sends all of it.
+        # Any state will do: upstream sends all of its watch cache, regardless of the limit.
         return ListOptions(version=0)
-    # Pages of an old version began before there was a word for it.
+    # A limit with a version but without resourceVersionMatch means Exact, for compatibility.
     exact = bool(version) and (match == EXACT or (bool(limit) and not match))
     return ListOptions(version=version, exact=exact, limit=limit, token=token)
 
 
 def check_watch_options(query: Mapping[str, str]) -> None:
-    """Raises Problem if the parameters of a watch contradict each other."""
+    """Raise StatusError (422) if the parameters of a watch contradict each other."""
     match, causes = query.get(_VERSION_MATCH, ""), []
     if _SEND_INITIAL in query and match != NOT_OLDER_THAN:
         why = f"{_SEND_INITIAL} requires setting {_VERSION_MATCH} to {NOT_OLDER_THAN}"
@@ -81,7 +81,7 @@ def check_watch_options(query: Mapping[str, str]) -> None:
 
 
 def parse_resource_version(text: str) -> int | None:
-    """A resource version, None if none is asked for. Raises Problem."""
+    """Return the resource version, None if empty. Raises StatusError (400)."""
     if not text:
         return None
     if not _VERSION.fullmatch(text):
@@ -92,7 +92,7 @@ def parse_resource_version(text: str) -> int | None:
 
 
 def too_large_resource_version(version: int, current: int) -> StatusError:
-    """That version is still to come."""
+    """Return the error (504) for a resource version that is in the future."""
     return StatusError(
         504,
         "Timeout",

@@ -1,4 +1,4 @@
-"""Apply the patches that a client may send, by media type; merge patches (RFC 7386) are here.
+"""Patches by media type: JSON patch, merge patch (RFC 7386), strategic merge patch.
 
 Upstream: pkg/endpoints/handlers/patch.go, apiserver v0.36.4; gopkg.in/evanphx/json-patch.v4,
 merge.go v4.13.0. Unlike the RFC, a merge patch also removes nulls from objects in a list, if the
@@ -25,7 +25,7 @@ from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, 
 
 
 def apply_merge_patch(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    """The document that the patch makes. Neither is changed."""
+    """Return the merged document; neither argument is modified."""
     result = dict(document)
     for key, change in patch.items():
         if change is None:
@@ -56,14 +56,14 @@ Patcher = Callable[[Document, Any, ResourceInfo], Document]
 
 
 def check_patch_type(content_type: str) -> None:
-    """Refuse a patch of which the type alone is wrong. Raises Problem (415)."""
+    """Raise StatusError (415) unless the patch type is supported."""
     _patcher(content_type)
 
 
 def apply_patch_body(
     content_type: str, document: Document, body: bytes, resource: ResourceInfo
 ) -> Document:
-    """The document that a patch makes. Raises Problem (400, 413, 415 or 422)."""
+    """Return the patched document. Raises StatusError (400, 413, 415 or 422)."""
     apply = _patcher(content_type)
     try:
         return apply(document, _decode(body, content_type), resource)
@@ -72,8 +72,10 @@ def apply_patch_body(
 
 
 def describe_patch(content_type: str, body: bytes, patched: Document) -> str:
-    """What upstream repeats when a patch leads to what does not fit: a strategic patch itself,
-    for the others what they lead to."""
+    """Return the text that upstream quotes in a type error.
+
+    This is a strategic merge patch itself; for other patches, their result.
+    """
     try:
         if _media_type(content_type) == STRATEGIC_MERGE_PATCH:
             return go_format_v(_decode(body, content_type))
@@ -92,7 +94,7 @@ def _patcher(content_type: str) -> Patcher:
         return _PATCHERS[media_type]
     if media_type == APPLY_PATCH:
         raise unsupported_media_type(
-            "server-side apply is not served here; use client-side apply (kubectl apply "
+            "this server does not support server-side apply; use client-side apply (kubectl apply "
             f"--server-side=false), or send one of {', '.join(_PATCHERS)}"
         )
     raise unsupported_media_type(
@@ -111,7 +113,7 @@ def _decode(body: bytes, content_type: str) -> Any:
 
 
 def _strategic_number(text: str) -> float:
-    """A strategic merge patch may spell an integer as 1e3 or 30.0; other patches may not.
+    """Decode a number: 1e3 or 30.0 is an integer in a strategic merge patch, unlike in others.
 
     Upstream: fromUnstructured, pkg/runtime/converter.go, apimachinery v0.36.4.
     """
@@ -143,7 +145,7 @@ def _json_patch(document: Document, patch: Any, _: ResourceInfo) -> Document:
     except JsonPatchError as error:
         raise _unprocessable(str(error)) from error
     if not isinstance(patched, dict):
-        raise _unprocessable("the patch leaves no object")
+        raise _unprocessable("the result of the patch is not an object")
     return patched
 
 
@@ -172,7 +174,7 @@ def _strategic_merge_patch(document: Document, patch: Any, resource: ResourceInf
     except NestedListError as error:
         raise _unprocessable(str(error)) from error
     except PatchError as error:
-        # Upstream answers 500 here; but it is the client's patch that makes no sense.
+        # Upstream returns 500 here, but an invalid patch is a client error.
         raise _unprocessable(str(error)) from error
 
 
@@ -187,7 +189,7 @@ def _patch_too_large(message: str) -> StatusError:
 
 
 def _unprocessable(detail: str) -> StatusError:
-    """Upstream keeps the reason to itself; we add it as a cause, which kubectl shows."""
+    """Upstream does not report the reason; here it is added as a cause, which kubectl prints."""
     cause = {"reason": "FieldValueInvalid", "message": detail, "field": "patch"}
     message = "the server rejected our request due to an error in our request"
     return StatusError(422, "Invalid", message, {"causes": [cause]})

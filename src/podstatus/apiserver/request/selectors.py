@@ -56,11 +56,11 @@ SELECTABLE_FIELDS = {
         "type",
     ),
 }
-"""By kind, what can be asked for besides name and namespace."""
+"""By kind: the selectable fields other than name and namespace."""
 
 
 class FieldRequirement(msgspec.Struct, frozen=True):
-    """What one field must be, or must not be."""
+    """A field that must, or must not, have a value."""
 
     field: str
     value: str
@@ -68,19 +68,19 @@ class FieldRequirement(msgspec.Struct, frozen=True):
 
 
 class FieldSelector(msgspec.Struct, frozen=True):
-    """All of its requirements must be fulfilled; with none it selects everything."""
+    """A conjunction of requirements; without any it matches everything."""
 
     requirements: tuple[FieldRequirement, ...] = ()
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Whether an object with these fields (see `object_fields`) is selected."""
+        """Return whether an object with these fields (see `object_fields`) is selected."""
         return all(
             (fields.get(requirement.field, "") == requirement.value) is requirement.equal
             for requirement in self.requirements
         )
 
     def requires_exact_match(self, field: str) -> str | None:
-        """The only value that this field may have, if there is one."""
+        """Return the only value that this field may have; None if it is not restricted."""
         for requirement in self.requirements:
             if requirement.field == field and requirement.equal:
                 return requirement.value
@@ -88,7 +88,7 @@ class FieldSelector(msgspec.Struct, frozen=True):
 
 
 def object_fields(document: Mapping[str, Any], specific: Mapping[str, str]) -> dict[str, str]:
-    """What field selectors look at: name and namespace, and the fields of the resource."""
+    """Return all selectable values: name, namespace, and those specific to the resource."""
     metadata = document.get("metadata") or {}
     return {
         NAME: metadata.get("name") or "",
@@ -98,18 +98,18 @@ def object_fields(document: Mapping[str, Any], specific: Mapping[str, str]) -> d
 
 
 def parse_field_selector(text: str, resource: ResourceInfo) -> FieldSelector:
-    """Read a `fieldSelector`. Raises Problem (400)."""
+    """Parse a `fieldSelector`. Raises StatusError (400)."""
     requirements = [_requirement(term, text) for term in sorted(_terms(text)) if term]
-    # A bare operator asks for nothing.
-    asking = [item for item in requirements if item.field or item.value]
-    return FieldSelector(tuple(_check_field(item, resource) for item in asking))
+    # A bare operator requires nothing.
+    effective = [item for item in requirements if item.field or item.value]
+    return FieldSelector(tuple(_check_field(item, resource) for item in effective))
 
 
 def _terms(text: str) -> Iterator[str]:
     position = 0
     while position <= len(text):
         match = _TERM.match(text, position)
-        assert match is not None  # noqa: S101 - it matches nothing at all, too
+        assert match is not None  # noqa: S101 - the pattern also matches the empty string
         yield match[0]
         position = match.end() + 1
 
@@ -123,7 +123,7 @@ def _requirement(term: str, text: str) -> FieldRequirement:
 
 
 def _unescape(text: str) -> str:
-    characters, found = iter(text), []
+    characters, unescaped = iter(text), []
     for character in characters:
         if character in ",=":
             raise bad_request(
@@ -134,16 +134,16 @@ def _unescape(text: str) -> str:
             if character not in ("\\", ",", "="):
                 sequence = f"invalid escape sequence: \\{character}"
                 raise bad_request(f"invalid field selector: {sequence}")
-        found.append(character)
-    return "".join(found)
+        unescaped.append(character)
+    return "".join(unescaped)
 
 
 def _check_field(requirement: FieldRequirement, resource: ResourceInfo) -> FieldRequirement:
     field = _FIELD_ALIASES.get(requirement.field, requirement.field)
-    particular = SELECTABLE_FIELDS.get(resource.kind, ())
-    if field in particular or field == NAME or (field == NAMESPACE and resource.namespaced):
+    selectable = SELECTABLE_FIELDS.get(resource.kind, ())
+    if field in selectable or field == NAME or (field == NAMESPACE and resource.namespaced):
         return msgspec.structs.replace(requirement, field=field)
-    if particular:
+    if selectable:
         raise bad_request(f"field label not supported: {requirement.field}")
     raise bad_request(
         f"{go_quoted(requirement.field)} is not a known field selector: "
@@ -163,7 +163,7 @@ __all__ = [
 
 
 def parse_label_selector(text: str) -> ParsedLabelSelector:
-    """Read a `labelSelector`. Raises Problem (400)."""
+    """Parse a `labelSelector`. Raises StatusError (400)."""
     try:
         return label_selector.parse_label_selector(text)
     except LabelSelectorError as error:

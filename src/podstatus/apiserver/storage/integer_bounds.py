@@ -1,8 +1,8 @@
-"""Integers of stored objects that no Go client could read.
+"""Clamps integers of stored objects to the bounds of their Go types.
 
-Before integers were bounded as Go's types are, `periodSeconds: 2**40` could be stored, and every
-Go client that listed the pod failed. Such a value is read as the nearest one that fits; the next
-write of the object puts it on the disk.
+Before integers were bounded, `periodSeconds: 2**40` could be stored, and every Go client that
+listed the pod failed. Such a value is read as the nearest one that fits; the next write of the
+object persists it.
 """
 
 import re
@@ -14,18 +14,19 @@ from podstatus.kube.patch.schema import Schema
 from podstatus.kube.validation.unmarshal import INTEGER_BOUNDS
 
 _LONG_INTEGER: Final = re.compile(rb"[:\[,]-?[0-9]{10}")
-"""An integer of ten digits: shorter ones fit an int32. As msgspec writes it, without spaces."""
+"""An integer of at least ten digits, as msgspec encodes it (no spaces); shorter ones fit an int32.
+"""
 _SCHEMAS: Final = {resource.plural: resource.schema for resource in RESOURCES}
 _BOUNDS: Final = INTEGER_BOUNDS | {"IntOrString": INTEGER_BOUNDS["int32"]}
 
 
 def clamp_integers(resource: str, data: bytes, document: Document) -> Document:
-    """The document with integers that fit their types: itself if all do. `data` is its text."""
+    """Return the document with integers clamped; itself if all fit. `data` is its JSON."""
     schema = _SCHEMAS.get(resource)
     if schema is None or not _LONG_INTEGER.search(data):
         return document
-    fitting: Document = _clamp(document, schema)
-    return document if fitting == document else fitting
+    clamped: Document = _clamp(document, schema)
+    return document if clamped == document else clamped
 
 
 def _clamp(value: Any, schema: Schema, element: Schema | None = None) -> Any:

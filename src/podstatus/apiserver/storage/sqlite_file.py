@@ -1,14 +1,14 @@
-"""The file the objects are in: SQLite in WAL mode, for one server, with a marker beside it.
+"""The database file: SQLite in WAL mode, for one server, with a marker beside it.
 
-    objects.db            the objects, the version of the last deletion, the ID of the cluster
-    objects.db-wal        SQLite's journal: what is not in the file yet
+    objects.db            the objects, the version of the last deletion, the cluster ID
+    objects.db-wal        SQLite's write-ahead log: changes not yet in the file
     objects.db-marker     what the file must hold (`podstatus.apiserver.storage.marker`)
 
-The server answers from memory, so files that other programs delete, truncate or overwrite
-while it runs make no answer wrong, but what is written to them is lost. `is_changed` notices
-that before the next change, and `rebuild` writes everything to a new file.
+Reads are served from memory, so they stay correct when another program deletes, truncates or
+overwrites the files; writes to such files would be lost. `is_changed` detects that before the next
+write, and `rebuild` writes everything to a new file.
 
-    StoreError     the files cannot be used; the message says why and what to do
+    StorageError   the files cannot be used; the message says why and what to do
 """
 
 import logging
@@ -56,12 +56,12 @@ SELECT max(coalesce((SELECT max(version) FROM objects), 0), version) FROM last_d
 """
 _LAST_DELETION = "UPDATE last_deletion SET version = ?"
 DATABASE = "objects.db"
-"""Its usual name."""
+"""The default file name of the database."""
 _FORMAT = 1
-"""Of the database, in its `user_version`."""
+"""The format version, stored as `user_version`."""
 
 _CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""Primary result codes of SQLite for a file that is damaged."""
+"""SQLite's primary result codes for a damaged file."""
 
 ObjectRow = tuple[str, str, str, int, bytes]
 """Resource, namespace, name, version, data."""
@@ -69,11 +69,11 @@ Statement = tuple[str, tuple[Any, ...]]
 
 
 class StorageError(Exception):
-    """The database cannot be used; the message says what to do."""
+    """The database cannot be used; the message says why and what to do."""
 
 
 class ObjectDatabase:
-    """The files of one server. Used by one thread."""
+    """The database and marker of one server. Not thread-safe."""
 
     def __init__(self, path: Path, marker: MarkerFile, database: sqlite3.Connection) -> None:
         self.path = path
@@ -81,24 +81,24 @@ class ObjectDatabase:
         self.cluster = _cluster(database)
         """The ID of the cluster that the objects belong to."""
         self.version = _version(database)
-        """The newest resource version in it when it was opened."""
+        """The newest resource version when the database was opened."""
         self._marker = marker
         self._files = SqliteFileMonitor(path)
         self._is_corrupt = False
 
     @classmethod
     def open(cls, path: Path, *, cluster: str = "") -> "ObjectDatabase":
-        """The files at this path; a new cluster begins if none ever was there.
+        """Open the database; create a new cluster if there was none.
 
-        `cluster` is the one that they have to hold, if that is known. Raises StoreError.
+        `cluster` is the ID it must hold, if known. Raises StorageError.
         """
         try:
             return cls._open(path, cluster)
         except (OSError, sqlite3.Error) as error:
             raise StorageError(
-                f"cannot use the database {path}: {error}; is another server using the folder, or "
-                "is the disk full? If the file is damaged, restore it from a backup, or move it "
-                f"away together with {marker_path(path)} to begin with an empty cluster"
+                f"cannot use the database {path}: {error}; check that no other server uses the "
+                "directory and that the disk is not full. If the file is damaged, restore it from "
+                f"a backup, or move it away with {marker_path(path)} to start with an empty cluster"
             ) from error
         except MarkerError as error:
             raise StorageError(str(error)) from error
@@ -106,31 +106,33 @@ class ObjectDatabase:
     @classmethod
     def _open(cls, path: Path, expected: str) -> "ObjectDatabase":
         marker = MarkerFile(path)
-        said, marked = marker.read()
-        if marked and _is_empty(path):
-            # Not opened: SQLite would remove its journal, which may be all that is left.
-            raise StorageError(rejection_message(DatabaseState.EMPTY, path, 0, said))
+        content, has_marker = marker.read()
+        if has_marker and _is_empty(path):
+            # Do not open: SQLite would remove the write-ahead log, which may hold all that is left.
+            raise StorageError(rejection_message(DatabaseState.EMPTY, path, 0, content))
         database = _connect(path)
         try:
             cluster, version = _cluster(database), _version(database)
-            verdict = classify_database(cluster, version, said, has_marker=marked, boot=marker.boot)
-            _raise_if(rejection_message(verdict, path, version, said))
+            state = classify_database(
+                cluster, version, content, has_marker=has_marker, boot=marker.boot
+            )
+            _raise_if(rejection_message(state, path, version, content))
             if expected and cluster != expected:
                 _raise_if(_cluster_mismatch_message(path, expected))
             _create_tables(database, cluster or str(uuid.uuid4()))
-            if verdict in (DatabaseState.BEHIND, DatabaseState.UNMARKED) and version:
+            if state in (DatabaseState.BEHIND, DatabaseState.UNMARKED) and version:
                 _bump_version(
-                    database, path, max(version, said.version if said else 0) + VERSION_BUMP
+                    database, path, max(version, content.version if content else 0) + VERSION_BUMP
                 )
-            made = cls(path, marker, database)
-            marker.write(made.cluster, made.version)
+            opened = cls(path, marker, database)
+            marker.write(opened.cluster, opened.version)
         except BaseException:
             database.close()
             raise
-        return made
+        return opened
 
     def rows(self) -> list[ObjectRow]:
-        """All objects. Raises StoreError."""
+        """Return all objects. Raises StorageError."""
         try:
             rows: list[ObjectRow] = self.database.execute(
                 "SELECT resource, namespace, name, version, data FROM objects"
@@ -140,7 +142,7 @@ class ObjectDatabase:
         return rows
 
     def write(self, version: int, statements: Sequence[Statement]) -> None:
-        """Execute all or none; this is the newest version then. Raises StoreError."""
+        """Execute all statements or none; `version` becomes the newest. Raises StorageError."""
         try:
             _execute(self.database, statements)
         except sqlite3.Error as error:
@@ -149,25 +151,25 @@ class ObjectDatabase:
             self._files.record_write()
             self._is_corrupt = error.sqlite_errorcode & 0xFF in _CORRUPT
             raise StorageError(
-                f"cannot write to the database: {error}; nothing was changed: make room, "
+                f"cannot write to the database: {error}; nothing was changed: free disk space, "
                 "then try again"
             ) from error
         self._files.record_write()
         self._marker.advance(version)
 
     def is_changed(self) -> bool:
-        """Whether another program has changed the files since the last write."""
+        """Return whether another program has changed the files since the last write."""
         if self._is_corrupt or self._files.is_changed():
             return True
         return not self._marker.is_unchanged()
 
     def rebuild(self, rows: Iterable[ObjectRow], version: int) -> None:
-        """Write these objects, and nothing else, to a new file. Raises StoreError."""
-        logger.error("objects rewritten, other programs changed the files: path=%s", self.path)
+        """Write exactly these objects to a new file. Raises StorageError."""
+        logger.error("database rewritten, another program changed it: path=%s", self.path)
         temporary = self.path.with_name(f"{self.path.name}-rebuild")
         try:
             _write_database(temporary, self.cluster, rows, version)
-            # Before the new file is there: SQLite would take the journal for its own.
+            # Remove the log before the new file is in place: SQLite would replay it there.
             Path(f"{self.path}-wal").unlink(missing_ok=True)
             temporary.replace(self.path)
             with suppress(sqlite3.Error):
@@ -179,39 +181,42 @@ class ObjectDatabase:
         except (OSError, sqlite3.Error, MarkerError) as error:
             raise StorageError(
                 f"{self.path} was changed by another program and cannot be rewritten: {error}; "
-                "nothing was changed: make room, or remove what is in its place"
+                "nothing was changed: free disk space, or remove what is in its place"
             ) from error
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the marker and the database."""
         self._marker.close()
         self.database.close()
 
 
 def _is_empty(path: Path) -> bool:
-    """Whether nothing is there. Raises OSError, StoreError."""
+    """Return whether the file is missing or empty. Raises OSError, StorageError."""
     try:
-        found = path.stat()
+        stats = path.stat()
     except FileNotFoundError:
         return True
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(stats.st_mode):
         raise StorageError(f"{path} is not a regular file; restore the database from a backup")
-    return found.st_size == 0
+    return stats.st_size == 0
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """The database, as it is. Raises OSError, StoreError, sqlite3.Error."""
+    """Open the database without changing its content.
+
+    Raises OSError, StorageError, sqlite3.Error.
+    """
     _is_empty(path)
-    # First, since SQLite gives its journal the permissions of the database.
+    # Before SQLite creates its log, which gets the permissions of the database.
     path.touch(mode=0o600)
     path.chmod(0o600)
     database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
-        (found,) = database.execute("PRAGMA user_version").fetchone()
-        if found not in (0, _FORMAT):
+        (format_version,) = database.execute("PRAGMA user_version").fetchone()
+        if format_version not in (0, _FORMAT):
             _raise_if(
-                f"the database {path} has format {found}, this version knows {_FORMAT}: "
-                "use the podstatus that wrote it, or another folder"
+                f"the database {path} has format {format_version}, only {_FORMAT} is supported; "
+                "use the podstatus version that wrote it, or another directory"
             )
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
         database.execute("PRAGMA journal_mode = WAL")
@@ -223,13 +228,13 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _raise_if(message: str) -> None:
-    """Raises StoreError, if there is a reason."""
+    """Raise StorageError unless the message is empty."""
     if message:
         raise StorageError(message)
 
 
 def _create_tables(database: sqlite3.Connection, cluster: str) -> None:
-    """Have all tables there, on the disk: the marker that is written next says that they are."""
+    """Create the tables and sync them to disk, before the marker says that they exist."""
     if _cluster(database):
         return
     database.executescript(_TABLES.format(cluster=cluster, format=_FORMAT))
@@ -238,8 +243,7 @@ def _create_tables(database: sqlite3.Connection, cluster: str) -> None:
 
 def _bump_version(database: sqlite3.Connection, path: Path, version: int) -> None:
     logger.warning(
-        "database may be an older copy, resource versions go on from a later one: "
-        "path=%s version=%d",
+        "database may be an older copy, resource versions bumped: path=%s version=%d",
         path,
         version,
     )
@@ -247,10 +251,10 @@ def _bump_version(database: sqlite3.Connection, path: Path, version: int) -> Non
 
 
 def _has_table(database: sqlite3.Connection, name: str) -> bool:
-    found = database.execute(
+    row = database.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)
     ).fetchone()
-    return found is not None
+    return row is not None
 
 
 def _cluster(database: sqlite3.Connection) -> str:
@@ -268,7 +272,10 @@ def _version(database: sqlite3.Connection) -> int:
 
 
 def _write_database(path: Path, cluster: str, rows: Iterable[ObjectRow], version: int) -> None:
-    """A file of its own with these objects, on the disk. Raises OSError, sqlite3.Error."""
+    """Write a new database file with these objects, synced.
+
+    Raises OSError, sqlite3.Error.
+    """
     for leftover in path.parent.glob(f"{path.name}*"):
         leftover.unlink()
     database = _connect(path)
@@ -284,7 +291,7 @@ def _write_database(path: Path, cluster: str, rows: Iterable[ObjectRow], version
 
 
 def _execute(database: sqlite3.Connection, statements: Sequence[Statement]) -> None:
-    """All statements or none; one alone is a transaction anyway."""
+    """Execute all statements or none; a single one is a transaction by itself."""
     if len(statements) > 1:
         database.execute("BEGIN")
     for statement, values in statements:
@@ -296,13 +303,13 @@ def _execute(database: sqlite3.Connection, statements: Sequence[Statement]) -> N
 def _cluster_mismatch_message(path: Path, expected: str) -> str:
     return (
         f"{path} does not hold cluster {expected}, whose pods run on this node: restore it from "
-        "a backup, or start the agent again to use what is there"
+        "a backup, or restart the agent to use the present database"
     )
 
 
 def damaged_message(path: Path, detail: str) -> str:
-    """What to do about a file that cannot be read."""
+    """Return the error message for an unreadable file."""
     return (
-        f"{path} is damaged: {detail}; restore it from a backup, or move it away together with "
-        f"{marker_path(path)} to begin with an empty cluster"
+        f"{path} is damaged: {detail}; restore it from a backup, or move it away with "
+        f"{marker_path(path)} to start with an empty cluster"
     )

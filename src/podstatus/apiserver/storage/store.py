@@ -1,7 +1,7 @@
-"""The objects, each with the resource version of its last change, in memory and on the disk.
+"""The object store: every object with its resource version, in memory and on disk.
 
-A change is in the database before anybody can read it, so a killed process loses nothing that
-was acknowledged, and resource versions never go back. Used by one thread.
+A change is written to the database before it is readable, so a killed process loses nothing that
+was acknowledged, and resource versions never decrease. Not thread-safe.
 """
 
 import logging
@@ -38,31 +38,31 @@ _LAST_DELETION = "UPDATE last_deletion SET version = ?"
 
 
 class StorageKey(NamedTuple):
-    """Where an object is; objects of a cluster have an empty namespace. Lists are in this order."""
+    """The key of an object; cluster-scoped ones have no namespace. Lists are sorted by it."""
 
     namespace: str
     name: str
 
 
 class StoredObject(msgspec.Struct, frozen=True):
-    """An object as it is stored."""
+    """An object with its encoded form and selectable values."""
 
     key: StorageKey
     version: int
     data: bytes
-    """JSON, with the resource version in it."""
+    """JSON, including the resource version."""
     labels: dict[str, str]
     fields: dict[str, str]
-    """What field selectors can ask for."""
+    """The values that field selectors can match."""
 
     def document(self) -> Document:
-        """The object, decoded anew."""
+        """Decode the object; each call returns a new document."""
         document: Document = msgspec.json.decode(self.data)
         return document
 
 
 class StoreChange(msgspec.Struct, frozen=True):
-    """What a write did."""
+    """The result of a write, for watches and controllers."""
 
     type: str
     version: int
@@ -76,10 +76,10 @@ ChangeListener = Callable[[str, StoreChange], None]
 
 
 class Store:
-    """All objects, by resource. `listener` is told of every change, after it is on the disk."""
+    """All objects, by resource. `listener` is called after every durable change."""
 
     def __init__(self, file: ObjectDatabase | None, fields: FieldsFunc) -> None:
-        """With what is in the file; None: it is in memory alone. Raises StoreError."""
+        """Load the objects from `file`; None stores them in memory only. Raises StorageError."""
         self._file = file
         self._fields = fields
         self._objects: dict[str, dict[StorageKey, StoredObject]] = {}
@@ -91,9 +91,9 @@ class Store:
 
     @classmethod
     def open(cls, path: Path | None, fields: FieldsFunc, *, cluster: str = "") -> "Store":
-        """The store in this file, or one in memory. Raises StoreError.
+        """Open the store in this file, or one in memory. Raises StorageError.
 
-        `cluster` is the ID of the cluster that the file has to hold, if that is known.
+        `cluster` is the ID of the cluster that the file must hold, if known.
         """
         if path is None:
             return cls(None, fields)
@@ -106,36 +106,36 @@ class Store:
 
     @property
     def cluster(self) -> str:
-        """The ID of the cluster that the objects belong to; empty in memory."""
+        """The cluster ID; empty for a store in memory."""
         return "" if self._file is None else self._file.cluster
 
     def close(self) -> None:
-        """Let go of the file, which has everything by then if that is possible."""
+        """Close the file; first rewrite it if another program changed it."""
         if self._file is None:
             return
         try:
             self._repair(self._file)
         except StorageError as error:
-            logger.error("objects of the cluster are lost: error=%s", error)
+            logger.error("database not rewritten, objects are lost: error=%s", error)
         self._file.close()
 
     def get(self, resource: str, key: StorageKey) -> StoredObject | None:
-        """One object."""
+        """Return an object, None if it does not exist."""
         return self._objects.get(resource, {}).get(key)
 
     def objects(self, resource: str, namespace: str | None = None) -> Iterator[StoredObject]:
-        """All objects of a resource, or of one namespace, in the order of their keys."""
+        """Yield the objects of a resource, or of one namespace, sorted by key."""
         objects = self._objects.get(resource, {})
         for key in self._keys(resource):
             if namespace is None or key.namespace == namespace:
                 yield objects[key]
 
     def count(self, resource: str) -> int:
-        """How many objects of a resource there are."""
+        """Return the number of objects of a resource."""
         return len(self._objects.get(resource, {}))
 
     def put(self, resource: str, key: StorageKey, document: Document) -> StoredObject:
-        """Create or replace an object; the document gets the next resource version."""
+        """Create or replace an object with the next resource version. Raises StorageError."""
         version = self.version + 1
         new = self._new_object(resource, key, version, document)
         self._write(version, (_PUT, (resource, *key, version, new.data)))
@@ -150,10 +150,10 @@ class Store:
     def delete(
         self, resource: str, key: StorageKey, document: Document, *, marked_first: bool = False
     ) -> StoredObject:
-        """Remove an object; its last state gets the next resource version.
+        """Remove an object; return its last state with the next resource version.
 
-        With `marked_first` watchers see it changed to that state before it goes; to the disk it
-        is one step, so that no crash leaves an object behind that was to go.
+        With `marked_first`, watches see MODIFIED with that state before DELETED. On disk it is one
+        step, so a crash never leaves a marked object behind. Raises StorageError.
         """
         versions = [self.version + 1 + step for step in range(1 + marked_first)]
         states = [self._new_object(resource, key, version, document) for version in versions]
@@ -191,7 +191,7 @@ class Store:
         self.version = version
 
     def _repair(self, file: ObjectDatabase) -> None:
-        """Memory has all that was acknowledged, whatever others have made of the file."""
+        """Rewrite the file if another program changed it: memory holds all acknowledged changes."""
         if file.is_changed():
             file.rebuild(self._rows(), self.version)
 
@@ -202,34 +202,34 @@ class Store:
 
     def _load(self, file: ObjectDatabase) -> None:
         self.version = file.version
-        beyond = []
+        clamped = []
         for resource, namespace, name, version, data in file.rows():
             key = StorageKey(namespace, name)
             try:
-                read = msgspec.json.decode(data)
-                document = clamp_integers(resource, data, read)
+                decoded = msgspec.json.decode(data)
+                document = clamp_integers(resource, data, decoded)
                 labels = document["metadata"].get("labels") or {}
                 fields = self._fields(resource, document)
             except (msgspec.DecodeError, AttributeError, LookupError, TypeError) as error:
                 where = f"{resource} {namespace}/{name} is not an object"
                 raise StorageError(damaged_message(file.path, f"{where} ({error})")) from error
-            if document is not read:
-                beyond.append(f"{resource}/{namespace}/{name}")
-            text = data if document is read else msgspec.json.encode(document)
+            if document is not decoded:
+                clamped.append(f"{resource}/{namespace}/{name}")
+            text = data if document is decoded else msgspec.json.encode(document)
             stored = StoredObject(key, version, text, labels, fields)
             self._objects.setdefault(resource, {})[key] = stored
-        if beyond:
+        if clamped:
             logger.warning(
-                "integers beyond their types are read as the nearest that fit: count=%d first=%s",
-                len(beyond),
-                beyond[0],
+                "integers beyond the bounds of their types clamped: count=%d first=%s",
+                len(clamped),
+                clamped[0],
             )
 
 
 def with_resource_version(document: Document, version: int) -> Document:
-    """The document with this resource version."""
+    """Return the document with metadata.resourceVersion set."""
     return document | {"metadata": document["metadata"] | {"resourceVersion": str(version)}}
 
 
 def _ignore_change(resource: str, change: StoreChange) -> None:
-    """Nobody listens yet."""
+    """Default listener: does nothing."""

@@ -1,7 +1,7 @@
-"""Who watches what: changes are remembered for a while and handed to everybody concerned.
+"""The watch cache: recent changes per resource, and the watchers they are sent to.
 
-A watcher has a queue of bounded size. One that does not read is cut off when it is full, and
-has to list anew; nobody else waits for it.
+Each watcher has a bounded queue. A watcher that does not read is terminated when its queue is full,
+and its client has to list again; other watchers are not delayed.
 """
 
 import asyncio
@@ -21,18 +21,20 @@ from podstatus.apiserver.storage.store import (
 )
 
 MAX_CHANGES = 10_000
-"""How many changes of each resource are remembered. Upstream's watch cache grows to 100 times
-100; who falls back further has to list anew."""
+"""How many changes to cache per resource, as upstream's watch cache at its largest (100 x 100).
+
+A client that is further behind has to list again.
+"""
 MAX_CACHED_BYTES = 64 * 2**20
-"""How much of each resource is remembered, whatever the number: objects can be large."""
+"""How many bytes to cache per resource, whatever the number of changes: objects can be large."""
 MAX_QUEUED_BYTES = 16 * 2**20
-"""How much a watcher may have waiting."""
+"""How many bytes a watcher may have queued."""
 
 SelectionPredicate = Callable[[StoredObject], bool]
 
 
 class ResourceVersionTooOldError(Exception):
-    """Changes since that version are not known any more."""
+    """The changes since that version are no longer cached."""
 
 
 class WatchCacheEvent:
@@ -47,7 +49,10 @@ class WatchCacheEvent:
 
 
 class CacheWatcher:
-    """One who watches. Read by one task: `await changes()` until it returns nothing."""
+    """A watch of one client.
+
+    Read by one task: `await next_events()` until it returns an empty list.
+    """
 
     def __init__(
         self,
@@ -67,11 +72,11 @@ class CacheWatcher:
 
     @property
     def has_events(self) -> bool:
-        """Whether something has come that was not taken yet."""
+        """Whether events are queued, or the watch is terminated."""
         return self._ready.is_set()
 
     def enqueue(self, change: StoreChange) -> None:
-        """Queue a change, if it concerns this watcher."""
+        """Queue a change if it matches the namespace and the predicate."""
         if self._namespace is not None and change.new.key.namespace != self._namespace:
             return
         event = filter_change(change, self._predicate)
@@ -86,13 +91,13 @@ class CacheWatcher:
         self._ready.set()
 
     def terminate(self) -> None:
-        """End it: nothing more will come, and what waits is dropped."""
+        """Terminate the watch and drop queued events."""
         self.is_terminated = True
         self._queue.clear()
         self._ready.set()
 
     async def next_events(self) -> list[WatchCacheEvent]:
-        """What has come, as soon as there is something; nothing if it was cut off."""
+        """Wait for events and return them; an empty list after termination."""
         await self._ready.wait()
         events, self._queue, self._size = self._queue, [], 0
         if not self.is_terminated:
@@ -101,10 +106,10 @@ class CacheWatcher:
 
 
 def filter_change(change: StoreChange, predicate: SelectionPredicate) -> WatchCacheEvent | None:
-    """The change as somebody sees it who sees only what is selected.
+    """Return the change as a filtered watch sees it, None if it does not.
 
-    What comes into the selection is added, what leaves it is deleted, as it was before with
-    the version of the change.
+    An object that enters the selection is ADDED; one that leaves it is DELETED, with its old state
+    and the version of the change.
     """
     after = change.type != DELETED and predicate(change.new)
     before = change.old is not None and predicate(change.old)
@@ -123,11 +128,11 @@ def _with_version(stored: StoredObject, version: int) -> StoredObject:
 
 
 def _ignore() -> None:
-    """Nobody is to be told."""
+    """Default overflow callback: does nothing."""
 
 
 class WatchCache:
-    """Changes of all resources, and all watchers."""
+    """Cached changes and watchers of all resources. Not thread-safe."""
 
     def __init__(
         self,
@@ -141,25 +146,25 @@ class WatchCache:
         self._sizes: dict[str, int] = {}
         self._changes: dict[str, deque[StoreChange]] = {}
         self._compacted_versions: dict[str, int] = {}
-        """By resource, the version of the last change that is not known any more."""
+        """By resource: version of the last change that is no longer cached."""
         self._start_version = version
         self._watchers: dict[str, set[CacheWatcher]] = {}
 
     def publish(self, resource: str, change: StoreChange) -> None:
-        """Remember a change and tell the watchers."""
+        """Cache a change and queue it for the watchers."""
         changes = self._changes.setdefault(resource, deque())
         changes.append(change)
         size = self._sizes.get(resource, 0) + len(change.new.data)
         while len(changes) > self._max_changes or size > self._max_cached_bytes:
-            forgotten = changes.popleft()
-            self._compacted_versions[resource] = forgotten.version
-            size -= len(forgotten.new.data)
+            oldest = changes.popleft()
+            self._compacted_versions[resource] = oldest.version
+            size -= len(oldest.new.data)
         self._sizes[resource] = size
         for watcher in self._watchers.get(resource, ()):
             watcher.enqueue(change)
 
     def events_since(self, resource: str, version: int) -> list[StoreChange]:
-        """The changes after a version. Raises TooOldError."""
+        """Return the changes after a version. Raises ResourceVersionTooOldError."""
         if version < self._compacted_versions.get(resource, self._start_version):
             raise ResourceVersionTooOldError
         changes = []
@@ -170,7 +175,7 @@ class WatchCache:
         return changes[::-1]
 
     def compact(self) -> None:
-        """Forget all changes: who is behind must list anew."""
+        """Drop all cached changes: clients that are behind have to list again."""
         for resource, changes in self._changes.items():
             if changes:
                 self._compacted_versions[resource] = changes[-1].version
@@ -187,9 +192,9 @@ class WatchCache:
         max_bytes: int | None = None,
         on_overflow: Callable[[], None] = _ignore,
     ) -> CacheWatcher:
-        """Begin to watch; to be ended by `unwatch`.
+        """Start a watch; the caller ends it with `unwatch`.
 
-        `on_overflow` is called if it does not read in time: whoever sends to it need not go on.
+        `on_overflow` is called when the queue is full, so that the sender can stop.
         """
         max_bytes = MAX_QUEUED_BYTES if max_bytes is None else max_bytes
         watcher = CacheWatcher(predicate, namespace, max_bytes, on_overflow)
@@ -197,11 +202,11 @@ class WatchCache:
         return watcher
 
     def unwatch(self, resource: str, watcher: CacheWatcher) -> None:
-        """End a watch."""
+        """End a watch; unknown watchers are ignored."""
         self._watchers.get(resource, set()).discard(watcher)
 
     def terminate_all(self) -> None:
-        """End all watches."""
+        """Terminate the watches of all clients."""
         for watchers in self._watchers.values():
             for watcher in watchers:
                 watcher.terminate()
@@ -209,7 +214,10 @@ class WatchCache:
     def state_at(
         self, resource: str, version: int, now: dict[StorageKey, StoredObject]
     ) -> dict[StorageKey, StoredObject]:
-        """The objects as they were at a version, from what they are now. Raises TooOldError."""
+        """Return the objects at a version, given those of now.
+
+        Raises ResourceVersionTooOldError.
+        """
         state = dict(now)
         for change in reversed(self.events_since(resource, version)):
             if change.old is None:

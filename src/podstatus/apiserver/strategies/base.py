@@ -1,4 +1,4 @@
-"""The Strategy of a resource: defaults, validation, selectable fields, deletion.
+"""The Strategy port: defaults, validation, selectable fields and deletion of a resource.
 
 Also the rules that all strategies share: metadata on updates, and the round trip of a document
 through its Go type, which checks types, drops unknown fields, omits empty ones and normalizes times
@@ -24,73 +24,85 @@ Document = dict[str, Any]
 
 
 class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a DELETE asks for."""
+    """The options of a DELETE request (metav1.DeleteOptions)."""
 
     grace_period_seconds: int | None = None
     uid: str | None = None
-    """Precondition."""
+    """Precondition: delete only the object with this UID."""
     resource_version: str | None = None
-    """Precondition."""
+    """Precondition: delete only at this resource version."""
     propagation_policy: str | None = None
     dry_run: bool = False
 
 
 class Strategy(Protocol):
-    """The rules of one resource. The server itself sees to names, UIDs, resource versions,
-    creation times, managed fields, finalizers and preconditions."""
+    """The rules of one resource.
+
+    Names, UIDs, resource versions, creation times, managed fields, finalizers and preconditions are
+    the registry's.
+    """
 
     @property
     def allow_create_on_update(self) -> bool:
-        """Whether a PUT makes an object that is not there."""
+        """Whether a PUT creates an object that does not exist."""
 
     @property
     def allow_unconditional_update(self) -> bool:
-        """Whether a PUT may go without a resource version; if not, it is invalid."""
+        """Whether a PUT may omit the resource version; if not, it is rejected as invalid."""
 
     def decode(self, document: Document) -> Document:
-        """The object as the server reads it: types checked, defaults filled in. Doing it again
-        changes nothing, and `prepare_create` and `prepare_update` do it by themselves.
+        """Return the object with types checked and defaults set. Idempotent.
 
-        Raises ShapeError, to be answered with 400 if a whole object was sent (before anything
-        else is looked at) and with 422 after a patch.
+        `prepare_create` and `prepare_update` call it.
+
+        Raises MalformedObjectError: 400 if a whole object was sent (before any other check), 422
+        after a patch.
         """
 
     def decode_patched(self, document: Document, old: Document) -> Document:
-        """What a patch made of `old`, a stored object, as the server reads it: like `decode`,
-        but what the two share (the very same object, not an equal one) was read before.
+        """Decode `document`, the result of a patch of the stored object `old`.
 
-        Raises ShapeError.
+        Like `decode`, but parts that both share (the same Python object, not an equal one) are
+        reused, since they were decoded when they were stored.
+
+        Raises MalformedObjectError.
         """
 
     def unknown_fields(self, document: Document) -> list[str]:
-        """The paths of fields that `decode` drops, for those who asked for strict validation."""
+        """Return the paths of fields that `decode` drops, for strict field validation."""
 
     def prepare_create(self, document: Document) -> Document:
-        """The object as it is stored at first: defaults filled in, what clients may not set
-        taken away (a pod's status becomes Pending with its QoS class), generation 1 if the
-        resource has generations. The server has set the creation time before."""
+        """Return the object as first stored.
+
+        Sets defaults, removes what clients may not set (a pod's status becomes Pending with its QoS
+        class), and sets generation 1 if the resource has generations. The creation time is already
+        set.
+        """
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """What is wrong with a new, prepared object."""
+        """Return the field errors of a new, prepared object."""
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
-        """The object as an update leaves it: what the (sub)resource does not own is the old
-        one's; the generation grows if the spec changed."""
+        """Return the object after an update.
+
+        Fields that the (sub)resource does not own keep their old values; the generation is bumped
+        if the spec changed.
+        """
 
     def update_decoded(self, new: Document, old: Document, subresource: str) -> Document:
-        """`prepare_update` of an object that was decoded already."""
+        """Like `prepare_update`, for an object that has been decoded."""
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """What is wrong with a prepared update."""
+        """Return the field errors of a prepared update."""
 
     def grace_period(self, document: Document, options: DeleteOptions) -> int:
-        """For how many seconds the object stays after DELETE; 0 to remove it at once."""
+        """Return the seconds until removal after a DELETE; 0 removes the object at once."""
 
     def validate_delete(self, document: Document, options: DeleteOptions) -> list[FieldError]:
-        """What is wrong with the options of a DELETE."""
+        """Return the field errors of the delete options."""
 
     def fields(self, document: Document) -> dict[str, str]:
-        """What field selectors can ask for, besides metadata.name and metadata.namespace."""
+        """Return the selectable fields other than metadata.name and metadata.namespace."""
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,21 +113,21 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     format: str = ""
     description: str = ""
     priority: int = 0
-    """0 is always shown, 1 with `-o wide`."""
+    """0: always printed; 1: only with `-o wide`."""
 
 
 class Printer(Protocol):
-    """How objects of a resource look in a Table."""
+    """Converts objects of one resource to rows of a Table."""
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns, in order."""
+        """The column definitions, in print order."""
 
     def cells(self, document: Document, now: Time) -> list[Any]:
-        """One cell per column."""
+        """Return one cell per column."""
 
     def conditions(self, document: Document) -> list[Document]:
-        """What a row says about the object as a whole: whether it has run to its end."""
+        """Return the row conditions, for example Completed for a pod that has terminated."""
 
 
 _PRESERVED_FIELDS = ("name", "namespace", "uid", "deletionGracePeriodSeconds")
@@ -123,7 +135,7 @@ _IMMUTABLE_FIELDS = ("generation", "creationTimestamp")
 
 
 def prepare_meta_update(new: Document, old: Document) -> Document:
-    """The object with the metadata that an update cannot take away or change."""
+    """Return the new object with the metadata that an update must not remove or change."""
     before = old.get("metadata") or {}
     meta = dict(new.get("metadata") or {})
     for key in _PRESERVED_FIELDS:
@@ -139,21 +151,21 @@ def prepare_meta_update(new: Document, old: Document) -> Document:
 
 
 def with_meta(document: Document, **changes: object) -> Document:
-    """The object with these fields of its metadata set, or taken away if they are None."""
+    """Return the object with these metadata fields set; None removes a field."""
     meta = dict(document.get("metadata") or {}) | changes
-    kept = {key: value for key, value in meta.items() if value is not None}
-    return document | {"metadata": kept}
+    present = {key: value for key, value in meta.items() if value is not None}
+    return document | {"metadata": present}
 
 
 class MalformedObjectError(ValueError):
-    """A document is not of the shape that its kind demands; the message says where and why.
+    """The document does not match its type; the message names the field and the reason.
 
-    To be answered with 400 where a whole object was sent, with 422 after a patch.
+    400 if a whole object was sent, 422 after a patch.
     """
 
 
 def roundtrip(document: Document, kind: type[Wire]) -> Document:
-    """A copy of the document as its type prints it. Raises ShapeError."""
+    """Return the document as its type encodes it. Raises MalformedObjectError."""
     try:
         return to_document(from_document(document, kind))
     except DecodeError as error:
@@ -161,18 +173,18 @@ def roundtrip(document: Document, kind: type[Wire]) -> Document:
 
 
 def unknown_fields(document: Any, declared: Any, path: str = "") -> Iterator[str]:
-    """The paths of fields that would be dropped, which strict field validation refuses."""
+    """Yield the paths of fields that `declared` lacks; strict field validation rejects them."""
     declared, _ = strip_none(declared)
     arguments = typing.get_args(declared)
     if isinstance(document, list) and typing.get_origin(declared) is tuple:
         for index, item in enumerate(document):
             yield from unknown_fields(item, arguments[0], f"{path}[{index}]")
     elif isinstance(document, dict) and isinstance(declared, type) and issubclass(declared, Wire):
-        known = _fields(declared)
+        fields = _fields(declared)
         for key, item in document.items():
             inner = f"{path}.{key}" if path else key
-            if key in known:
-                yield from unknown_fields(item, known[key], inner)
+            if key in fields:
+                yield from unknown_fields(item, fields[key], inner)
             else:
                 yield inner
 

@@ -1,4 +1,4 @@
-"""The rules of each resource, by its plural."""
+"""The strategy of each resource, by its plural name."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Strategies of ConfigMaps, Secrets and ServiceAccounts, and the base of the other simple ones.
+"""Strategies of ConfigMaps, Secrets and ServiceAccounts, and the base class of the simple ones.
 
 Upstream: pkg/registry/core/{configmap,secret,serviceaccount}/strategy.go; ValidateSecret and others
 in pkg/apis/core/validation/validation.go v1.36.4.
@@ -38,7 +38,7 @@ _IMMUTABLE = "field is immutable when `immutable` is set"
 
 
 class BaseStrategy:
-    """Rules that only metadata has; the others build on it."""
+    """Strategy that validates metadata only; base class of all strategies but that of pods."""
 
     allow_create_on_update = False
     allow_unconditional_update = True
@@ -48,24 +48,24 @@ class BaseStrategy:
     qualified_finalizers = True
 
     def decode(self, document: Document) -> Document:
-        """The object as it is read: types checked, defaults filled in. Raises ShapeError."""
+        """Return the object with types checked and defaults set. Raises MalformedObjectError."""
         return roundtrip(document, self.kind)
 
     def decode_patched(self, document: Document, old: Document) -> Document:
-        """The object as it is read after a patch. Raises ShapeError."""
+        """Decode the result of a patch. Raises MalformedObjectError."""
         del old
         return self.decode(document)
 
     def unknown_fields(self, document: Document) -> list[str]:
-        """The paths of fields that such objects do not have."""
+        """Return the paths of fields that the type does not have."""
         return list(unknown_fields(document, self.kind))
 
     def prepare_create(self, document: Document) -> Document:
-        """The object as it is stored at first."""
+        """Return the object as it is first stored."""
         return self.decode(document)
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """What is wrong with a new object."""
+        """Return the field errors of a new object."""
         return validate_meta(
             _meta(document),
             self.name_rule,
@@ -74,62 +74,62 @@ class BaseStrategy:
         )
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
-        """The object as an update leaves it."""
+        """Return the object as an update leaves it."""
         del subresource
         return prepare_meta_update(self.decode(new), old)
 
     def update_decoded(self, new: Document, old: Document, subresource: str) -> Document:
-        """The same for an object that was decoded: doing it again changes nothing."""
+        """Like `prepare_update`: decoding is idempotent."""
         return self.prepare_update(new, old, subresource)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """What is wrong with a changed object."""
+        """Return the field errors of an updated object."""
         del subresource
         qualified = self.qualified_finalizers
         return validate_meta_update(_meta(new), _meta(old), qualified=qualified)
 
     def grace_period(self, document: Document, options: DeleteOptions) -> int:
-        """It goes at once."""
+        """Return 0: the object is removed at once."""
         del document, options
         return 0
 
     def validate_delete(self, document: Document, options: DeleteOptions) -> list[FieldError]:
-        """It has no rules of its own about DELETE."""
+        """Return no errors: all delete options are accepted."""
         del document, options
         return []
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Nothing but its name and namespace."""
+        """Return no fields: only name and namespace are selectable."""
         del document
         return {}
 
 
 class ServiceAccountStrategy(BaseStrategy):
-    """The rules of service accounts."""
+    """The strategy of service accounts."""
 
     kind = ServiceAccount
 
 
 class ConfigMapStrategy(BaseStrategy):
-    """The rules of configmaps."""
+    """The strategy of config maps."""
 
     kind = ConfigMap
 
     def decode(self, document: Document) -> Document:
-        """The configmap as it is read. Raises ShapeError."""
-        read = super().decode(document)
-        check_base64("binaryData", read.get("binaryData") or {})
-        return read
+        """Also check binaryData to be base64. Raises MalformedObjectError."""
+        config_map = super().decode(document)
+        check_base64("binaryData", config_map.get("binaryData") or {})
+        return config_map
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """What is wrong with a new configmap."""
+        """Return the field errors of a new ConfigMap."""
         return super().validate_create(document) + _validate_config_map(document)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """What is wrong with a changed configmap; one that is immutable stays as it is."""
-        found = super().validate_update(new, old, subresource)
-        found += validate_immutable(new, old, ("data", "binaryData"))
-        return found + _validate_config_map(new)
+        """Return the field errors of an updated ConfigMap; an immutable one must not change."""
+        errors = super().validate_update(new, old, subresource)
+        errors += validate_immutable(new, old, ("data", "binaryData"))
+        return errors + _validate_config_map(new)
 
 
 def _meta(document: Document) -> ObjectMeta:
@@ -138,37 +138,39 @@ def _meta(document: Document) -> ObjectMeta:
 
 def _validate_config_map(document: Document) -> list[FieldError]:
     data, binary = document.get("data") or {}, document.get("binaryData") or {}
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for key in data:
-        found += invalid_values(f"data[{key}]", key, config_key(key))
+        errors += invalid_values(f"data[{key}]", key, config_key(key))
         if key in binary:
             why = "duplicate of key present in binaryData"
-            found.append(invalid_value(f"data[{key}]", key, why))
+            errors.append(invalid_value(f"data[{key}]", key, why))
     for key in binary:
-        found += invalid_values(f"binaryData[{key}]", key, config_key(key))
+        errors += invalid_values(f"binaryData[{key}]", key, config_key(key))
     size = sum(len(text.encode()) for text in data.values())
     size += sum(len(text) * 3 // 4 for text in binary.values())
-    return [*found, too_long("", _DATA_LIMIT)] if size > _DATA_LIMIT else found
+    return [*errors, too_long("", _DATA_LIMIT)] if size > _DATA_LIMIT else errors
 
 
 def validate_immutable(new: Document, old: Document, keys: tuple[str, ...]) -> list[FieldError]:
-    """What is immutable stays so, and so do the fields of these names."""
+    """Return an error per changed field of `keys` if `old` is immutable, and if the flag is
+    cleared.
+    """
     if not old.get("immutable"):
         return []
-    found = [] if new.get("immutable") else [forbidden("immutable", _IMMUTABLE)]
-    return found + [
+    errors = [] if new.get("immutable") else [forbidden("immutable", _IMMUTABLE)]
+    return errors + [
         forbidden(key, _IMMUTABLE) for key in keys if (new.get(key) or {}) != (old.get(key) or {})
     ]
 
 
 def check_base64(field: str, data: Document) -> None:
-    """Raise ShapeError unless all values are base64."""
+    """Raise MalformedObjectError unless all values of `data` are base64."""
     for key, text in data.items():
         try:
             base64.b64decode(text, validate=True)
         except ValueError as error:
             raise MalformedObjectError(
-                f"cannot read {field}[{key}]: not base64: {error}"
+                f"cannot decode {field}[{key}] as base64: {error}"
             ) from error
 
 
@@ -180,12 +182,12 @@ _DOCKER_KEYS = {
 
 
 class SecretStrategy(BaseStrategy):
-    """The rules of secrets."""
+    """The strategy of secrets of all built-in types."""
 
     kind = Secret
 
     def decode(self, document: Document) -> Document:
-        """The secret as it is read: text becomes data, the type is Opaque unless it says else."""
+        """Merge stringData into data; the default type is Opaque. Raises MalformedObjectError."""
         secret = roundtrip(document, Secret)
         secret.setdefault("type", "Opaque")
         check_base64("data", secret.get("data") or {})
@@ -196,40 +198,40 @@ class SecretStrategy(BaseStrategy):
         return secret
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """What is wrong with a new secret."""
+        """Return the field errors of a new secret."""
         return super().validate_create(document) + _validate_secret(document)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """What is wrong with a changed secret."""
-        found = super().validate_update(new, old, subresource)
-        found += immutable("type", new.get("type"), old.get("type"))
-        return found + validate_immutable(new, old, ("data",)) + _validate_secret(new)
+        """Return the field errors of an updated secret; its type must not change."""
+        errors = super().validate_update(new, old, subresource)
+        errors += immutable("type", new.get("type"), old.get("type"))
+        return errors + validate_immutable(new, old, ("data",)) + _validate_secret(new)
 
     def fields(self, document: Document) -> dict[str, str]:
-        """What secrets can be selected by."""
+        """Return the selectable fields: the type."""
         return {"type": document.get("type", "")}
 
 
 def _validate_secret(document: Document) -> list[FieldError]:
     data = document.get("data") or {}
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for key in data:
-        found += invalid_values(f"data[{key}]", key, config_key(key))
+        errors += invalid_values(f"data[{key}]", key, config_key(key))
     if sum(len(base64.b64decode(text)) for text in data.values()) > _DATA_LIMIT:
-        found.append(too_long("data", _DATA_LIMIT))
+        errors.append(too_long("data", _DATA_LIMIT))
     kind = document.get("type", "")
     if kind in _DOCKER_KEYS:
-        return found + _validate_docker(_DOCKER_KEYS[kind], data)
+        return errors + _validate_docker(_DOCKER_KEYS[kind], data)
     annotations = (document.get("metadata") or {}).get("annotations") or {}
     if kind == "kubernetes.io/service-account-token" and not annotations.get(
         _SERVICE_ACCOUNT_ANNOTATION
     ):
-        found.append(required(f"metadata.annotations[{_SERVICE_ACCOUNT_ANNOTATION}]"))
-    return found + [required(f"data[{key}]") for key in _missing_keys(kind, data)]
+        errors.append(required(f"metadata.annotations[{_SERVICE_ACCOUNT_ANNOTATION}]"))
+    return errors + [required(f"data[{key}]") for key in _missing_keys(kind, data)]
 
 
 def _missing_keys(kind: str, data: Document) -> list[str]:
-    """The keys that a secret of this type needs and does not have."""
+    """Return the keys that a secret of this type requires and lacks."""
     match kind:
         case "kubernetes.io/basic-auth":
             either = ["username", "password"]
@@ -245,9 +247,9 @@ def _validate_docker(key: str, data: Document) -> list[FieldError]:
     if key not in data:
         return [required(f"data[{key}]")]
     try:
-        read = msgspec.json.decode(base64.b64decode(data[key]))
+        document = msgspec.json.decode(base64.b64decode(data[key]))
     except (msgspec.DecodeError, UnicodeError) as error:
         return [invalid_value(f"data[{key}]", "<secret contents redacted>", str(error))]
-    if read is None or isinstance(read, dict):
+    if document is None or isinstance(document, dict):
         return []
     return [invalid_value(f"data[{key}]", "<secret contents redacted>", "must be an object")]

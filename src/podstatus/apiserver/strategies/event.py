@@ -1,4 +1,4 @@
-"""What is particular about events.
+"""The strategy of events: validation of old and new style, selectable fields.
 
 Upstream: pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.go v1.36.4.
 """
@@ -21,7 +21,7 @@ _MAX_NOTE_BYTES = 1024
 
 
 class EventStrategy(BaseStrategy):
-    """The rules of events. A PUT makes one that is not there."""
+    """The strategy of events. A PUT creates an event that does not exist."""
 
     kind = Event
     allow_create_on_update = True
@@ -29,20 +29,20 @@ class EventStrategy(BaseStrategy):
     name_rule = staticmethod(path_segment)
 
     def decode(self, document: Document) -> Document:
-        """The event as it is read. Raises ShapeError."""
+        """Return the event with types checked. Raises MalformedObjectError."""
         return roundtrip(document, Event)
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """What is wrong with a new event: its own rules first, and only then those of names."""
+        """Return the field errors of a new event; metadata is validated only if there are none."""
         return _validate_event(from_document(document, Event)) or super().validate_create(document)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """What is wrong with a changed event."""
-        found = super().validate_update(new, old, subresource)
-        return found + _validate_event(from_document(new, Event))
+        """Return the field errors of an updated event."""
+        errors = super().validate_update(new, old, subresource)
+        return errors + _validate_event(from_document(new, Event))
 
     def fields(self, document: Document) -> dict[str, str]:
-        """What events can be selected by."""
+        """Return the values of the fields that events can be selected by."""
         involved = document.get("involvedObject") or {}
         reporter = document.get("reportingComponent", "")
         source = (document.get("source") or {}).get("component")
@@ -55,37 +55,37 @@ class EventStrategy(BaseStrategy):
 
 
 def _validate_event(event: Event) -> list[FieldError]:
-    found = _validate_new_event(event) if event.event_time else _validate_legacy_event(event)
+    errors = _validate_new_event(event) if event.event_time else _validate_legacy_event(event)
     namespace = event.metadata.namespace
-    return found + invalid_values("namespace", namespace, dns_subdomain(namespace))
+    return errors + invalid_values("namespace", namespace, dns_subdomain(namespace))
 
 
 def _validate_legacy_event(event: Event) -> list[FieldError]:
-    """Events as they were before they had an event time."""
-    of, within = event.involved_object.namespace, event.metadata.namespace
-    if of == within or (not of and within in ("", "default")):
+    """Validate an event of the old style, which has no eventTime."""
+    involved, namespace = event.involved_object.namespace, event.metadata.namespace
+    if involved == namespace or (not involved and namespace in ("", "default")):
         return []
-    return [_namespace_mismatch(of)]
+    return [_namespace_mismatch(involved)]
 
 
 def _validate_new_event(event: Event) -> list[FieldError]:
-    found = []
-    of, within = event.involved_object.namespace, event.metadata.namespace
-    if not of and within not in ("default", "kube-system"):
-        found.append(_namespace_mismatch(of))
+    errors = []
+    involved, namespace = event.involved_object.namespace, event.metadata.namespace
+    if not involved and namespace not in ("default", "kube-system"):
+        errors.append(_namespace_mismatch(involved))
     reporter = event.reporting_component
     if not reporter:
-        found.append(required("reportingComponent"))
-    found += invalid_values("reportingComponent", reporter, qualified_name(reporter))
+        errors.append(required("reportingComponent"))
+    errors += invalid_values("reportingComponent", reporter, qualified_name(reporter))
     for field, text in (
         ("reportingInstance", event.reporting_instance),
         ("action", event.action),
         ("reason", event.reason),
     ):
         if not text:
-            found.append(required(field))
-        found += _validate_length(field, text, _MAX_FIELD_BYTES)
-    return found + _validate_length("message", event.message, _MAX_NOTE_BYTES)
+            errors.append(required(field))
+        errors += _validate_length(field, text, _MAX_FIELD_BYTES)
+    return errors + _validate_length("message", event.message, _MAX_NOTE_BYTES)
 
 
 def _validate_length(field: str, text: str, limit: int) -> list[FieldError]:

@@ -1,4 +1,4 @@
-"""What is particular about leases.
+"""The strategy of leases.
 
 Upstream: pkg/registry/coordination/lease/strategy.go, pkg/apis/coordination/validation/
 validation.go v1.36.4.
@@ -14,7 +14,10 @@ _COORDINATED = ("strategy", "preferredHolder")
 
 
 class LeaseStrategy(BaseStrategy):
-    """The rules of leases. A PUT makes one that is not there, and must tell a resource version."""
+    """The strategy of leases.
+
+    A PUT creates a lease that does not exist, and requires a resource version otherwise.
+    """
 
     kind = Lease
     allow_create_on_update = True
@@ -22,29 +25,29 @@ class LeaseStrategy(BaseStrategy):
     allow_unconditional_update = False
 
     def decode(self, document: Document) -> Document:
-        """The lease as it is read. Raises ShapeError."""
+        """Return the lease without fields of disabled features. Raises MalformedObjectError."""
         lease = roundtrip(document, Lease)
-        for name in _COORDINATED:  # of a feature that v1.36 has switched off
+        for name in _COORDINATED:  # coordinated leader election, off by default in v1.36
             lease["spec"].pop(name, None)
         return lease
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """What is wrong with a new lease."""
+        """Return the field errors of a new lease."""
         return super().validate_create(document) + _validate_spec(document)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """What is wrong with a changed lease."""
+        """Return the field errors of an updated lease."""
         return super().validate_update(new, old, subresource) + _validate_spec(new)
 
 
 def _validate_spec(document: Document) -> list[FieldError]:
     spec = from_document(document, Lease).spec
-    found = []
+    errors = []
     seconds, transitions = spec.lease_duration_seconds, spec.lease_transitions
     if seconds is not None and seconds <= 0:
         why = "must be greater than 0"
-        found.append(invalid_value("spec.leaseDurationSeconds", seconds, why))
+        errors.append(invalid_value("spec.leaseDurationSeconds", seconds, why))
     if transitions is not None and transitions < 0:
         why = "must be greater than or equal to 0"
-        found.append(invalid_value("spec.leaseTransitions", transitions, why))
-    return found
+        errors.append(invalid_value("spec.leaseTransitions", transitions, why))
+    return errors

@@ -1,8 +1,8 @@
-"""Who has written what of a status, as far as others need it: `metadata.managedFields`.
+"""`metadata.managedFields` of status writes, reduced to what clients need.
 
-The first writer of a status is said to manage all of it, everybody else what they changed since:
-conditions one by one, of the rest whole fields. So a pod that only its node writes to carries one
-short entry. A real server lists every field of every object.
+The first writer of a status manages all of it; a later writer manages what it has changed: single
+conditions, and whole fields otherwise. So a pod that only its node writes to carries one short
+entry. A real server lists every field of every object.
 
 Upstream: k8s.io/apiserver v0.36.4, pkg/endpoints/handlers/fieldmanager.
 """
@@ -14,34 +14,38 @@ from podstatus.kube.scalars.time import Time
 
 _LEAVES = ("status", "reason", "message")
 _MAX_MANAGERS = 10
-"""As upstream; the oldest are left out, not put together."""
+"""As upstream; but the oldest entries are dropped, not merged."""
 _MAX_NAME_LENGTH = 128
 
 FieldPath = tuple[str, ...]
 _ALL: FieldPath = ()
-"""The path of the first writer: whatever nobody else manages."""
+"""The path of the first writer: every field without another manager."""
 
 
 def manager_name(field_manager: str, user_agent: str) -> str:
-    """How a client is called: as it asks for, or by the first word of its user agent."""
+    """Return the client's fieldManager, or else the first word of its user agent."""
     name = field_manager or user_agent.partition("/")[0]
     return "".join(filter(str.isprintable, name))[:_MAX_NAME_LENGTH]
 
 
 def update_managed_fields(new: Document, old: Document, manager: str, now: Time) -> Document:
-    """An object whose status a client has changed, with who manages what of it."""
-    known = {entry["manager"]: entry for entry in old["metadata"].get("managedFields") or ()}
-    changed = _changed_paths(new.get("status") or {}, old.get("status") or {}) if known else {_ALL}
-    mine = known.pop(manager, None)
-    entries = []
-    for entry in known.values():
+    """Return the object with managedFields updated for a status write by `manager`."""
+    entries = {entry["manager"]: entry for entry in old["metadata"].get("managedFields") or ()}
+    changed = (
+        _changed_paths(new.get("status") or {}, old.get("status") or {}) if entries else {_ALL}
+    )
+    mine = entries.pop(manager, None)
+    result = []
+    for entry in entries.values():
         managed = _managed_paths(entry)
-        if left := managed - changed:
-            entries.append(entry if left == managed else entry | {"fieldsV1": _fields_v1(left)})
+        if remaining := managed - changed:
+            result.append(
+                entry if remaining == managed else entry | {"fieldsV1": _fields_v1(remaining)}
+            )
     managed = changed if mine is None else _managed_paths(mine) | changed
-    if managed:  # who only took something away manages nothing
-        entries.append(_entry(new["apiVersion"], manager, managed, now))
-    return new | {"metadata": new["metadata"] | {"managedFields": entries[-_MAX_MANAGERS:]}}
+    if managed:  # a writer that only removed fields manages nothing
+        result.append(_entry(new["apiVersion"], manager, managed, now))
+    return new | {"metadata": new["metadata"] | {"managedFields": result[-_MAX_MANAGERS:]}}
 
 
 def _entry(api_version: str, manager: str, managed: set[FieldPath], now: Time) -> Document:
@@ -77,7 +81,7 @@ def _by_type(status: Document) -> dict[str, Document]:
 
 
 def _managed_paths(entry: Document) -> set[FieldPath]:
-    """What an entry says that its manager manages, below the status."""
+    """Return the paths below the status that an entry's manager manages."""
 
     def walk(fields: Document, path: FieldPath) -> set[FieldPath]:
         if not fields:
@@ -88,7 +92,7 @@ def _managed_paths(entry: Document) -> set[FieldPath]:
 
 
 def _fields_v1(paths: set[FieldPath]) -> Document:
-    """Such paths as an entry tells them."""
+    """Encode paths below the status as FieldsV1."""
     status: Document = {}
     for path in sorted(paths):
         below = status

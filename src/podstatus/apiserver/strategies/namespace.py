@@ -1,7 +1,7 @@
-"""What is particular about namespaces.
+"""The strategy of namespaces.
 
-Upstream: pkg/registry/core/namespace/strategy.go, ValidateNamespace,
-ValidateNamespaceStatusUpdate, pkg/apis/core/validation/validation.go v1.36.4.
+Upstream: pkg/registry/core/namespace/strategy.go, ValidateNamespace, ValidateNamespaceStatusUpdate,
+pkg/apis/core/validation/validation.go v1.36.4.
 """
 
 from podstatus.apiserver.strategies.base import Document, prepare_meta_update, roundtrip, with_meta
@@ -15,20 +15,20 @@ _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 class NamespaceStrategy(BaseStrategy):
-    """The rules of namespaces."""
+    """The strategy of namespaces: phase, finalizers and the name label."""
 
     kind = Namespace
     name_rule = staticmethod(dns_label)
     namespaced = False
 
     def decode(self, document: Document) -> Document:
-        """The namespace as it is read: with its name as a label, and active."""
+        """Return the namespace with its name label and a phase. Raises MalformedObjectError."""
         namespace = roundtrip(document, Namespace)
         namespace["status"].setdefault("phase", "Active")
         return _with_name_label(namespace)
 
     def prepare_create(self, document: Document) -> Document:
-        """A new namespace: active, to be emptied before it goes."""
+        """Return a new namespace: Active, with the `kubernetes` finalizer."""
         namespace = self.decode(document)
         finalizers = namespace["spec"].get("finalizers") or []
         if "kubernetes" not in finalizers:
@@ -39,26 +39,29 @@ class NamespaceStrategy(BaseStrategy):
         }
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """What is wrong with a new namespace."""
+        """Return the field errors of a new namespace."""
         return super().validate_create(document) + _validate_spec(document)
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
-        """The namespace with its old finalizers, and its old spec or its old status."""
+        """Return the namespace with its old finalizers.
+
+        A status update keeps the old spec, any other update the old status.
+        """
         namespace = _with_name_label(prepare_meta_update(self.decode(new), old))
         if subresource == "status":
             return namespace | {"spec": old.get("spec") or {}}
-        kept = {key: value for key, value in namespace["spec"].items() if key != "finalizers"}
-        held = (old.get("spec") or {}).get("finalizers")
-        spec = kept | ({"finalizers": held} if held else {})
+        others = {key: value for key, value in namespace["spec"].items() if key != "finalizers"}
+        finalizers = (old.get("spec") or {}).get("finalizers")
+        spec = others | ({"finalizers": finalizers} if finalizers else {})
         return namespace | {"spec": spec, "status": old.get("status") or {}}
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """What is wrong with a changed namespace."""
-        found = super().validate_update(new, old, subresource)
-        return found + (_validate_phase(new) if subresource == "status" else _validate_spec(new))
+        """Return the field errors of an updated namespace."""
+        errors = super().validate_update(new, old, subresource)
+        return errors + (_validate_phase(new) if subresource == "status" else _validate_spec(new))
 
     def fields(self, document: Document) -> dict[str, str]:
-        """What namespaces can be selected by."""
+        """Return the selectable fields: the phase."""
         return {"status.phase": (document.get("status") or {}).get("phase", "")}
 
 

@@ -1,9 +1,9 @@
-"""Which taints a node has because of how it is: they keep pods away that do not bear them.
+"""The NoSchedule taints that a node's conditions demand.
 
-Only taints against scheduling: those that end pods (NoExecute) are left to others.
+NoExecute taints, which evict pods, are not managed.
 
 Upstream: doNoScheduleTaintingPass, pkg/controller/nodelifecycle/node_lifecycle_controller.go
-v1.36.4. It takes a node that says nothing about being Ready for a ready one; we do not.
+v1.36.4. Upstream takes a node without a Ready condition for ready; here it is not ready.
 """
 
 from podstatus.kube.objects.node import Node, Taint
@@ -26,16 +26,16 @@ _MANAGED_KEYS = frozenset({*_TAINT_KEYS.values(), UNSCHEDULABLE})
 
 
 def desired_taints(node: Node, now: Time | None = None) -> tuple[Taint, ...]:
-    """The taints a node is to have: its own, and those that its conditions ask for.
+    """Return the taints a node should have: unmanaged ones, and those its conditions demand.
 
-    Those that it has already stay as they are; new ones are of now.
+    Existing taints are kept unchanged; new ones get `now` as their time.
     """
-    wanted = _desired_keys(node)
+    keys = _desired_keys(node)
     taints = node.spec.taints or ()
-    kept = tuple(t for t in taints if not _is_managed(t) or t.key in wanted)
-    there = {taint.key for taint in kept if _is_managed(taint)}
-    missing = (key for key in wanted if key not in there)
-    return kept + tuple(Taint(key=k, effect=NO_SCHEDULE, time_added=now) for k in missing)
+    retained = tuple(t for t in taints if not _is_managed(t) or t.key in keys)
+    present = {taint.key for taint in retained if _is_managed(taint)}
+    missing = (key for key in keys if key not in present)
+    return retained + tuple(Taint(key=k, effect=NO_SCHEDULE, time_added=now) for k in missing)
 
 
 def _is_managed(taint: Taint) -> bool:
@@ -43,7 +43,7 @@ def _is_managed(taint: Taint) -> bool:
 
 
 def _desired_keys(node: Node) -> list[str]:
-    said = {condition.type: condition.status for condition in node.status.conditions or ()}
-    said.setdefault("Ready", "False")
-    keys = [key for (kind, status), key in _TAINT_KEYS.items() if said.get(kind) == status]
+    statuses = {condition.type: condition.status for condition in node.status.conditions or ()}
+    statuses.setdefault("Ready", "False")
+    keys = [key for (kind, status), key in _TAINT_KEYS.items() if statuses.get(kind) == status]
     return [*keys, UNSCHEDULABLE] if node.spec.unschedulable else keys

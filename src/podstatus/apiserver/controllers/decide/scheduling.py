@@ -2,8 +2,8 @@
 
 The choice is the first node, by name, that is ready, tolerated and has free capacity. Filters run
 in upstream's order and report in upstream's words; the first that fails is reported for its node.
-Not considered: preferences, host ports, volumes, other pods (affinity, spreading), preemption. An
-event is named after its text, so a repeated one is found and counted up.
+Not considered: preferences, host ports, volumes, other pods (affinity, spreading), preemption. The
+name of an event is derived from its text, so a repetition finds the event and increments its count.
 
 Upstream: the default plugins of pkg/scheduler v1.36.4 (nodeunschedulable, tainttoleration,
 nodeaffinity, noderesources); Eventf in pkg/scheduler/schedule_one.go v1.36.4; makeEvent and
@@ -33,16 +33,16 @@ from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.scalars.time import Time, micro_wire
 
 ResourceNanos = Mapping[str, int]
-"""By resource, in units of 1e-9, so that whole numbers do."""
+"""By resource, in units of 1e-9, so that all quantities are integers."""
 
 ONE_POD = 10**9
 _UNSCHEDULABLE_TAINT = Taint(key=UNSCHEDULABLE, effect=NO_SCHEDULE)
 _READINESS_TAINTS = ((NOT_READY, NO_SCHEDULE), (UNREACHABLE, NO_SCHEDULE))
-"""What the condition Ready says already."""
+"""Taints that the Ready condition already implies."""
 
 
 class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node offers."""
+    """What a node offers to pods."""
 
     name: str
     labels: dict[str, str]
@@ -53,25 +53,25 @@ class NodeInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pod asks for."""
+    """What a pod requests of a node."""
 
     spec: PodSpec
     amounts: dict[str, int]
 
 
 class ScheduleResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a pod goes."""
+    """The result for one pod."""
 
     node: str = ""
-    """Empty if it fits nowhere."""
+    """The chosen node; empty if the pod fits nowhere."""
     message: str = ""
-    """Why it fits nowhere, if there is a node that is Ready."""
+    """Why the pod fits nowhere; empty while no node is Ready."""
 
 
 def node_info(node: Node) -> NodeInfo:
-    """What a node offers. Raises QuantityError."""
+    """Return what a node offers. Raises QuantityError."""
     conditions = node.status.conditions or ()
-    # As they are going to be: nobody has to wait until they are written.
+    # The desired taints, not the stored ones: they apply before they are written.
     taints = desired_taints(node)
     return NodeInfo(
         name=node.metadata.name,
@@ -84,7 +84,7 @@ def node_info(node: Node) -> NodeInfo:
 
 
 def pod_request(pod: Pod) -> PodRequest:
-    """What a pod asks for. Raises QuantityError."""
+    """Return what a pod requests. Raises QuantityError."""
     amounts = {name: q.nanos for name, q in pod_requests(pod.spec).items()}
     return PodRequest(spec=pod.spec, amounts=amounts | {"pods": ONE_POD})
 
@@ -92,28 +92,30 @@ def pod_request(pod: Pod) -> PodRequest:
 def schedule_pod(
     request: PodRequest, nodes: Iterable[NodeInfo], requested: Mapping[str, ResourceNanos]
 ) -> ScheduleResult:
-    """The node for a pod; `requested` is what is taken already, by node."""
+    """Choose a node; `requested` holds the requests of bound pods, by node."""
     reasons: Counter[str] = Counter()
-    count, known = 0, False
-    for room in sorted(nodes, key=lambda room: room.name):
+    count, any_ready = 0, False
+    for node in sorted(nodes, key=lambda node: node.name):
         count += 1
-        closed = _filter_node(request.spec, room)
-        objections = (
-            [closed] if closed else _filter_resources(request, room, requested.get(room.name, {}))
+        mismatch = _filter_node(request.spec, node)
+        failures = (
+            [mismatch]
+            if mismatch
+            else _filter_resources(request, node, requested.get(node.name, {}))
         )
-        if not objections:
-            return ScheduleResult(node=room.name)
-        known = known or room.ready
-        reasons.update(objections)
-    # While no node is Ready it just waits, as in a cluster that is young.
-    if not known:
+        if not failures:
+            return ScheduleResult(node=node.name)
+        any_ready = any_ready or node.ready
+        reasons.update(failures)
+    # No message while no node is Ready, as in a starting cluster: the pod stays pending.
+    if not any_ready:
         return ScheduleResult()
-    told = ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
-    return ScheduleResult(message=f"0/{count} nodes are available: {told}.")
+    summary = ", ".join(sorted(f"{n} {reason}" for reason, n in reasons.items()))
+    return ScheduleResult(message=f"0/{count} nodes are available: {summary}.")
 
 
 def _filter_node(spec: PodSpec, node: NodeInfo) -> str:
-    """Why a node takes no pods of this kind, however large it is; empty if it does."""
+    """Return why the node rejects the pod regardless of capacity; empty if it does not."""
     tolerations = spec.tolerations or ()
     if not node.ready:
         return "node(s) were not ready"
@@ -144,20 +146,21 @@ _ELLIPSIS = " ..."
 
 
 def scheduled_event(pod: Document, node: str, now: Time) -> Document:
-    """The pod has a node."""
+    """Return the event Scheduled of a bound pod."""
     meta = pod["metadata"]
-    told = f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}"
-    return _event(pod, told, now) | {"type": NORMAL, "reason": "Scheduled", "action": "Binding"}
+    message = f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}"
+    fields = {"type": NORMAL, "reason": "Scheduled", "action": "Binding"}
+    return _event(pod, message, now) | fields
 
 
 def failed_scheduling_event(pod: Document, message: str, now: Time) -> Document:
-    """The pod fits nowhere."""
-    said = {"type": WARNING, "reason": "FailedScheduling", "action": "Scheduling"}
-    return _event(pod, message, now) | said
+    """Return the event FailedScheduling of a pod that fits nowhere."""
+    fields = {"type": WARNING, "reason": "FailedScheduling", "action": "Scheduling"}
+    return _event(pod, message, now) | fields
 
 
 def increment_series(event: Document, now: Time) -> Document:
-    """The event, told once more."""
+    """Return the event with its series count incremented."""
     count = (event.get("series") or {}).get("count") or 1
     series = {"count": count + 1, "lastObservedTime": micro_wire(now)}
     return event | {"series": series}
@@ -188,13 +191,13 @@ def _event(pod: Document, message: str, now: Time) -> Document:
 
 
 def _event_name(pod: str, uid: str, message: str) -> str:
-    """The name of the pod and a number, as all names of events; the names of pods may be long."""
-    told = hashlib.sha256(f"{uid} {message}".encode()).hexdigest()[:16]
-    return f"{pod[: _MAX_NAME_LENGTH - len(told) - 1]}.{told}"
+    """Return the pod's name (truncated if long) and a hash, the usual form of event names."""
+    digest = hashlib.sha256(f"{uid} {message}".encode()).hexdigest()[:16]
+    return f"{pod[: _MAX_NAME_LENGTH - len(digest) - 1]}.{digest}"
 
 
 def _truncate(message: str) -> str:
-    """As much of it as an event takes."""
+    """Truncate to the maximum length of an event message."""
     whole = message.encode()
     if len(whole) <= _MAX_MESSAGE_BYTES:
         return message

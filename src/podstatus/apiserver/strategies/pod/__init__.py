@@ -1,5 +1,5 @@
-"""The strategy of pods: admission, binding, updates, status, resize.
+"""The pod strategy: admission, binding, updates, status, resize.
 
-Pure. Validation of a pod spec as such belongs in `kube`; here is what depends on the old object or
-on the subresource. Tests: tests/apiserver/strategies.
+Pure. Rules that need only a pod spec belong in `kube`; this package holds the rules that depend on
+the old object or on the subresource. Tests: tests/apiserver/strategies.
 """

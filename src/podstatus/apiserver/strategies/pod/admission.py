@@ -1,6 +1,6 @@
-"""Admission of pods: default tolerations and priority, and whether a node can do a resize.
+"""Pod admission: default tolerations, priority, and node checks for a resize.
 
-Only the two priority classes that every cluster has are known.
+Supports only the two built-in priority classes (system-cluster-critical, system-node-critical).
 
 Upstream: plugin/pkg/admission/defaulttolerationseconds, priority, podresize and
 nodedeclaredfeatures; component-helpers v0.36.4, nodedeclaredfeatures/features/inplacepodresize; all
@@ -26,20 +26,20 @@ _PRIORITY_FIELDS = ("priority", "preemptionPolicy")
 
 
 def admit_create(spec: Document) -> Document:
-    """The spec of a new pod with its priority, and how long it bears a node that is gone."""
+    """Return the spec of a new pod with priority, preemption policy and default tolerations set."""
     priority = _PRIORITIES.get(spec.get("priorityClassName", ""), 0)
     defaults = {"priority": priority, "preemptionPolicy": "PreemptLowerPriority"}
     return _with_tolerations(defaults | spec)
 
 
 def admit_update(spec: Document, old: Document) -> Document:
-    """The spec of an updated pod with what admission gave to it before."""
-    kept = {key: old[key] for key in _PRIORITY_FIELDS if key in old}
-    return _with_tolerations(kept | spec)
+    """Return the updated spec with the priority fields of the old one and default tolerations."""
+    priority = {key: old[key] for key in _PRIORITY_FIELDS if key in old}
+    return _with_tolerations(priority | spec)
 
 
 def _with_tolerations(spec: Document) -> Document:
-    given = spec.get("tolerations") or []
+    tolerations = spec.get("tolerations") or []
     missing = [
         {
             "key": key,
@@ -48,9 +48,9 @@ def _with_tolerations(spec: Document) -> Document:
             "tolerationSeconds": _TOLERATION_SECONDS,
         }
         for key in _DEFAULT_TOLERATIONS
-        if not any(_tolerates(toleration, key) for toleration in given)
+        if not any(_tolerates(toleration, key) for toleration in tolerations)
     ]
-    return spec | {"tolerations": given + missing} if missing else spec
+    return spec | {"tolerations": tolerations + missing} if missing else spec
 
 
 def _tolerates(toleration: Document, key: str) -> bool:
@@ -69,7 +69,11 @@ _ZERO = Quantity("0")
 def resize_error(
     new: Document, old: Document, node_document: Document | None
 ) -> StatusError | None:
-    """Why a resize cannot be, if it changes anything and the pod has a node: this, if it exists."""
+    """Return the error that forbids a resize, or None.
+
+    `node_document` is the pod's node, None if it does not exist. A pod without a node, or an update
+    that changes no resources, is always allowed.
+    """
     name = new["spec"].get("nodeName", "")
     if not name or new["metadata"].get("generation") == old["metadata"].get("generation"):
         return None
@@ -85,7 +89,7 @@ def resize_error(
 
 
 def _missing_feature_error(pod: Pod, before: Pod, node: Node) -> StatusError | None:
-    """Nodes say of newer kinds of a resize that they can do them."""
+    """Check that the node declares the features that this kind of resize needs."""
     needed = []
     if not semantic_equal(pod.spec.resources, before.spec.resources):
         needed.append(POD_LEVEL_RESIZE)
@@ -112,15 +116,15 @@ def _platform_error(pod: Pod, node: Node) -> StatusError | None:
 
 
 def _capacity_error(pod: Pod, node: Node) -> StatusError | None:
-    asked, allocatable = pod_requests(pod.spec), node.status.allocatable or {}
-    told = []
+    requests, allocatable = pod_requests(pod.spec), node.status.allocatable or {}
+    shortages = []
     for name, count in (("cpu", _milli), ("memory", _ceil_units)):
-        wanted, most = asked.get(name, _ZERO), allocatable.get(name, _ZERO)
-        if wanted.compare(most) > 0:
-            told.append(f"{name}, requested: {count(wanted)}, allocatable: {count(most)}")
-    if not told:
+        request, limit = requests.get(name, _ZERO), allocatable.get(name, _ZERO)
+        if request.compare(limit) > 0:
+            shortages.append(f"{name}, requested: {count(request)}, allocatable: {count(limit)}")
+    if not shortages:
         return None
-    why = f"node didn't have enough allocatable resources: {'; '.join(told)}"
+    why = f"node didn't have enough allocatable resources: {'; '.join(shortages)}"
     return errors.forbidden("pods", pod.name, why, cause="NodeCapacity")
 
 

@@ -51,44 +51,44 @@ _REQUEST_NOT_IN_SPEC = (
 
 
 def validate_claim_statuses(status: PodStatus, spec: PodSpec) -> list[FieldError]:
-    """What is wrong with the claims that a status tells of."""
-    known = {claim.name for claim in spec.resource_claims or ()}
-    found: list[FieldError] = []
+    """Return the field errors of the resource claim statuses."""
+    claims = {claim.name for claim in spec.resource_claims or ()}
+    errors: list[FieldError] = []
     seen: set[str] = set()
-    for index, told in enumerate(status.resource_claim_statuses or ()):
+    for index, claim in enumerate(status.resource_claim_statuses or ()):
         field = f"status.resourceClaimStatuses[{index}]"
-        if told.name not in known:
-            found.append(invalid_value(f"{field}.name", told.name, _CLAIM_NOT_IN_SPEC))
-        if told.name in seen:
-            found.append(duplicate(f"{field}.name", told.name))
-        seen.add(told.name)
-        name = told.resource_claim_name
+        if claim.name not in claims:
+            errors.append(invalid_value(f"{field}.name", claim.name, _CLAIM_NOT_IN_SPEC))
+        if claim.name in seen:
+            errors.append(duplicate(f"{field}.name", claim.name))
+        seen.add(claim.name)
+        name = claim.resource_claim_name
         if name is not None:
-            found += invalid_values(f"{field}.resourceClaimName", name, dns_subdomain(name))
+            errors += invalid_values(f"{field}.resourceClaimName", name, dns_subdomain(name))
     if status.extended_resource_claim_status is not None:
-        found += _validate_extended_claim(status.extended_resource_claim_status, spec)
-    return found
+        errors += _validate_extended_claim(status.extended_resource_claim_status, spec)
+    return errors
 
 
 def _validate_extended_claim(
     claim_status: PodExtendedResourceClaimStatus, spec: PodSpec
 ) -> list[FieldError]:
     mappings = claim_status.request_mappings or ()
-    found = []
+    errors = []
     if not mappings:
         why = "at least one request mapping is required"
-        found.append(required(f"{_EXTENDED_CLAIM_FIELD}.requestMappings", why))
+        errors.append(required(f"{_EXTENDED_CLAIM_FIELD}.requestMappings", why))
     for index, mapping in enumerate(mappings):
         field = f"{_EXTENDED_CLAIM_FIELD}.requestMappings[{index}]"
-        found += _validate_mapping(field, mapping, spec)
+        errors += _validate_mapping(field, mapping, spec)
         if mapping in mappings[:index]:
-            found.append(duplicate(f"{field}.containerName", mapping.container_name))
-            found.append(duplicate(f"{field}.resourceName", mapping.resource_name))
-            found.append(duplicate(f"{field}.requestName", mapping.request_name))
+            errors.append(duplicate(f"{field}.containerName", mapping.container_name))
+            errors.append(duplicate(f"{field}.resourceName", mapping.resource_name))
+            errors.append(duplicate(f"{field}.requestName", mapping.request_name))
     if not claim_status.resource_claim_name:
-        return [*found, required(f"{_EXTENDED_CLAIM_FIELD}.resourceClaimName")]
+        return [*errors, required(f"{_EXTENDED_CLAIM_FIELD}.resourceClaimName")]
     wrong = dns_subdomain(claim_status.resource_claim_name)
-    return found + invalid_values(
+    return errors + invalid_values(
         f"{_EXTENDED_CLAIM_FIELD}.resourceClaimName", claim_status.resource_claim_name, wrong
     )
 
@@ -98,17 +98,17 @@ def _validate_mapping(
 ) -> list[FieldError]:
     containers = {c.name: c for c in (*(spec.init_containers or ()), *(spec.containers or ()))}
     container = containers.get(mapping.container_name)
-    found = []
+    errors = []
     if container is None:
-        found.append(
+        errors.append(
             invalid_value(f"{field}.containerName", mapping.container_name, _CONTAINER_NOT_IN_SPEC)
         )
     elif mapping.resource_name not in (container.resources.requests or {}):
-        found.append(
+        errors.append(
             invalid_value(f"{field}.resourceName", mapping.resource_name, _REQUEST_NOT_IN_SPEC)
         )
     name = mapping.request_name
-    return found + invalid_values(f"{_EXTENDED_CLAIM_FIELD}.requestName", name, dns_label(name))
+    return errors + invalid_values(f"{_EXTENDED_CLAIM_FIELD}.requestName", name, dns_label(name))
 
 
 _ID_LIMIT = 2**31 - 1
@@ -119,38 +119,41 @@ _MESSAGE_LIMIT = 1024
 def validate_users(
     field: str, statuses: Iterable[ContainerStatus], system: str
 ) -> list[FieldError]:
-    """What is wrong with the users that containers run as; `system` is the pod's, if it says."""
-    found: list[FieldError] = []
+    """Return the field errors of the containers' users.
+
+    `system` is the pod's spec.os.name, empty if unset.
+    """
+    errors: list[FieldError] = []
     for index, status in enumerate(statuses):
         user = status.user.linux if status.user is not None else None
         if user is None:
             continue
         path = f"{field}[{index}].user.linux"
         if system == "windows":
-            found.append(forbidden(path, "cannot be set for a windows pod"))
+            errors.append(forbidden(path, "cannot be set for a windows pod"))
         elif system in ("", "linux"):
-            found += _validate_user(path, user)
-    return found
+            errors += _validate_user(path, user)
+    return errors
 
 
 def validate_allocated(
     field: str, statuses: Iterable[ContainerStatus], containers: Iterable[Container]
 ) -> list[FieldError]:
-    """What is wrong with what is told of the devices that containers have."""
+    """Return the field errors of the containers' device health (allocatedResourcesStatus)."""
     by_name = {container.name: container for container in reversed(tuple(containers))}
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for index, status in enumerate(statuses):
-        for number, told in enumerate(status.allocated_resources_status or ()):
+        for number, resource in enumerate(status.allocated_resources_status or ()):
             path = f"{field}[{index}].allocatedResourcesStatus[{number}]"
             container = by_name.get(status.name)
             if container is not None:
-                found += _validate_resource(path, told.name, container)
-            found += _validate_health(path, told)
-    return found
+                errors += _validate_resource(path, resource.name, container)
+            errors += _validate_health(path, resource)
+    return errors
 
 
 def forbid_allocated(field: str, statuses: Iterable[ContainerStatus]) -> list[FieldError]:
-    """Ephemeral containers have no devices."""
+    """Return an error per ephemeral container with devices: they cannot have any."""
     return [
         forbidden(
             f"{field}[{index}].allocatedResourcesStatus",
@@ -162,42 +165,42 @@ def forbid_allocated(field: str, statuses: Iterable[ContainerStatus]) -> list[Fi
 
 
 def _validate_user(field: str, user: LinuxContainerUser) -> list[FieldError]:
-    found = in_range(f"{field}.uid", user.uid, 0, _ID_LIMIT)
-    found += in_range(f"{field}.gid", user.gid, 0, _ID_LIMIT)
+    errors = in_range(f"{field}.uid", user.uid, 0, _ID_LIMIT)
+    errors += in_range(f"{field}.gid", user.gid, 0, _ID_LIMIT)
     for index, group in enumerate(user.supplemental_groups or ()):
-        found += in_range(f"{field}.supplementalGroups[{index}]", group, 0, _ID_LIMIT)
-    return found
+        errors += in_range(f"{field}.supplementalGroups[{index}]", group, 0, _ID_LIMIT)
+    return errors
 
 
 def _validate_resource(field: str, name: str, container: Container) -> list[FieldError]:
     if name.startswith("claim:"):
         claims = container.resources.claims or ()
-        known = {f"claim:{c.name}/{c.request}".removesuffix("/") for c in claims}
+        names = {f"claim:{c.name}/{c.request}".removesuffix("/") for c in claims}
         why = (
             "must match one of the container's resource claims in a format "
             "'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
         )
     else:
-        known = set(container.resources.requests or ())
+        names = set(container.resources.requests or ())
         why = "must match one of the container's resource requests"
-    return [] if name in known else [invalid_value(f"{field}.name", name, why)]
+    return [] if name in names else [invalid_value(f"{field}.name", name, why)]
 
 
 def _validate_health(field: str, status: ResourceStatus) -> list[FieldError]:
-    found = []
+    errors = []
     seen: set[str] = set()
     for index, resource in enumerate(status.resources or ()):
         path = f"{field}.resources[{index}]"
         if resource.health not in _HEALTH:
-            found.append(unsupported(f"{path}.health", resource.health, _HEALTH))
+            errors.append(unsupported(f"{path}.health", resource.health, _HEALTH))
         if resource.message == "":
-            found.append(required(f"{path}.message", "must be non-empty if specified"))
+            errors.append(required(f"{path}.message", "must be non-empty if specified"))
         elif len((resource.message or "").encode()) > _MESSAGE_LIMIT:
-            found.append(too_long(f"{path}.message", _MESSAGE_LIMIT))
+            errors.append(too_long(f"{path}.message", _MESSAGE_LIMIT))
         if resource.resource_id in seen:
-            found.append(duplicate(f"{path}.resourceID", resource.resource_id))
+            errors.append(duplicate(f"{path}.resourceID", resource.resource_id))
         seen.add(resource.resource_id)
-    return found
+    return errors
 
 
 _GATES = FeatureGates()
@@ -208,47 +211,47 @@ _Statuses = tuple[ContainerStatus, ...]
 
 
 def validate_pod_status_update(new: Pod, old: Pod) -> list[FieldError]:
-    """What is wrong with a change of a pod's status."""
-    found = validate_meta_update(new.metadata, old.metadata)
-    found += validate_annotation_update(new, old)
-    found += validate_annotations(new)
-    found += _validate_conditions(new.status.conditions or ())
-    found += _validate_nomination(new, old)
+    """Return the field errors of a pods/status update."""
+    errors = validate_meta_update(new.metadata, old.metadata)
+    errors += validate_annotation_update(new, old)
+    errors += validate_annotations(new)
+    errors += _validate_conditions(new.status.conditions or ())
+    errors += _validate_nomination(new, old)
     if new.status.observed_generation < 0:
         value = new.status.observed_generation
-        found.append(invalid_value("status.observedGeneration", value, _NOT_NEGATIVE))
-    found += immutable("status.qosClass", new.status.qos_class, old.status.qos_class)
-    found += _validate_transitions(new.status, old)
-    found += validate_claim_statuses(new.status, new.spec)
-    return found + _validate_addresses(new.status, old.status) + _validate_details(new)
+        errors.append(invalid_value("status.observedGeneration", value, _NOT_NEGATIVE))
+    errors += immutable("status.qosClass", new.status.qos_class, old.status.qos_class)
+    errors += _validate_transitions(new.status, old)
+    errors += validate_claim_statuses(new.status, new.spec)
+    return errors + _validate_addresses(new.status, old.status) + _validate_details(new)
 
 
 def _validate_conditions(conditions: Iterable[PodCondition]) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for index, condition in enumerate(conditions):
         field = f"status.conditions[{index}]"
         if condition.observed_generation < 0:
             path = f"{field}.observedGeneration"
-            found.append(invalid_value(path, condition.observed_generation, _NOT_NEGATIVE))
+            errors.append(invalid_value(path, condition.observed_generation, _NOT_NEGATIVE))
         if condition.type not in _BUILTIN_CONDITIONS:
             wrong = qualified_name(condition.type)
-            found += invalid_values(f"{field}.Type", condition.type, wrong)
-    return found
+            errors += invalid_values(f"{field}.Type", condition.type, wrong)
+    return errors
 
 
 def _validate_nomination(new: Pod, old: Pod) -> list[FieldError]:
     field, name = "status.nominatedNodeName", new.status.nominated_node_name
     if not name or name == old.status.nominated_node_name:
         return []
-    found = invalid_values(field, name, dns_subdomain(name))
+    errors = invalid_values(field, name, dns_subdomain(name))
     if old.spec.node_name:
-        found.append(forbidden(field, "may not be set on pods that are already bound to a node"))
-    return found
+        errors.append(forbidden(field, "may not be set on pods that are already bound to a node"))
+    return errors
 
 
 def _validate_transitions(new: PodStatus, old: Pod) -> list[FieldError]:
     spec, before = old.spec, old.status
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if not all_containers_could_restart(spec):
         for kind, after, then, containers in (
             (
@@ -264,8 +267,8 @@ def _validate_transitions(new: PodStatus, old: Pod) -> list[FieldError]:
                 spec.init_containers,
             ),
         ):
-            found += _validate_restarts(kind, after or (), then or (), containers or (), spec)
-    return found + _validate_restarts(
+            errors += _validate_restarts(kind, after or (), then or (), containers or (), spec)
+    return errors + _validate_restarts(
         "ephemeralContainerStatuses",
         new.ephemeral_container_statuses or (),
         before.ephemeral_container_statuses or (),
@@ -277,10 +280,10 @@ def _validate_transitions(new: PodStatus, old: Pod) -> list[FieldError]:
 def _validate_restarts(
     kind: str, new: _Statuses, old: _Statuses, containers: Iterable[Container], spec: PodSpec
 ) -> list[FieldError]:
-    """A container that ended does not run again, unless its pod says that it should."""
+    """A terminated container must not run again unless its restart policy says so."""
     running = {status.name for status in new if status.state.terminated is None}
     by_name = {container.name: container for container in reversed(tuple(containers))}
-    found = []
+    errors = []
     for index, status in enumerate(old):
         ended = status.state.terminated
         if ended is None or status.name not in running:
@@ -290,22 +293,22 @@ def _validate_restarts(
             container, spec, ended.exit_code, _GATES
         ):
             why = "may not be transitioned to non-terminated state"
-            found.append(forbidden(f"status.{kind}[{index}].state", why))
-    return found
+            errors.append(forbidden(f"status.{kind}[{index}].state", why))
+    return errors
 
 
 def _validate_addresses(new: PodStatus, old: PodStatus) -> list[FieldError]:
     before = [address.ip for address in old.pod_ips or ()]
-    given = [address.ip for address in new.pod_ips or ()]
-    found = validate_addresses("status.podIPs", given, before)
-    of_host = [address.ip for address in new.host_ips or ()]
-    if not of_host:
-        return found
-    if of_host[0] != new.host_ip:
+    addresses = [address.ip for address in new.pod_ips or ()]
+    errors = validate_addresses("status.podIPs", addresses, before)
+    host_addresses = [address.ip for address in new.host_ips or ()]
+    if not host_addresses:
+        return errors
+    if host_addresses[0] != new.host_ip:
         why = "must be equal to `hostIP`"
-        found.append(invalid_value("status.hostIPs[0].ip", of_host[0], why))
+        errors.append(invalid_value("status.hostIPs[0].ip", host_addresses[0], why))
     before = [address.ip for address in old.host_ips or ()]
-    return found + validate_addresses("status.hostIPs", of_host, before)
+    return errors + validate_addresses("status.hostIPs", host_addresses, before)
 
 
 def _validate_details(pod: Pod) -> list[FieldError]:
@@ -313,9 +316,9 @@ def _validate_details(pod: Pod) -> list[FieldError]:
     regular, init = status.container_statuses or (), status.init_container_statuses or ()
     ephemeral = status.ephemeral_container_statuses or ()
     system = spec.os.name if spec.os is not None else ""
-    found = validate_users("status.containerStatuses", regular, system)
-    found += validate_users("status.initContainerStatuses", init, system)
-    found += validate_users("status.ephemeralContainerStatuses", ephemeral, system)
-    found += validate_allocated("status.containerStatuses", regular, spec.containers or ())
-    found += validate_allocated("status.initContainerStatuses", init, spec.init_containers or ())
-    return found + forbid_allocated("status.ephemeralContainerStatuses", ephemeral)
+    errors = validate_users("status.containerStatuses", regular, system)
+    errors += validate_users("status.initContainerStatuses", init, system)
+    errors += validate_users("status.ephemeralContainerStatuses", ephemeral, system)
+    errors += validate_allocated("status.containerStatuses", regular, spec.containers or ())
+    errors += validate_allocated("status.initContainerStatuses", init, spec.init_containers or ())
+    return errors + forbid_allocated("status.ephemeralContainerStatuses", ephemeral)

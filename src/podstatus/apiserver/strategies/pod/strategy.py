@@ -1,4 +1,4 @@
-"""What is particular about pods.
+"""The strategy of pods: defaults, updates by subresource, deletion, selectable fields.
 
 Upstream: pkg/registry/core/pod/strategy.go v1.36.4.
 """
@@ -45,20 +45,23 @@ _SCHEDULING_GATED = {
 
 
 class PodStrategy:
-    """The rules of pods."""
+    """The strategy of the pods resource and its subresources."""
 
     allow_create_on_update = False
     allow_unconditional_update = True
 
     def decode(self, document: Document) -> Document:
-        """The pod as it is read: types checked, defaults filled in. Raises ShapeError."""
+        """Return the pod with types checked and defaults set. Raises MalformedObjectError."""
         pod = roundtrip(document, Pod)
         set_pod_defaults(pod["spec"])
         sync_pod_ip(pod["status"])
         return pod
 
     def decode_patched(self, document: Document, old: Document) -> Document:
-        """The pod as it is read after a patch, most of which are about the status alone."""
+        """Decode a patched pod.
+
+        Most patches touch only the status, so an unchanged spec is not decoded again.
+        """
         if document.get("spec") is not old["spec"]:
             return self.decode(document)
         pod = roundtrip(document | {"spec": {}}, Pod)
@@ -66,11 +69,11 @@ class PodStrategy:
         return pod | {"spec": old["spec"]}
 
     def unknown_fields(self, document: Document) -> list[str]:
-        """The paths of fields that pods do not have."""
+        """Return the paths of fields that the Pod type does not have."""
         return list(unknown_fields(document, Pod))
 
     def prepare_create(self, document: Document) -> Document:
-        """A new pod: Pending, of the QoS class that its spec amounts to."""
+        """Return a new pod: Pending, with its QoS class, priority and default tolerations."""
         pod = self.decode(document)
         spec = admit_create(pod["spec"])
         status: Document = {
@@ -78,20 +81,20 @@ class PodStrategy:
             "qosClass": compute_pod_qos(from_document(spec, PodSpec)),
         }
         if spec.get("schedulingGates"):
-            made = pod["metadata"].get("creationTimestamp")
-            status["conditions"] = [_SCHEDULING_GATED | {"lastTransitionTime": made}]
+            created = pod["metadata"].get("creationTimestamp")
+            status["conditions"] = [_SCHEDULING_GATED | {"lastTransitionTime": created}]
         return with_meta(pod | {"spec": spec, "status": status}, generation=1)
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """What is wrong with a new pod."""
+        """Return the field errors of a new pod."""
         return validate_new_pod(from_document(document, Pod))
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
-        """The pod as an update of its spec, its status or its resources leaves it."""
+        """Return the pod after an update of its spec, status or resources."""
         return self.update_decoded(self.decode(new), old, subresource)
 
     def update_decoded(self, new: Document, old: Document, subresource: str) -> Document:
-        """The same for a pod that was decoded."""
+        """Like `prepare_update`, for a pod that has been decoded."""
         pod = prepare_meta_update(new, old)
         if subresource == "status":
             return _with_status(pod, old)
@@ -104,14 +107,14 @@ class PodStrategy:
         return _with_spec(pod, spec, old)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """What is wrong with a prepared update."""
+        """Return the field errors of a prepared update, without duplicates."""
         rules = {"status": validate_pod_status_update, "resize": validate_pod_resize}
         validate = rules.get(subresource, validate_pod_update)
         causes = validate(*_decode_both(new, old))
-        return list(dict.fromkeys(causes))  # metadata is looked at from two sides
+        return list(dict.fromkeys(causes))  # metadata is validated twice
 
     def grace_period(self, document: Document, options: DeleteOptions) -> int:
-        """For how long the node may take to stop the pod; 0 if it does not run anywhere."""
+        """Return the seconds the node has to stop the pod; 0 if the pod runs nowhere."""
         spec, status = document.get("spec") or {}, document.get("status") or {}
         if not spec.get("nodeName") or is_terminal_phase(status.get("phase", "")):
             return 0
@@ -121,12 +124,12 @@ class PodStrategy:
         return 1 if period < 0 else period
 
     def validate_delete(self, document: Document, options: DeleteOptions) -> list[FieldError]:
-        """Pods have no rules of their own about DELETE."""
+        """Return no errors: pods accept all delete options."""
         del document, options
         return []
 
     def fields(self, document: Document) -> dict[str, str]:
-        """What pods can be selected by."""
+        """Return the values of the fields that pods can be selected by."""
         spec, status = document.get("spec") or {}, document.get("status") or {}
         addresses = [address.get("ip", "") for address in status.get("podIPs") or []]
         return {
@@ -137,14 +140,14 @@ class PodStrategy:
             "spec.hostNetwork": "true" if spec.get("hostNetwork") else "false",
             "status.phase": status.get("phase", ""),
             "status.podIP": addresses[0] if addresses else "",
-            # One may ask for it, but upstream never has a value for it.
+            # Selectable, but upstream never sets a value for it.
             "status.podIPs": "",
             "status.nominatedNodeName": status.get("nominatedNodeName", ""),
         }
 
 
 def _decode_both(new: Document, old: Document) -> tuple[Pod, Pod]:
-    """Both pods with their types; a spec that they share is read once."""
+    """Decode both pods; a shared spec is decoded once."""
     before = from_document(old, Pod)
     if new["spec"] is not old["spec"]:
         return from_document(new, Pod), before
@@ -153,7 +156,7 @@ def _decode_both(new: Document, old: Document) -> tuple[Pod, Pod]:
 
 
 def _with_spec(pod: Document, spec: Document, old: Document) -> Document:
-    """The pod with this spec and its old status, one generation on if the spec changed."""
+    """Return the pod with this spec and the old status; bump the generation if the spec changed."""
     after, before = from_document(spec, PodSpec), from_document(old["spec"], PodSpec)
     if not semantic_equal(after, before):
         generation = (old.get("metadata") or {}).get("generation", 0)
@@ -163,36 +166,39 @@ def _with_spec(pod: Document, spec: Document, old: Document) -> Document:
 
 def _with_status(pod: Document, old: Document) -> Document:
     before = old.get("metadata") or {}
-    kept = {key: before.get(key) for key in ("deletionTimestamp", "ownerReferences")}
+    preserved = {key: before.get(key) for key in ("deletionTimestamp", "ownerReferences")}
     status, then = dict(pod["status"]), old.get("status") or {}
     for key in ("qosClass", "observedGeneration"):
         if not status.get(key) and then.get(key):
             status[key] = then[key]
     if status.get("conditions"):
         status["conditions"] = _with_observed_generations(status["conditions"], then)
-    return with_meta(pod, **kept) | {"spec": old["spec"], "status": _drop_disabled_fields(status)}
+    return with_meta(pod, **preserved) | {
+        "spec": old["spec"],
+        "status": _drop_disabled_fields(status),
+    }
 
 
 def _with_observed_generations(conditions: list[Document], old: Document) -> list[Document]:
-    """Conditions that tell no generation keep the one they told before."""
-    left: dict[str, list[Any]] = {}
+    """A condition without observedGeneration keeps the old one of its type."""
+    generations: dict[str, list[Any]] = {}
     for condition in old.get("conditions") or []:
-        left.setdefault(condition["type"], []).append(condition.get("observedGeneration"))
-    told = []
+        generations.setdefault(condition["type"], []).append(condition.get("observedGeneration"))
+    result = []
     for condition in conditions:
-        before = left.get(condition["type"])
+        before = generations.get(condition["type"])
         generation = before.pop(0) if before else None
-        kept = generation and not condition.get("observedGeneration")
-        told.append(condition | {"observedGeneration": generation} if kept else condition)
-    return told
+        preserve = generation and not condition.get("observedGeneration")
+        result.append(condition | {"observedGeneration": generation} if preserve else condition)
+    return result
 
 
 def _drop_disabled_fields(status: Document) -> Document:
-    """The status without fields of features that v1.36 has switched off."""
+    """Drop fields of features that v1.36 disables by default."""
     status = {k: v for k, v in status.items() if k != "nodeAllocatableResourceClaimStatuses"}
     for kind in _CONTAINER_STATUS_FIELDS:
         if status.get(kind):
-            status[kind] = [_drop_volume_status(told) for told in status[kind]]
+            status[kind] = [_drop_volume_status(container) for container in status[kind]]
     return status
 
 

@@ -1,7 +1,8 @@
-"""Rules for changes of a pod that exists.
+"""Validation of updates to a pod's metadata and spec.
 
 Upstream: ValidatePodUpdate, pkg/apis/core/validation/validation.go v1.36.4. While a pod has
-scheduling gates, its node selector and node affinity may be narrowed; here only the selector.
+scheduling gates, upstream allows narrowing of its node selector and node affinity; this
+implementation of the node selector only.
 """
 
 from msgspec import structs
@@ -35,42 +36,42 @@ _Containers = tuple[Container, ...]
 
 
 def validate_pod_update(new: Pod, old: Pod) -> list[FieldError]:
-    """What is wrong with a change of a pod's metadata and spec."""
-    found = validate_meta_update(new.metadata, old.metadata)
-    found += validate_pod(new)
-    found += validate_annotation_update(new, old)
+    """Return the field errors of an update of a pod's metadata and spec."""
+    errors = validate_meta_update(new.metadata, old.metadata)
+    errors += validate_pod(new)
+    errors += validate_annotation_update(new, old)
     for kind, after, before in (
         ("containers", new.spec.containers or (), old.spec.containers or ()),
         ("initContainers", new.spec.init_containers or (), old.spec.init_containers or ()),
     ):
         if len(after) != len(before):
             why = "pod updates may not add or remove containers"
-            return [*found, forbidden(f"spec.{kind}", why)]
-        found += [
+            return [*errors, forbidden(f"spec.{kind}", why)]
+        errors += [
             required(f"spec.{kind}[{index}].image")
             for index, container in enumerate(after)
             if not container.image
         ]
     deadline = _validate_deadline(new.spec, old.spec)
     if deadline and new.spec.active_deadline_seconds is not None:
-        return found + deadline
-    return found + deadline + _validate_spec(new.spec, old.spec)
+        return errors + deadline
+    return errors + deadline + _validate_spec(new.spec, old.spec)
 
 
 def validate_annotation_update(new: Pod, old: Pod) -> list[FieldError]:
-    """What is wrong with a change of annotations: some say what the pod is, and stay."""
+    """Return an error per AppArmor or mirror annotation that changed: these are immutable."""
     after, before = new.metadata.annotations or {}, old.metadata.annotations or {}
-    found = []
+    errors = []
     for key in sorted(after.keys() | before.keys()):
         if after.get(key) == before.get(key):
             continue
-        done = "remove or update" if key in before else "add"
+        action = "remove or update" if key in before else "add"
         field = f"metadata.annotations[{key}]"
         if key.startswith(_APP_ARMOR):
-            found.append(forbidden(field, f"may not {done} AppArmor annotations"))
+            errors.append(forbidden(field, f"may not {action} AppArmor annotations"))
         if key == CONFIG_MIRROR:
-            found.append(forbidden(field, f"may not {done} mirror pod annotation"))
-    return found
+            errors.append(forbidden(field, f"may not {action} mirror pod annotation"))
+    return errors
 
 
 def _validate_deadline(new: PodSpec, old: PodSpec) -> list[FieldError]:
@@ -87,27 +88,27 @@ def _validate_deadline(new: PodSpec, old: PodSpec) -> list[FieldError]:
 
 
 def _validate_spec(new: PodSpec, old: PodSpec) -> list[FieldError]:
-    found = validate_added_tolerations(
+    errors = validate_added_tolerations(
         "spec.tolerations", new.tolerations or (), old.tolerations or ()
     )
     gates = {gate.name for gate in old.scheduling_gates or ()}
     for index, gate in enumerate(new.scheduling_gates or ()):
         if gate.name not in gates:
             why = f"only deletion is allowed, but found new scheduling gate '{gate.name}'"
-            found.append(forbidden(f"spec.schedulingGates[{index}].name", why))
-    unchanging = _munge_mutable_fields(new, old)
+            errors.append(forbidden(f"spec.schedulingGates[{index}].name", why))
+    munged = _munge_mutable_fields(new, old)
     if gates:
-        found += _validate_selector(new, old)
-        unchanging = structs.replace(unchanging, node_selector=old.node_selector)
-    if not semantic_equal(unchanging, old):
+        errors += _validate_selector(new, old)
+        munged = structs.replace(munged, node_selector=old.node_selector)
+    if not semantic_equal(munged, old):
         listed = ",".join(_MUTABLE_FIELDS)
         why = f"pod updates may not change fields other than {listed}"
-        found.append(forbidden("spec", f"{why}\n{_changed_fields(unchanging, old)}"))
-    return found
+        errors.append(forbidden("spec", f"{why}\n{_changed_fields(munged, old)}"))
+    return errors
 
 
 def _munge_mutable_fields(new: PodSpec, old: PodSpec) -> PodSpec:
-    """The new spec with the old one's values wherever a change is legal."""
+    """Return the new spec with every mutable field reset to its old value."""
     return structs.replace(
         new,
         containers=_with_old_images(new.containers or (), old.containers or ()),
@@ -132,7 +133,7 @@ def _validate_selector(new: PodSpec, old: PodSpec) -> list[FieldError]:
 
 
 def _changed_fields(new: PodSpec, old: PodSpec) -> str:
-    """The names of the fields that changed; upstream prints all of both specs here."""
+    """Name the changed fields; upstream prints a diff of both specs here."""
     names = zip(old.__struct_encode_fields__, old.__struct_fields__, strict=True)
     changed = [
         wire for wire, name in names if not semantic_equal(getattr(new, name), getattr(old, name))

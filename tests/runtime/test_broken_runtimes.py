@@ -338,7 +338,7 @@ LIES: dict[type[Honest], str] = {
     RemovesLater: "test_a_removed_pod_is_not_listed_and_others_are",
     ListsAllForOne: "test_one_pod_is_listed_alone",
     IsNeverTheSame: "test_while_nothing_happens_the_list_stays_equal",
-    TellsNothing: "test_who_asks_before_a_change_is_told_of_it",
+    TellsNothing: "test_a_change_is_reported_to_a_listener",
     EndsItsChanges: "test_changes_never_end",
     RunsWhatCannotRun: "test_what_cannot_be_executed_says_why",
     SwallowsItsCancellation: "test_a_stop_that_was_cancelled_can_be_repeated",
@@ -348,7 +348,7 @@ LIES: dict[type[Honest], str] = {
     ResizesAllThatRuns: "test_a_container_that_is_not_named_keeps_what_it_has",
     InsistsOnRunning: "test_a_container_that_has_ended_is_no_reason_to_fail",
     KeepsItsResizesToItself: "test_the_next_agent_knows_what_was_resized",
-    SaysNothingOfMemory: "test_who_resizes_lists_what_a_container_was_started_with",
+    SaysNothingOfMemory: "test_the_resources_of_a_started_container_are_listed",
     DatesExitsWhenItSeesThem: "test_an_exit_that_no_agent_saw_is_listed_with_its_time",
 }
 

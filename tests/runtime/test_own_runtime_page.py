@@ -25,8 +25,8 @@ SEE_END = "            await self._see_end(job)\n"
 STOP_POD = "\n    async def stop_pod"
 MISTAKES = {
     "the exit is lost": ("reversed(await in_thread(self._batch.jobs))", UNTURNED),
-    "its sandbox was given up": ("active=about.sandbox == pod.sandbox", "active=True"),
-    "the grace was cut short": (SEE_END + STOP_POD, STOP_POD),
+    "its sandbox is stopped": ("active=about.sandbox == pod.sandbox", "active=True"),
+    "the grace period was cut short": (SEE_END + STOP_POD, STOP_POD),
 }
 """What is right, and what somebody could have written instead, by what the suite says of it."""
 

@@ -1,4 +1,4 @@
-"""A server in a process of its own, for tests of others."""
+"""A server in a child process, as a fixture for other projects."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def test_a_server_that_runs_is_not_started_twice(tmp_path: Path) -> None:
     process = ApiServerProcess(tmp_path)
     access = process.start()
     try:
-        with pytest.raises(RuntimeError, match="is running already; stop"):
+        with pytest.raises(RuntimeError, match="is already running; stop"):
             process.start()
         assert access.request("GET", "/api/v1/namespaces/default")[0] == 200
     finally:
@@ -43,5 +43,5 @@ def test_a_paused_server_can_be_stopped(tmp_path: Path) -> None:
     process.start()
     process.pause()
     process.stop()
-    with pytest.raises(RuntimeError, match="does not run; start"):
+    with pytest.raises(RuntimeError, match="is not running; start"):
         process.pause()

@@ -7,7 +7,7 @@ from podstatus.testing.clock import FakeClock, run_ready_tasks
 SECOND = 1_000_000_000
 
 
-def test_time_begins_where_it_is_told_and_moves_only_by_hand() -> None:
+def test_time_starts_at_the_given_moment_and_moves_only_by_advance() -> None:
     clock = FakeClock("2024-05-06T07:08:09Z")
     assert Time.from_unix_nanos(clock.now()).wire == "2024-05-06T07:08:09Z"
     asyncio.run(clock.advance(61.5))
@@ -81,7 +81,7 @@ def test_a_waiter_that_gave_up_is_passed_over() -> None:
     asyncio.run(main())
 
 
-def test_moving_on_lets_others_run_even_if_nobody_waits_for_the_clock() -> None:
+def test_advance_runs_tasks_that_do_not_wait_for_the_clock() -> None:
     async def main() -> None:
         other = asyncio.create_task(asyncio.sleep(0))
         await FakeClock().advance(1)
@@ -90,7 +90,7 @@ def test_moving_on_lets_others_run_even_if_nobody_waits_for_the_clock() -> None:
     asyncio.run(main())
 
 
-def test_the_clock_settles_as_long_as_it_is_told() -> None:
+def test_the_clock_runs_tasks_for_the_given_rounds() -> None:
     async def slow(clock: FakeClock) -> None:
         await clock.wait(1)
         for _ in range(100):

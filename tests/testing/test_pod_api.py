@@ -183,28 +183,28 @@ def test_a_pod_is_stored_as_it_would_travel() -> None:
     api = InMemoryPodApi(make_pod(status=structs.replace(make_status(""), start_time=started)))
     stored = run(api.get_pod("default", "pod"))
     assert stored.status.start_time == Time.parse("2024-01-01T00:00:00Z")
-    assert stored.status.conditions is None  # an empty list is left out on the wire
+    assert stored.status.conditions is None  # an empty list is omitted on the wire
 
 
 class Watcher:
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def update_pod(self, pod: Pod) -> None:
-        self.told.append(f"{pod.name} is {pod.status.phase or 'new'}")
+        self.messages.append(f"{pod.name} is {pod.status.phase or 'new'}")
 
     def remove_pod(self, pod: Pod) -> None:
-        self.told.append(f"{pod.name} is gone")
+        self.messages.append(f"{pod.name} is gone")
 
 
-def test_a_watcher_is_told_of_every_change() -> None:
+def test_a_watcher_is_notified_of_every_change() -> None:
     watcher = Watcher()
     api = InMemoryPodApi(make_pod(), watcher=watcher)
     patch_phase(api, "uid-pod")
     run(api.get_pod("default", "pod"))
     delete(api, "uid-pod")
     api.remove("default", "pod")
-    assert watcher.told == ["pod is new", "pod is Running", "pod is gone"]
+    assert watcher.messages == ["pod is new", "pod is Running", "pod is gone"]
 
 
 def test_a_directory_can_watch() -> None:

@@ -1,14 +1,13 @@
-"""A Kubernetes API server for tests, in this process or as one of its own.
+"""A Kubernetes API server for tests, in this process or in a child process.
 
 In a conftest.py: `pytest_plugins = ["podstatus.testing.apiserver"]`. Then
 
-- `api_server` is a server in memory, in a thread of this process: up in a few milliseconds,
-  and tests can look at what it stores;
-- `api_server_process` is one that can be killed and started again; its objects survive.
+- `api_server` runs in a thread of this process, in memory: it starts in a few milliseconds, and
+  tests can read its store;
+- `api_server_process` can be killed and restarted; its objects survive.
 
-Both speak TLS on loopback, take rules of what is to go wrong (docs/faults.md), and assign
-nothing to nodes unless asked for. Without pytest: `running_api_server`, `ApiServerProcess`.
-Needs `podstatus[agent]`.
+Both serve TLS on loopback, support fault injection (docs/faults.md), and schedule no pods by
+default. Without pytest: `running_api_server`, `ApiServerProcess`. Needs `podstatus[agent]`.
 """
 
 import asyncio
@@ -34,13 +33,13 @@ ResultT = TypeVar("ResultT")
 
 
 class ApiAccess(ServerAccess):
-    """How to reach an embedded server, which also takes faults."""
+    """Access to an embedded server, with fault injection."""
 
     def inject(self, *faults: Document) -> None:
-        """Let these things go wrong from now on, and no others; see docs/faults.md."""
-        code, answered = self.request("PUT", FAULTS_PATH, faults)
+        """Replace the fault rules of the server (docs/faults.md). Raises ValueError if invalid."""
+        code, response = self.request("PUT", FAULTS_PATH, faults)
         if code != 200:
-            raise ValueError(f"the server does not take these faults: {answered['message']}")
+            raise ValueError(f"the server rejected the faults: {response['message']}")
 
 
 class ApiServerThread(ApiAccess):
@@ -52,21 +51,21 @@ class ApiServerThread(ApiAccess):
         self._store = store
 
     def get_object(self, resource: str, name: str, namespace: str = "") -> Document | None:
-        """An object as it is stored, by the plural of its kind; None if there is none."""
-        found = self._read_store(lambda store: store.get(resource, StorageKey(namespace, name)))
-        return None if found is None else found.document()
+        """Return a stored object by plural resource name; None if it does not exist."""
+        stored = self._read_store(lambda store: store.get(resource, StorageKey(namespace, name)))
+        return None if stored is None else stored.document()
 
     def list_objects(self, resource: str, namespace: str | None = None) -> list[Document]:
-        """All objects of a kind, or of one namespace, in the order of their names."""
-        found = self._read_store(lambda store: list(store.objects(resource, namespace)))
-        return [stored.document() for stored in found]
+        """Return the objects of a resource, or of one namespace, sorted by name."""
+        objects = self._read_store(lambda store: list(store.objects(resource, namespace)))
+        return [stored.document() for stored in objects]
 
     def _read_store(self, read: Callable[[Store], ResultT]) -> ResultT:
-        async def found() -> ResultT:
+        async def call() -> ResultT:
             return read(self._store)
 
-        # The store is used by the server's thread alone.
-        return asyncio.run_coroutine_threadsafe(found(), self._loop).result(TIMEOUT_SECONDS)
+        # Only the server's thread may use the store.
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result(TIMEOUT_SECONDS)
 
 
 @contextmanager
@@ -78,10 +77,10 @@ def running_api_server(
     schedule: bool = False,
     node_authority: Path | None = None,
 ) -> Iterator[ApiServerThread]:
-    """A server in a thread, its files in a folder; its objects too, if it is durable.
+    """Run a server in a thread, with its files in `folder`.
 
-    `node_authority` is a file with who signs the certificates of nodes; without it there are no
-    logs and no exec.
+    `durable` also stores the objects there. `node_authority` is the CA bundle (PEM) for nodes;
+    without it, logs and exec are unavailable.
     """
     ready: list[RunningServer] = []
     started = threading.Event()
@@ -104,7 +103,7 @@ def running_api_server(
         try:
             with asyncio.Runner(loop_factory=lambda: loop) as runner:
                 runner.run(run())
-        except BaseException as error:  # noqa: BLE001 - told in the thread that asked for it
+        except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
             failures.append(error)
         started.set()
 
@@ -123,59 +122,59 @@ def running_api_server(
 
 
 class ApiServerProcess:
-    """A server in a process of its own, with a folder that outlives it."""
+    """A server in a child process; its folder, with the objects, outlives it."""
 
     def __init__(self, folder: Path, *, faults: bool = True, schedule: bool = False) -> None:
         self.folder = folder
-        asked = {"--faults": faults, "--schedule": schedule}
-        self._options = [option for option, wanted in asked.items() if wanted]
+        flags = {"--faults": faults, "--schedule": schedule}
+        self._options = [flag for flag, enabled in flags.items() if enabled]
         self._process: subprocess.Popen[str] | None = None
         self._port = free_port()
 
     def start(self) -> ApiAccess:
-        """Serve, on the same port as before. Raises RuntimeError if it cannot."""
+        """Start on the same port as before. Raises RuntimeError if it fails."""
         if self._process is not None:
-            raise RuntimeError("the API server is running already; stop() or kill() it first")
+            raise RuntimeError("the API server is already running; stop() or kill() it first")
         command = [*python_module_command("podstatus.testing.servers.embedded"), str(self.folder)]
-        self._process = subprocess.Popen(  # noqa: S603 - ourselves
+        self._process = subprocess.Popen(  # noqa: S603 - our own module
             [*command, "--port", str(self._port), *self._options],
             stdout=subprocess.PIPE,
             text=True,
         )
-        assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
+        assert self._process.stdout is not None  # noqa: S101 - stdout is a pipe
         if not self._process.stdout.readline():
             self.stop()
-            raise RuntimeError(f"the API server in {self.folder} did not start; see its errors")
+            raise RuntimeError(f"the API server in {self.folder} did not start; see its stderr")
         access = ApiAccess(self.folder)
         self._port = urlsplit(access.url).port or 0
         return access
 
     def kill(self) -> None:
-        """End it without a chance to say goodbye."""
+        """Send SIGKILL and wait for the exit."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """End it in peace."""
+        """Send SIGTERM and wait for the exit."""
         self._end(signal.SIGTERM)
 
     def pause(self) -> None:
-        """Let it stand still: connections stay open, nothing is answered."""
+        """Send SIGSTOP: connections stay open, requests are not answered."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Send SIGCONT to a paused server."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
         if self._process is None:
-            raise RuntimeError("the API server does not run; start() it first")
+            raise RuntimeError("the API server is not running; start() it first")
         self._process.send_signal(number)
 
     def _end(self, number: int) -> None:
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(number)
-            process.send_signal(signal.SIGCONT)  # it may be paused
+            process.send_signal(signal.SIGCONT)  # in case it is paused
             process.communicate(timeout=TIMEOUT_SECONDS)
 
 
@@ -188,7 +187,7 @@ def api_server(tmp_path: Path) -> Iterator[ApiServerThread]:
 
 @pytest.fixture
 def api_server_process(tmp_path: Path) -> Iterator[ApiServerProcess]:
-    """A server in a process of its own, not started yet, for one test."""
+    """A server in a child process, not yet started, for one test."""
     process = ApiServerProcess(tmp_path / "apiserver-process")
     yield process
     process.stop()

@@ -1,4 +1,4 @@
-"""Pods and statuses in a line, for tests and examples."""
+"""Builders of pods and statuses, for tests and examples."""
 
 from collections.abc import Sequence
 
@@ -32,9 +32,9 @@ def make_pod(
     deleted_at: str | None = None,
     status: PodStatus | None = None,
 ) -> Pod:
-    """A pod with these containers; its UID is made of its name unless given.
+    """Return a pod with these containers; the default UID is derived from the name.
 
-    `deleted_at` is when somebody asked for its deletion.
+    `deleted_at` is its deletionTimestamp.
     """
     return Pod(
         api_version="v1",
@@ -61,7 +61,7 @@ def _containers(names: Sequence[str], restart_policy: str | None = None) -> tupl
 
 
 def make_static_pod(name: str = "static", *, mirror: bool = False, uid: str = "") -> Pod:
-    """A pod from a manifest file, or with `mirror` the API server's image of it."""
+    """Return a static pod from a manifest file, or with `mirror` its mirror pod."""
     annotations = {CONFIG_SOURCE: "file"}
     if mirror:
         annotations[CONFIG_MIRROR] = "hash"
@@ -70,7 +70,7 @@ def make_static_pod(name: str = "static", *, mirror: bool = False, uid: str = ""
 
 
 def waiting(name: str, reason: str = "ContainerCreating") -> ContainerStatus:
-    """A container that waits."""
+    """Return the status of a waiting container."""
     state = ContainerState(waiting=ContainerStateWaiting(reason=reason))
     return ContainerStatus(name=name, image=f"{name}:1", state=state)
 
@@ -78,7 +78,7 @@ def waiting(name: str, reason: str = "ContainerCreating") -> ContainerStatus:
 def running(
     name: str, *, ready: bool = True, since: str = "2024-01-01T00:00:00Z"
 ) -> ContainerStatus:
-    """A container that runs."""
+    """Return the status of a running container."""
     return ContainerStatus(
         name=name,
         image=f"{name}:1",
@@ -90,7 +90,7 @@ def running(
 
 
 def ended(name: str, exit_code: int = 0, *, message: str = "") -> ContainerStatus:
-    """A container that has ended."""
+    """Return the status of a terminated container."""
     terminated = ContainerStateTerminated(
         exit_code=exit_code,
         reason="Error" if exit_code else "Completed",
@@ -107,7 +107,7 @@ def ended(name: str, exit_code: int = 0, *, message: str = "") -> ContainerStatu
 
 
 def make_status(phase: str, *containers: ContainerStatus, **conditions: str) -> PodStatus:
-    """A status with these containers and conditions: `make_status("Running", Ready="True")`."""
+    """Return a pod status: `make_status("Running", Ready="True")`."""
     return PodStatus(
         phase=phase,
         conditions=tuple(PodCondition(type=t, status=s) for t, s in conditions.items()) or None,

@@ -1,4 +1,4 @@
-"""A clock that moves when it is told to."""
+"""A virtual clock that tests advance."""
 
 import asyncio
 import heapq
@@ -8,7 +8,7 @@ from podstatus.kube.scalars.time import Time
 
 _SECOND = 1_000_000_000
 DEFAULT_ROUNDS = 50
-"""How many steps `run_ready_tasks` lets every task take, unless told otherwise."""
+"""The default number of rounds of `run_ready_tasks`."""
 
 
 class FakeClock:
@@ -24,19 +24,19 @@ class FakeClock:
         self._sequence = itertools.count()
 
     def now(self) -> int:
-        """The virtual time in nanoseconds since the Unix epoch."""
+        """Return the wall clock, in nanoseconds since the Unix epoch."""
         return self._now + self._wall_offset
 
     def monotonic(self) -> int:
-        """The virtual time without what was added by `set_ahead`."""
+        """Return the monotonic clock in nanoseconds, which `step` does not change."""
         return self._now
 
     def step(self, seconds: float) -> None:
-        """Set the wall clock ahead, or back: no time passes by that."""
+        """Make the wall clock jump, forward or back; no time passes."""
         self._wall_offset += round(seconds * _SECOND)
 
     async def wait(self, seconds: float) -> None:
-        """Come back when the clock was moved so far; at once if that is now."""
+        """Return after the clock has advanced by `seconds`; at once if not positive."""
         if seconds <= 0:
             return
         done = asyncio.get_running_loop().create_future()
@@ -45,7 +45,7 @@ class FakeClock:
         await done
 
     async def advance(self, seconds: float) -> None:
-        """Move on, stopping at each moment that somebody waits for until all is at rest."""
+        """Advance the clock, and run tasks at each timer that expires on the way."""
         await run_ready_tasks(self._rounds)
         end = self._now + round(seconds * _SECOND)
         while self._timers and self._timers[0][0] <= end:
@@ -59,10 +59,10 @@ class FakeClock:
 
 
 async def run_ready_tasks(rounds: int = DEFAULT_ROUNDS) -> None:
-    """Let every task take so many steps: enough to come to rest, unless they are long.
+    """Run every task for this many steps: enough to become idle, unless they are long.
 
-    A step ends where a task really waits. Calls of an API in memory do not, so a batch of
-    any size is one step; a fake that waits by itself needs a round for each time it does.
+    A step ends where a task really waits. Calls of an in-memory API do not, so a batch of any size
+    is one step; a fake that awaits needs one round per await.
     """
     for _ in range(rounds):
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Fakes that record their calls: the ports of the status manager, and the sink of events.
+"""Fakes that record their calls: the ports of the status manager, and the event sink.
 
 `FakeEventSink` stands in for the API server that an event recorder sends to.
 """
@@ -18,18 +18,18 @@ from podstatus.status.decide.update import Termination
 
 
 class FakeDeletionSafety:
-    """A table of pods that could have running containers; others could not."""
+    """Pods that could have running containers, by UID; others could not."""
 
     def __init__(self, table: Mapping[str, bool] | None = None) -> None:
         self.table: dict[str, bool] = dict(table or {})
 
     def could_have_running_containers(self, pod: Pod) -> bool:
-        """What the table says."""
+        """Return the table's entry, False if there is none."""
         return self.table.get(pod.uid, False)
 
 
 class NotifierCall(msgspec.Struct, frozen=True):
-    """A call of a notifier; `status` and `is_added` are None when the pod was removed."""
+    """A recorded notification; `status` and `is_added` are None for a removed pod."""
 
     uid: PodUID
     status: PodStatus | None = None
@@ -37,38 +37,38 @@ class NotifierCall(msgspec.Struct, frozen=True):
 
 
 class RecordingNotifier:
-    """Remembers every notification in order."""
+    """Records every notification in order."""
 
     def __init__(self) -> None:
         self.calls: list[NotifierCall] = []
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
-        """Remember it."""
+        """Record an update of a pod."""
         self.calls.append(NotifierCall(pod.uid, status, is_added))
 
     def on_pod_removed(self, pod: Pod) -> None:
-        """Remember it."""
+        """Record the removal of a pod."""
         self.calls.append(NotifierCall(pod.uid))
 
 
 class RecordingStartupLatency:
-    """Remembers for which pods it was called."""
+    """Records the pods it was called for."""
 
     def __init__(self) -> None:
         self.updated: list[PodUID] = []
         self.deleted: list[PodUID] = []
 
     def record_status_updated(self, pod: Pod) -> None:
-        """Remember it."""
+        """Record the UID of the pod."""
         self.updated.append(pod.uid)
 
     def delete_pod_startup_state(self, uid: PodUID) -> None:
-        """Remember it."""
+        """Record the deletion of a pod's startup state."""
         self.deleted.append(uid)
 
 
 class CountingObserver:
-    """Counts as metrics would."""
+    """Counts observations, like a metrics backend."""
 
     def __init__(self) -> None:
         self.terminations: Counter[Termination] = Counter()
@@ -78,45 +78,45 @@ class CountingObserver:
         self.failures: Counter[str] = Counter()
 
     def container_terminated(self, termination: Termination) -> None:
-        """Count it."""
+        """Count a termination by its labels."""
         self.terminations[termination] += 1
 
     def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
-        """Take over the gauge."""
+        """Record the current value of the gauge."""
         self.pending = dict(by_reason)
 
     def resizes_in_progress(self, count: int) -> None:
-        """Take over the gauge."""
+        """Record the current value of the gauge."""
         self.in_progress = count
 
     def status_synced(self, duration_seconds: float) -> None:
-        """Remember it."""
+        """Record the duration of a sync."""
         self.sync_durations.append(duration_seconds)
 
     def sync_failed(self, failure: str) -> None:
-        """Count it."""
+        """Count a failure by its name."""
         self.failures[failure] += 1
 
 
 class FakeEventSink:
-    """Keeps events by namespace and name, and applies patches as the server does."""
+    """Stores events by namespace and name, and applies patches like the server."""
 
     def __init__(self) -> None:
         self.events: dict[tuple[str, str], Event] = {}
         self.calls: list[str] = []
-        """`create` or `patch`, in order, also those that failed."""
+        """`create` or `patch`, in order, including failed calls."""
         self.failures: deque[Exception | None] = deque()
-        """What the next calls raise instead; None for a call that works."""
+        """Errors of the next calls; None for a call that succeeds."""
         self.lost_responses = 0
-        """So many of the failures come after the work was done."""
+        """The number of failures that are raised after the work was done."""
 
     @property
     def summaries(self) -> list[tuple[str, str, int]]:
-        """Reason, message and count of all events, in the order in which they came."""
+        """Reason, message and count of all events, in order of creation."""
         return [(event.reason, event.message, event.count) for event in self.events.values()]
 
     async def create(self, event: Event) -> Event:
-        """Create an event."""
+        """Store an event. Raises ConflictError if it exists, or the next failure."""
         self.calls.append("create")
         self._fail_before()
         key = (event.metadata.namespace, event.metadata.name)
@@ -127,7 +127,7 @@ class FakeEventSink:
         return event
 
     async def patch(self, namespace: str, name: str, patch: bytes) -> Event:
-        """Apply a strategic merge patch."""
+        """Apply a strategic merge patch. Raises GoneError, or the next failure."""
         self.calls.append("patch")
         self._fail_before()
         key = (namespace, name)

@@ -1,4 +1,4 @@
-"""An API server's nodes and leases in memory: real patches, real errors, no network."""
+"""An in-memory API for nodes and leases, with real patches and errors."""
 
 import asyncio
 import itertools
@@ -28,12 +28,12 @@ VERBS = (
 
 
 class NodeCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that somebody made."""
+    """A recorded call of the API."""
 
     verb: str
     name: str
     code: int | None = None
-    """The HTTP status with which it failed, None if it did not."""
+    """The HTTP status of a failed call, None otherwise."""
     patch: bytes | None = None
 
 
@@ -49,42 +49,42 @@ class InMemoryNodeApi:
         self._outage_code = 0
         self._hanging = False
 
-    # What the node does
+    # Calls of the node agent
 
     async def get_node(self, name: str) -> Node:
-        """Read a node."""
+        """Return a node. Raises ApiError (404)."""
         await self._record_call("get_node", name, exists=name in self.nodes)
         return self.nodes[name]
 
     async def create_node(self, node: Node) -> Node:
-        """Create a node."""
+        """Create a node. Raises ApiError (409)."""
         name = node.metadata.name
         await self._record_call("create_node", name, exists=name not in self.nodes, otherwise=409)
         return self.put_node(node)
 
     async def patch_node(self, name: str, patch: bytes) -> Node:
-        """Apply a strategic merge patch; the node afterwards."""
+        """Apply a strategic merge patch; return the patched node. Raises ApiError."""
         return await self._patch("patch_node", name, patch)
 
     async def patch_node_status(self, name: str, patch: bytes) -> Node:
-        """Apply a strategic merge patch; the node afterwards."""
+        """Apply a strategic merge patch; return the patched node. Raises ApiError."""
         return await self._patch("patch_node_status", name, patch)
 
     async def get_lease(self, namespace: str, name: str) -> Lease:
-        """Read a lease."""
+        """Return a lease. Raises ApiError (404)."""
         stored = self.leases.get(name)
-        found = stored is not None and stored.metadata.namespace == namespace
-        await self._record_call("get_lease", name, exists=found)
+        exists = stored is not None and stored.metadata.namespace == namespace
+        await self._record_call("get_lease", name, exists=exists)
         return self.leases[name]
 
     async def create_lease(self, lease: Lease) -> Lease:
-        """Create a lease."""
+        """Create a lease. Raises ApiError (409)."""
         name = lease.metadata.name
         await self._record_call("create_lease", name, exists=name not in self.leases, otherwise=409)
         return self._put_lease(lease)
 
     async def replace_lease(self, lease: Lease) -> Lease:
-        """Put a lease in place of the one with its resource version."""
+        """Replace a lease if its resource version matches. Raises ApiError (404 or 409)."""
         name = lease.metadata.name
         stored = self.leases.get(name)
         code = 409 if stored is not None else 404
@@ -94,7 +94,7 @@ class InMemoryNodeApi:
         await self._record_call("replace_lease", name, exists=same, otherwise=code)
         return self._put_lease(lease)
 
-    # What everybody else does
+    # Calls of tests and other writers
 
     def put_node(self, node: Node) -> Node:
         """Create or replace a node."""
@@ -107,26 +107,26 @@ class InMemoryNodeApi:
         return stored
 
     def change_node(self, name: str, patch: dict[str, Any]) -> Node:
-        """Another writer's strategic merge patch."""
+        """Apply a strategic merge patch of another writer."""
         return self.put_node(
             from_document(apply_patch(to_document(self.nodes[name]), patch, NODE), Node)
         )
 
     def fail(self, verb: str, *codes: int) -> None:
-        """Let the next calls of this kind fail with these HTTP statuses."""
+        """Make the next calls of this verb fail with these HTTP statuses."""
         if verb not in VERBS:
-            raise ValueError(f"verb is {verb!r}; one of {', '.join(VERBS)} is expected")
+            raise ValueError(f"unknown verb {verb!r}; use one of {', '.join(VERBS)}")
         self._failures[verb].extend(codes)
 
     def fail_all(self, code: int = 503) -> None:
-        """Let every call fail from now on, or none with 0."""
+        """Make every call fail from now on; 0 ends the outage."""
         self._outage_code = code
 
     def hang(self, *, hanging: bool = True) -> None:
-        """Let no call come back from now on, or let them again."""
+        """Make calls block forever from now on, or stop doing so."""
         self._hanging = hanging
 
-    # Inside
+    # Internals
 
     async def _patch(self, verb: str, name: str, patch: bytes) -> Node:
         document = decode_json(patch, dict[str, Any])
@@ -146,7 +146,7 @@ class InMemoryNodeApi:
         otherwise: int = 404,
         patch: bytes | None = None,
     ) -> None:
-        """Count a call; raise what it meets."""
+        """Record a call; raise its injected or natural error."""
         if self._hanging:
             self.calls.append(NodeCall(verb=verb, name=name, code=0, patch=patch))
             await asyncio.get_running_loop().create_future()

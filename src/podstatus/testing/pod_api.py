@@ -1,4 +1,4 @@
-"""An API server's pods in memory: real patches, real errors, no network."""
+"""An in-memory API for pods, with real patches and errors."""
 
 import itertools
 from collections import defaultdict, deque
@@ -17,35 +17,35 @@ from podstatus.kube.scalars.time import Time
 
 
 class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
-    """A call that somebody made."""
+    """A recorded call of the API."""
 
     verb: str
     namespace: str
     name: str
     code: int | None = None
-    """The HTTP status with which it failed, None if it did not."""
+    """The HTTP status of a failed call, None otherwise."""
     patch: bytes | None = None
     uid: str | None = None
     grace_period_seconds: int | None = None
 
 
 class PodChangeHandler(Protocol):
-    """Who wants to see what the API server has."""
+    """Receives changes of the stored pods."""
 
     def update_pod(self, pod: Pod) -> None:
-        """A pod is new or has changed."""
+        """Handle a new or changed pod."""
 
     def remove_pod(self, pod: Pod) -> None:
-        """A pod is gone."""
+        """Handle the removal of a pod."""
 
 
 class InMemoryPodApi:
     """Pods by namespace and name; satisfies `podstatus.status.ports.PodApi`.
 
-    A patch or delete whose UID is not the stored pod's answers 409, as the real server's
-    does; `check_uid=False` switches that off. Every write gives the pod a new resource version,
-    unless `versions=False`. A `watcher` (a `PodDirectory` will do) is
-    told of every change, as a watch would tell it.
+    A patch or delete with a UID other than the stored pod's fails with 409, as on the real server;
+    `check_uid=False` disables this. Every write sets a new resource version, unless
+    `versions=False`. The `watcher` (for example a `PodManager`) is notified of every change, like a
+    watch.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class InMemoryPodApi:
         for pod in pods:
             self.put(pod)
 
-    # What the status manager does
+    # Calls of the status manager
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
-        """Read one pod."""
+        """Return a pod. Raises ApiError (404)."""
         return self._find_pod(ApiCall(verb="get", namespace=namespace, name=name))
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
-        """Apply a strategic merge patch; the pod afterwards."""
+        """Apply a strategic merge patch; return the patched pod. Raises ApiError."""
         call = ApiCall(verb="patch", namespace=namespace, name=name, patch=patch)
         try:
             document = _decode_patch(patch)
@@ -87,7 +87,7 @@ class InMemoryPodApi:
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
     ) -> None:
-        """Delete the pod, if it still is the one with this UID."""
+        """Delete the pod if its UID matches. Raises ApiError (404 or 409)."""
         call = ApiCall(
             verb="delete",
             namespace=namespace,
@@ -98,53 +98,53 @@ class InMemoryPodApi:
         self._find_pod(call, uid=uid)
         self.remove(namespace, name)
 
-    # What everybody else does
+    # Calls of tests and other writers
 
     def put(self, pod: Pod) -> None:
         """Create or replace a pod."""
         self._store(from_document(to_document(pod), Pod))
 
     def pod(self, namespace: str, name: str) -> Pod | None:
-        """The pod as it is stored."""
+        """Return the stored pod, None if it does not exist."""
         return self._pods.get((namespace, name))
 
     def pods(self) -> list[Pod]:
-        """All stored pods."""
+        """Return all stored pods."""
         return list(self._pods.values())
 
     def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> bool:
-        """Another writer's strategic merge patch; whether the pod exists."""
+        """Apply a strategic merge patch of another writer; return whether the pod exists."""
         stored = self._pods.get((namespace, name))
         if stored is not None:
             self._apply_patch(stored, patch)
         return stored is not None
 
     def request_deletion(self, namespace: str, name: str, *, at: str, grace: int = 30) -> None:
-        """What DELETE with a grace period does: the pod is marked and stays for now."""
+        """Mark a pod for deletion, like DELETE with a grace period. Raises ApiError (404)."""
         stored = self._pods.get((namespace, name))
         if stored is None:
-            raise api_error(404, f"delete pod {namespace}/{name}: there is none")
+            raise api_error(404, f"delete pod {namespace}/{name}: not found")
         metadata = structs.replace(
             stored.metadata, deletion_timestamp=Time.parse(at), deletion_grace_period_seconds=grace
         )
         self._store(structs.replace(stored, metadata=metadata))
 
     def remove(self, namespace: str, name: str) -> None:
-        """Take a pod away at once, if it is there."""
+        """Remove a pod at once, if it exists."""
         removed = self._pods.pop((namespace, name), None)
         if removed is not None and self._watcher is not None:
             self._watcher.remove_pod(removed)
 
     def fail(self, verb: str, namespace: str, name: str, *, code: int, times: int = 1) -> None:
-        """Let the next calls of this kind for this pod fail with an HTTP status."""
+        """Make the next calls of this verb for this pod fail with an HTTP status."""
         if verb not in ("get", "patch", "delete"):
-            raise ValueError(f"verb is {verb!r}; get, patch or delete is expected")
+            raise ValueError(f"unknown verb {verb!r}; use get, patch or delete")
         self._failures[verb, namespace, name].extend([code] * times)
 
-    # Inside
+    # Internals
 
     def _find_pod(self, call: ApiCall, uid: str | None = None) -> Pod:
-        """The pod the call is about, or the error it meets."""
+        """Return the pod of a call, or raise its injected or natural error."""
         stored = self._pods.get((call.namespace, call.name))
         failures = self._failures[call.verb, call.namespace, call.name]
         code = None
@@ -190,7 +190,7 @@ def _decode_patch(patch: bytes) -> dict[str, Any]:
 
 
 def _status_code(error: PatchError | DecodeError) -> int:
-    """How a kube-apiserver answers a patch that cannot be applied, or makes no pod."""
+    """Return kube-apiserver's status code for an invalid patch or result."""
     if isinstance(error, PatchFormatError):
         return 400
     return 422 if isinstance(error, NestedListError | DecodeError) else 500

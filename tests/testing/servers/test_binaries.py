@@ -1,4 +1,4 @@
-"""Where the programs of a real API server are looked for."""
+"""Where the binaries of a real API server are searched."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from podstatus.testing.servers.binaries import MissingBinariesError, cache_dir, 
 
 
 def filled(folder: Path, *names: str) -> Path:
-    """A folder with programs."""
+    """Create a directory with programs."""
     folder.mkdir(parents=True)
     for name in names or ("etcd", "kube-apiserver"):
         (folder / name).touch(mode=0o755)
@@ -17,7 +17,7 @@ def filled(folder: Path, *names: str) -> Path:
 
 @pytest.fixture
 def places(tmp_path: Path) -> dict[str, str]:
-    """All places that are looked at, with nothing in them."""
+    """All searched locations, empty."""
     return {
         "KUBEBUILDER_ASSETS": str(tmp_path / "assets"),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
@@ -53,7 +53,7 @@ def test_a_named_folder_without_the_programs_is_a_mistake(places: dict[str, str]
     filled(Path(places["PATH"]))
     filled(Path(places["KUBEBUILDER_ASSETS"]), "etcd")
     with pytest.raises(
-        MissingBinariesError, match=r"does not hold kube-apiserver and etcd.*correct it"
+        MissingBinariesError, match=r"does not hold .*kube-apiserver and etcd.*correct it"
     ):
         find_binaries(places)
 
@@ -62,11 +62,11 @@ def test_if_they_are_nowhere_it_is_said_how_to_get_them(places: dict[str, str]) 
     del places["KUBEBUILDER_ASSETS"]
     with pytest.raises(MissingBinariesError) as error:
         find_binaries(places)
-    told = str(error.value)
-    assert "make real-parts" in told
-    assert "KUBEBUILDER_ASSETS" in told
-    assert str(cache_dir(places)) in told
-    assert "\n" not in told
+    message = str(error.value)
+    assert "make real-parts" in message
+    assert "KUBEBUILDER_ASSETS" in message
+    assert str(cache_dir(places)) in message
+    assert "\n" not in message
 
 
 def test_a_relative_cache_home_counts_as_none() -> None:

@@ -1,4 +1,4 @@
-"""The harness around a real kube-apiserver: what it promises, and what it says when it cannot."""
+"""The harness around a real kube-apiserver: guarantees, and errors of failed starts."""
 
 import os
 import signal
@@ -39,14 +39,14 @@ SILENT = "import time; time.sleep(600)"
 
 
 def program(path: Path, source: str) -> Path:
-    """A program of one's own."""
+    """Write an executable Python program."""
     path.write_text(f"#!{sys.executable}\n{source}")
     path.chmod(0o755)
     return path
 
 
 def server_of(folder: Path, *, etcd: str, kube_apiserver: str) -> KubeApiServer:
-    """A harness around programs of one's own."""
+    """Return a harness around fake programs."""
     parts = ServerBinaries(
         etcd=program(folder / "etcd-program", etcd),
         kube_apiserver=program(folder / "server-program", kube_apiserver),
@@ -56,7 +56,9 @@ def server_of(folder: Path, *, etcd: str, kube_apiserver: str) -> KubeApiServer:
 
 def test_an_etcd_that_dies_is_named_with_its_last_words(tmp_path: Path) -> None:
     server = server_of(tmp_path, etcd=DYING, kube_apiserver=DYING)
-    with pytest.raises(StartError, match=r"(?s)^etcd ended before it served.*the disk is on fire$"):
+    with pytest.raises(
+        StartError, match=r"(?s)^etcd exited before it was ready.*the disk is on fire$"
+    ):
         server.start()
     assert server.pids == []
 
@@ -66,7 +68,7 @@ def test_an_etcd_that_does_not_serve_is_given_up(
 ) -> None:
     monkeypatch.setattr(etcd, "_START_SECONDS", 0.1)
     server = server_of(tmp_path, etcd=SILENT, kube_apiserver=DYING)
-    with pytest.raises(StartError, match=r"etcd did not serve within 0 s"):
+    with pytest.raises(StartError, match=r"etcd was not ready within 0 s"):
         server.start()
     assert server.pids == []
 
@@ -75,7 +77,7 @@ def test_an_etcd_that_does_not_serve_is_given_up(
 def test_a_server_that_dies_takes_its_etcd_along(tmp_path: Path) -> None:
     tells = f"import os; print('etcd is', os.getpid(), file=open({str(tmp_path / 'pid')!r}, 'w'))\n"
     server = server_of(tmp_path, etcd=tells + SERVING_ETCD, kube_apiserver=DYING)
-    with pytest.raises(StartError, match=r"(?s)^kube-apiserver ended .*the disk is on fire$"):
+    with pytest.raises(StartError, match=r"(?s)^kube-apiserver exited .*the disk is on fire$"):
         server.start()
     assert server.pids == []
     assert ended(int((tmp_path / "pid").read_text().split()[-1]))
@@ -162,7 +164,7 @@ class TestReal:
                 assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
 
     @linux_only
-    def test_nothing_stays_when_whoever_started_it_is_killed(self, tmp_path: Path) -> None:
+    def test_no_process_is_left_when_the_parent_is_killed(self, tmp_path: Path) -> None:
         starter = f"""
 import sys
 from pathlib import Path

@@ -28,7 +28,7 @@ linux_only = pytest.mark.skipif(
 
 
 def ended(pid: int) -> bool:
-    """Whether a process that is not our child ends, sooner or later."""
+    """Return whether a process that is not our child ends in time."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -121,6 +121,6 @@ def test_a_signal_that_comes_too_late_is_no_error(
 ) -> None:
     process = GuardedProcess([sys.executable, "-c", ""], tmp_path / "log")
     assert process.wait(SECONDS)
-    # The guard ends a moment after its program.
+    # The guard exits a moment after its program.
     monkeypatch.setattr(GuardedProcess, "running", True)
     process.end()

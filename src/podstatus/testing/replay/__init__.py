@@ -1,5 +1,5 @@
 """The replayer of recorded cases: `python -m podstatus.testing.replay`.
 
-It reads a case, calls the product's own functions and prints the answer. It decides nothing itself.
-Tests: tests/conformance.
+It reads a case, calls the product's functions and prints the result; it contains no logic of its
+own. Tests: tests/conformance.
 """

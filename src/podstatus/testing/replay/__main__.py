@@ -1,6 +1,6 @@
-"""Reads recorded cases from stdin, one JSON line each, and writes one answer per line.
+"""Replay recorded cases from stdin, one JSON line each, and write one result per line.
 
-A case that cannot be played is answered with what went wrong, and the exit status is 1.
+The result of a case that cannot be replayed is its error; the exit status is then 1.
 """
 
 import asyncio
@@ -17,17 +17,17 @@ from podstatus.testing.replay.vectors import replay_vector
 
 
 async def main() -> int:
-    """Answer every record in order; the exit status."""
+    """Replay every record in order; return the exit status."""
     failed = 0
     for line in filter(None, map(bytes.strip, sys.stdin.buffer)):
         record = msgspec.json.decode(line)
         try:
-            answer = encode_result(await _replay(record))
-        except Exception as error:  # noqa: BLE001 - the other cases deserve their answers
-            print(f"cannot play a case: {error!r}", file=sys.stderr)
-            answer = encode_result({"failed": repr(error)})
+            result = encode_result(await _replay(record))
+        except Exception as error:  # noqa: BLE001 - the other cases are still replayed
+            print(f"cannot replay a case: {error!r}", file=sys.stderr)
+            result = encode_result({"failed": repr(error)})
             failed += 1
-        sys.stdout.buffer.write(answer + b"\n")
+        sys.stdout.buffer.write(result + b"\n")
     return int(failed > 0)
 
 
@@ -38,10 +38,10 @@ async def _replay(record: dict[str, Any]) -> object:
         return replay_vector(record)
     if "checkpointName" in record:
         return replay_checkpoint(record)
-    raise ValueError("not a scenario, a vector or a checkpoint; see tests/conformance/FORMAT.md")
+    raise ValueError("not a scenario, vector or checkpoint; see tests/conformance/FORMAT.md")
 
 
 if __name__ == "__main__":
-    # Recorded cases are full of refusals and failures; none of them is news.
+    # Recorded cases contain many expected errors; do not log them.
     logging.disable()
     sys.exit(asyncio.run(main()))

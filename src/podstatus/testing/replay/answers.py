@@ -1,4 +1,4 @@
-"""How answers are written: documents as Go prints them, times as distances from the start."""
+"""Encoding of results: documents as Go prints them, times relative to the start."""
 
 import re
 from collections.abc import Mapping
@@ -10,19 +10,19 @@ from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.scalars.time import Time
 
 START_TEXT = "2217-03-09T00:00:00Z"
-"""When every case begins: a moment that no recorded time is near to."""
+"""The start time of every case, far from any recorded time."""
 START = Time.parse(START_TEXT)
 
 _STAMP = re.compile(rb'"(221[789]-[0-9T:-]+Z)"')
 
 
-def encode_result(answer: object) -> bytes:
-    """The answer as one line of JSON."""
-    return relative_times(msgspec.json.encode(_to_builtins(answer)))
+def encode_result(result: object) -> bytes:
+    """Encode a result as one line of JSON."""
+    return relative_times(msgspec.json.encode(_to_builtins(result)))
 
 
 def relative_times(text: bytes) -> bytes:
-    """JSON text with the times of this run as `NOW` or `NOW+7s`."""
+    """Replace the times of this run in JSON text by `NOW` or `NOW+7s`."""
     return _STAMP.sub(_distance, text)
 
 
@@ -31,11 +31,11 @@ def _distance(match: re.Match[bytes]) -> bytes:
     return f'"NOW+{seconds}s"'.encode() if seconds else b'"NOW"'
 
 
-def _to_builtins(answer: object) -> object:
-    if isinstance(answer, Wire):
-        return to_document(answer)
-    if isinstance(answer, Mapping):
-        return {key: _to_builtins(value) for key, value in answer.items()}
-    if isinstance(answer, list | tuple):
-        return [_to_builtins(value) for value in answer]
-    return answer
+def _to_builtins(result: object) -> object:
+    if isinstance(result, Wire):
+        return to_document(result)
+    if isinstance(result, Mapping):
+        return {key: _to_builtins(value) for key, value in result.items()}
+    if isinstance(result, list | tuple):
+        return [_to_builtins(value) for value in result]
+    return result

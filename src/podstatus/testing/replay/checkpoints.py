@@ -1,7 +1,7 @@
-"""Checkpoint files read and written by the product's own state (FORMAT.md, section 5).
+"""Replay of checkpoint files with the product's own state (FORMAT.md, section 5).
 
-One function is here because only recorded cases need it: `_without_container` drops one
-container of a pod, as v1.28 could. Nothing asks for that: a pod's containers go with it.
+`_without_container` is here because only recorded cases need it: it drops one container of a pod,
+as v1.28 could. The product never does that: a pod's containers are removed with the pod.
 """
 
 import tempfile
@@ -22,7 +22,7 @@ from podstatus.kube.objects.pod import PodUID
 
 
 def replay_checkpoint(record: Mapping[str, Any]) -> object:
-    """What opening, operations and opening again lead to."""
+    """Return the results of opening, each operation, and opening again."""
     player = {"v1.36.4": _ResourceCheckpoint, "v1.28.0": _StatusManagerCheckpoint}[
         record["version"]
     ]
@@ -31,7 +31,7 @@ def replay_checkpoint(record: Mapping[str, Any]) -> object:
 
 
 class _CheckpointRunner(ABC):
-    """Plays one record in a folder of its own."""
+    """Replays one record in a directory of its own."""
 
     format = KUBELET_V1_36
 
@@ -57,8 +57,8 @@ class _CheckpointRunner(ABC):
         return self._try(state, lambda: self.apply(state, op)) | {"file": self._file()}
 
     def _reopen(self) -> dict[str, Any]:
-        again = FileState(self.folder, format=self.format)
-        return self._try(again, again.restore)
+        reopened = FileState(self.folder, format=self.format)
+        return self._try(reopened, reopened.restore)
 
     def _try(self, state: FileState, action: Callable[[], None]) -> dict[str, Any]:
         try:
@@ -104,7 +104,7 @@ class _ResourceCheckpoint(_CheckpointRunner):
             case "RemoveOrphanedPods":
                 state.remove_orphaned_pods(op["podUIDs"])
             case unknown:
-                raise LookupError(f"no operation {unknown} on checkpoints of v1.36")
+                raise LookupError(f"unknown operation {unknown} on checkpoints of v1.36")
 
 
 class _StatusManagerCheckpoint(_CheckpointRunner):
@@ -113,10 +113,10 @@ class _StatusManagerCheckpoint(_CheckpointRunner):
     format = KUBELET_V1_28
 
     def state_document(self, state: FileState) -> object:
-        known = state.allocations()
+        allocations = state.allocations()
         return {
-            "allocation": {uid: _amounts(info) for uid, info in known.allocated.items()},
-            "resizeStatus": known.resize_statuses,
+            "allocation": {uid: _amounts(info) for uid, info in allocations.allocated.items()},
+            "resizeStatus": allocations.resize_statuses,
         }
 
     def apply(self, state: FileState, op: Mapping[str, Any]) -> None:
@@ -140,7 +140,7 @@ class _StatusManagerCheckpoint(_CheckpointRunner):
             case "ClearState":
                 state.remove_orphaned_pods(())
             case unknown:
-                raise LookupError(f"no operation {unknown} on checkpoints of v1.28")
+                raise LookupError(f"unknown operation {unknown} on checkpoints of v1.28")
 
 
 def _resources(document: object) -> ResourceRequirements:
@@ -173,8 +173,8 @@ def _without_container(old: Allocations, uid: PodUID, container: str) -> Allocat
     info = old.allocated.get(uid, PodResourceInfo())
     rest = {name: c for name, c in info.container_resources.items() if name != container}
     if rest:
-        known = structs.replace(info, container_resources=rest)
-        return structs.replace(old, allocated={**old.allocated, uid: known})
+        updated = structs.replace(info, container_resources=rest)
+        return structs.replace(old, allocated={**old.allocated, uid: updated})
     return structs.replace(
         old,
         allocated=without_pods(old.allocated, {uid}),

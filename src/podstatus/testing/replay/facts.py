@@ -1,4 +1,4 @@
-"""What a runtime reports, as the records write it (FORMAT.md, section 4)."""
+"""Parsing of recorded runtime statuses (FORMAT.md, section 4)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from podstatus.kube.scalars.time import Time
 
 
 def parse_facts(runtime: Mapping[str, Any]) -> PodFacts:
-    """The facts of a `runtimeStatus`."""
+    """Return the facts of a recorded `runtimeStatus`."""
     return PodFacts(
         sandboxes=tuple(map(_sandbox, runtime.get("sandboxStatuses") or ())),
         containers=tuple(map(_container, runtime.get("containerStatuses") or ())),
@@ -61,10 +61,10 @@ def _container(container: Mapping[str, Any]) -> ContainerFacts:
 def _resources(resources: Mapping[str, Any] | None) -> ResourceFacts | None:
     if resources is None:
         return None
-    found = {name: Quantity.parse(value) for name, value in resources.items()}
+    amounts = {name: Quantity.parse(value) for name, value in resources.items()}
     return ResourceFacts(
-        cpu_request=found.get("cpuRequest"),
-        cpu_limit=found.get("cpuLimit"),
-        memory_request=found.get("memoryRequest"),
-        memory_limit=found.get("memoryLimit"),
+        cpu_request=amounts.get("cpuRequest"),
+        cpu_limit=amounts.get("cpuLimit"),
+        memory_request=amounts.get("memoryRequest"),
+        memory_limit=amounts.get("memoryLimit"),
     )

@@ -1,4 +1,4 @@
-"""What can be seen of a scenario at one moment, and the difference between two moments."""
+"""Snapshots of a scenario's observable state, and the difference of two."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
@@ -25,7 +25,7 @@ V = TypeVar("V")
 
 
 class StateSnapshot(msgspec.Struct, frozen=True):
-    """One moment; lists grow, maps change."""
+    """The state at one moment; lists hold what was recorded since the previous snapshot."""
 
     cache: Mapping[PodUID, Mapping[str, Any]]
     resizes: Mapping[PodUID, ResizeConditions]
@@ -44,11 +44,11 @@ class StateSnapshot(msgspec.Struct, frozen=True):
         latency: RecordingStartupLatency,
         observer: CountingObserver,
     ) -> "StateSnapshot":
-        """This moment. What was recorded is handed over: the recorders begin anew."""
+        """Take a snapshot, and reset the recorders."""
         calls, api.calls = api.calls, []
-        told, notifier.calls = notifier.calls, []
-        started = [("statusUpdated", uid) for uid in latency.updated]
-        started += [("deleted", uid) for uid in latency.deleted]
+        notifications, notifier.calls = notifier.calls, []
+        startup_events = [("statusUpdated", uid) for uid in latency.updated]
+        startup_events += [("deleted", uid) for uid in latency.deleted]
         latency.updated, latency.deleted = [], []
         return cls(
             cache={uid: _cache_entry(entry) for uid, entry in manager.entries().items()},
@@ -56,13 +56,13 @@ class StateSnapshot(msgspec.Struct, frozen=True):
             api={f"{pod.namespace}/{pod.name}": pod.status for pod in api.pods()},
             metrics=_metrics(observer),
             calls=calls,
-            notifications=told,
-            startup_events=started,
+            notifications=notifications,
+            startup_events=startup_events,
         )
 
 
 def diff(before: StateSnapshot, after: StateSnapshot) -> dict[str, Any]:
-    """What a step changed, as a record; only what there is to report."""
+    """Return what a step changed, as a record without empty parts."""
     record = {
         "cache": dict(_changes(before.cache, after.cache)),
         "resizeConditions": {
@@ -77,7 +77,7 @@ def diff(before: StateSnapshot, after: StateSnapshot) -> dict[str, Any]:
         },
         "metrics": dict(_changes(before.metrics, after.metrics)),
         "calls": _sorted_calls(after.calls),
-        "notifications": [_notification(told) for told in after.notifications],
+        "notifications": [_notification(call) for call in after.notifications],
         "startupLatency": [
             {"event": event, "uid": uid} for event, uid in sorted(after.startup_events)
         ],
@@ -129,7 +129,7 @@ def _metrics(observer: CountingObserver) -> dict[str, int]:
 
 
 def _sorted_calls(calls: Sequence[ApiCall]) -> list[dict[str, Any]]:
-    """The calls, one sync after another; the order of the syncs is by name, size and text."""
+    """Return the calls grouped by sync; syncs are sorted by pod name, size and text."""
     groups: list[list[dict[str, Any]]] = []
     for call in calls:
         if call.verb == "get":

@@ -1,6 +1,6 @@
-"""A scenario: an environment, a manager in it, and what each step changes.
+"""Replay of scenarios: an environment, a status manager, and the changes of each step.
 
-Records are described in FORMAT.md, sections 2 and 3.
+FORMAT.md, sections 2 and 3, describes the records.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ ScenarioStep = Mapping[str, Any]
 
 
 async def replay_scenario(scenario: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Play all steps; one record per step."""
-    play = _ScenarioRunner(scenario)
+    """Replay all steps; return one record per step."""
+    runner = _ScenarioRunner(scenario)
     if not scenario.get("loop"):
-        return [await play.step(step) for step in scenario["steps"]]
-    loop = asyncio.create_task(play.manager.run())
+        return [await runner.step(step) for step in scenario["steps"]]
+    loop = asyncio.create_task(runner.manager.run())
     await run_ready_tasks()
-    records = [await play.step(step) for step in scenario["steps"]]
-    play.manager.stop()
+    records = [await runner.step(step) for step in scenario["steps"]]
+    runner.manager.stop()
     await loop
     return records
 
@@ -69,7 +69,7 @@ class _ScenarioRunner:
         self._snapshot = self._observe()
 
     async def step(self, step: ScenarioStep) -> dict[str, Any]:
-        """Do one step; what it returned and what it changed."""
+        """Run one step; return its result and its changes."""
         record: dict[str, Any] = {}
         operation = _OPERATIONS[step["op"]]
         returned = operation(self, step)
@@ -154,8 +154,8 @@ class _ScenarioRunner:
     # Manager
 
     def set_pod_status(self, step: ScenarioStep) -> object:
-        given = from_document(step["status"], PodStatus)
-        status, changed = self.manager.set_pod_status(self._pod(step), given)
+        new_status = from_document(step["status"], PodStatus)
+        status, changed = self.manager.set_pod_status(self._pod(step), new_status)
         return {"status": status, "changed": changed}
 
     def set_container_readiness(self, step: ScenarioStep) -> object:
@@ -209,8 +209,8 @@ class _ScenarioRunner:
         return self.manager.is_pod_resize_infeasible(step["podUID"])
 
     def backfill_pod_resize_conditions(self, step: ScenarioStep) -> object:
-        found = (self._pods_by_uid.get(uid) for uid in step["podUIDs"])
-        self.manager.backfill_pod_resize_conditions(pod for pod in found if pod is not None)
+        pods = (self._pods_by_uid.get(uid) for uid in step["podUIDs"])
+        self.manager.backfill_pod_resize_conditions(pod for pod in pods if pod is not None)
         return _NO_RESULT
 
 

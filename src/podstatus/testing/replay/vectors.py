@@ -1,9 +1,8 @@
-"""Single calls of the product's functions, by upstream's names (FORMAT.md, section 4).
+"""Replay of single function calls, by upstream's names (FORMAT.md, section 4).
 
-Nothing is decided here: every function is the product's own, and this table only reads
-arguments and prints results. The one exception, with its reason: `_is_container_restartable`
-is upstream's question whether a container could ever be restarted, which only its container
-runtime asks; nothing of the product does.
+Every function is the product's own; this table only parses arguments and encodes results. The one
+exception is `_is_container_restartable`: whether a container could ever be restarted, which
+upstream needs only in its container runtime and the product nowhere.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,23 +45,23 @@ Vector = Callable[["VectorArguments"], object]
 
 
 def replay_vector(record: Mapping[str, Any]) -> object:
-    """The result of the call that the record describes."""
+    """Return the result of the recorded call. Raises LookupError for an unknown function."""
     gates = FeatureGates.from_names(record.get("featureGates") or {})
     name = record["fn"]
     if name not in _VECTORS:
-        raise LookupError(f"no function of the product stands for {name}")
+        raise LookupError(f"no function of the product corresponds to {name}")
     return _VECTORS[name](VectorArguments(record["args"], gates))
 
 
 class VectorArguments:
-    """The arguments of a vector, read as what they are."""
+    """The arguments of a vector, decoded to their types."""
 
     def __init__(self, args: Mapping[str, Any], gates: FeatureGates) -> None:
         self._args = args
         self.gates = gates
 
     def __getitem__(self, name: str) -> Any:
-        """An argument that is plain JSON."""
+        """Return an argument that is plain JSON."""
         return self._args[name]
 
     def _object(self, name: str, kind: type[W]) -> W:
@@ -134,7 +133,7 @@ def _merge(a: VectorArguments) -> object:
 
 
 class _AllReadyProber:
-    """The recorded cases' prober: every regular container is ready."""
+    """The prober of the recorded cases: every regular container is ready."""
 
     def apply_to(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:  # noqa: ARG002
         ready = [structs.replace(s, ready=True) for s in status.container_statuses or ()]
@@ -177,14 +176,14 @@ def _update_condition(a: VectorArguments) -> object:
 
 
 def _find_container(a: VectorArguments) -> object:
-    found = find_container_status(a.status(), a["containerID"])
-    if found is None:
+    container = find_container_status(a.status(), a["containerID"])
+    if container is None:
         return {"found": False, "init": False}
     return {
         "found": True,
-        "init": found.init,
-        "name": found.status.name,
-        "restartCount": found.status.restart_count,
+        "init": container.init,
+        "name": container.status.name,
+        "restartCount": container.status.restart_count,
     }
 
 

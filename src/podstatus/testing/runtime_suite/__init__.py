@@ -1,4 +1,4 @@
-"""Checks of every promise a runtime makes: subclass `RuntimeSuite` in your tests.
+"""Conformance tests for runtimes: subclass `RuntimeSuite` in your tests.
 
     class TestMyRuntime(RuntimeSuite):
         @asynccontextmanager
@@ -8,15 +8,15 @@
         def make_pod(self, name, behaviour):
             ...
 
-pytest finds the tests by itself. Each has a runtime and a loop of its own; `setup_method` is the
-place for what they share, such as a fresh folder. What a runtime cannot do it says in
-`keeps_records` and `tells_changes`. docs/runtimes.md shows a whole one.
+pytest collects the tests. Each has its own runtime and event loop; use `setup_method` for shared
+state, such as a fresh directory. A runtime declares missing capabilities with `persists_records`
+and `reports_changes`. docs/runtimes.md has a complete example.
 """
 
 import pytest
 
 _PARTS = ("resizing", "starting", "stopping", "listing")
-# Before they are imported: so that a failed assertion shows what it compared.
+# Before the import, so that failed assertions show the compared values.
 pytest.register_assert_rewrite(*(f"{__name__}.{part}" for part in _PARTS))
 
 from podstatus.testing.runtime_suite.listing import ListingTests  # noqa: E402
@@ -29,4 +29,4 @@ __all__ = ["Behaviour", "RuntimeSuite"]
 
 
 class RuntimeSuite(StartingTests, StoppingTests, ListingTests, ResizingTests):
-    """The tests, and what is to be overridden: `open_runtime`, `make_pod`; in need the others."""
+    """The conformance tests; override `open_runtime` and `make_pod`, and the others if needed."""

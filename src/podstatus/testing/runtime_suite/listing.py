@@ -1,4 +1,4 @@
-"""What is promised of lists, hints and records: what is told, to this agent and the next."""
+"""Conformance tests of listing, change notifications, persisted records and stats."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -24,90 +24,90 @@ _SECOND = 1_000_000_000
 
 
 class ListingTests(RuntimeUnderTest):
-    """The tests, as a part of `RuntimeSuite`."""
+    """The tests of listing, as a part of `RuntimeSuite`."""
 
     @runtime_test
     async def test_an_exit_is_listed(self, scene: RuntimeHarness) -> None:
-        """With its code, a reason, and when it was."""
+        """With exit code, reason and times."""
         pod, container_id = await scene.start(Behaviour.EXITS)
-        found = await scene.wait_for_exit(pod, container_id)
-        assert (found.exit_code, found.reason) == (3, "Error")
-        assert UNSET_TIME < found.started_at <= found.finished_at
+        container = await scene.wait_for_exit(pod, container_id)
+        assert (container.exit_code, container.reason) == (3, "Error")
+        assert UNSET_TIME < container.started_at <= container.finished_at
 
     @runtime_test
     async def test_one_pod_is_listed_alone(self, scene: RuntimeHarness) -> None:
-        """As it is in the list of all."""
+        """Listing one pod returns the same entry as listing all."""
         pod, _ = await scene.start(Behaviour.OBEYS)
         await scene.start(Behaviour.OBEYS, "other")
         listed = await scene.call(scene.runtime.list_pods())
         assert len(listed) == 2
         alone = await scene.call(scene.runtime.list_pods(pod.uid))
-        assert list(alone) == [found for found in listed if found.uid == pod.uid]
-        assert not await scene.call(scene.runtime.list_pods(PodUID("uid-nobody")))
+        assert list(alone) == [listing for listing in listed if listing.uid == pod.uid]
+        assert not await scene.call(scene.runtime.list_pods(PodUID("uid-unknown")))
 
     @runtime_test
     async def test_while_nothing_happens_the_list_stays_equal(self, scene: RuntimeHarness) -> None:
-        """Whatever differs has a worker look at its pod; best are the very same objects."""
+        """Every difference triggers a sync of the pod; ideally the same objects are returned."""
         await scene.start(Behaviour.OBEYS)
         before = list(await scene.call(scene.runtime.list_pods()))
         await self.wait(1.0)
         assert list(await scene.call(scene.runtime.list_pods())) == before
 
     @runtime_test
-    async def test_who_asks_before_a_change_is_told_of_it(self, scene: RuntimeHarness) -> None:
-        """By the time it is told the change is listed."""
+    async def test_a_change_is_reported_to_a_listener(self, scene: RuntimeHarness) -> None:
+        """When the change is reported, it is already listed."""
         if not self.reports_changes:
-            pytest.skip("it leaves all to the relisting")
+            pytest.skip("the runtime reports no changes")
         pod, container_id = await scene.start(Behaviour.EXITS)
         async with asyncio.TaskGroup() as tasks:
-            told = tasks.create_task(_wait_for_end_change(scene.runtime, pod.uid, container_id))
-            await scene.wait_for_task(PROMPT_SECONDS, told)
-            done = told.done()
-            told.cancel()
-        assert done, "nobody was told that the container ended"
+            watching = tasks.create_task(_wait_for_end_change(scene.runtime, pod.uid, container_id))
+            await scene.wait_for_task(PROMPT_SECONDS, watching)
+            done = watching.done()
+            watching.cancel()
+        assert done, "the exit of the container was not reported"
 
     @runtime_test
     async def test_changes_never_end(self, scene: RuntimeHarness) -> None:
-        """Who has nothing to tell waits."""
+        """Without changes the iterator waits."""
         changes = scene.runtime.changes()
         waiting = asyncio.ensure_future(_next(changes))
         await self.wait(0.5)
         done = waiting.done()
         waiting.cancel()
         await asyncio.wait([waiting])
-        assert not done, "there was nothing to tell"
+        assert not done, "changes() ended or reported something without a change"
 
     @runtime_test
     async def test_what_runs_outlives_the_agent(self, scene: RuntimeHarness) -> None:
-        """The same attempt, and it can be stopped as if nothing had been."""
+        """The attempt is the same, and can be stopped as usual."""
         self._need_records()
         pod, container_id = await scene.start(Behaviour.OBEYS)
         before = await scene.facts(pod)
         await scene.open()
         assert await scene.facts(pod) == before
         assert await scene.stop(pod, container_id, grace=LONG_GRACE_SECONDS) < PROMPT_SECONDS
-        found = await scene.find(pod, container_id)
-        assert found is not None
-        assert found.state is _EXITED
-        assert found.exit_code != 137, "it was made to end before it could"
+        container = await scene.find(pod, container_id)
+        assert container is not None
+        assert container.state is _EXITED
+        assert container.exit_code != 137, "it was killed before the grace period was over"
 
     @runtime_test
     async def test_an_exit_that_no_agent_saw_is_listed_with_its_time(
         self, scene: RuntimeHarness
     ) -> None:
-        """When it ended, not when that was noticed."""
+        """The time of the exit, not of its detection."""
         self._need_records()
         pod, container_id = await scene.start(Behaviour.EXITS)
         await scene.close()
         await self.wait(3.0)
         await scene.open()
-        found = await scene.wait_for_exit(pod, container_id)
-        assert (found.exit_code, found.reason) == (3, "Error")
-        assert found.finished_at - found.started_at < 2 * _SECOND
+        container = await scene.wait_for_exit(pod, container_id)
+        assert (container.exit_code, container.reason) == (3, "Error")
+        assert container.finished_at - container.started_at < 2 * _SECOND
 
     @runtime_test
     async def test_what_was_removed_stays_removed(self, scene: RuntimeHarness) -> None:
-        """Also for the next agent."""
+        """Also after a restart of the agent."""
         self._need_records()
         pod, _ = await scene.start(Behaviour.OBEYS)
         await scene.call(scene.runtime.stop_pod(pod.uid))
@@ -116,22 +116,22 @@ class ListingTests(RuntimeUnderTest):
         assert not await scene.call(scene.runtime.list_pods())
 
     @runtime_test
-    async def test_who_meters_knows_every_listed_pod(self, scene: RuntimeHarness) -> None:
-        """And no other one."""
+    async def test_usage_covers_every_listed_pod(self, scene: RuntimeHarness) -> None:
+        """And no other pods."""
         if not isinstance(scene.runtime, PodStats):
-            pytest.skip("it does not meter")
+            pytest.skip("the runtime has no pod stats")
         await scene.start(Behaviour.OBEYS)
         listed = await scene.call(scene.runtime.list_pods())
         usage = await scene.call(_usage(scene.runtime))
-        assert set(usage) == {found.uid for found in listed}
+        assert set(usage) == {pod.uid for pod in listed}
 
     @runtime_test
-    async def test_who_meters_inside_knows_every_container_that_runs(
+    async def test_container_usage_covers_every_running_container(
         self, scene: RuntimeHarness
     ) -> None:
-        """By name, once its pod was metered; and none that has ended."""
+        """By name, after a call of `usage`; exited containers are left out."""
         if not isinstance(scene.runtime, ContainerStats):
-            pytest.skip("it does not meter containers")
+            pytest.skip("the runtime has no container stats")
         pod, _ = await scene.start(Behaviour.OBEYS)
         await scene.call(_usage(scene.runtime))
         names = {container.name for container in pod.spec.containers or ()}
@@ -142,16 +142,16 @@ class ListingTests(RuntimeUnderTest):
 
     def _need_records(self) -> None:
         if not self.persists_records:
-            pytest.skip("its records do not outlive the agent")
+            pytest.skip("the runtime does not persist its records")
 
 
 async def _wait_for_end_change(runtime: Runtime, uid: PodUID, container_id: str) -> None:
-    """Come back when a hint leads to the end of a container."""
-    async for told in runtime.changes():
-        listed = await runtime.list_pods(told)
-        found = [attempt for pod in listed for attempt in pod.facts.containers]
-        ends = [a.id for a in found if a.state is _EXITED]
-        if told == uid and container_id in ends:
+    """Return when a reported change shows the exit of a container."""
+    async for changed in runtime.changes():
+        listed = await runtime.list_pods(changed)
+        attempts = [attempt for pod in listed for attempt in pod.facts.containers]
+        exited = [attempt.id for attempt in attempts if attempt.state is _EXITED]
+        if changed == uid and container_id in exited:
             return
 
 

@@ -1,4 +1,4 @@
-"""What is promised by a runtime that can resize, for those that can."""
+"""Conformance tests of resizing, for runtimes that support it."""
 
 from collections.abc import Mapping
 
@@ -24,13 +24,13 @@ LARGE = {"cpu": Quantity("400m"), "memory": Quantity("512Mi")}
 
 
 class ResizingTests(RuntimeUnderTest):
-    """The tests, as a part of `RuntimeSuite`."""
+    """The tests of resizing, as a part of `RuntimeSuite`."""
 
     @runtime_test
-    async def test_who_resizes_lists_what_a_container_was_started_with(
+    async def test_the_resources_of_a_started_container_are_listed(
         self, scene: RuntimeHarness
     ) -> None:
-        """All four amounts: what is not said is taken to be as it was before."""
+        """All four amounts: a missing one would be taken as unchanged."""
         pod, container_id = await self._start(scene)
         assert await _actuated_resources(scene, pod, container_id) == _requests_and_limits(SMALL)
 
@@ -38,16 +38,16 @@ class ResizingTests(RuntimeUnderTest):
     async def test_a_running_container_is_given_other_resources(
         self, scene: RuntimeHarness
     ) -> None:
-        """It is the same attempt, and runs on; then the way back."""
+        """The attempt stays the same and keeps running; also when it is resized back."""
         pod, container_id = await self._start(scene)
         before = await scene.find(pod, container_id)
         for amounts in (LARGE, SMALL):
             await _resize(scene, _with_resources(pod, amounts), container_id)
-            found = await scene.find(pod, container_id)
-            assert found is not None
+            container = await scene.find(pod, container_id)
+            assert container is not None
             assert before is not None
-            assert found.state is ContainerRunState.RUNNING
-            assert (found.started_at, found.restart_count) == (
+            assert container.state is ContainerRunState.RUNNING
+            assert (container.started_at, container.restart_count) == (
                 before.started_at,
                 before.restart_count,
             )
@@ -57,7 +57,7 @@ class ResizingTests(RuntimeUnderTest):
 
     @runtime_test
     async def test_resized_again_nothing_changes(self, scene: RuntimeHarness) -> None:
-        """A call that was cancelled, or an agent that died, is repeated."""
+        """A cancelled call, or one of an agent that died, is repeated."""
         pod, container_id = await self._start(scene)
         large = _with_resources(pod, LARGE)
         await _resize(scene, large, container_id)
@@ -67,12 +67,12 @@ class ResizingTests(RuntimeUnderTest):
 
     @runtime_test
     async def test_the_next_agent_knows_what_was_resized(self, scene: RuntimeHarness) -> None:
-        """What is in force, not what it was started with."""
+        """The actuated resources, not those of the start."""
         pod, container_id = await self._start(scene)
         await _resize(scene, _with_resources(pod, LARGE), container_id)
         before = await scene.facts(pod)
         if not self.persists_records:
-            pytest.skip("its records do not outlive the agent")
+            pytest.skip("the runtime does not persist its records")
         await scene.open()
         assert await scene.facts(pod) == before
 
@@ -80,7 +80,7 @@ class ResizingTests(RuntimeUnderTest):
     async def test_a_container_that_is_not_named_keeps_what_it_has(
         self, scene: RuntimeHarness
     ) -> None:
-        """The pod as a whole may be resized alone: before a container is started again."""
+        """A pod may be resized without its containers: before a container is restarted."""
         pod, container_id = await self._start(scene)
         await _resize(scene, _with_resources(pod, LARGE), None)
         assert await _actuated_resources(scene, pod, container_id) == _requests_and_limits(SMALL)
@@ -89,17 +89,17 @@ class ResizingTests(RuntimeUnderTest):
     async def test_a_container_that_has_ended_is_no_reason_to_fail(
         self, scene: RuntimeHarness
     ) -> None:
-        """Nobody can know in time; the next attempt is given what its pod asks for then."""
+        """The caller cannot know in time; the next attempt gets the resources of its pod."""
         pod, container_id = await self._start(scene)
         await scene.stop(pod, container_id, grace=LONG_GRACE_SECONDS)
         large = _with_resources(pod, LARGE)
         await _resize(scene, large, container_id)
-        again = await scene.start_container(large, restart_count=1)
-        assert await _actuated_resources(scene, pod, again) == _requests_and_limits(LARGE)
+        restarted = await scene.start_container(large, restart_count=1)
+        assert await _actuated_resources(scene, pod, restarted) == _requests_and_limits(LARGE)
 
     async def _start(self, scene: RuntimeHarness) -> tuple[Pod, str]:
         if not isinstance(scene.runtime, ResizesPods):
-            pytest.skip("it does not resize")
+            pytest.skip("the runtime does not support resizing")
         pod = _with_resources(self.make_pod("pod", Behaviour.OBEYS), SMALL)
         await scene.call(scene.runtime.start_pod(pod))
         return pod, await scene.start_container(pod, restart_count=0)
@@ -120,10 +120,10 @@ async def _resize(scene: RuntimeHarness, pod: Pod, container_id: str | None) -> 
 async def _actuated_resources(
     scene: RuntimeHarness, pod: Pod, container_id: str
 ) -> dict[str, int | None]:
-    found = await scene.find(pod, container_id)
-    facts = (found.resources if found is not None else None) or ResourceFacts()
-    said = structs.asdict(facts)
-    return {name: None if amount is None else amount.nanos for name, amount in said.items()}
+    container = await scene.find(pod, container_id)
+    facts = (container.resources if container is not None else None) or ResourceFacts()
+    amounts = structs.asdict(facts)
+    return {name: None if amount is None else amount.nanos for name, amount in amounts.items()}
 
 
 def _requests_and_limits(amounts: Mapping[str, Quantity]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What is promised of starts: pods, containers, attempts, and those that fail."""
+"""Conformance tests of starting: pods, containers, attempts, failures."""
 
 import asyncio
 
@@ -20,13 +20,13 @@ _RUNNING, _EXITED = ContainerRunState.RUNNING, ContainerRunState.EXITED
 
 
 class StartingTests(RuntimeUnderTest):
-    """The tests, as a part of `RuntimeSuite`."""
+    """The tests of starting, as a part of `RuntimeSuite`."""
 
     @runtime_test
     async def test_it_has_a_name_of_one_word_and_a_version(self, scene: RuntimeHarness) -> None:
-        """The name stands in front of IDs, both are shown on the Node."""
+        """The name is the prefix of container IDs; both are reported in the Node."""
         name = scene.runtime.name
-        assert name == name.strip().lower(), f"{name!r} is shown in front of IDs"
+        assert name == name.strip().lower(), f"{name!r} is the prefix of container IDs"
         assert name.isidentifier(), f"{name!r} is not one word"
         assert isinstance(scene.runtime.version, str)
 
@@ -34,7 +34,7 @@ class StartingTests(RuntimeUnderTest):
     async def test_a_started_pod_is_listed_with_a_ready_sandbox(
         self, scene: RuntimeHarness
     ) -> None:
-        """Its namespace and name are known from the list alone."""
+        """With its namespace and name."""
         pod = self.make_pod("pod", Behaviour.OBEYS)
         await scene.call(scene.runtime.start_pod(pod))
         pods = await scene.call(scene.runtime.list_pods())
@@ -45,46 +45,46 @@ class StartingTests(RuntimeUnderTest):
 
     @runtime_test
     async def test_starting_a_started_pod_changes_nothing(self, scene: RuntimeHarness) -> None:
-        """A ready sandbox stays as it is, and what runs in it goes on."""
+        """A ready sandbox stays, and its containers keep running."""
         pod, container_id = await scene.start(Behaviour.OBEYS)
         before = await scene.facts(pod)
         await scene.call(scene.runtime.start_pod(pod))
         assert (await scene.facts(pod)).sandboxes == before.sandboxes
-        found = await scene.find(pod, container_id)
-        assert found is not None
-        assert found.state is _RUNNING
+        container = await scene.find(pod, container_id)
+        assert container is not None
+        assert container.state is _RUNNING
 
     @runtime_test
     async def test_a_started_container_is_listed_as_running(self, scene: RuntimeHarness) -> None:
-        """When the start returns, not a moment later."""
+        """When the start returns, not later."""
         pod, container_id = await scene.start(Behaviour.OBEYS, restart_count=0)
-        found = await scene.find(pod, container_id)
-        assert found is not None, f"{container_id} was started and is not listed"
+        container = await scene.find(pod, container_id)
+        assert container is not None, f"{container_id} was started and is not listed"
         assert container_id.startswith(f"{scene.runtime.name}://")
-        assert (found.name, found.state) == (only_container(pod).name, _RUNNING)
-        assert found.restart_count in (0, None)
-        assert found.started_at != UNSET_TIME
+        assert (container.name, container.state) == (only_container(pod).name, _RUNNING)
+        assert container.restart_count in (0, None)
+        assert container.started_at != UNSET_TIME
 
     @runtime_test
     async def test_a_start_that_is_repeated_finds_the_attempt_that_was_made(
         self, scene: RuntimeHarness
     ) -> None:
-        """Whoever was cancelled and asks again must not get a second one."""
+        """A cancelled call that is repeated must not start a second attempt."""
         pod, first = await scene.start(Behaviour.OBEYS)
         assert await scene.start_container(pod, restart_count=0) == first
-        assert [found.id for found in (await scene.facts(pod)).containers] == [first]
+        assert [attempt.id for attempt in (await scene.facts(pod)).containers] == [first]
 
     @runtime_test
     async def test_another_attempt_is_listed_before_the_one_that_ended(
         self, scene: RuntimeHarness
     ) -> None:
-        """The newest attempt gives the state, the one before it the last state."""
+        """The newest attempt is the state, the one before it the last state."""
         pod, first = await scene.start(Behaviour.EXITS)
         ended = await scene.wait_for_exit(pod, first)
         second = await scene.start_container(pod, restart_count=1)
         assert second != first, "each attempt has an ID of its own"
         attempts = (await scene.facts(pod)).containers
-        assert [found.id for found in attempts[:2]] == [second, first], "the exit is lost"
+        assert [attempt.id for attempt in attempts[:2]] == [second, first], "the exit is lost"
         newest, before = attempts[:2]
         assert newest.created_at >= before.created_at
         assert newest.restart_count in (1, None)
@@ -92,20 +92,24 @@ class StartingTests(RuntimeUnderTest):
 
     @runtime_test
     async def test_what_cannot_be_executed_says_why(self, scene: RuntimeHarness) -> None:
-        """One word and a sentence; an attempt that was made is listed as StartError."""
+        """With a reason and a message; a listed attempt has the reason StartError."""
         pod = self.make_pod("pod", Behaviour.FAILS)
         await scene.call(scene.runtime.start_pod(pod))
         for restart_count in (0, 1):
             with pytest.raises(CannotStartError) as caught:
                 await scene.start_container(pod, restart_count=restart_count)
             assert caught.value.reason.isidentifier(), "the reason is not one word"
-            assert caught.value.message, "the message says nothing"
-        for found in (await scene.facts(pod)).containers:
-            assert (found.state, found.exit_code, found.reason) == (_EXITED, 128, "StartError")
+            assert caught.value.message, "the message is empty"
+        for attempt in (await scene.facts(pod)).containers:
+            assert (attempt.state, attempt.exit_code, attempt.reason) == (
+                _EXITED,
+                128,
+                "StartError",
+            )
 
     @runtime_test
     async def test_a_start_that_was_cancelled_can_be_repeated(self, scene: RuntimeHarness) -> None:
-        """Whatever came of it, there is one attempt afterwards, and it runs."""
+        """Afterwards there is exactly one attempt, and it runs."""
         pod = self.make_pod("pod", Behaviour.OBEYS)
         await scene.call(scene.runtime.start_pod(pod))
         start = asyncio.ensure_future(
@@ -116,18 +120,18 @@ class StartingTests(RuntimeUnderTest):
         await asyncio.wait([start])
         container_id = await scene.start_container(pod, restart_count=0)
         attempts = (await scene.facts(pod)).containers
-        assert [(found.id, found.state) for found in attempts] == [(container_id, _RUNNING)]
+        assert [(attempt.id, attempt.state) for attempt in attempts] == [(container_id, _RUNNING)]
 
     @runtime_test
     async def test_a_stopped_pod_can_be_started_again(self, scene: RuntimeHarness) -> None:
-        """It has a ready sandbox then, and containers can be started in it."""
+        """It then has a ready sandbox, in which containers can be started."""
         pod, first = await scene.start(Behaviour.OBEYS)
         await scene.call(scene.runtime.stop_pod(pod.uid))
         await scene.call(scene.runtime.start_pod(pod))
         second = await scene.start_container(pod, restart_count=1)
         facts = await scene.facts(pod)
         assert facts.sandboxes[0].state is SandboxState.READY
-        running = [found.id for found in facts.containers if found.state is _RUNNING]
+        running = [attempt.id for attempt in facts.containers if attempt.state is _RUNNING]
         assert running == [second]
         assert second != first
 
@@ -135,17 +139,17 @@ class StartingTests(RuntimeUnderTest):
     async def test_attempts_of_a_given_up_sandbox_are_not_active(
         self, scene: RuntimeHarness
     ) -> None:
-        """They are over: what has to run first in a sandbox runs again in the new one."""
+        """Init containers have to run again in the new sandbox."""
         pod, first = await scene.start(Behaviour.OBEYS)
         assert await _activity(scene, pod) == {first: True}
         await scene.call(scene.runtime.stop_pod(pod.uid))
         await scene.call(scene.runtime.start_pod(pod))
-        assert (await _activity(scene, pod)).get(first, False) is False, "its sandbox was given up"
+        assert (await _activity(scene, pod)).get(first, False) is False, "its sandbox is stopped"
         second = await scene.start_container(pod, restart_count=1)
         activity = await _activity(scene, pod)
         assert (activity.get(first, False), activity[second]) == (False, True)
 
 
 async def _activity(scene: RuntimeHarness, pod: Pod) -> dict[str, bool]:
-    """Which attempts are listed, and whether as active."""
-    return {found.id: found.active for found in (await scene.facts(pod)).containers}
+    """Return the listed attempts, and whether they are active."""
+    return {attempt.id: attempt.active for attempt in (await scene.facts(pod)).containers}

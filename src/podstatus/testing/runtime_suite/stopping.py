@@ -1,4 +1,4 @@
-"""What is promised of stops and removals: how long they take, and what is left."""
+"""Conformance tests of stopping and removing: durations, and what remains."""
 
 import asyncio
 
@@ -18,32 +18,36 @@ _RUNNING, _EXITED = ContainerRunState.RUNNING, ContainerRunState.EXITED
 
 
 class StoppingTests(RuntimeUnderTest):
-    """The tests, as a part of `RuntimeSuite`."""
+    """The tests of stopping, as a part of `RuntimeSuite`."""
 
     @runtime_test
     async def test_a_container_that_obeys_is_not_waited_for(self, scene: RuntimeHarness) -> None:
-        """The grace is the longest it may take, not how long it takes."""
+        """The grace period is an upper bound."""
         pod, container_id = await scene.start(Behaviour.OBEYS)
         assert await scene.stop(pod, container_id, grace=LONG_GRACE_SECONDS) < PROMPT_SECONDS
-        found = await scene.find(pod, container_id)
-        assert found is not None, "a container that was stopped stays listed until it is removed"
-        assert found.state is _EXITED
-        assert found.exit_code != 137, "it was made to end before it could"
+        container = await scene.find(pod, container_id)
+        assert container is not None, (
+            "a container that was stopped stays listed until it is removed"
+        )
+        assert container.state is _EXITED
+        assert container.exit_code != 137, "it was killed before the grace period was over"
 
     @runtime_test
     async def test_a_container_that_ignores_it_is_ended_after_the_grace(
         self, scene: RuntimeHarness
     ) -> None:
-        """Not before, and when the stop returns it has ended."""
+        """Not earlier, and it has exited when the stop returns."""
         pod, container_id = await scene.start(Behaviour.IGNORES)
-        assert await scene.stop(pod, container_id, grace=1.0) >= 0.9, "the grace was cut short"
-        found = await scene.find(pod, container_id)
-        assert found is not None
-        assert (found.state, found.exit_code, found.reason) == (_EXITED, 137, "Error")
+        assert await scene.stop(pod, container_id, grace=1.0) >= 0.9, (
+            "the grace period was cut short"
+        )
+        container = await scene.find(pod, container_id)
+        assert container is not None
+        assert (container.state, container.exit_code, container.reason) == (_EXITED, 137, "Error")
 
     @runtime_test
     async def test_a_shorter_grace_shortens_a_stop_under_way(self, scene: RuntimeHarness) -> None:
-        """Both come back when it has ended."""
+        """Both calls return when the container has exited."""
         pod, container_id = await scene.start(Behaviour.IGNORES)
         async with asyncio.TaskGroup() as tasks:
             first = tasks.create_task(
@@ -52,14 +56,14 @@ class StoppingTests(RuntimeUnderTest):
                 )
             )
             await self.wait(POLL_SECONDS)
-            assert not first.done(), "the stop came back before the container had ended"
+            assert not first.done(), "the stop returned before the container had exited"
             assert await scene.stop(pod, container_id, grace=0.5) < PROMPT_SECONDS
             await scene.wait_for_task(PROMPT_SECONDS, first)
-            assert first.done(), "the first stop goes on waiting"
+            assert first.done(), "the first stop is still waiting"
 
     @runtime_test
     async def test_a_stop_that_was_cancelled_can_be_repeated(self, scene: RuntimeHarness) -> None:
-        """The container has ended then, once."""
+        """The container has then exited, once."""
         pod, container_id = await scene.start(Behaviour.IGNORES)
         stop = asyncio.ensure_future(
             scene.runtime.stop_container(pod.uid, container_id, grace_seconds=LONG_GRACE_SECONDS)
@@ -67,17 +71,17 @@ class StoppingTests(RuntimeUnderTest):
         await self.wait(POLL_SECONDS)
         stop.cancel()
         await asyncio.wait([stop])
-        assert stop.cancelled(), "a call that is cancelled ends as cancelled"
+        assert stop.cancelled(), "a cancelled call must raise CancelledError"
         assert await scene.stop(pod, container_id, grace=0.0) < PROMPT_SECONDS
-        found = await scene.find(pod, container_id)
-        assert found is not None
-        assert found.state is _EXITED
+        container = await scene.find(pod, container_id)
+        assert container is not None
+        assert container.state is _EXITED
 
     @runtime_test
     async def test_calls_about_different_pods_do_not_wait_for_each_other(
         self, scene: RuntimeHarness
     ) -> None:
-        """A pod that takes its time to end holds up nobody."""
+        """A pod that is slow to stop does not delay others."""
         slow, container_id = await scene.start(Behaviour.IGNORES, "slow")
         stop = scene.runtime.stop_container(
             slow.uid, container_id, grace_seconds=LONG_GRACE_SECONDS
@@ -92,41 +96,41 @@ class StoppingTests(RuntimeUnderTest):
     async def test_stopping_and_removing_what_is_not_there_is_no_error(
         self, scene: RuntimeHarness
     ) -> None:
-        """Nor is doing it twice."""
+        """Also when repeated."""
         pod, container_id = await scene.start(Behaviour.OBEYS)
-        runtime, nobody = scene.runtime, PodUID("uid-nobody")
+        runtime, absent = scene.runtime, PodUID("uid-unknown")
         unknown = f"{runtime.name}://unknown"
-        for uid, an_id in ((nobody, unknown), (nobody, container_id), (pod.uid, unknown)):
+        for uid, an_id in ((absent, unknown), (absent, container_id), (pod.uid, unknown)):
             await scene.call(runtime.stop_container(uid, an_id, grace_seconds=LONG_GRACE_SECONDS))
             await scene.call(runtime.remove_container(uid, an_id))
-        found = await scene.find(pod, container_id)
-        assert found is not None
-        assert found.state is _RUNNING, "the container of another pod was stopped"
-        for uid in (nobody, pod.uid, pod.uid):
+        container = await scene.find(pod, container_id)
+        assert container is not None
+        assert container.state is _RUNNING, "the container of another pod was stopped"
+        for uid in (absent, pod.uid, pod.uid):
             await scene.call(runtime.stop_pod(uid))
             await scene.call(runtime.stop_container(uid, container_id, grace_seconds=1.0))
-        for uid in (nobody, pod.uid, pod.uid):
+        for uid in (absent, pod.uid, pod.uid):
             await scene.call(runtime.remove_container(uid, container_id))
             await scene.call(runtime.remove_pod(uid))
 
     @runtime_test
     async def test_a_removed_attempt_is_forgotten(self, scene: RuntimeHarness) -> None:
-        """The other attempts at the container stay."""
+        """Other attempts of the container stay listed."""
         pod, first = await scene.start(Behaviour.EXITS)
         await scene.wait_for_exit(pod, first)
         second = await scene.start_container(pod, restart_count=1)
         await scene.call(scene.runtime.remove_container(pod.uid, first))
-        assert [found.id for found in (await scene.facts(pod)).containers] == [second]
+        assert [attempt.id for attempt in (await scene.facts(pod)).containers] == [second]
 
     @runtime_test
     async def test_stopping_a_pod_ends_it_at_once_and_keeps_its_records(
         self, scene: RuntimeHarness
     ) -> None:
-        """What runs is ended whether it wants or not, and the sandbox with it."""
+        """Containers are killed, and the sandbox is stopped."""
         pod, container_id = await scene.start(Behaviour.IGNORES)
         await scene.call(scene.runtime.stop_pod(pod.uid))
         facts = await scene.facts(pod)
-        assert [found.id for found in facts.containers] == [container_id], "its exit is lost"
+        assert [attempt.id for attempt in facts.containers] == [container_id], "its exit is lost"
         assert facts.containers[0].state is _EXITED
         assert all(sandbox.state is SandboxState.NOT_READY for sandbox in facts.sandboxes)
 
@@ -138,8 +142,8 @@ class StoppingTests(RuntimeUnderTest):
         await scene.call(scene.runtime.stop_pod(pod.uid))
         await scene.call(scene.runtime.remove_pod(pod.uid))
         listed = await scene.call(scene.runtime.list_pods())
-        assert [found.uid for found in listed] == [other.uid]
+        assert [listing.uid for listing in listed] == [other.uid]
         assert not await scene.call(scene.runtime.list_pods(pod.uid))
-        found = await scene.find(other, container_id)
-        assert found is not None
-        assert found.state is _RUNNING
+        container = await scene.find(other, container_id)
+        assert container is not None
+        assert container.state is _RUNNING

@@ -1,7 +1,7 @@
-"""Where the programs of a real Kubernetes API server are on this machine.
+"""Locates the binaries of a real Kubernetes API server.
 
-Looked for in `$KUBEBUILDER_ASSETS` (a folder with both, as controller-runtime's envtest has it),
-in the folder that `make real-parts` of this project fills, and on PATH. See docs/real-servers.md.
+In this order: `$KUBEBUILDER_ASSETS` (a directory with both, as in controller-runtime's envtest),
+the directory that `make real-parts` of this project fills, and PATH. See docs/real-servers.md.
 """
 
 import os
@@ -18,59 +18,59 @@ ETCD = "etcd"
 
 
 class MissingBinariesError(Exception):
-    """The programs are not there; the message says where they were looked for, and what to do."""
+    """The binaries were not found; the message says where they were searched, and what to do."""
 
 
 class ServerBinaries(msgspec.Struct, frozen=True, kw_only=True):
-    """The programs."""
+    """Paths of the two binaries."""
 
     kube_apiserver: Path
     etcd: Path
 
 
 def cache_dir(environment: Mapping[str, str] = os.environ) -> Path:
-    """What `make real-parts` fills: one folder in it for each build."""
+    """Return the directory that `make real-parts` fills, one subdirectory per build."""
     base = environment.get("XDG_CACHE_HOME", "")
-    # As the specification of these folders has it: a relative one counts as none.
+    # As the XDG specification demands, ignore a relative path.
     folder = Path(base) if Path(base).is_absolute() else Path.home() / ".cache"
     return folder / "podstatus" / "real"
 
 
 def binaries_in(folder: Path) -> ServerBinaries | None:
-    """The programs of a folder, None unless it has both."""
-    parts = ServerBinaries(kube_apiserver=folder / KUBE_APISERVER, etcd=folder / ETCD)
-    both = all(os.access(part, os.X_OK) for part in (parts.kube_apiserver, parts.etcd))
-    return parts if both else None
+    """Return the binaries in a directory; None unless it has both."""
+    binaries = ServerBinaries(kube_apiserver=folder / KUBE_APISERVER, etcd=folder / ETCD)
+    both = all(os.access(binary, os.X_OK) for binary in (binaries.kube_apiserver, binaries.etcd))
+    return binaries if both else None
 
 
 def find_binaries(environment: Mapping[str, str] = os.environ) -> ServerBinaries:
-    """The programs to use. Raises MissingPartsError."""
+    """Return the binaries to use. Raises MissingBinariesError."""
     assets = environment.get(ASSETS_VARIABLE, "")
     if assets:
         return _from_assets(Path(assets))
     cache = cache_dir(environment)
-    found = _newest_build(cache) or _on_path(environment.get("PATH", ""))
-    if found is None:
+    binaries = _newest_build(cache) or _on_path(environment.get("PATH", ""))
+    if binaries is None:
         raise MissingBinariesError(
             f"no {KUBE_APISERVER} and {ETCD} in {cache} or on PATH; run `make real-parts`, or set "
-            f"{ASSETS_VARIABLE} to a folder that holds both (docs/real-servers.md)"
+            f"{ASSETS_VARIABLE} to a directory that holds both (docs/real-servers.md)"
         )
-    return found
+    return binaries
 
 
 def _from_assets(folder: Path) -> ServerBinaries:
-    # Whoever names a folder means that one: no others are looked at.
-    found = binaries_in(folder)
-    if found is None:
+    # An explicit directory is not combined with other locations.
+    binaries = binaries_in(folder)
+    if binaries is None:
         raise MissingBinariesError(
-            f"{ASSETS_VARIABLE} is {folder}, which does not hold {KUBE_APISERVER} and {ETCD}, both "
-            "executable; correct it, or unset it to use what `make real-parts` builds"
+            f"{ASSETS_VARIABLE} is {folder}, which does not hold an executable {KUBE_APISERVER} "
+            f"and {ETCD}; correct it, or unset it to use the build of `make real-parts`"
         )
-    return found
+    return binaries
 
 
 def _newest_build(cache: Path) -> ServerBinaries | None:
-    # What is still being built has a name with a dot.
+    # The name of an unfinished build starts with a dot.
     builds = [folder for folder in cache.glob("v*") if binaries_in(folder)]
     newest = max(builds, key=lambda folder: folder.stat().st_mtime_ns, default=None)
     return None if newest is None else binaries_in(newest)

@@ -1,8 +1,8 @@
-"""The embedded API server, put together for tests.
+"""The embedded API server, composed for tests.
 
-As a program it serves until SIGTERM or SIGINT: `python -m podstatus.testing.servers.embedded
-FOLDER` prints one line once it serves. Tests that kill it need such a process; all others are
-faster with one in their own (`podstatus.testing.apiserver`).
+`python -m podstatus.testing.servers.embedded FOLDER` serves until SIGTERM or SIGINT; it prints its
+URL once it serves. Use it for tests that kill the server; a server in the test's own process
+(`podstatus.testing.apiserver`) is faster.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from podstatus.base.aio import wall_clock_ns
 
 
 class RunningServer(NamedTuple):
-    """A server that serves, and what it keeps."""
+    """A running server and its store."""
 
     access: ClientCredentials
     store: Store
@@ -40,7 +40,7 @@ async def serve(
     port: int = 0,
     node_authority: Path | None = None,
 ) -> AsyncIterator[RunningServer]:
-    """Serve with the certificates and the token of a folder, and if durable its objects."""
+    """Serve with the certificates and token in `path`; if durable, also with its objects."""
     with closing(StateDir(path)) as folder:
         certificates = Certificates(folder, wall_clock_ns())
         authority = certificates.ensure()
@@ -79,17 +79,17 @@ async def _serve_until_signal(options: argparse.Namespace) -> None:
         schedule=options.schedule,
         port=options.port,
     ) as served:
-        print(served.access.url, flush=True)  # noqa: T201 - whoever started it waits for this
+        print(served.access.url, flush=True)  # noqa: T201 - the parent process waits for this line
         await stopped.wait()
 
 
 def main() -> None:
-    """Serve a folder."""
+    """Serve a directory until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(prog="python -m podstatus.testing.servers.embedded")
-    parser.add_argument("folder", type=Path, help="of the certificates, the token, the objects")
-    parser.add_argument("--port", type=int, default=0, help="0 for any")
-    parser.add_argument("--faults", action="store_true", help="take rules at /podstatus/faults")
-    parser.add_argument("--schedule", action="store_true", help="assign pods to nodes")
+    parser.add_argument("folder", type=Path, help="directory of certificates, token and objects")
+    parser.add_argument("--port", type=int, default=0, help="port; 0 picks a free one")
+    parser.add_argument("--faults", action="store_true", help="enable /podstatus/faults")
+    parser.add_argument("--schedule", action="store_true", help="run the scheduler")
     asyncio.run(_serve_until_signal(parser.parse_args()))
 
 

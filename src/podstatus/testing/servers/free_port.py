@@ -1,7 +1,7 @@
-"""A port for a server that begins to listen later, or comes back where it was.
+"""Ports for servers that start to listen later, or restart on the same port.
 
-The kernel gives ports of a range of its own to whoever connects to something. A server that is away
-for a moment may find such a port taken by somebody who only passes by, so ours are outside of it.
+The kernel assigns ports of the ephemeral range to outgoing connections. A server that is down for a
+moment could lose such a port to a connection, so these ports are outside of that range.
 """
 
 import secrets
@@ -13,11 +13,11 @@ _HOST = "127.0.0.1"
 _EPHEMERAL_RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _DEFAULT_EPHEMERAL_RANGE = 32768, 60999
 _FIRST, _LAST = 10_000, 65_535
-"""Below are those of well-known services."""
+"""Lower ports belong to well-known services."""
 
 
 def free_port() -> int:
-    """A port of loopback that nobody uses, and that nobody is given by chance."""
+    """Return an unused loopback port outside of the ephemeral range."""
     first, last = _ephemeral_range()
     ports = [*range(_FIRST, first), *range(last + 1, _LAST + 1)]
     while True:

@@ -4,11 +4,12 @@
         server.access.request("GET", "/api/v1/namespaces")          # as a cluster's admin
         server.node_access("node-a").request("GET", "/api/v1/nodes/node-a")
 
-Started in a few seconds, so have one for many tests, and a namespace for each of them. Its programs
-are found by `podstatus.testing.servers.binaries` (docs/real-servers.md says how to get them). Users
-are bearer tokens: an admin, and `system:node:<name>` for the nodes named, under the Node authorizer
-and NodeRestriction. No other part of a cluster runs: nothing is scheduled, namespaces stay while
-they end, and the ServiceAccount plugin is off, or no pod would be let in. Needs `podstatus[agent]`.
+It starts in a few seconds, so share one among tests, with a namespace for each of them. The
+binaries are located by `podstatus.testing.servers.binaries` (see docs/real-servers.md). Users are
+bearer tokens: an admin, and `system:node:<name>` for the given nodes, under the Node authorizer and
+NodeRestriction. No other component of a cluster runs: pods are not scheduled, namespaces stay
+Terminating, and the ServiceAccount plugin is off, since it would reject every pod. Needs
+`podstatus[agent]`.
 """
 
 import http.client
@@ -33,18 +34,18 @@ from podstatus.testing.servers.process import GuardedProcess
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 120.0
-"""It takes two or three, more on a machine with much else to do."""
+"""It takes two or three seconds; more on a loaded machine."""
 _RESPONSE_SECONDS = 2.0
 _STOP_SECONDS = 15.0
 _ATTEMPTS = 3
-"""Ports are chosen before they are used: now and then somebody else is faster."""
+"""Ports are chosen before they are used: another process may take one first."""
 _SERVICE_ACCOUNT_KEY = "service-accounts.key"
 _TOKENS = "tokens.csv"
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
 class KubeApiServer:
-    """kube-apiserver and its etcd, with a folder that outlives them: objects, keys, logs."""
+    """kube-apiserver and its etcd, with a directory that outlives them: objects, keys, logs."""
 
     def __init__(
         self,
@@ -56,11 +57,11 @@ class KubeApiServer:
         node_authority: Path | None = None,
         options: Iterable[str] = (),
     ) -> None:
-        """Options are further ones of kube-apiserver. Raises MissingPartsError.
+        """Prepare a server; `options` are further flags. Raises MissingBinariesError.
 
-        `node_authority` is a file with who signs the certificates of nodes; without it they are
-        not verified. To nodes the server shows a certificate that the `authority` of its access
-        has signed.
+        `node_authority` is the CA bundle (PEM) for nodes; without it their certificates are not
+        verified. The server's client certificate for kubelets is signed by the `authority` of its
+        access.
         """
         self.folder = folder.absolute()
         self._binaries = binaries or find_binaries()
@@ -77,30 +78,30 @@ class KubeApiServer:
 
     @property
     def access(self) -> ServerAccess:
-        """As an admin of the cluster, once it was started."""
+        """Access as cluster admin, after the first start."""
         return self._access("admin")
 
     def node_access(self, node: str) -> ServerAccess:
-        """As the agent of one of the nodes that were named."""
+        """Return access as one of the given nodes."""
         return self._access(f"system:node:{node}")
 
     @property
     def pids(self) -> list[int]:
-        """Of what runs: etcd, kube-apiserver."""
+        """Process IDs of etcd and kube-apiserver, as far as they run."""
         etcd = self._etcd.process if self._etcd is not None else None
         return [p.pid for p in (etcd, self._server) if p is not None and p.running]
 
     def start(self) -> ServerAccess:
-        """Serve, on the same port and with the same objects as before. Raises StartError."""
+        """Start on the same port and with the same objects as before. Raises StartError."""
         if self._server is not None and self._server.running:
-            raise RuntimeError("kube-apiserver is running already; stop() or kill() it first")
+            raise RuntimeError("kube-apiserver is already running; stop() or kill() it first")
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self._start()
             except StartError as error:
                 self.stop()
-                chosen = not self._has_served and not self._requested_port
-                if attempt == _ATTEMPTS or not chosen or not _is_port_in_use(error):
+                is_random_port = not self._has_served and not self._requested_port
+                if attempt == _ATTEMPTS or not is_random_port or not _is_port_in_use(error):
                     raise
                 shutil.rmtree(self.folder / "etcd", ignore_errors=True)
                 self._etcd = None
@@ -113,11 +114,11 @@ class KubeApiServer:
         return self.access
 
     def kill(self) -> None:
-        """End kube-apiserver without a chance to say goodbye. Its etcd goes on until `stop`."""
+        """Send SIGKILL to kube-apiserver; etcd runs until `stop`."""
         self._end_server(signal.SIGKILL)
 
     def stop(self) -> None:
-        """End both in peace."""
+        """Stop both with SIGTERM."""
         self._end_server(signal.SIGTERM)
         if self._etcd is not None:
             self._etcd.end()
@@ -126,17 +127,17 @@ class KubeApiServer:
             self._state_dir = None
 
     def pause(self) -> None:
-        """Let kube-apiserver stand still: connections stay open, nothing is answered."""
+        """Send SIGSTOP to kube-apiserver: connections stay open, requests are not answered."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Send SIGCONT to a paused kube-apiserver."""
         self._signal(signal.SIGCONT)
 
     def compact(self) -> int:
-        """Let etcd forget every change up to now; the oldest resource version it knows."""
+        """Compact etcd's history; return the oldest resource version that is left."""
         if self._etcd is None:
-            raise RuntimeError("etcd does not run; start() it first")
+            raise RuntimeError("etcd is not running; start() it first")
         return self._etcd.compact()
 
     def _access(self, user: str) -> ServerAccess:
@@ -162,11 +163,11 @@ class KubeApiServer:
         url = f"https://{_HOST}:{self._port}"
         lines = []
         for user, group in self._users.items():
-            with closing(StateDir(self.folder / "users" / user)) as own:
-                token = ensure_token(own)
-                own.write(CA_CERTIFICATE, authority)
+            with closing(StateDir(self.folder / "users" / user)) as user_dir:
+                token = ensure_token(user_dir)
+                user_dir.write(CA_CERTIFICATE, authority)
                 write_client_files(
-                    own, ClientCredentials(url=url, token=token, authority=authority)
+                    user_dir, ClientCredentials(url=url, token=token, authority=authority)
                 )
             lines.append(f"{token},{user},{user},{group}\n")
         folder.write(_TOKENS, "".join(lines).encode())
@@ -175,7 +176,7 @@ class KubeApiServer:
         key = self.folder / _SERVICE_ACCOUNT_KEY
         options = {
             "etcd-servers": etcd,
-            # Tests compact when they want to.
+            # Tests compact explicitly.
             "etcd-compaction-interval": "0",
             "advertise-address": _HOST,
             "bind-address": _HOST,
@@ -191,7 +192,7 @@ class KubeApiServer:
             "service-account-key-file": key,
             "service-account-signing-key-file": key,
             "service-cluster-ip-range": "10.0.0.0/24",
-            # Nobody is to find it as a service, and loopback is no address for one.
+            # No pod uses the `kubernetes` service, and loopback is not a valid endpoint.
             "endpoint-reconciler-type": "none",
             "kubelet-client-certificate": self.folder / f"{KUBELET_CLIENT}.crt",
             "kubelet-client-key": self.folder / f"{KUBELET_CLIENT}.key",
@@ -212,7 +213,7 @@ class KubeApiServer:
 
     def _signal(self, number: int) -> None:
         if self._server is None or not self._server.running:
-            raise RuntimeError("kube-apiserver does not run; start() it first")
+            raise RuntimeError("kube-apiserver is not running; start() it first")
         self._server.send_signal(number)
 
 
@@ -224,7 +225,10 @@ def running_kube_apiserver(
     node_authority: Path | None = None,
     options: Iterable[str] = (),
 ) -> Iterator[KubeApiServer]:
-    """A server that is ended at the end. Raises MissingPartsError, StartError."""
+    """Run a server for the duration of the context.
+
+    Raises MissingBinariesError, StartError.
+    """
     server = KubeApiServer(folder, nodes=nodes, node_authority=node_authority, options=options)
     server.start()
     try:
@@ -235,7 +239,7 @@ def running_kube_apiserver(
 
 def _responds(access: ServerAccess, path: str) -> bool:
     connection = access.connect()
-    # Somebody else may be at the port, and say nothing.
+    # Another process may listen on the port without ever responding.
     connection.timeout = _RESPONSE_SECONDS
     try:
         connection.request("GET", path, headers={"Authorization": f"Bearer {access.token}"})
@@ -253,7 +257,7 @@ def _is_port_in_use(error: StartError) -> bool:
 def _new_key() -> bytes:
     return ec.generate_private_key(ec.SECP256R1()).private_bytes(
         serialization.Encoding.PEM,
-        # The older of the two formats: the only one that is taken for verifying, too.
+        # The older PEM format: the only one that is accepted for verification, too.
         serialization.PrivateFormat.TraditionalOpenSSL,
         serialization.NoEncryption(),
     )

@@ -1,8 +1,8 @@
-"""A program that never outlives the process that started it, however that one ends.
+"""A child process that never outlives its parent, however the parent ends.
 
-Between the two stands a guard: this file, run as a program. It holds the reading end of a pipe
-that closes when its starter is gone, also by SIGKILL, and then ends the program. Should the guard
-itself be killed, Linux ends the program; other systems do not.
+Between the two runs a guard: this file as a program. It reads from a pipe that closes when the
+parent ends, even by SIGKILL, and then kills the program. If the guard itself is killed, Linux kills
+the program (PR_SET_PDEATHSIG); other systems do not.
 """
 
 import ctypes
@@ -16,23 +16,23 @@ from contextlib import suppress
 from pathlib import Path
 
 _TIMEOUT_SECONDS = 90.0
-"""For a program to end after SIGKILL, or a guard to start: plenty on a loaded machine."""
+"""For a program to end after SIGKILL, or a guard to start: generous for a loaded machine."""
 _TAIL_LINES = 12
-"""Of a log, in an error."""
+"""Log lines that an error message includes."""
 _PR_SET_PDEATHSIG = 1
 
 
 class GuardedProcess:
-    """A program, its output in a file. Raises OSError if it cannot be started."""
+    """A running program with its output in a file. Raises OSError if it cannot be started."""
 
     def __init__(self, command: Sequence[str | Path], log: Path) -> None:
-        words = [str(word) for word in command]
+        arguments = [str(word) for word in command]
         self.log = log
-        guard = [sys.executable, "-I", "-S", __file__, *words]
+        guard = [sys.executable, "-I", "-S", __file__, *arguments]
         with log.open("ab") as output:
             self._log_start = output.tell()
-            # In a session of its own: Ctrl-C is for the starter, who ends it in order.
-            self._guard = subprocess.Popen(  # noqa: S603 - ourselves
+            # In its own session: Ctrl-C is for the parent, which stops the program in order.
+            self._guard = subprocess.Popen(  # noqa: S603 - our own module
                 guard,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -40,20 +40,20 @@ class GuardedProcess:
                 text=True,
                 start_new_session=True,
             )
-        assert self._guard.stdout is not None  # noqa: S101 - a pipe was asked for
-        told = self._guard.stdout.readline().strip()
-        if not told.isdigit():
+        assert self._guard.stdout is not None  # noqa: S101 - stdout is a pipe
+        reply = self._guard.stdout.readline().strip()
+        if not reply.isdigit():
             self._guard.communicate(timeout=_TIMEOUT_SECONDS)
-            raise OSError(f"cannot start {words[0]}: {told or 'the guard died'}")
-        self.pid = int(told)
+            raise OSError(f"cannot start {arguments[0]}: {reply or 'the guard died'}")
+        self.pid = int(reply)
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended; a paused one runs."""
+        """Whether the program has not exited; a paused program is running."""
         return self._guard.poll() is None
 
     def wait(self, seconds: float) -> bool:
-        """Wait that long for it to end; whether it did."""
+        """Wait at most `seconds` for the exit; return whether it exited."""
         try:
             self._guard.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -61,23 +61,23 @@ class GuardedProcess:
         return True
 
     def send_signal(self, number: int) -> None:
-        """Send a signal to the program, if it has not ended."""
+        """Send a signal to the program, if it runs."""
         if self.running:
-            # It may have ended a moment ago; the guard takes another to follow.
+            # It may have exited just now; the guard exits a moment later.
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def end(self, number: int = signal.SIGTERM, *, grace: float = _TIMEOUT_SECONDS) -> None:
-        """End it with this signal; by force if it takes longer than the grace."""
+        """Stop with this signal; with SIGKILL if it takes longer than `grace` seconds."""
         self.send_signal(number)
-        # One that is paused would hear of it only afterwards.
+        # A paused program would handle the signal only after it is resumed.
         self.send_signal(signal.SIGCONT)
         if not self.wait(grace):
             self.send_signal(signal.SIGKILL)
         self._guard.communicate(timeout=_TIMEOUT_SECONDS)
 
     def log_tail(self) -> str:
-        """The last lines that it wrote."""
+        """Return the last lines of the program's output."""
         with self.log.open("rb") as log:
             log.seek(self._log_start)
             lines = log.read().decode(errors="replace").splitlines()
@@ -85,25 +85,25 @@ class GuardedProcess:
 
 
 def guard(command: Sequence[str]) -> int:
-    """Run a program until it ends, or our input does; its exit code."""
+    """Run a program until it exits or stdin closes; return its exit code."""
     prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
-    def end_with_the_guard() -> None:
+    def die_with_guard() -> None:
         if prctl is not None:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
     try:
-        program = subprocess.Popen(  # noqa: S603 - what we were told to
+        program = subprocess.Popen(  # noqa: S603 - the command of the parent
             command,
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
             stderr=sys.stderr,
-            preexec_fn=end_with_the_guard,  # noqa: PLW1509 - there is no other thread yet
+            preexec_fn=die_with_guard,  # noqa: PLW1509 - there is no other thread yet
         )
     except OSError as error:
-        print((error.strerror or str(error)).lower(), flush=True)  # noqa: T201 - to the starter
+        print((error.strerror or str(error)).lower(), flush=True)  # noqa: T201 - read by the parent
         return 1
-    print(program.pid, flush=True)  # noqa: T201 - to the starter
+    print(program.pid, flush=True)  # noqa: T201 - read by the parent
     threading.Thread(target=_end_with_input, args=(program,), daemon=True).start()
     return program.wait()
 
@@ -114,5 +114,5 @@ def _end_with_input(program: subprocess.Popen[bytes]) -> None:
 
 
 if __name__ == "__main__":
-    # Without Python's own goodbyes: the thread may be in the middle of reading.
+    # Skip the interpreter's shutdown: the thread may be blocked in a read.
     os._exit(guard(sys.argv[1:]) & 0xFF)

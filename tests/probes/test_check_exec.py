@@ -130,5 +130,5 @@ def test_variables_of_the_spec_are_put_in() -> None:
 def test_a_command_larger_than_a_process_can_be_given_is_not_built() -> None:
     container = Container(name="a", env=(EnvVar(name="A", value="x" * 1000),))
     action = ExecAction(command=("echo", "$(A)" * 1000))
-    with pytest.raises(CheckError, match="the command of the probe: has more than"):
+    with pytest.raises(CheckError, match="cannot expand the command of the probe: has more than"):
         probe_command(action, container)

@@ -66,7 +66,7 @@ async def test_status_decides(answer: bytes, checked: CheckResult) -> None:
 @pytest.mark.parametrize("answer", [b"\x10\x01", b"\x08", b"\x08\x81", b"\x08\x01\x01"])
 async def test_answer_that_is_none_says_nothing(answer: bytes) -> None:
     async with health_server(saying(answer)) as port:
-        with pytest.raises(CheckError, match="no HealthCheckResponse"):
+        with pytest.raises(CheckError, match="not a HealthCheckResponse"):
             await check_grpc(HOST, port, "", seconds=SECONDS)
 
 

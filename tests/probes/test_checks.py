@@ -50,9 +50,9 @@ async def test_the_pod_is_asked_by_http_and_by_tcp() -> None:
         (Probe(), HOST, r"missing probe handler for p_ns\(p\):app"),
         (Probe(http_get=HTTPGetAction(port="web")), HOST, "port web not found"),
         (Probe(tcp_socket=TCPSocketAction(port=0)), HOST, "invalid port number"),
-        (Probe(tcp_socket=TCPSocketAction(port=1)), "", "no address"),
-        (Probe(http_get=HTTPGetAction(port=1)), "", "no address"),
-        (Probe(grpc=GRPCAction(port=1)), "", "no address"),
+        (Probe(tcp_socket=TCPSocketAction(port=1)), "", "no IP address"),
+        (Probe(http_get=HTTPGetAction(port=1)), "", "no IP address"),
+        (Probe(grpc=GRPCAction(port=1)), "", "no IP address"),
         (Probe(grpc=GRPCAction(port=-1)), HOST, "invalid port number"),
     ],
 )

@@ -57,7 +57,7 @@ def test_port_that_cannot_be_is_told(port: int | str) -> None:
 
 
 def test_pod_without_address_and_strange_scheme_are_told() -> None:
-    with pytest.raises(BadTargetError, match="no address"):
+    with pytest.raises(BadTargetError, match="no IP address"):
         http_target(HTTPGetAction(port=80), WEB, pod_ip="")
     with pytest.raises(BadTargetError, match="scheme"):
         url(scheme="ftp")

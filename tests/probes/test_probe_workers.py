@@ -228,7 +228,7 @@ async def test_a_check_that_breaks_is_told_and_probing_goes_on(
         assert rig.events == [
             "Unhealthy: Readiness probe errored and resulted in unknown state: a bug"
         ]
-        assert "check broke" in caplog.text
+        assert "probe check raised an exception" in caplog.text
         rig.answers["readiness"] = lambda: GOOD
         await rig.clock.advance(1)
         assert rig.results == [(1, "readiness", True, "c1-app")]

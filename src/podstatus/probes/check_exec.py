@@ -1,4 +1,4 @@
-"""Check how a command ends that is run in the container.
+"""Exec checks: run a command in the container.
 
 Upstream: Probe, pkg/probe/exec/exec.go; ExpandContainerCommandOnlyStatic,
 pkg/kubelet/container/helpers.go v1.36.4.
@@ -24,7 +24,7 @@ async def check_exec(
     seconds: float,
     clock: Clock,
 ) -> CheckResult:
-    """Run it; what takes too long has failed. Raises CannotCheckError."""
+    """Run the command; success is exit code 0 within `seconds`. Raises CheckError."""
     timer = LagClock(clock)
     try:
         result = await run_command(
@@ -42,13 +42,12 @@ async def check_exec(
 
 
 def probe_command(action: ExecAction, container: Container) -> tuple[str, ...]:
-    """The command with the container's variables put in.
+    """The command with the container's variables expanded.
 
-    Only the spec is asked for their values: one that comes from elsewhere is empty. Raises
-    CannotCheckError.
+    Only values in the spec are used: a variable with `valueFrom` is empty. Raises CheckError.
     """
     values = {variable.name: variable.value for variable in container.env or ()}
     try:
         return expand_command(action.command or (), values)
     except ArgumentListTooLongError as error:
-        raise CheckError(f"the command of the probe: {error}") from error
+        raise CheckError(f"cannot expand the command of the probe: {error}") from error

@@ -1,6 +1,6 @@
-"""Check what a server says of its health by gRPC (`grpc.health.v1.Health/Check`).
+"""gRPC health check (`grpc.health.v1.Health/Check`).
 
-Needs the extra `grpc`. The two messages are so small that they are written and read here.
+Needs the extra `grpc`. The two small messages are encoded and decoded here, without protobuf.
 
     HealthCheckRequest   { string service = 1; }
     HealthCheckResponse  { ServingStatus status = 1; }   UNKNOWN, SERVING, NOT_SERVING, …
@@ -24,34 +24,34 @@ _STATUS_FIELD, _SERVICE_FIELD = b"\x08", b"\x0a"
 _OPTIONS = (
     ("grpc.primary_user_agent", USER_AGENT),
     ("grpc.enable_http_proxy", 0),
-    # Each check has a connection of its own.
+    # A new connection for each check.
     ("grpc.use_local_subchannel_pool", 1),
-    # As soon as it may, so that a server that comes up is seen within the timeout.
+    # Retry quickly, so that a starting server is reached within the timeout.
     ("grpc.initial_reconnect_backoff_ms", 100),
 )
 
 
 async def check_grpc(host: str, port: int, service: str, *, seconds: float) -> CheckResult:
-    """Ask for the health of a service; without a name, for that of the server.
+    """Query the health of a service; an empty name means the whole server.
 
-    Raises CannotCheckError.
+    Raises CheckError if grpcio is not installed or the response is invalid.
     """
     library = _import_grpc()
-    where, after = join_host_port(host, port), go_duration(seconds)
-    async with library.insecure_channel(where, options=_OPTIONS) as channel:
+    address, timeout = join_host_port(host, port), go_duration(seconds)
+    async with library.insecure_channel(address, options=_OPTIONS) as channel:
         try:
             async with asyncio.timeout(seconds):
                 await channel.channel_ready()
-                answer = await channel.unary_unary(_METHOD)(_request(service))
+                response = await channel.unary_unary(_METHOD)(_request(service))
         except TimeoutError:
-            return CheckResult(success=False, output=_timeout_message(channel, where, after))
+            return CheckResult(success=False, output=_timeout_message(channel, address, timeout))
         except library.AioRpcError as error:
             return CheckResult(success=False, output=_rpc_error_message(error))
-    return _result(_status(answer))
+    return _result(_status(response))
 
 
 def _import_grpc() -> Any:
-    """Loaded when it is needed for the first time: it is large."""
+    """Import grpc.aio on first use, since it is large."""
     try:
         importlib.import_module("grpc")
         return importlib.import_module("grpc.aio")
@@ -61,12 +61,13 @@ def _import_grpc() -> Any:
         ) from error
 
 
-def _timeout_message(channel: Any, address: str, after: str) -> str:
+def _timeout_message(channel: Any, address: str, timeout: str) -> str:
     ready = importlib.import_module("grpc").ChannelConnectivity.READY
     if channel.get_state() is ready:
-        return f"timeout: health rpc did not complete within {after}"
+        return f"timeout: health rpc did not complete within {timeout}"
     return (
-        f'timeout: failed to connect service "{address}" within {after}: context deadline exceeded'
+        f'timeout: failed to connect service "{address}" within {timeout}: '
+        "context deadline exceeded"
     )
 
 
@@ -93,17 +94,17 @@ def _request(service: str) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """As protobuf writes one: seven bits a byte, the low ones first, the high bit for "more"."""
+    """A protobuf varint: 7 bits per byte, low bits first, high bit set if more bytes follow."""
     low, rest = value & 0x7F, value >> 7
     return bytes((low | 0x80,)) + _varint(rest) if rest else bytes((low,))
 
 
-def _status(answer: bytes) -> int:
-    """The only field there is; what is left out is 0. Raises CannotCheckError."""
-    if not answer:
+def _status(response: bytes) -> int:
+    """The status field; 0 if it is missing. Raises CheckError."""
+    if not response:
         return 0
-    digits = answer[1:]
+    digits = response[1:]
     is_number = bool(digits) and all(b & 0x80 for b in digits[:-1]) and digits[-1] < 0x80
-    if answer[:1] != _STATUS_FIELD or not is_number:
-        raise CheckError(f"the answer is no HealthCheckResponse: {answer[:32]!r}")
+    if response[:1] != _STATUS_FIELD or not is_number:
+        raise CheckError(f"response is not a HealthCheckResponse: {response[:32]!r}")
     return sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(digits))

@@ -1,4 +1,4 @@
-"""Check what an HTTP server answers.
+"""HTTP checks (httpGet probes).
 
 Upstream: DoHTTPProbe and RedirectChecker, pkg/probe/http/http.go v1.36.4.
 """
@@ -22,22 +22,22 @@ _BODY_TIMEOUT = (
 
 
 async def check_http(target: HttpTarget, *, seconds: float, resolver: HostResolver) -> CheckResult:
-    """Ask, and follow redirects to the same host. Raises CannotCheckError."""
-    asking = _HttpCheck(target)
+    """Send a GET request; follow redirects to the same host. Raises CheckError."""
+    http_check = _HttpCheck(target)
     try:
         async with asyncio.timeout(seconds), http_session(resolver) as session:
-            return await asking.run(session)
+            return await http_check.run(session)
     except TimeoutError:
-        return asking.failed(_HEADERS_TIMEOUT, in_body=_BODY_TIMEOUT)
+        return http_check.failed(_HEADERS_TIMEOUT, in_body=_BODY_TIMEOUT)
     except aiohttp.ClientConnectorError as error:
-        why = dial_error_message(error.host, error.port or 0, error.os_error)
-        return asking.failed(why)
+        message = dial_error_message(error.host, error.port or 0, error.os_error)
+        return http_check.failed(message)
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return asking.failed(str(error) or type(error).__name__)
+        return http_check.failed(str(error) or type(error).__name__)
 
 
 class _HttpCheck:
-    """One check: where it has come to, for what is said if it goes no further."""
+    """State of one check: the current URL, and whether a response has arrived."""
 
     def __init__(self, target: HttpTarget) -> None:
         self._first_url = self._url = URL(target.url, encoded=True)
@@ -49,35 +49,35 @@ class _HttpCheck:
         for _ in range(MAX_REQUESTS):
             async with session.get(
                 self._url, headers=self._headers, allow_redirects=False
-            ) as answer:
-                onward = self._redirect_url(answer)
-                if onward is None:
+            ) as response:
+                next_url = self._redirect_url(response)
+                if next_url is None:
                     self._has_response = True
-                    return _result(answer.status, await _body(answer))
-            self._url = onward
+                    return _result(response.status, await _body(response))
+            self._url = next_url
         return self.failed(f"stopped after {MAX_REQUESTS} redirects")
 
     def failed(self, message: str, *, in_body: str | None = None) -> CheckResult:
-        """The check has failed; unless the server has answered, and only the rest is missing."""
+        """A failed result. Raises CheckError if the response headers have arrived already."""
         if self._has_response:
             raise CheckError(in_body or message, state="failure")
         return CheckResult(success=False, output=f'Get "{self._url}": {message}')
 
-    def _redirect_url(self, answer: aiohttp.ClientResponse) -> URL | None:
-        """Where to ask next. Nobody is asked who is not the container's own host."""
-        place = answer.headers.get("Location", "")
-        if answer.status not in REDIRECT_STATUSES or not place:
+    def _redirect_url(self, response: aiohttp.ClientResponse) -> URL | None:
+        """The next URL; None if there is no redirect, or if it leads to another host."""
+        location = response.headers.get("Location", "")
+        if response.status not in REDIRECT_STATUSES or not location:
             return None
-        onward = URL(place, encoded=True)
-        if onward.absolute:
-            self._headers.popall("Host", None)  # it was meant for the first
-        onward = self._url.join(onward)
-        return onward if onward.host == self._first_url.host else None
+        next_url = URL(location, encoded=True)
+        if next_url.absolute:
+            self._headers.popall("Host", None)  # it applies to the first request only
+        next_url = self._url.join(next_url)
+        return next_url if next_url.host == self._first_url.host else None
 
 
 def _result(status: int, body: str) -> CheckResult:
     if not 200 <= status < 400:
-        # No body: whoever may read events may not be meant to read it.
+        # Without the body: events are visible to more users than the endpoint.
         output = f"HTTP probe failed with statuscode: {status}"
         return CheckResult(success=False, output=output)
     if status >= 300:
@@ -86,11 +86,11 @@ def _result(status: int, body: str) -> CheckResult:
     return CheckResult(success=True, output=body)
 
 
-async def _body(answer: aiohttp.ClientResponse) -> str:
-    kept = bytearray()
-    while len(kept) < MAX_OUTPUT_BYTES:
-        piece = await answer.content.read(MAX_OUTPUT_BYTES - len(kept))
-        if not piece:
+async def _body(response: aiohttp.ClientResponse) -> str:
+    body = bytearray()
+    while len(body) < MAX_OUTPUT_BYTES:
+        chunk = await response.content.read(MAX_OUTPUT_BYTES - len(body))
+        if not chunk:
             break
-        kept += piece
-    return kept.decode(errors="replace")
+        body += chunk
+    return body.decode(errors="replace")

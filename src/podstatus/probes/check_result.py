@@ -1,29 +1,29 @@
-"""What one check of a container came to.
+"""Result of a single check.
 
-CannotCheckError     it could not be made; nothing is known about the container
+CheckError     the check could not be made; the state of the container is unknown
 """
 
 import msgspec
 
 MAX_OUTPUT_BYTES = 10 * 1024
-"""Bytes of an answer that are kept. Upstream's."""
+"""Bytes of a response or command output that are kept. Upstream's value."""
 
 
 class CheckError(Exception):
-    """A check could not be made; the message says why."""
+    """A check could not be made; the message has the cause."""
 
     def __init__(self, message: str, *, state: str = "unknown") -> None:
         super().__init__(message)
         self.state = state
-        """What it resulted in, for the event: upstream says `failure` of an answer that broke
-        off, though nothing follows from it either."""
+        """The state named in the event. Upstream reports `failure` for an incomplete response,
+        though it has no further effect."""
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a check that was made."""
+    """Result of a completed check."""
 
     success: bool
     output: str = ""
-    """What was seen, for people."""
+    """Output for the event."""
     warning: bool = False
-    """It counts as a success, but somebody should have a look."""
+    """Success, but with a ProbeWarning event."""

@@ -1,7 +1,7 @@
-"""Check whether somebody accepts connections at a port.
+"""TCP checks: whether a port accepts connections.
 
-Upstream: DoTCPProbe, pkg/probe/tcp/tcp.go v1.36.4. It sets SO_LINGER, with which closing a
-connection may block for a second: not in an event loop.
+Upstream: DoTCPProbe, pkg/probe/tcp/tcp.go v1.36.4. Unlike upstream, SO_LINGER is not set: with it,
+close() may block for a second, which would stall the event loop.
 """
 
 import asyncio
@@ -13,17 +13,17 @@ from podstatus.probes.resolver import HostResolver
 
 
 async def check_tcp(host: str, port: int, *, seconds: float, resolver: HostResolver) -> CheckResult:
-    """Connect, and hang up."""
+    """Open a connection within `seconds`, and close it."""
     try:
         async with asyncio.timeout(seconds):
             return await _connect(host, port, resolver)
-    except OSError as error:  # a timeout is one too
+    except OSError as error:  # includes TimeoutError
         return CheckResult(success=False, output=dial_error_message(host, port, error))
 
 
 async def _connect(host: str, port: int, resolver: HostResolver) -> CheckResult:
-    """Raises what the last of its addresses said."""
-    problem = OSError(f"{host} has no address")
+    """Try all addresses of the host. Raises the error of the last one."""
+    last_error = OSError(f"{host} has no address")
     for family, address in await resolver.resolve(host):
         with socket.socket(family, socket.SOCK_STREAM) as connection:
             connection.setblocking(False)
@@ -32,17 +32,17 @@ async def _connect(host: str, port: int, resolver: HostResolver) -> CheckResult:
             except TimeoutError:
                 raise
             except OSError as error:
-                problem = error
+                last_error = error
                 continue
             return _connection_result(connection, host, port)
-    raise problem
+    raise last_error
 
 
 def _connection_result(connection: socket.socket, host: str, port: int) -> CheckResult:
-    """Somebody, or ourselves.
+    """Success, unless the socket is connected to itself.
 
-    A socket that asks for a free port of this very machine can be given the one that it is to
-    connect to, and then reaches itself.
+    On the same machine, the kernel may assign the target port as the ephemeral source port; the
+    socket then connects to itself (TCP simultaneous open).
     """
     if connection.getsockname() == connection.getpeername():
         return CheckResult(

@@ -1,4 +1,4 @@
-"""Make the check that a probe asks for: a command, HTTP, TCP or gRPC.
+"""Run the check of a probe: exec, httpGet, tcpSocket or grpc.
 
 Upstream: runProbe, pkg/kubelet/prober/prober.go v1.36.4.
 """
@@ -18,7 +18,7 @@ from podstatus.runtime.port import Runtime
 
 
 class ProbeChecker:
-    """Makes checks; commands are run by the runtime."""
+    """Runs checks; exec checks go through the runtime."""
 
     def __init__(self, runtime: Runtime, *, clock: Clock) -> None:
         self._runtime = runtime
@@ -26,7 +26,7 @@ class ProbeChecker:
         self._resolver = HostResolver()
 
     async def __call__(self, target: ProbeTarget) -> CheckResult:
-        """Check once. Raises CannotCheckError."""
+        """Check once. Raises CheckError if the result is unknown."""
         try:
             return await self._check(target)
         except BadTargetError as error:
@@ -48,9 +48,9 @@ class ProbeChecker:
                 clock=self._clock,
             )
         if probe.http_get is not None:
-            asked = http_target(probe.http_get, container, pod_ip=target.pod_ip)
+            request = http_target(probe.http_get, container, pod_ip=target.pod_ip)
             return await with_lag_check(
-                check_http(asked, seconds=seconds, resolver=self._resolver), seconds=seconds
+                check_http(request, seconds=seconds, resolver=self._resolver), seconds=seconds
             )
         if probe.tcp_socket is not None:
             port = resolve_container_port(probe.tcp_socket.port, container)
@@ -73,7 +73,7 @@ class ProbeChecker:
 
 
 def _require_host(host: str) -> str:
-    """Nobody is asked instead of a pod that has no address; upstream asks the node then."""
+    """The host. Raises BadTargetError if the pod has no IP; upstream probes the node instead."""
     if not host:
-        raise BadTargetError("the pod has no address yet")
+        raise BadTargetError("the pod has no IP address yet")
     return host

@@ -1,8 +1,8 @@
-"""How a server of a container is asked by HTTP, for checks and for hooks.
+"""HTTP client for checks and hooks.
 
-Every request has a connection of its own, and nothing is sent that the target does not say.
-Certificates are not verified: they are made for the name of a service, not for the address of a
-pod. Names are looked up by `HostResolver`, not by the few threads that all others need.
+Every request uses a new connection and sends only the headers of its target. Certificates are not
+verified: they are issued for a service name, not for a pod IP. Names are resolved by
+`HostResolver`, not by asyncio's thread pool, which the rest of the agent needs.
 """
 
 import socket
@@ -14,15 +14,15 @@ from podstatus.probes.resolver import HostResolver
 
 REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
 MAX_REQUESTS = 10
-"""One after the other, as far as redirects lead. Upstream's."""
+"""Maximum requests per check, including redirects. Upstream's value."""
 _MAX_LINE_BYTES = 64 * 1024
-"""Of a header. aiohttp's own limit of 8 KiB is less than servers are used to send."""
+"""Limit per header. The default of aiohttp, 8 KiB, is too small for some servers."""
 _SKIPPED_HEADERS = ("User-Agent", "Accept", "Accept-Encoding")
-"""What aiohttp adds where nobody says otherwise."""
+"""Headers that aiohttp would add by default."""
 
 
 def http_session(resolver: HostResolver) -> aiohttp.ClientSession:
-    """A session without a limit of time: whoever asks has one."""
+    """A session without a timeout; callers set their own."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             force_close=True, ssl=False, resolver=_AiohttpResolver(resolver)
@@ -37,7 +37,7 @@ def http_session(resolver: HostResolver) -> aiohttp.ClientSession:
 
 
 class _AiohttpResolver(AbstractResolver):
-    """Names, as aiohttp asks for them."""
+    """Adapts HostResolver to aiohttp."""
 
     def __init__(self, resolver: HostResolver) -> None:
         self._resolver = resolver

@@ -1,4 +1,4 @@
-"""Ask a container's server for what a hook names: whatever it answers, the hook has succeeded.
+"""HTTP requests of httpGet lifecycle hooks. Any response counts as success.
 
 Upstream: runHTTPHandler, pkg/kubelet/lifecycle/handlers.go; RedirectChecker,
 pkg/probe/http/http.go v1.36.4.
@@ -17,15 +17,15 @@ from podstatus.probes.http_target import HttpTarget
 from podstatus.probes.resolver import HostResolver
 
 MAX_BODY_BYTES = 10 * 1024
-"""Bytes of an answer that are waited for. Upstream's."""
+"""Bytes of a response body that are read. Upstream's value."""
 _NOT_TLS_REASONS = ("WRONG_VERSION_NUMBER", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE")
-"""What OpenSSL says of bytes that are no TLS, such as those of an answer in plain HTTP."""
+"""OpenSSL error reasons for a response that is not TLS, such as plain HTTP."""
 
 
 async def send_hook_request(target: HttpTarget) -> bool:
-    """Send the request; whether a server without TLS had to be asked again by plain HTTP.
+    """Send the request. True if HTTPS failed because the server speaks plain HTTP.
 
-    Certificates are not verified, and no time is limited. Raises ConnectionError.
+    Certificates are not verified. There is no timeout. Raises ConnectionError.
     """
     url, headers = URL(target.url, encoded=True), CIMultiDict(target.headers)
     try:
@@ -38,48 +38,48 @@ async def send_hook_request(target: HttpTarget) -> bool:
 
 
 async def _retry_plain_http(url: URL, headers: CIMultiDict[str]) -> bool:
-    # Who asked for TLS has not agreed to show this to everybody.
-    open_headers = CIMultiDict((k, v) for k, v in headers.items() if k.lower() != "authorization")
+    # Never send credentials in plain text that were meant for TLS.
+    plain_headers = CIMultiDict((k, v) for k, v in headers.items() if k.lower() != "authorization")
     try:
-        await _get(_http_url(url), open_headers)
+        await _get(_http_url(url), plain_headers)
     except (aiohttp.ClientError, OSError, ValueError):
         return False
     return True
 
 
 async def _get(url: URL, headers: CIMultiDict[str]) -> None:
-    """Ask, and follow where the same host leads; an answer that leads elsewhere is the last one."""
+    """Send a GET request and follow redirects, as long as they stay on the same host."""
     host, headers = url.host, headers.copy()
     async with http_session(HostResolver()) as session:
         for _ in range(MAX_REQUESTS):
-            async with session.get(url, headers=headers, allow_redirects=False) as answer:
-                await _drain(answer)
-            place = URL(answer.headers.get("Location", ""), encoded=True)
-            if answer.status not in REDIRECT_STATUSES or not str(place):
+            async with session.get(url, headers=headers, allow_redirects=False) as response:
+                await _drain(response)
+            location = URL(response.headers.get("Location", ""), encoded=True)
+            if response.status not in REDIRECT_STATUSES or not str(location):
                 return
-            if place.absolute:
-                headers.popall("Host", None)  # it was meant for the first
-            url = url.join(place)
+            if location.absolute:
+                headers.popall("Host", None)  # it applies to the first request only
+            url = url.join(location)
             if url.host != host:
                 return
     raise aiohttp.ClientError(f"stopped after {MAX_REQUESTS} redirects")
 
 
-async def _drain(answer: aiohttp.ClientResponse) -> None:
-    """Let the server finish, unless it has much to say. How the answer ends does not matter."""
-    if (answer.content_length or 0) > MAX_BODY_BYTES:
+async def _drain(response: aiohttp.ClientResponse) -> None:
+    """Read the body up to MAX_BODY_BYTES, so that the server can finish; ignore errors."""
+    if (response.content_length or 0) > MAX_BODY_BYTES:
         return
     read = 0
     with suppress(aiohttp.ClientError, OSError):
-        async for piece in answer.content.iter_any():
-            read += len(piece)
+        async for chunk in response.content.iter_any():
+            read += len(chunk)
             if read >= MAX_BODY_BYTES:
                 return
 
 
 def _is_plain_http(error: BaseException) -> bool:
-    why = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error.__cause__
-    return isinstance(why, ssl.SSLError) and why.reason in _NOT_TLS_REASONS
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error.__cause__
+    return isinstance(cause, ssl.SSLError) and cause.reason in _NOT_TLS_REASONS
 
 
 def _http_url(url: URL) -> URL:

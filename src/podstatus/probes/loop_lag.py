@@ -1,7 +1,7 @@
-"""Whether a check was too late because of the container, or because of the agent.
+"""Distinguish a slow container from a blocked event loop.
 
-A loop that is held up for a second finds the answer of a container and the end of its patience at
-the same time. Who looks too late has seen nothing: no container is restarted for that.
+If the event loop was blocked past the timeout, the response and the timeout arrive together. The
+result is then unknown, not a failure, so that no container is restarted for it.
 """
 
 import asyncio
@@ -11,43 +11,43 @@ from podstatus.base.clock import Clock
 from podstatus.probes.check_result import CheckError, CheckResult
 
 MAX_LAG_SECONDS = 0.2
-"""By which a timer may go off too late on a machine that is busy."""
+"""Seconds by which a timer may fire late on a busy machine."""
 
 
 async def with_lag_check(check: Awaitable[CheckResult], *, seconds: float) -> CheckResult:
-    """What a check comes to that takes no longer than this. Raises CannotCheckError."""
+    """Await a check that times out after `seconds`. Raises CheckError if the loop was blocked."""
     loop = asyncio.get_running_loop()
-    began = loop.time()
-    checked = await check
-    late = loop.time() - began - seconds
-    if not checked.success and late > MAX_LAG_SECONDS:
+    started = loop.time()
+    result = await check
+    late = loop.time() - started - seconds
+    if not result.success and late > MAX_LAG_SECONDS:
         raise loop_blocked_error(late)
-    return checked
+    return result
 
 
 class LagClock:
-    """A clock that remembers by how much the latest wait was too long."""
+    """A clock that records by how much its last wait was late."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.lag_seconds = 0.0
 
     def now(self) -> int:
-        """That of the clock."""
+        """Wall clock of the wrapped clock, ns."""
         return self._clock.now()
 
     def monotonic(self) -> int:
-        """That of the clock."""
+        """Monotonic time of the wrapped clock, ns."""
         return self._clock.monotonic()
 
     async def wait(self, seconds: float) -> None:
-        """Come back after so many seconds."""
+        """Wait `seconds`, and set `lag_seconds`."""
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        started = loop.time()
         await self._clock.wait(seconds)
-        self.lag_seconds = loop.time() - began - seconds
+        self.lag_seconds = loop.time() - started - seconds
 
 
 def loop_blocked_error(lag_seconds: float) -> CheckError:
-    """What is said of a check that was looked at so many seconds too late."""
-    return CheckError(f"the agent was held up for {lag_seconds:.1f} s, nothing is known")
+    """The error of a check whose timeout was noticed `lag_seconds` late."""
+    return CheckError(f"the agent's event loop was blocked for {lag_seconds:.1f} s, result unknown")

@@ -1,4 +1,4 @@
-"""Which probes of a pod are to be run now, from its spec and the status that is told of it.
+"""Select the probes of a pod that should run, from its spec and its current status.
 
 Upstream: AddPod, pkg/kubelet/prober/prober_manager.go, and doProbe, worker.go v1.36.4.
 """
@@ -16,7 +16,7 @@ from podstatus.probes.thresholds import ProbeType
 
 
 class ProbeKey(msgspec.Struct, frozen=True, kw_only=True):
-    """One probe of one attempt at a container: the next attempt is probed from the beginning."""
+    """One probe of one container ID; a restarted container has a new key."""
 
     uid: PodUID
     container: str
@@ -25,7 +25,7 @@ class ProbeKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be checked, and all that has to be known for it."""
+    """A probe to run, with all inputs of its check."""
 
     key: ProbeKey
     pod: Pod
@@ -33,46 +33,50 @@ class ProbeTarget(msgspec.Struct, frozen=True, kw_only=True):
     probe: Probe
     pod_ip: str
     started_at: Time
-    """When the container began to run."""
+    """Start time of the container."""
 
 
 def find_targets(pod: Pod, status: PodStatus, *, terminating: bool) -> dict[ProbeKey, ProbeTarget]:
-    """The probes to run: of containers that run, and those that wait for its start after it.
+    """The probes to run: those of running containers; all but startup only once it has started.
 
-    Of a pod that is to end, nobody asks whether it lives or has started, but it may be given
-    work until it says that it is not ready. Upstream wants that too, but cancels those checks.
+    In a terminating pod only readiness probes run: it may receive traffic until it is not ready.
+    Upstream intends the same, but cancels those checks.
     """
     if is_terminal_phase(status.phase):
         return {}
-    is_ending = terminating or pod.metadata.deletion_timestamp is not None
-    found = (
-        _target(pod, status, container, shown, kind)
-        for container, shown in _running(pod, status)
-        for kind in _kinds(shown, terminating=is_ending)
+    is_terminating = terminating or pod.metadata.deletion_timestamp is not None
+    targets = (
+        _target(pod, status, container, container_status, kind)
+        for container, container_status in _running(pod, status)
+        for kind in _kinds(container_status, terminating=is_terminating)
     )
-    return {target.key: target for target in found if target is not None}
+    return {target.key: target for target in targets if target is not None}
 
 
 def find_started_probes(pod: Pod, status: PodStatus) -> list[ProbeKey]:
-    """The startup probes of which nothing has to be found out: their containers have started."""
+    """Startup probes that need not run, since their containers have started."""
     return [
-        _key(pod, shown, ProbeType.STARTUP)
-        for container, shown in _running(pod, status)
-        if shown.started and container.startup_probe is not None
+        _key(pod, container_status, ProbeType.STARTUP)
+        for container, container_status in _running(pod, status)
+        if container_status.started and container.startup_probe is not None
     ]
 
 
 def _running(pod: Pod, status: PodStatus) -> Iterator[tuple[Container, ContainerStatus]]:
-    """The containers that have probes and run, with what is shown of them."""
+    """Running containers that have probes, with their statuses."""
     sidecars = (c for c in pod.spec.init_containers or () if is_restartable_init_container(c))
     for containers, statuses in (
         (pod.spec.containers or (), status.container_statuses),
         (sidecars, status.init_container_statuses),
     ):
         probed = {c.name: c for c in containers if _has_probe(c)}
-        for shown in (statuses or ()) if probed else ():
-            if shown.name in probed and shown.container_id and shown.state.running is not None:
-                yield probed[shown.name], shown
+        for container_status in (statuses or ()) if probed else ():
+            if (
+                container_status.name in probed
+                and container_status.container_id
+                and container_status.state.running is not None
+            ):
+                yield probed[container_status.name], container_status
 
 
 def _has_probe(container: Container) -> bool:

@@ -1,12 +1,11 @@
-"""When checks of a probe add up to a verdict, and when the first one is due.
+"""Probe thresholds: when consecutive checks become a result, and when the first check is due.
 
     outcomes   ✓ ✗ ✗ ✗ ✓ ✓      with failureThreshold 3, successThreshold 1
-    verdicts   T · · F T T
+    results    T · · F T T
 
-A verdict is given with every check that is the n-th in a row or later; who takes it sees whether
-it is news. A check that could not be made is none: it neither counts nor breaks a row. Each
-container begins with an empty row; upstream goes on with that of the one before it, unless a
-probe has ended that one.
+Every check at or beyond the threshold produces a result, also if it equals the previous one. An
+unknown outcome neither counts nor interrupts a streak. Each container starts with an empty streak;
+upstream continues that of the previous container, unless a probe caused the restart.
 
 Upstream: doProbe, pkg/kubelet/prober/worker.go v1.36.4.
 """
@@ -19,27 +18,27 @@ from podstatus.kube.objects.containers import Probe
 
 
 class ProbeType(Enum):
-    """What a probe is for. The values are those of `ProbeResult.probe`."""
+    """Type of a probe. The values are those of `ProbeResult.probe`."""
 
     STARTUP = "startup"
-    """Until it succeeds, the other two are not run; if it fails, the container is restarted."""
+    """The other probes run only after it succeeds; if it fails, the container is restarted."""
     READINESS = "readiness"
-    """Whether the container is to be given work."""
+    """Decides whether the container receives traffic."""
     LIVENESS = "liveness"
     """If it fails, the container is restarted."""
 
 
 class CheckOutcome(Enum):
-    """What one check came to."""
+    """Outcome of a single check."""
 
     SUCCESS = "success"
     FAILURE = "failure"
     UNKNOWN = "unknown"
-    """It could not be made."""
+    """The check could not be made."""
 
 
 class ProbeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of a probe, none of them missing."""
+    """Settings of a probe with defaults applied; times in seconds."""
 
     initial_delay: int
     period: int
@@ -49,24 +48,24 @@ class ProbeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Streak(msgspec.Struct, frozen=True, kw_only=True):
-    """The checks of one container so far: how many in a row came to the same."""
+    """Consecutive checks of a container with the same outcome."""
 
     success: bool = False
     length: int = 0
     done: bool = False
-    """There is nothing more to find out about this container."""
+    """The result for this container is final."""
 
 
 class StreakResult(msgspec.Struct, frozen=True):
-    """The row with one more check, and what it amounts to."""
+    """The streak after a check, and the probe's result."""
 
     streak: Streak
     result: bool | None
-    """None: nothing changes yet."""
+    """None: the threshold is not reached."""
 
 
 def probe_settings(probe: Probe) -> ProbeSettings:
-    """The numbers as the API server would have filled them in: manifests of our own may lack them.
+    """Settings with the API server's defaults, which static pod manifests may lack.
 
     Upstream: SetDefaults_Probe, pkg/apis/core/v1/defaults.go v1.36.4.
     """
@@ -82,10 +81,10 @@ def probe_settings(probe: Probe) -> ProbeSettings:
 def record_check(
     kind: ProbeType, settings: ProbeSettings, streak: Streak, outcome: CheckOutcome
 ) -> StreakResult:
-    """One check more.
+    """Add the outcome of a check to the streak.
 
-    After a failed liveness probe, and after any verdict on the start, the container is left
-    alone: it will be restarted, or has started.
+    A failed liveness probe and any startup result are final: the container will be restarted, or
+    has started.
     """
     if streak.done or outcome is CheckOutcome.UNKNOWN:
         return StreakResult(streak, None)
@@ -93,14 +92,14 @@ def record_check(
     length = streak.length + 1 if success is streak.success else 1
     if length < (settings.successes if success else settings.failures):
         return StreakResult(Streak(success=success, length=length), None)
-    on_hold = kind is ProbeType.STARTUP or (kind is ProbeType.LIVENESS and not success)
-    return StreakResult(Streak(success=success, length=length, done=on_hold), success)
+    done = kind is ProbeType.STARTUP or (kind is ProbeType.LIVENESS and not success)
+    return StreakResult(Streak(success=success, length=length, done=done), success)
 
 
 def first_due(settings: ProbeSettings, runs_for: float) -> float:
-    """In how many seconds the first check is due, of a container that runs for so long.
+    """Seconds until the first check of a container that has been running for `runs_for` seconds.
 
-    The age is by a clock that may have been set: nobody waits for longer than the whole delay.
+    At most the initial delay: `runs_for` can be negative if the wall clock was set back.
     """
     return min(max(0.0, settings.initial_delay - runs_for), float(settings.initial_delay))
 

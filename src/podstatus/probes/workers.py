@@ -1,8 +1,8 @@
-"""One task per probe that is to be run: it checks, counts, and tells what it comes to.
+"""One task per active probe: it checks the container, counts results and reports them.
 
-    watch(pod, status) ──► targets ──► a task per probe of a container that runs
-                                       check ─► row ─► verdict ─► on_result
-                                         └─► event, if it failed
+    update_pod(pod, status) ──► targets ──► a task per probe of a running container
+                                            check ─► streak ─► result ─► on_result
+                                              └─► event, on failure
 
 Upstream: pkg/kubelet/prober v1.36.4.
 """
@@ -35,34 +35,37 @@ logger = logging.getLogger(__name__)
 
 _SECOND = 1_000_000_000
 _MAX_ATTEMPTS = 3
-"""Of a check that cannot be made, at once. Upstream's."""
+"""Immediate attempts of a check that raises CheckError. Upstream's value."""
 
 CheckFunction = Callable[[ProbeTarget], Awaitable[CheckResult]]
-"""Checks a container once; raises CannotCheckError."""
+"""Checks a container once. Raises CheckError if the result is unknown."""
 
 
 class ProbeObserver(Protocol):
-    """Who wants to know what checks come to. Must not wait."""
+    """Receives the outcome of checks, for metrics. Implementations must not block."""
 
     def check_finished(self, target: ProbeTarget, outcome: CheckOutcome, seconds: float) -> None:
-        """A check was made, or was tried in vain."""
+        """A check is done, in `seconds`; its outcome is unknown if it could not be made."""
 
     def pod_removed(self, uid: PodUID) -> None:
-        """Nothing of this pod is checked any more."""
+        """All probes of this pod have stopped."""
 
 
 class _NoopProbeObserver:
-    """Nobody wants to know."""
+    """Default observer: does nothing."""
 
     def check_finished(self, target: ProbeTarget, outcome: CheckOutcome, seconds: float) -> None:
-        """Nobody is told."""
+        """Ignore the outcome of a check."""
 
     def pod_removed(self, uid: PodUID) -> None:
-        """Nobody is told."""
+        """Ignore that a pod was removed."""
 
 
 class ProbeWorkers:
-    """Runs the probes of all pods. For one event loop; what it is told never waits."""
+    """Runs the probes of all pods.
+
+    Not thread-safe: call from the event loop. Notification methods never block.
+    """
 
     def __init__(
         self,
@@ -74,7 +77,7 @@ class ProbeWorkers:
         random: Callable[[], float] = chance.random,
         observer: ProbeObserver | None = None,
     ) -> None:
-        """`on_result` is told of every verdict, also if it is no news."""
+        """`on_result` is called with every result, also if it equals the previous one."""
         self._check = check
         self._recorder = recorder
         self._on_result = on_result
@@ -83,14 +86,14 @@ class ProbeWorkers:
         self._observer = observer or _NoopProbeObserver()
         self._group: asyncio.TaskGroup | None = None
         self._targets: dict[PodUID, dict[ProbeKey, ProbeTarget]] = {}
-        """Of every pod that was seen, also if there is nothing to check."""
+        """Targets of every pod that was seen, also of pods without an active probe."""
         self._tasks: dict[ProbeKey, asyncio.Task[None]] = {}
-        """Also those that are done with their container."""
+        """Includes tasks that are done, until their target is gone."""
         self._started: dict[PodUID, set[ProbeKey]] = {}
-        """Of whom it was told that they had started without being checked."""
+        """Startup probes that were reported as successful without a check."""
 
     async def run(self) -> None:
-        """Check until cancelled."""
+        """Run all probes until cancelled."""
         async with asyncio.TaskGroup() as group:
             self._group = group
             for targets in self._targets.values():
@@ -101,37 +104,37 @@ class ProbeWorkers:
             finally:
                 self._group = None
 
-    # What is told
+    # Notifications
 
     def update_pod(self, pod: Pod, status: PodStatus, *, terminating: bool = False) -> None:
-        """This status is told of the pod: check what runs, and nothing else.
+        """Start and stop probes according to the pod's new status.
 
-        `terminating`: the pod is to end, whether it was deleted or not.
+        `terminating`: the pod's containers are being stopped, whether it was deleted or not.
         """
         targets = find_targets(pod, status, terminating=terminating)
-        known = self._targets.get(pod.uid)
+        previous = self._targets.get(pod.uid)
         self._targets[pod.uid] = targets
         self._report_started(pod, status)
-        for key in (known or {}).keys() - targets.keys():
+        for key in (previous or {}).keys() - targets.keys():
             self._stop(key)
-        for key in targets.keys() - (known or {}).keys():
-            # Who runs when a pod is first seen has done so before the agent came.
-            self._start(targets[key], jitter=known is None)
+        for key in targets.keys() - (previous or {}).keys():
+            # A container that runs when its pod is first seen was running before the agent started.
+            self._start(targets[key], jitter=previous is None)
 
     def remove_pod(self, uid: PodUID) -> None:
-        """Nothing of this pod runs any more."""
+        """Stop all probes of a pod whose containers have exited."""
         self._started.pop(uid, None)
         for key in self._targets.pop(uid, {}):
             self._stop(key)
         self._observer.pod_removed(uid)
 
     def retain_only(self, uids: set[PodUID]) -> None:
-        """Forget all pods but these."""
+        """Stop the probes of all pods except these."""
         for uid in self._targets.keys() - uids:
             self.remove_pod(uid)
 
     def _report_started(self, pod: Pod, status: PodStatus) -> None:
-        """Who has started is not checked once more, but whoever waits for it has to know."""
+        """Report success for started containers, since their startup probes do not run again."""
         started = set(find_started_probes(pod, status))
         for key in started - self._started.get(pod.uid, set()) - self._tasks.keys():
             self._report_result(key, success=True, output="")
@@ -153,63 +156,63 @@ class ProbeWorkers:
         if (task := self._tasks.pop(key, None)) is not None:
             task.cancel()
 
-    # One probe
+    # A single probe
 
     def _initial_delay(self, target: ProbeTarget, *, jitter: bool) -> float:
-        """Seconds until the first check; all those that ran before are not checked at once."""
-        rules = probe_settings(target.probe)
+        """Seconds until the first check. `jitter` spreads the checks after an agent restart."""
+        settings = probe_settings(target.probe)
         age = self._clock.now() - target.started_at.unix_nanos()
-        due = first_due(rules, age / _SECOND)
-        return max(due, rules.period * self._random()) if jitter else due
+        due = first_due(settings, age / _SECOND)
+        return max(due, settings.period * self._random()) if jitter else due
 
     async def _run_probe(
         self, key: ProbeKey, settings: ProbeSettings, initial_delay: float
     ) -> None:
-        """Check once in a period, until there is nothing more to find out."""
+        """Check once per period until the result is final."""
         await self._clock.wait(initial_delay)
-        row = Streak()
-        while not row.done:
-            # By waiting, not by the time of day: a clock that is set must not matter.
+        streak = Streak()
+        while not streak.done:
+            # A timer, not the wall clock, which may be set.
             period = asyncio.ensure_future(self._clock.wait(settings.period))
             try:
-                row = await self._check_safely(key, settings, row)
-                if not row.done:
+                streak = await self._check_safely(key, settings, streak)
+                if not streak.done:
                     await period
             finally:
                 period.cancel()
 
     async def _check_safely(self, key: ProbeKey, settings: ProbeSettings, streak: Streak) -> Streak:
-        """Check once; what goes wrong with one is not to end the probes of all others."""
+        """Check once; an unexpected exception is logged and must not stop other probes."""
         try:
             return await self._check_once(key, settings, streak)
         except Exception as error:
-            logger.exception("check broke: uid=%s container=%s", key.uid, key.container)
+            logger.exception(
+                "probe check raised an exception: uid=%s container=%s", key.uid, key.container
+            )
             self._record_error(key, CheckError(str(error) or type(error).__name__))
             return streak
 
     async def _check_once(self, key: ProbeKey, settings: ProbeSettings, streak: Streak) -> Streak:
         elapsed, target = Elapsed(self._clock), self._targets[key.uid][key]
-        checked = await self._check_with_retries(key)
-        outcome = _outcome(checked)
+        result = await self._check_with_retries(key)
+        outcome = _outcome(result)
         self._observer.check_finished(target, outcome, elapsed.seconds())
-        counted = record_check(key.kind, settings, streak, outcome)
-        if counted.result is not None:
-            self._report_result(
-                key, success=counted.result, output=checked.output if checked else ""
-            )
-        return counted.streak
+        update = record_check(key.kind, settings, streak, outcome)
+        if update.result is not None:
+            self._report_result(key, success=update.result, output=result.output if result else "")
+        return update.streak
 
     async def _check_with_retries(self, key: ProbeKey) -> CheckResult | None:
-        """Check, and tell about it if it failed; None: it could not be made."""
+        """Check and record events for failures. None if every attempt raised CheckError."""
         for left in reversed(range(_MAX_ATTEMPTS)):
             try:
-                checked = await self._check(self._targets[key.uid][key])
+                result = await self._check(self._targets[key.uid][key])
             except CheckError as error:
                 if not left:
                     self._record_error(key, error)
             else:
-                self._record_check(key, checked)
-                return checked
+                self._record_check(key, result)
+                return result
         return None
 
     def _report_result(self, key: ProbeKey, *, success: bool, output: str) -> None:
@@ -224,22 +227,22 @@ class ProbeWorkers:
             )
         )
 
-    def _record_check(self, key: ProbeKey, checked: CheckResult) -> None:
-        if not checked.success:
-            self._warn(key, reasons.UNHEALTHY, f"failed: {checked.output}")
-        elif checked.warning:
-            self._warn(key, reasons.PROBE_WARNING, f"warning: {checked.output}")
+    def _record_check(self, key: ProbeKey, result: CheckResult) -> None:
+        if not result.success:
+            self._warn(key, reasons.UNHEALTHY, f"failed: {result.output}")
+        elif result.warning:
+            self._warn(key, reasons.PROBE_WARNING, f"warning: {result.output}")
 
     def _record_error(self, key: ProbeKey, error: CheckError) -> None:
-        what = f"errored and resulted in {error.state} state: {error}"
-        self._warn(key, reasons.UNHEALTHY, what)
+        message = f"errored and resulted in {error.state} state: {error}"
+        self._warn(key, reasons.UNHEALTHY, message)
 
     def _warn(self, key: ProbeKey, reason: str, message: str) -> None:
         about = container_reference(self._targets[key.uid][key].pod, key.container)
         self._recorder.warn(about, reason, f"{key.kind.value.capitalize()} probe {message}")
 
 
-def _outcome(checked: CheckResult | None) -> CheckOutcome:
-    if checked is None:
+def _outcome(result: CheckResult | None) -> CheckOutcome:
+    if result is None:
         return CheckOutcome.UNKNOWN
-    return CheckOutcome.SUCCESS if checked.success else CheckOutcome.FAILURE
+    return CheckOutcome.SUCCESS if result.success else CheckOutcome.FAILURE

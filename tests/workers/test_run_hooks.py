@@ -158,7 +158,7 @@ def test_a_request_goes_to_the_pod(
 @pytest.mark.parametrize(
     ("runtime", "handler", "why"),
     [
-        (MuteRuntime(), GET, "the pod has no address yet"),
+        (MuteRuntime(), GET, "the pod has no IP address yet"),
         (
             MuteRuntime(["10.1.2.3"]),
             {"httpGet": {"path": "/bye", "port": "other"}},
@@ -190,7 +190,7 @@ def test_without_somebody_to_ask_with_a_request_fails() -> None:
     clock = FakeClock()
     hooks = HookRunner(MuteRuntime(["10.1.2.3"]), ListeningRecorder(clock), clock=clock)
     why = asyncio.run(hooks.post_start(a_pod(postStart=GET), _container(GET), "id"))
-    assert "nobody is there who could ask" in why
+    assert "httpGet hooks need an HTTP client" in why
 
 
 @pytest.mark.parametrize("handler", [{"tcpSocket": {"port": 80}}, {}], ids=["tcpSocket", "nothing"])

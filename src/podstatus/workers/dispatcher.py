@@ -1,6 +1,7 @@
-"""What becomes of a change of the desired pods: the directory, admission, the workers.
+"""Apply changes of the desired pods: pod manager, admission, pod workers.
 
-Upstream: HandlePodAdditions and its brothers, pkg/kubelet/kubelet.go v1.36.4.
+Upstream: HandlePodAdditions, HandlePodUpdates, HandlePodRemoves and HandlePodReconcile,
+pkg/kubelet/kubelet.go v1.36.4.
 """
 
 import logging
@@ -42,11 +43,11 @@ from podstatus.workers.pod_workers import PodWorkers
 logger = logging.getLogger(__name__)
 
 AdmitPod = Callable[[Pod, RequestedResources], AdmissionResult]
-"""Whether a pod fits beside what others have of this node."""
+"""Decides whether a pod fits on the node, given the resources that other pods request."""
 
 
 class PodDispatcher:
-    """Takes the changes of the sources, one after the other; it never waits."""
+    """Handles pod changes from the sources in order. Methods never block."""
 
     def __init__(
         self,
@@ -66,8 +67,10 @@ class PodDispatcher:
         resize_controller: ResizeController | None = None,
         on_pod_change: Callable[[PodUID], None] = lambda _: None,
     ) -> None:
-        """`resize_controller` is told of pods that ask for other resources than `allocations` has
-        for them, `on_pod_change` of all that the directory has anew, or has no more."""
+        """`resize_controller` receives every pod that has a worker and was added or changed.
+
+        `on_pod_change` is called for each pod that the pod manager adds, updates or removes.
+        """
         self._pod_manager = pod_manager
         self._registry = registry
         self._workers = workers
@@ -84,7 +87,7 @@ class PodDispatcher:
         self._on_pod_change = on_pod_change
 
     def handle(self, change: PodConfigChange) -> None:
-        """Take one change."""
+        """Apply one change of the desired pods."""
         match change:
             case PodAdded(pods):
                 for pod in pods:
@@ -108,22 +111,26 @@ class PodDispatcher:
                 self._remove(pod)
 
     def _within_limits(self, pod: Pod) -> Pod:
-        """The pod; with the spec that was admitted, if the new one is too large for the node.
+        """The pod, with its admitted spec if the new spec exceeds the size limits.
 
-        The containers of a pod cannot change, except that ephemeral ones are added.
+        Only ephemeral containers can be added to a running pod, so the old spec still describes the
+        other containers.
         """
-        known = self._pod_manager.pod_by_uid(pod.uid)
-        if known is None or known.spec is pod.spec or self._registry.get(pod.uid) is None:
+        old = self._pod_manager.pod_by_uid(pod.uid)
+        if old is None or old.spec is pod.spec or self._registry.get(pod.uid) is None:
             return pod
-        if (excess := find_limit_violation(pod)) is None or find_limit_violation(known) is not None:
+        if (violation := find_limit_violation(pod)) is None or find_limit_violation(
+            old
+        ) is not None:
             return pod
         logger.warning(
-            "pod outgrew the node, its new spec is ignored: pod=%s/%s uid=%s why=%s",
+            "new pod spec exceeds the limits of this node, keeping the old spec: "
+            "pod=%s/%s uid=%s error=%s",
             *pod.full_name,
             pod.uid,
-            excess.message,
+            violation.message,
         )
-        return structs.replace(pod, spec=known.spec)
+        return structs.replace(pod, spec=old.spec)
 
     def _update_pod_manager(self, pod: Pod) -> None:
         self._pod_manager.update_pod(pod)
@@ -134,14 +141,14 @@ class PodDispatcher:
             self._on_mirror()
 
     def _add_safely(self, pod: Pod) -> None:
-        """Take a new pod; what goes wrong with it is not to cost the others their lives.
+        """Add a pod; an exception rejects this pod only.
 
-        Who is not known here is ended by housekeeping.
+        It must not stop the loop: housekeeping would terminate the pods that were not added.
         """
         try:
             self._add(pod)
         except Exception as error:
-            logger.exception("pod cannot be taken: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
+            logger.exception("pod admission failed: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
             message = f"GeneralPredicates failed due to {error}, which is unexpected."
             self._reject(
                 pod, AdmissionRejected(reason=reasons.UNEXPECTED_ADMISSION_ERROR, message=message)
@@ -150,7 +157,7 @@ class PodDispatcher:
     def _add(self, pod: Pod) -> None:
         self._update_pod_manager(pod)
         if is_mirror_pod(pod):
-            # What is known of its static pod had nowhere to go until now.
+            # The status of its static pod can be sent now.
             self._statuses.reconcile()
             return
         if self._registry.get(pod.uid) is None and not is_terminal_phase(pod.status.phase):
@@ -164,12 +171,12 @@ class PodDispatcher:
         self._update_worker(pod)
 
     def _enqueue_resize(self, pod: Pod) -> None:
-        """Have it decided whether a pod that has a worker gets what it asks for."""
+        """Queue a pod that has a worker for a resize decision."""
         if self._resize_controller is not None and self._registry.get(pod.uid) is not None:
             self._resize_controller.enqueue(pod)
 
     def _reject(self, pod: Pod, rejected: AdmissionRejected) -> None:
-        """Say that the node does not take it; no worker ever hears of it.
+        """Record the rejection in an event and the status; the pod gets no worker.
 
         Upstream: rejectPod, kubelet.go v1.36.4.
         """
@@ -180,32 +187,32 @@ class PodDispatcher:
         self._statuses.set_pod_status(pod, rejected_status(pod, rejected))
 
     def _update_worker(self, pod: Pod) -> None:
-        """Let the worker of the pod know; one that was rejected has none until it is deleted."""
+        """Pass the pod to its worker. A rejected pod gets a worker only when it is deleted."""
         if is_mirror_pod(pod):
             return
-        life = self._registry.get(pod.uid)
-        if life is None:
-            known = self._statuses.pod_status(pod.uid)
-            if known is not None and is_terminal_phase(known.phase):
-                pod = structs.replace(pod, status=known)
-        elif not life.source_removed:
+        lifecycle = self._registry.get(pod.uid)
+        if lifecycle is None:
+            status = self._statuses.pod_status(pod.uid)
+            if status is not None and is_terminal_phase(status.phase):
+                pod = structs.replace(pod, status=status)
+        elif not lifecycle.source_removed:
             pod = self._with_own_status(pod)
         self._workers.update(pod)
 
     def resync(self, uid: PodUID) -> bool:
-        """Somebody else wrote to the status of a pod: have it made anew; whether somebody will."""
-        pod, life = self._pod_manager.pod_by_uid(uid), self._registry.get(uid)
-        if pod is None or life is None or life.state is not PodWorkerState.SYNC:
+        """Regenerate a status that another writer changed. Return whether a worker will do it."""
+        pod, lifecycle = self._pod_manager.pod_by_uid(uid), self._registry.get(uid)
+        if pod is None or lifecycle is None or lifecycle.state is not PodWorkerState.SYNC:
             return False
         self._update_worker(pod)
         return True
 
     def _with_own_status(self, pod: Pod) -> Pod:
-        """The pod as we know it: what others wrote of its status does not make it so."""
-        known = self._statuses.pod_status(pod.uid)
-        if known is None or is_static_pod(pod):
+        """The pod with the cached status in place of what other writers changed."""
+        status = self._statuses.pod_status(pod.uid)
+        if status is None or is_static_pod(pod):
             return pod
-        return structs.replace(pod, status=with_own_parts(pod.status, known, self._gates))
+        return structs.replace(pod, status=with_own_parts(pod.status, status, self._gates))
 
     def _remove(self, pod: Pod) -> None:
         self._pod_manager.remove_pod(pod)
@@ -218,7 +225,7 @@ class PodDispatcher:
                 self._resize_controller.retry()
 
     def report_rejected(self, rejected: RejectedPod) -> None:
-        """Say that a pod is not taken from its source; its twin is there already."""
+        """Record an event for a pod that the mux ignores because of a duplicate."""
         self._recorder.warn(
             pod_reference(rejected.pod),
             reasons.FAILED_VALIDATION,

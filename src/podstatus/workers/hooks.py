@@ -1,7 +1,7 @@
-"""The hooks of containers: what is done right after a start, and before a stop.
+"""Container lifecycle hooks: postStart and preStop.
 
-A container whose postStart hook fails is stopped; one whose preStop hook fails is stopped all the
-same. What is told of it names no output, which may hold secrets.
+A container whose postStart hook fails is stopped; a failed preStop hook does not prevent the stop.
+Events never contain the hook's output, which may hold secrets.
 
 Upstream: handlerRunner, pkg/kubelet/lifecycle/handlers.go; executePreStopHook,
 kuberuntime_container.go v1.36.4.
@@ -30,20 +30,22 @@ POST_START = "postStart"
 PRE_STOP = "preStop"
 
 HookHttpGet = Callable[[HttpTarget], Awaitable[bool]]
-"""Sends a request; whether it had to be sent again by plain HTTP. Raises ConnectionError."""
+"""Sends the request; True if HTTPS failed and plain HTTP was used. Raises ConnectionError."""
 
 
 async def no_http_client(target: HttpTarget) -> bool:
-    """For those who have nobody to ask with."""
-    raise ConnectionError(f"nobody is there who could ask for {target.url}")
+    """Default HTTP client of `HookRunner`: always raises ConnectionError."""
+    raise ConnectionError(
+        f"cannot request {target.url}: httpGet hooks need an HTTP client; pass http_get"
+    )
 
 
 class HookFailedError(Exception):
-    """A hook failed; the message says how, in upstream's words."""
+    """A hook failed; the message has upstream's wording."""
 
 
 class HookRunner:
-    """Runs hooks, and tells of those that fail."""
+    """Runs lifecycle hooks; records events and logs for failures."""
 
     def __init__(
         self,
@@ -54,7 +56,7 @@ class HookRunner:
         http_get: HookHttpGet = no_http_client,
         host_ips: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """`host_ips` are those of pods in the network of their node."""
+        """`host_ips`: addresses of pods in the host network."""
         self._runtime = runtime
         self._recorder = recorder
         self._clock = clock
@@ -62,16 +64,16 @@ class HookRunner:
         self._host_ips = host_ips
 
     async def post_start(self, pod: Pod, container: Container, container_id: str) -> str:
-        """Run the postStart hook, if there is one; why it failed, or nothing.
+        """Run the container's postStart hook, if any, without a time limit.
 
-        It may take as long as it likes.
+        Returns the error message, or an empty string on success.
         """
         handler = container.lifecycle.post_start if container.lifecycle is not None else None
         if handler is None:
             return ""
         try:
             await self._run(POST_START, handler, pod, container, container_id)
-        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+        except Exception as error:  # noqa: BLE001 - a runtime may raise anything
             about = container_reference(pod, container.name)
             self._recorder.warn(about, reasons.FAILED_POST_START_HOOK, "PostStartHook failed")
             _log_failure(POST_START, pod, container, error)
@@ -79,10 +81,10 @@ class HookRunner:
         return ""
 
     async def pre_stop(self, pod: Pod | None, attempt: ContainerFacts, seconds: float) -> None:
-        """Run the preStop hook of a container that runs, if there is one and there is time for it.
+        """Run the preStop hook of a running container, if any, for at most `seconds`.
 
-        After so many seconds it is cut short. Of a pod that only the runtime knows, no hook is
-        known.
+        Does nothing if `seconds` is 0, or if `pod` is None: the hooks of an orphan are unknown.
+        Failures are recorded, not raised.
         """
         container = None if pod is None else _find_container(pod, attempt.name)
         if pod is None or container is None or container.lifecycle is None:
@@ -93,7 +95,7 @@ class HookRunner:
         running = self._run(PRE_STOP, handler, pod, container, attempt.id)
         try:
             await run_with_timeout(seconds, self._clock, running)
-        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+        except Exception as error:  # noqa: BLE001 - a runtime may raise anything
             about = container_reference(pod, container.name)
             self._recorder.warn(about, reasons.FAILED_PRE_STOP_HOOK, "PreStopHook failed")
             _log_failure(PRE_STOP, pod, container, error)
@@ -106,7 +108,7 @@ class HookRunner:
         container: Container,
         container_id: str,
     ) -> None:
-        """Raises HookFailedError, and what a runtime of somebody else's raises."""
+        """Raises HookFailedError, and any exception of the runtime."""
         if handler.sleep is not None:
             await self._clock.wait(handler.sleep.seconds)
         elif isinstance(self._runtime, RunsHooks):
@@ -128,14 +130,14 @@ class HookRunner:
                 self._runtime, pod.uid, container_id, command, seconds=None, clock=self._clock
             )
         except CommandError as error:
-            why = f'{error}, message: ""'
-            raise _hook_error("Exec", f"[{text}]", pod, container, why) from error
+            message = f'{error}, message: ""'
+            raise _hook_error("Exec", f"[{text}]", pod, container, message) from error
         if result.exit_code:
-            why = (
+            message = (
                 f"command '{text}' exited with {result.exit_code}: {result.output}, "
                 f"message: {_quote(result.output)}"
             )
-            raise _hook_error("Exec", f"[{text}]", pod, container, why)
+            raise _hook_error("Exec", f"[{text}]", pod, container, message)
 
     async def _run_http(self, action: HTTPGetAction, pod: Pod, container: Container) -> None:
         try:
@@ -154,14 +156,14 @@ class HookRunner:
             )
 
     async def _pod_ip(self, pod: Pod) -> str:
-        """The pod's; it has just been started, so the runtime is asked. Empty if it has none."""
-        found = next(iter(await self._runtime.list_pods(pod.uid)), None)
-        addresses = () if found is None else found.facts.ips
+        """The pod's IP from the runtime, since the cache may be older than the start; or empty."""
+        runtime_pod = next(iter(await self._runtime.list_pods(pod.uid)), None)
+        addresses = () if runtime_pod is None else runtime_pod.facts.ips
         return next(iter(addresses or self._host_ips()), "")
 
 
 def _find_container(pod: Pod, name: str) -> Container | None:
-    """The one with this name that may have hooks: ephemeral and plain init containers have none."""
+    """The container or sidecar of this name; other kinds of containers have no hooks."""
     for containers in (pod.spec.containers, pod.spec.init_containers):
         for container in containers or ():
             if container.name == name:
@@ -184,7 +186,7 @@ def _quote(text: str) -> str:
 
 def _log_failure(hook: str, pod: Pod, container: Container, error: Exception) -> None:
     logger.warning(
-        "hook failed: hook=%s pod=%s/%s container=%s why=%s",
+        "hook failed: hook=%s pod=%s/%s container=%s error=%s",
         hook,
         pod.namespace,
         pod.name,

@@ -1,4 +1,4 @@
-"""Look for what nobody asks for any more: statuses, records, containers without a pod.
+"""Remove state without a desired pod: statuses, per-pod records, orphaned containers.
 
 Upstream: HandlePodCleanups, pkg/kubelet/kubelet_pods.go v1.36.4.
 """
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Housekeeping:
-    """Keeps house every now and then, once every source has said what it wants."""
+    """Periodic cleanup, active once all sources have delivered."""
 
     def __init__(
         self,
@@ -49,40 +49,43 @@ class Housekeeping:
         self._failure_log = FailureLog(logger, "housekeeping", expected=OSError)
 
     async def run(self) -> None:
-        """Keep house until cancelled."""
+        """Run a cleanup every `period` seconds until cancelled."""
         while True:
             self._clean_safely()
             self._heartbeat()
             await self._clock.wait(self._period)
 
     def _clean_safely(self) -> None:
-        """Look once; a disk that is full, say, ends nothing: what is left is found later."""
+        """Clean once; an error such as a full disk is logged, and the next run retries."""
         try:
             self.clean_once()
-        except Exception as error:  # noqa: BLE001 - told by its kind, once: the log is on a disk too
+        except Exception as error:  # noqa: BLE001 - logged once per kind: the log is on a disk, too
             self._failure_log.failed(error)
         else:
             self._failure_log.recovered()
 
     def clean_once(self) -> None:
-        """Look once. Nothing happens before every source and the runtime have been heard."""
+        """Clean once. Does nothing until all sources have delivered and the PLEG has listed."""
         if not self._all_sources_ready() or not self._pleg.has_listed:
             return
         desired = {pod.uid for pod in self._pod_manager.pods()}
         self._terminate_orphans(desired)
-        known = desired | {life.uid for life in self._registry.all()}
-        self._syncer.retain_only(known)
+        retained = desired | {lifecycle.uid for lifecycle in self._registry.all()}
+        self._syncer.retain_only(retained)
         mirrors = {PodUID(mirror.uid) for mirror in self._pod_manager.mirror_pods()}
         self._statuses.remove_orphaned_statuses(desired | mirrors)
 
     def _terminate_orphans(self, desired: set[PodUID]) -> None:
-        """End what has no worker; and pods that have left without anybody saying so."""
-        for life in self._registry.all():
-            if life.uid not in desired and not life.source_removed:
-                self._workers.remove(life.uid)
+        """Terminate runtime pods without a worker, and pods whose removal was missed."""
+        for lifecycle in self._registry.all():
+            if lifecycle.uid not in desired and not lifecycle.source_removed:
+                self._workers.remove(lifecycle.uid)
         for uid, orphan in self._pleg.pods().items():
             if self._registry.get(uid) is None:
                 logger.info(
-                    "runtime has an orphan: pod=%s/%s uid=%s", orphan.namespace, orphan.name, uid
+                    "orphaned pod found in the runtime: pod=%s/%s uid=%s",
+                    orphan.namespace,
+                    orphan.name,
+                    uid,
                 )
                 self._workers.terminate_orphan(orphan)

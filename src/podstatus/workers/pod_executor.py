@@ -1,4 +1,4 @@
-"""Do for the containers of a pod what was decided: stop, forget, start, and tell about it.
+"""Execute `PodActions` through the runtime: stop, remove and start containers; record events.
 
 Upstream: SyncPod and killContainer, pkg/kubelet/kuberuntime v1.36.4.
 """
@@ -40,7 +40,7 @@ _SECOND = 1_000_000_000
 
 
 class PodExecutor:
-    """Starts and stops containers, and remembers who could not be started and who crashes."""
+    """Starts and stops containers; tracks failed starts and crash-loop back-offs."""
 
     def __init__(
         self,
@@ -55,10 +55,10 @@ class PodExecutor:
         observer: WorkObserver | None = None,
         monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
-        """Without `hooks`, those that ask by HTTP fail; without `actuator` nothing is resized.
+        """Without `hooks`, httpGet hooks fail; without `actuator`, resizes are skipped.
 
-        `on_init_started` is told of init containers that run to their end, not of sidecars.
-        `monotonic`: nanoseconds of a clock that nobody sets, for what is left of a grace.
+        `on_init_started` is called for init containers that run to completion, not for sidecars.
+        `monotonic`: monotonic clock, ns; used to compute the remaining grace period.
         """
         self._runtime = runtime
         self._recorder = recorder
@@ -73,22 +73,22 @@ class PodExecutor:
 
     @property
     def crash_loop_backoff(self) -> CrashLoopBackoff:
-        """Which containers have to wait before they are started again."""
+        """Restart back-offs of all containers."""
         return self._crash_loop_backoff
 
     def start_failures(self, uid: PodUID) -> Mapping[str, StartFailure]:
-        """By container, what came of the latest try to start it, if it failed."""
+        """Containers whose latest start failed, by name."""
         return self._start_failures.get(uid, {})
 
     def retain_only(self, uids: set[PodUID]) -> None:
-        """Forget all pods but these."""
+        """Drop the state of all pods except these."""
         for uid in self._start_failures.keys() - uids:
             del self._start_failures[uid]
         for uid in {uid for uid, _ in self._crash_loop_backoff.entries} - uids:
             self._crash_loop_backoff = self._crash_loop_backoff.without_pod(uid)
 
     async def apply(self, pod: Pod, facts: PodFacts, actions: PodActions) -> bool:
-        """Do what was decided; whether all that was to be started was."""
+        """Execute the actions. Return whether every start and resize succeeded."""
         self._record_backoffs(pod, actions.waiting)
         if actions.start_pod and facts.sandboxes:
             self._recorder.normal(
@@ -109,12 +109,12 @@ class PodExecutor:
     async def stop_pod(
         self, pod: Pod | None, uid: PodUID, facts: PodFacts, grace_seconds: float
     ) -> None:
-        """End all containers of a pod, sidecars last, and then its sandbox.
+        """Stop all containers of a pod, sidecars last, then its sandbox.
 
-        All preStop hooks begin at once, also those of sidecars, and take from the grace.
+        All preStop hooks start at once, also those of sidecars, and count against the grace period.
         """
-        began, waves = self._monotonic(), termination_order(pod, facts)
-        attempts = [attempt for wave in waves for attempt in wave]
+        started_at, batches = self._monotonic(), termination_order(pod, facts)
+        attempts = [attempt for batch in batches for attempt in batch]
         for attempt in attempts:
             self._record_killing(pod, attempt)
         async with asyncio.TaskGroup() as tasks:
@@ -122,11 +122,11 @@ class PodExecutor:
                 a.id: tasks.create_task(self._hooks.pre_stop(pod, a, grace_seconds))
                 for a in attempts
             }
-            for wave in waves:
+            for batch in batches:
                 async with asyncio.TaskGroup() as ends:
-                    for a in wave:
+                    for a in batch:
                         ends.create_task(
-                            self._stop_after_hook(uid, a, hooks[a.id], grace_seconds, began)
+                            self._stop_after_hook(uid, a, hooks[a.id], grace_seconds, started_at)
                         )
         await self._runtime.stop_pod(uid)
 
@@ -141,11 +141,11 @@ class PodExecutor:
                 tasks.create_task(self._stop(pod, stop))
 
     async def _stop(self, pod: Pod, stop: StopContainer) -> None:
-        attempt, began = stop.container, self._monotonic()
+        attempt, started_at = stop.container, self._monotonic()
         self._recorder.normal(container_reference(pod, attempt.name), reasons.KILLING, stop.message)
         grace = container_grace(pod, stop.grace_seconds)
         hook = self._hooks.pre_stop(pod, attempt, grace)
-        await self._stop_after_hook(pod.uid, attempt, hook, grace, began)
+        await self._stop_after_hook(pod.uid, attempt, hook, grace, started_at)
 
     async def _stop_after_hook(
         self,
@@ -155,7 +155,7 @@ class PodExecutor:
         grace: float,
         started_at: int,
     ) -> None:
-        """End a container after its hook, with what is left of the grace."""
+        """Stop a container after its hook, with the remaining grace period."""
         await hook
         left = remaining_grace(grace, (self._monotonic() - started_at) / _SECOND)
         await self._runtime.stop_container(uid, attempt.id, grace_seconds=left)
@@ -180,7 +180,7 @@ class PodExecutor:
         return self._actuator is None or await self._actuator.resize(pod, containers)
 
     async def _start_all(self, pod: Pod, starts: Sequence[StartContainer]) -> bool:
-        """Start one after the other; only an init container that cannot start holds others up."""
+        """Start in order; only a failed init container prevents the starts after it."""
         all_started = True
         for start in starts:
             started = await self._start(pod, start)
@@ -191,15 +191,15 @@ class PodExecutor:
 
     async def _start(self, pod: Pod, start: StartContainer) -> bool:
         container, about = start.container, container_reference(pod, start.container.name)
-        loops = self._crash_loop_backoff
-        self._crash_loop_backoff = loops.started(
+        backoff = self._crash_loop_backoff
+        self._crash_loop_backoff = backoff.started(
             pod.uid, container.name, start.last_exit, self._now()
         )
         if self._actuator is not None:
             await self._actuator.before_start(pod, container)
         self._observer.container_start_attempted(_container_type(start))
         try:
-            made = await self._runtime.start_container(
+            container_id = await self._runtime.start_container(
                 pod, container, restart_count=start.restart_count
             )
         except CannotStartError as error:
@@ -213,14 +213,14 @@ class PodExecutor:
         self._start_failures.get(pod.uid, {}).pop(container.name, None)
         self._record_created(about, container)
         self._recorder.normal(about, reasons.STARTED, "Container started")
-        if why := await self._hooks.post_start(pod, container, made):
-            await self._stop_after_failed_hook(pod, container, made, why)
-        return not why
+        if error_message := await self._hooks.post_start(pod, container, container_id):
+            await self._stop_after_failed_hook(pod, container, container_id, error_message)
+        return not error_message
 
     async def _stop_after_failed_hook(
         self, pod: Pod, container: Container, container_id: str, message: str
     ) -> None:
-        """Stop what was started, because its postStart hook failed."""
+        """Stop a container whose postStart hook failed."""
         failure = StartFailure(reason=POST_START_HOOK_ERROR, message=message)
         self._start_failures.setdefault(pod.uid, {})[container.name] = failure
         attempt = ContainerFacts(
@@ -245,7 +245,7 @@ class PodExecutor:
     def _record_start_failure(
         self, about: ObjectReference, container: Container, error: CannotStartError
     ) -> None:
-        """Say how far it came: its image, the container itself, its first process."""
+        """Record the events up to the failed step: image, container, process."""
         if error.reason in IMAGE_ERROR_REASONS:
             self._recorder.warn(about, error.reason, error.message)
             self._recorder.warn(about, reasons.FAILED, f"Error: {error.reason}")
@@ -275,5 +275,5 @@ def _blocks_next(start: StartContainer) -> bool:
 
 
 def _container_type(start: StartContainer) -> str:
-    """As metrics name it."""
+    """Value of the metrics label `container_type`."""
     return "init_container" if start.kind is ContainerKind.INIT else "container"

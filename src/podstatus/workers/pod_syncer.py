@@ -1,7 +1,7 @@
-"""The three steps of a pod's life: keep it running, end it, close its books.
+"""The three sync steps of a pod: sync, terminating, terminated.
 
-Each step reads what the runtime knows, says what the pod's status is, and does what follows. It
-may be interrupted at every await, and tried again.
+Each step reads the runtime's state of the pod, sets the pod's status and acts on the difference.
+A step may be cancelled at every await and repeated.
 
 Upstream: SyncPod, SyncTerminatingPod, SyncTerminatedPod, pkg/kubelet/kubelet.go v1.36.4.
 """
@@ -42,28 +42,28 @@ logger = logging.getLogger(__name__)
 
 _SECOND = 1_000_000_000
 _ARRIVAL_POLL_SECONDS = 0.1
-"""How often it is asked whether a last status has arrived; then twice as long, up to 1 s."""
+"""First interval at which `cleanup` polls for the final status; doubles up to 1 s."""
 
 
 class StillRunningError(Exception):
-    """A runtime lists a container as running that it was told to end."""
+    """The runtime still lists a container as running after it was stopped."""
 
 
 class SyncResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of keeping a pod running."""
+    """Outcome of one `sync_pod`."""
 
     is_terminal: bool = False
-    """Its containers add up to an end."""
+    """The pod has reached a terminal phase."""
     requeue_after: float | None = None
-    """Seconds until something is to be done, though nothing may happen; None: the usual time."""
+    """Seconds until the next sync is due without any event; None: the default interval."""
     failed: bool = False
-    """Something could not be started."""
+    """A container or the sandbox could not be started."""
     is_running: bool = False
-    """Its phase is Running."""
+    """The pod's phase is Running."""
 
 
 class PodSyncer:
-    """Does the steps for all pods; one step of a pod at a time."""
+    """Runs the sync steps of all pods. Callers run at most one step of a pod at a time."""
 
     def __init__(
         self,
@@ -81,9 +81,9 @@ class PodSyncer:
         on_init_finished: Callable[[PodUID, Time], None] = lambda *_: None,
         actuator: ResizeActuator | None = None,
     ) -> None:
-        """`on_init_finished` is told of the ends of init containers, again and again.
+        """`on_init_finished` is called with each init container's exit time at every sync.
 
-        `actuator`: the one of `executor`; without it grants are forgotten with the agent.
+        `actuator`: must be the one of `executor`; without it allocations are kept in memory only.
         """
         self._runtime = runtime
         self._pleg = pleg
@@ -101,11 +101,11 @@ class PodSyncer:
         )
         self._allocations = self._actuator.allocations
 
-    # Keep it running
+    # Sync
 
     async def sync_pod(self, pod: Pod) -> SyncResult:
-        """Say what its status is, and start and stop what the spec asks for."""
-        # A pod has its grant on the disk before anything of it is started.
+        """Set the pod's status, and start and stop containers as the spec requires."""
+        # The allocation is on disk before any container of the pod starts.
         await self._allocations.persist(pod)
         facts = await self._facts(pod.uid)
         pod = self._allocations.persisted(pod)
@@ -126,19 +126,19 @@ class PodSyncer:
         )
         started = await self._executor.apply(pod, facts, actions)
         if not _has_actions(actions):
-            look_again = self._requeue_after(pod, status, actions)
-            return SyncResult(requeue_after=look_again, is_running=status.phase == "Running")
+            requeue_after = self._requeue_after(pod, status, actions)
+            return SyncResult(requeue_after=requeue_after, is_running=status.phase == "Running")
         after = await self._facts(pod.uid)
         if not started:
             self._update_status(pod, after)
-        # A runtime that does nothing of what it is asked for is not asked again at once; one that
-        # has resized need not show it.
+        # Back off if the runtime acted on nothing. A resize is no such case: runtimes need not
+        # report it.
         is_changed = after != facts or actions.resize is not None
         is_done = started and is_changed and not _are_stuck(actions, after)
         return SyncResult(requeue_after=0.0) if is_done else SyncResult(failed=True)
 
     def _report_init_exits(self, pod: Pod, facts: PodFacts) -> None:
-        """For who measures how long pods take to start. Those that serve others never end."""
+        """Report init container exits for the pod startup latency; sidecars never exit."""
         init = pod.spec.init_containers or ()
         names = {c.name for c in init if not is_restartable_init_container(c)}
         if not names:
@@ -149,7 +149,7 @@ class PodSyncer:
                 self._on_init_finished(pod.uid, attempt.finished_at)
 
     def _requeue_after(self, pod: Pod, status: PodStatus, actions: PodActions) -> float | None:
-        """When there is something to do: a back-off ends, or the pod's time is over."""
+        """Seconds until a back-off or the active deadline ends, whichever is first."""
         due = [] if actions.requeue_after is None else [actions.requeue_after]
         began = status.start_time or (self._cached_status(pod) or status).start_time
         if pod.spec.active_deadline_seconds is not None and began:
@@ -157,12 +157,12 @@ class PodSyncer:
             due.append(max(0.0, left))
         return min(due, default=None)
 
-    # End it
+    # Terminating
 
     async def sync_terminating_pod(self, lifecycle: PodLifecycle) -> PodStatus | None:
-        """End all of its containers; its last status, which is not told yet.
+        """Stop all containers of the pod. Return its final status, which is not set yet.
 
-        Raises StillRunningError if the runtime has not done it.
+        Raises StillRunningError if the runtime still lists a running container.
         """
         facts = await self._facts(lifecycle.uid)
         if lifecycle.pod is not None:
@@ -180,12 +180,12 @@ class PodSyncer:
             return None
         return self._generate_status(lifecycle.pod, facts, terminal=True)
 
-    # Close its books
+    # Terminated
 
     async def cleanup(self, uid: PodUID, is_source_removed: Callable[[], bool]) -> None:
-        """Let go of what it left on the node, once the API server has its last status.
+        """Remove the pod's sandbox, records and files once the API server has its final status.
 
-        A pod that `is_source_removed` has no object there whose status could arrive.
+        Does not wait if `is_source_removed()`: then the API server has no object to update.
         """
         wait = _ARRIVAL_POLL_SECONDS
         while not is_source_removed() and not self._statuses.is_acknowledged(uid):
@@ -195,39 +195,39 @@ class PodSyncer:
         await self._facts(uid)
 
     def set_final_status(self, pod: Pod, status: PodStatus) -> None:
-        """Say what its containers came to."""
+        """Set the status after all containers have exited."""
         self._statuses.set_pod_status(pod, status)
 
     def resend_final_status(self, pod: Pod) -> None:
-        """Say once more what its containers came to, of a pod that is deleted.
+        """Set the cached status of a deleted pod again, so that it is sent once more.
 
-        If it was deleted only after that had been said, its phase may have been held back: then
-        it counts as arrived and is not there.
+        If the pod was deleted after its final status was set, the terminal phase may have been held
+        back from a patch that was acknowledged nevertheless.
         """
-        if (known := self._cached_status(pod)) is not None:
-            self._statuses.set_pod_status(pod, known)
+        if (status := self._cached_status(pod)) is not None:
+            self._statuses.set_pod_status(pod, status)
 
     def sync_terminated_pod(self, pod: Pod) -> None:
-        """Say that its status will not change any more."""
+        """Mark the pod as terminated: its status is final."""
         self._statuses.terminate_pod(pod)
 
     def forget_status(self, uid: PodUID) -> None:
-        """Let go of what was said of a pod: it comes anew under the same UID."""
+        """Drop the status of a pod that is recreated under the same UID."""
         try:
             self._statuses.remove_status(uid)
-        except Exception as error:  # noqa: BLE001 - a state of somebody else's
-            # It comes back as it was, so what was granted is right.
-            logger.warning("allocation of a pod that returns is kept: uid=%s error=%s", uid, error)
+        except Exception as error:  # noqa: BLE001 - the allocation store may raise anything
+            # Harmless: the pod returns unchanged, so the old allocation fits it.
+            logger.warning("allocation of a recreated pod not removed: uid=%s error=%s", uid, error)
 
     def retain_only(self, uids: set[PodUID]) -> None:
-        """Forget all pods but these."""
+        """Drop the state of all pods except these."""
         self._allocations.retain_only(uids)
         self._actuator.retain_only(uids)
         self._executor.retain_only(uids)
         self._probe_results.retain_only(uids)
         self._probe_manager.retain_only(uids)
 
-    # What its status is
+    # Status
 
     def _update_status(self, pod: Pod, facts: PodFacts) -> PodStatus:
         return self._set_status(
@@ -282,7 +282,7 @@ def _has_actions(actions: PodActions) -> bool:
 
 
 def _are_stuck(actions: PodActions, facts: PodFacts) -> bool:
-    """Whether one that was started neither runs nor has ended: it would be started without end."""
+    """Whether a started container is neither running nor exited; retry it with a back-off."""
     by_name = first_by_name(facts.containers)
     newest = [by_name.get(start.container.name) for start in actions.start]
     return any(

@@ -1,4 +1,4 @@
-"""One worker per pod that has something to do: it takes the steps of the pod's life.
+"""One worker task per pod with pending work; it runs the sync steps of the pod's lifecycle.
 
 Upstream: podWorkers, pkg/kubelet/pod_workers.go v1.36.4.
 """
@@ -40,7 +40,10 @@ logger = logging.getLogger(__name__)
 
 
 class PodWorkers:
-    """Takes every pod through its life. For one event loop; what it is told never waits."""
+    """Drives every pod through its lifecycle.
+
+    Not thread-safe: call from the event loop. Notification methods never block.
+    """
 
     def __init__(
         self,
@@ -66,64 +69,64 @@ class PodWorkers:
         self._observer = observer or NoopWorkObserver()
         self._tasks: asyncio.TaskGroup | None = None
         self._wakeups: dict[PodUID, asyncio.Event] = {}
-        """Of those pods that have a worker."""
+        """Wake-up event of each pod that has a worker task."""
         self._sync_scopes: dict[PodUID, asyncio.Timeout] = {}
-        """The steps that are given up when the pod is to end."""
+        """Running `sync_pod` calls, cancelled when the pod starts to terminate."""
         self._update_type: dict[PodUID, str] = {}
-        """What a source asked of those pods whose next step is the first since: as upstream."""
+        """Metrics label of the next sync, "create" or "update", as upstream; used once."""
         self._first_seen: dict[PodUID, Elapsed] = {}
-        """Since when those pods are known that have not run yet."""
+        """Time since a pod was first seen, for pods that have not reached phase Running."""
 
     async def run(self) -> None:
-        """Work until cancelled. Containers run on then."""
+        """Run the workers until cancelled. Containers keep running afterwards."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
-                for life in self._registry.all():
-                    self._ensure_worker(life)
+                for lifecycle in self._registry.all():
+                    self._ensure_worker(lifecycle)
                 try:
                     await asyncio.Event().wait()
                 finally:
-                    # What is told while workers end is for whoever works next.
+                    # Notifications that arrive during the shutdown start no new worker.
                     self._tasks = None
         finally:
             self._wakeups.clear()
 
-    # What is told
+    # Notifications
 
     def update(self, pod: Pod) -> None:
-        """A source has this pod, or has it anew, or has it otherwise."""
-        life = self._registry.get(pod.uid)
-        self._update_type[pod.uid] = "create" if life is None else "update"
-        if life is None:
+        """Add a pod that a source delivers, or apply its new version."""
+        lifecycle = self._registry.get(pod.uid)
+        self._update_type[pod.uid] = "create" if lifecycle is None else "update"
+        if lifecycle is None:
             if pod.status.phase != "Running":
                 self._first_seen[pod.uid] = Elapsed(self._clock)
             self._transition(admitted(pod, idle=self._is_idle(pod.uid)))
         else:
-            self._transition(updated(life, pod))
+            self._transition(updated(lifecycle, pod))
 
     def remove(self, uid: PodUID) -> None:
-        """No source has this pod any more."""
-        if (life := self._registry.get(uid)) is not None:
-            self._transition(removed(life))
+        """Terminate a pod that no source delivers any more."""
+        if (lifecycle := self._registry.get(uid)) is not None:
+            self._transition(removed(lifecycle))
 
     def kill(self, uid: PodUID, eviction: Eviction, grace_seconds: int | None = None) -> None:
-        """The node wants this pod to end."""
-        if (life := self._registry.get(uid)) is not None:
-            self._transition(evicted(life, eviction, grace_seconds))
+        """Terminate a pod on behalf of the node; `eviction` is reported in its status."""
+        if (lifecycle := self._registry.get(uid)) is not None:
+            self._transition(evicted(lifecycle, eviction, grace_seconds))
 
     def terminate_orphan(self, orphan: RuntimePod) -> None:
-        """The runtime has something of a pod that nobody asks for."""
+        """Terminate a pod that only the runtime knows."""
         if self._registry.get(orphan.uid) is None:
             self._observer.orphan_found()
             self._transition(orphaned(orphan.uid, orphan.namespace, orphan.name))
 
     def wake(self, uid: PodUID) -> None:
-        """Something has happened to this pod: look at it."""
-        if (bell := self._wakeups.get(uid)) is not None:
-            bell.set()
+        """Sync this pod as soon as its current step is done."""
+        if (wakeup := self._wakeups.get(uid)) is not None:
+            wakeup.set()
 
-    # The work
+    # Workers
 
     def _transition(self, lifecycle: PodLifecycle) -> None:
         before = self._registry.get(lifecycle.uid)
@@ -132,7 +135,7 @@ class PodWorkers:
             self._cancel_sync(lifecycle.uid)
         if before is None or before.state is not lifecycle.state:
             logger.info(
-                "pod has a new stage: stage=%s pod=%s/%s uid=%s",
+                "pod worker state changed: state=%s pod=%s/%s uid=%s",
                 lifecycle.state.value,
                 lifecycle.namespace,
                 lifecycle.name,
@@ -141,13 +144,13 @@ class PodWorkers:
         self._ensure_worker(lifecycle)
 
     def _cancel_sync(self, uid: PodUID) -> None:
-        """Start nothing more of a pod that is to end.
+        """Cancel a running `sync_pod`, so that no further container starts.
 
-        A stop that is under way goes on, though: a shorter grace does not change it, as the kubelet
-        was recorded (SURPRISES, tour 6).
+        A container stop in progress continues: a shorter grace period does not change it, as in the
+        recordings of the kubelet (SURPRISES, tour 6).
         """
         scope = self._sync_scopes.get(uid)
-        # One that is being given up already may take its time for it.
+        # Cancel only once: the cancelled step may need time to unwind.
         if scope is not None and scope.when() is None:
             scope.reschedule(asyncio.get_running_loop().time())
 
@@ -163,21 +166,21 @@ class PodWorkers:
             )
 
     async def _run_worker(self, uid: PodUID) -> None:
-        """Take the steps that are to be taken; it ends when there is none."""
-        bell = self._wakeups[uid]
+        """Run sync steps until the pod is finished."""
+        wakeup = self._wakeups[uid]
         try:
-            while (life := self._registry.get(uid)) is not None:
-                bell.clear()
-                if life.state is PodWorkerState.FINISHED:
+            while (lifecycle := self._registry.get(uid)) is not None:
+                wakeup.clear()
+                if lifecycle.state is PodWorkerState.FINISHED:
                     break
-                rest = await self._sync_once(life)
+                delay = await self._sync_once(lifecycle)
                 if self._tasks is None:
-                    return  # several failures at once can hide that it was cancelled
-                await wait_event_or_timeout(bell, self._clock, rest)
+                    return  # an exception group can swallow the cancellation
+                await wait_event_or_timeout(wakeup, self._clock, delay)
         finally:
             self._wakeups.pop(uid, None)
-        if life is not None:
-            self._complete(life)
+        if lifecycle is not None:
+            self._complete(lifecycle)
 
     def _complete(self, lifecycle: PodLifecycle) -> None:
         self._on_finished(lifecycle)
@@ -186,7 +189,7 @@ class PodWorkers:
         if is_forgettable(lifecycle):
             self._registry.forget(lifecycle.uid)
             if lifecycle.recreated_as is not None:
-                if lifecycle.pod is not None:  # what is said of an orphan is that it was rejected
+                if lifecycle.pod is not None:  # an orphan's status is the rejection: keep it
                     self._syncer.forget_status(lifecycle.uid)
                 self._observer.pod_recreated(static=is_static_pod(lifecycle.recreated_as))
                 self.update(lifecycle.recreated_as)
@@ -198,7 +201,7 @@ class PodWorkers:
                 self.wake(other.uid)
 
     async def _sync_once(self, lifecycle: PodLifecycle) -> float:
-        """Take one step; how many seconds to rest before the next, unless something happens."""
+        """Run one step. Return the seconds to wait for a wake-up before the next one."""
         elapsed, operation = Elapsed(self._clock), self._operation(lifecycle)
         try:
             match lifecycle.state:
@@ -208,19 +211,19 @@ class PodWorkers:
                     await self._terminate(lifecycle)
                 case PodWorkerState.TERMINATED:
                     await self._finalize(lifecycle)
-        except Exception as error:  # noqa: BLE001 - whatever a runtime raises, the pod is tried again
+        except Exception as error:  # noqa: BLE001 - a runtime may raise anything; retry
             return self._record_failure(lifecycle, error)
         finally:
             self._observer.pod_sync_finished(operation, elapsed.seconds())
         return 0.0
 
     def _operation(self, lifecycle: PodLifecycle) -> str:
-        """What the next step is, in the words of the kubelet's metrics."""
-        asked = self._update_type.pop(lifecycle.uid, "sync")
-        if asked == "create" and (seen := self._first_seen.get(lifecycle.uid)) is not None:
+        """Value of the kubelet's `operation_type` label for the next step."""
+        update_type = self._update_type.pop(lifecycle.uid, "sync")
+        if update_type == "create" and (seen := self._first_seen.get(lifecycle.uid)) is not None:
             self._observer.worker_started(seen.seconds())
         if lifecycle.state is PodWorkerState.SYNC:
-            return asked
+            return update_type
         return "kill" if lifecycle.state is PodWorkerState.TERMINATING else "terminated"
 
     async def _sync(self, lifecycle: PodLifecycle) -> float:
@@ -238,24 +241,25 @@ class PodWorkers:
             del self._sync_scopes[lifecycle.uid]
         if synced.is_running and (seen := self._first_seen.pop(lifecycle.uid, None)) is not None:
             self._observer.pod_running(seen.seconds())
-        if synced.is_terminal and (now := self._registry.get(lifecycle.uid)) is not None:
-            self._transition(completed(now))
+        if synced.is_terminal and (current := self._registry.get(lifecycle.uid)) is not None:
+            self._transition(completed(current))
             return 0.0
-        usual = self._policy.retry_after if synced.failed else self._policy.sync_frequency
-        due = self._with_jitter(usual)
+        interval = self._policy.retry_after if synced.failed else self._policy.sync_frequency
+        due = self._with_jitter(interval)
         return due if synced.requeue_after is None else min(due, synced.requeue_after)
 
     async def _terminate(self, lifecycle: PodLifecycle) -> None:
         status = await self._syncer.sync_terminating_pod(lifecycle)
-        if (now := self._registry.get(lifecycle.uid)) is None:
+        if (current := self._registry.get(lifecycle.uid)) is None:
             return
-        # Nothing is sent before both are done: the phase is not held back once more.
-        if now.pod is not None and status is not None:
-            self._syncer.set_final_status(now.pod, status)
-        self._transition(terminated(now))
+        # Set the status and the state without awaiting in between, so that the sync sends nothing
+        # until both are set; otherwise it would hold back the terminal phase once more.
+        if current.pod is not None and status is not None:
+            self._syncer.set_final_status(current.pod, status)
+        self._transition(terminated(current))
 
     async def _finalize(self, lifecycle: PodLifecycle) -> None:
-        # What is kept for now is found without an owner once the pod has left, and removed.
+        # Files that are kept for now are removed as an orphan's once the pod has left its source.
         if lifecycle.source_removed or (
             lifecycle.deleted and not self._policy.keep_terminated_pod_volumes
         ):
@@ -264,19 +268,19 @@ class PodWorkers:
             await self._syncer.cleanup(
                 lifecycle.uid, lambda: self._is_source_removed(lifecycle.uid)
             )
-        if (now := self._registry.get(lifecycle.uid)) is None:
+        if (current := self._registry.get(lifecycle.uid)) is None:
             return
-        if now.pod is not None:
-            self._syncer.sync_terminated_pod(now.pod)
-        self._transition(finalized(now, cleaned_up=lifecycle.deleted))
+        if current.pod is not None:
+            self._syncer.sync_terminated_pod(current.pod)
+        self._transition(finalized(current, cleaned_up=lifecycle.deleted))
 
     def _is_source_removed(self, uid: PodUID) -> bool:
-        life = self._registry.get(uid)
-        return life is None or life.source_removed
+        lifecycle = self._registry.get(uid)
+        return lifecycle is None or lifecycle.source_removed
 
     def _record_failure(self, lifecycle: PodLifecycle, error: Exception) -> float:
         logger.warning(
-            "pod could not be looked after, trying again: pod=%s/%s uid=%s stage=%s why=%s",
+            "pod sync failed, will retry: pod=%s/%s uid=%s state=%s error=%s",
             lifecycle.namespace,
             lifecycle.name,
             lifecycle.uid,
@@ -295,8 +299,10 @@ class PodWorkers:
         return self._with_jitter(self._policy.retry_after)
 
     def _is_idle(self, uid: PodUID) -> bool:
-        known = self._pleg.find(uid)
-        return self._pleg.has_listed and (known is None or not _has_running(known.facts))
+        runtime_pod = self._pleg.find(uid)
+        return self._pleg.has_listed and (
+            runtime_pod is None or not _has_running(runtime_pod.facts)
+        )
 
     def _with_jitter(self, seconds: float) -> float:
         return seconds * (1 + self._policy.jitter * self._random())
@@ -310,7 +316,7 @@ def _has_running(facts: PodFacts) -> bool:
 
 
 def _describe_error(error: BaseException) -> str:
-    """What went wrong, also of several things at once."""
+    """Message of the error, or of the first one in an exception group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""How pods are looked after, as a value."""
+"""Intervals and options of the pod workers."""
 
 import msgspec
 
@@ -9,13 +9,13 @@ class WorkerPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds; the defaults are the kubelet's."""
 
     sync_frequency: float = 60.0
-    """How often a pod is looked at though nothing happened."""
+    """Interval between two syncs of a pod without any event."""
     retry_after: float = 10.0
-    """How long to wait after something could not be done."""
+    """Wait after a failed sync."""
     jitter: float = 0.5
-    """The part that is added to a wait by chance, so that pods do not come back together."""
+    """Maximum random extension of a wait, as a fraction, so that pods do not sync in lockstep."""
     housekeeping: float = 2.0
-    """How often what nobody asks for any more is looked for."""
+    """Interval between two housekeeping runs."""
     keep_terminated_pod_volumes: bool = False
-    """Let a pod go before what it left behind was reclaimed."""
+    """Allow the deletion of a pod before its files and sandbox are removed."""
     gates: FeatureGates = FeatureGates()

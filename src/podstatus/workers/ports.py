@@ -1,4 +1,4 @@
-"""What the pod workers need from others: an observer that counts work, and a prober."""
+"""Ports of the pod workers: an observer for metrics, and the prober."""
 
 from typing import Protocol
 
@@ -7,76 +7,76 @@ from podstatus.kube.objects.pod_status import PodStatus
 
 
 class WorkObserver(Protocol):
-    """Is told what was done. Must not wait."""
+    """Receives progress for metrics. Implementations must not block."""
 
     def pod_sync_finished(self, operation: str, seconds: float) -> None:
-        """A step of a pod was taken: `create`, `update`, `sync`, `kill` or `terminated`."""
+        """A sync step is done: `create`, `update`, `sync`, `kill` or `terminated`."""
 
     def worker_started(self, seconds: float) -> None:
-        """The first step of a new pod begins, so long after it was first seen."""
+        """A new pod's first step begins, `seconds` after the pod was first seen."""
 
     def pod_running(self, seconds: float) -> None:
-        """The phase of a pod is Running, so long after it was first seen."""
+        """A pod reached phase Running, `seconds` after it was first seen."""
 
     def container_start_attempted(self, container_type: str) -> None:
         """A container is about to be started: `container` or `init_container`."""
 
     def container_start_failed(self, container_type: str, reason: str) -> None:
-        """It could not be started."""
+        """A container could not be started."""
 
     def pod_recreated(self, *, static: bool) -> None:
-        """A pod has ended, and begins again under the same UID."""
+        """A finished pod starts again under the same UID."""
 
     def orphan_found(self) -> None:
-        """The runtime has something of a pod that nobody asks for."""
+        """The runtime has a pod that no source delivers."""
 
 
 class NoopWorkObserver:
-    """Nobody wants to know."""
+    """Default observer: counts nothing."""
 
     def pod_sync_finished(self, operation: str, seconds: float) -> None:
-        """Nobody is told."""
+        """Ignore the end of a step."""
 
     def worker_started(self, seconds: float) -> None:
-        """Nobody is told."""
+        """Ignore the start of a worker."""
 
     def pod_running(self, seconds: float) -> None:
-        """Nobody is told."""
+        """Ignore that a pod is running."""
 
     def container_start_attempted(self, container_type: str) -> None:
-        """Nobody is told."""
+        """Ignore the start of a container."""
 
     def container_start_failed(self, container_type: str, reason: str) -> None:
-        """Nobody is told."""
+        """Ignore a failed container start."""
 
     def pod_recreated(self, *, static: bool) -> None:
-        """Nobody is told."""
+        """Ignore that a pod starts again."""
 
     def orphan_found(self) -> None:
-        """Nobody is told."""
+        """Ignore that an orphan was found."""
 
 
 class ProbeManager(Protocol):
-    """Runs probes: `podstatus.probes.workers.ProbeWorkers` does."""
+    """Runs probes. Implemented by `podstatus.probes.workers.ProbeWorkers`."""
 
     def update_pod(self, pod: Pod, status: PodStatus, *, terminating: bool) -> None:
-        """This status is told of the pod; `terminating`: it is to end, deleted or not."""
+        """The pod has this new status; `terminating`: its containers are being stopped."""
 
     def remove_pod(self, uid: PodUID) -> None:
-        """Nothing of this pod runs any more."""
+        """All containers of this pod have exited."""
 
     def retain_only(self, uids: set[PodUID]) -> None:
-        """Forget all pods but these."""
+        """Drop the state of all pods except these."""
 
 
 class NoopProbeManager:
-    """Nobody checks: the runtime says itself what probes find, or there is nobody to ask."""
+    """Runs no probes: the runtime reports probe results itself, or the pods have no probes."""
 
     def update_pod(self, pod: Pod, status: PodStatus, *, terminating: bool) -> None:
-        """Nothing is checked."""
+        """Ignore the status: nothing is probed."""
 
     def remove_pod(self, uid: PodUID) -> None:
-        """Nothing was checked."""
+        """Do nothing: no probe is running."""
 
     def retain_only(self, uids: set[PodUID]) -> None:
-        """Nothing is known."""
+        """Do nothing: there is no state."""

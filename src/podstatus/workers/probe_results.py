@@ -1,7 +1,7 @@
-"""The latest results of probes, and what follows from them.
+"""The latest probe results of all containers, and their effect.
 
-Readiness and startup go into statuses, at once and with every status that is made later; a
-liveness or startup probe that failed is a reason to restart its container.
+Readiness and startup results go into the pod status, at once and with every later status. A failed
+liveness or startup probe restarts its container.
 """
 
 from collections.abc import Callable
@@ -19,17 +19,17 @@ _RESTART_REQUESTED = "unwanted"
 
 
 class ProbeStatusSink(Protocol):
-    """Who shows what probes found: `podstatus.StatusManager` does."""
+    """Receives probe results. Implemented by `podstatus.StatusManager`."""
 
     def set_container_readiness(self, pod_uid: str, container_id: str, *, ready: bool) -> None:
-        """Take a readiness probe's verdict."""
+        """Set the result of a container's readiness probe."""
 
     def set_container_startup(self, pod_uid: str, container_id: str, *, started: bool) -> None:
-        """Take a startup probe's verdict."""
+        """Set the result of a container's startup probe."""
 
 
 class ProbeResultStore:
-    """Keeps the verdict of each probe by container ID. For one event loop."""
+    """Stores the result of each probe by container ID. Not thread-safe."""
 
     def __init__(
         self,
@@ -46,12 +46,12 @@ class ProbeResultStore:
         self._results: dict[PodUID, dict[tuple[str, str], bool]] = {}
 
     def record(self, result: ProbeResult) -> None:
-        """Take a result: show it, and have the pod looked at if something follows from it."""
-        known = self._results.setdefault(result.uid, {})
+        """Store a result. A change updates the status or wakes the pod worker."""
+        results = self._results.setdefault(result.uid, {})
         key = result.probe, result.container_id
-        if known.get(key) is result.success:
+        if results.get(key) is result.success:
             return
-        known[key] = result.success
+        results[key] = result.success
         if not result.success:
             self._on_unhealthy(result)
         if result.probe == "readiness":
@@ -64,12 +64,12 @@ class ProbeResultStore:
         self._on_failure(result.uid)
 
     def request_restart(self, uid: PodUID, container_id: str) -> None:
-        """Have a running container ended as if a probe had failed: its policy says what is next."""
+        """Stop a container as after a failed probe; its restart policy decides what follows."""
         self._results.setdefault(uid, {})[_RESTART_REQUESTED, container_id] = False
         self._on_failure(uid)
 
     def apply_to(self, pod: Pod, status: PodStatus, old: PodStatus) -> PodStatus:
-        """The status with `started` and `ready` of its containers set; `old` was shown before."""
+        """The status with `started` and `ready` of all containers; `old` is the previous status."""
         verdicts = ProbeResults(
             started=self._results_of(pod.uid, "startup"),
             ready=self._results_of(pod.uid, "readiness"),
@@ -78,7 +78,7 @@ class ProbeResultStore:
         return verdicts.apply_to(pod, status, old)
 
     def verdicts(self, uid: PodUID) -> ContainerProbeVerdicts:
-        """What the probes of a pod say about starting and living, and who is to start anew."""
+        """Startup and liveness results, and the containers with a requested restart."""
         return ContainerProbeVerdicts(
             startup=self._results_of(uid, "startup"),
             liveness=self._results_of(uid, "liveness"),
@@ -86,18 +86,20 @@ class ProbeResultStore:
         )
 
     def forget_exited(self, uid: PodUID, facts: PodFacts) -> None:
-        """Forget what was said of containers that have ended: a pod may restart for years."""
-        if not (known := self._results.get(uid)):
+        """Drop the results of exited containers, to bound the memory of a crash-looping pod."""
+        if not (results := self._results.get(uid)):
             return
         ended = {c.id for c in facts.containers if c.state is ContainerRunState.EXITED}
-        for key in [key for key in known if key[1] in ended]:
-            del known[key]
+        for key in [key for key in results if key[1] in ended]:
+            del results[key]
 
     def retain_only(self, uids: set[PodUID]) -> None:
-        """Forget all pods but these."""
+        """Drop the results of all pods except these."""
         for uid in self._results.keys() - uids:
             del self._results[uid]
 
     def _results_of(self, uid: PodUID, probe: str) -> dict[str, bool]:
-        known = self._results.get(uid, {})
-        return {container: success for (kind, container), success in known.items() if kind == probe}
+        results = self._results.get(uid, {})
+        return {
+            container: success for (kind, container), success in results.items() if kind == probe
+        }

@@ -1,9 +1,8 @@
-"""What a pod needs next, from its spec and what its runtime knows.
+"""Compute the next actions of a pod from its spec and the runtime's state.
 
-Asked again after everything that happens, it leads a pod through its life without a memory of
-its own. It differs from upstream where that would leave a pod stuck or start what has ended for
-good: whether a pod gets another sandbox is judged by its containers one by one, not by the
-restart policy of the pod alone.
+Level-based: called after every event, it keeps no state of its own. It differs from upstream where
+upstream leaves a pod stuck or restarts containers that have exited for good: whether a pod gets
+another sandbox is decided container by container, not by the pod's restart policy alone.
 
 Upstream: computePodActions and SyncPod, kuberuntime_manager.go v1.36.4.
 """
@@ -67,7 +66,7 @@ def compute_pod_actions(
     gates: FeatureGates = _DEFAULT_GATES,
     resize: ResizePlan = NO_RESIZE,
 ) -> PodActions:
-    """What to do now. A pod that is being deleted needs nothing but to be stopped."""
+    """Actions that are due at `now`. None for a pod with a deletion timestamp: it is stopped."""
     if pod.metadata.deletion_timestamp is not None:
         return PodActions()
     view = PodActionInput(
@@ -88,7 +87,7 @@ def format_pod(pod: Pod) -> str:
 
 
 def _actions_without_backoff(view: PodActionInput) -> PodActions:
-    """What is to be done if nothing has to wait."""
+    """Actions as if no container were in back-off."""
     usable = has_usable_sandbox(view.pod, view.facts)
     gate = view.gates.restart_all_containers_on_container_exits
     if gate and should_all_containers_restart(view.pod, view.facts, None):
@@ -97,9 +96,9 @@ def _actions_without_backoff(view: PodActionInput) -> PodActions:
 
 
 def _restart_all(view: PodActionInput, *, in_place: bool) -> PodActions:
-    """An exit asks for the pod to begin anew: no attempt at any container is kept.
+    """Restart the whole pod, because the exit of a container requests it.
 
-    They are stopped without grace. What is to be started is seen when they are gone.
+    All containers are stopped without a grace period and removed; the next call starts new ones.
     """
     targets: list[ContainerFacts] = []
     sources: list[ContainerFacts] = []
@@ -126,9 +125,9 @@ def _requests_restart_all(container: Container, attempt: ContainerFacts) -> bool
 
 
 def _actions_for_new_sandbox(view: PodActionInput) -> PodActions:
-    """There is no sandbox, or it died: begin with the first init container, if there is a point.
+    """Create a sandbox and start with the first init container, unless the pod is done.
 
-    The records of init containers go, or the pod would count as initialized.
+    Exited init containers are removed, or the pod would count as initialized.
     """
     regular = [container for container in view.regular if _will_restart(view, container)]
     if not regular or any(_failed_permanently(view, container) for container in view.init):
@@ -143,7 +142,7 @@ def _actions_for_new_sandbox(view: PodActionInput) -> PodActions:
 
 
 def _will_restart(view: PodActionInput, container: Container) -> bool:
-    """Whether a container is started in another sandbox. What ran ends with the old one."""
+    """Whether a container starts in a new sandbox; running ones exit with the old sandbox."""
     attempt = view.newest(container)
     if attempt is None or attempt.state is ContainerRunState.CREATED:
         return True
@@ -153,7 +152,7 @@ def _will_restart(view: PodActionInput, container: Container) -> bool:
 
 
 def _failed_permanently(view: PodActionInput, container: Container) -> bool:
-    """Whether an init container has ended without success, or is ending, and stays so."""
+    """Whether an init container has failed, or is stopping, and will not restart."""
     if is_restartable_init_container(container):
         return False
     attempt = view.newest(container)
@@ -165,12 +164,12 @@ def _failed_permanently(view: PodActionInput, container: Container) -> bool:
 
 
 def _stop_if_running(view: PodActionInput) -> PodActions:
-    """No container has to run. Sidecars do not keep a pod alive."""
+    """Stop the pod: no container needs to run, and sidecars do not keep a pod alive."""
     return PodActions(stop_pod=view.has_anything_to_stop())
 
 
 def _actions_in_sandbox(view: PodActionInput) -> PodActions:
-    """Whether the pod is done, and what its containers need if it is not."""
+    """Actions of a pod with a usable sandbox; stops the pod if it is done."""
     init = plan_init_containers(view)
     regular = plan_regular_containers(view) if init.done else RegularContainerPlan(alive=True)
     if init.failed or not regular.alive:
@@ -182,13 +181,13 @@ def _actions_in_sandbox(view: PodActionInput) -> PodActions:
 
 
 def _containers_to_resize(view: PodActionInput, actions: PodActions) -> Mapping[str, str] | None:
-    """Whom to resize; also nobody but the pod as a whole, to make room for those that start.
+    """Containers to resize, name -> ID. Empty: resize the pod level only. None: no resize.
 
-    A sandbox that is made anew has its size, and one that ends needs none.
+    A new sandbox is created with the allocated size, and a stopping one needs no resize.
     """
     plan = view.resize
-    anew = actions.stop_pod or actions.start_pod or actions.remove
-    if anew or not has_usable_sandbox(view.pod, view.facts):
+    is_replaced = actions.stop_pod or actions.start_pod or actions.remove
+    if is_replaced or not has_usable_sandbox(view.pod, view.facts):
         return None
     starting = {item.container.name for item in actions.start}
     is_needed = plan.in_place or plan.pod_level or starting & (plan.restart | plan.idle)
@@ -196,7 +195,7 @@ def _containers_to_resize(view: PodActionInput, actions: PodActions) -> Mapping[
 
 
 def _ephemeral_starts(view: PodActionInput) -> tuple[StartContainer, ...]:
-    """Ephemeral containers are started once, also while the pod is being initialized."""
+    """Ephemeral containers start once, also during initialization."""
     return tuple(
         view.start_action(container, ContainerKind.EPHEMERAL)
         for container in view.pod.spec.ephemeral_containers or ()
@@ -207,7 +206,7 @@ def _ephemeral_starts(view: PodActionInput) -> tuple[StartContainer, ...]:
 def _apply_backoff(
     view: PodActionInput, actions: PodActions, crash_loop_backoff: CrashLoopBackoff, now: Time
 ) -> PodActions:
-    """The actions without the starts that have to wait.
+    """Move the starts that are in back-off from `start` to `waiting`.
 
     Upstream: doBackOff, kuberuntime_manager.go v1.36.4.
     """

@@ -1,8 +1,8 @@
-"""How far a pod's initialization has come, and what takes it further.
+"""Plan the init containers and sidecars of a pod.
 
-Init containers run one after another. A sidecar lets the next one go as soon as it has
-started, and is kept running from then on. The furthest one of which there is an attempt tells
-how far it came: records of those before it may have been removed.
+Init containers run one after another. The container after a sidecar starts once the sidecar has
+started; the sidecar keeps running. The last init container with an attempt marks the progress:
+records of earlier ones may have been removed.
 
 Upstream: computeInitContainerActions, kuberuntime_container.go v1.36.4.
 """
@@ -22,25 +22,25 @@ _LABEL = "Init container"
 
 
 class InitContainerPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do about init containers and sidecars."""
+    """Stops and starts of init containers and sidecars."""
 
     done: bool = False
     """Regular containers may run."""
     failed: bool = False
-    """One has ended for good without success, and with it the pod."""
+    """An init container failed and will not restart, so the pod has failed."""
     stop: tuple[StopContainer, ...] = ()
     start: tuple[StartContainer, ...] = ()
 
 
 class _Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do about one of them."""
+    """Plan of a single container."""
 
     passed: bool = False
-    """The next one may run."""
+    """The next init container may run."""
     failed: bool = False
     stop: StopContainer | None = None
     restart: bool = False
-    """It has to be started, once more or for the first time."""
+    """The container has to be started, also for the first time."""
 
 
 _RESTART = _Step(restart=True)
@@ -49,7 +49,7 @@ _FAILED = _Step(failed=True)
 
 
 def plan_init_containers(view: PodActionInput) -> InitContainerPlan:
-    """What has to be done next, if the sandbox is there."""
+    """Plan init containers and sidecars. The pod must have a usable sandbox."""
     if not view.init or _is_past_init(view):
         return _plan(view, [_passed_step(view, container) for container in view.init], done=True)
     reached = [
@@ -69,13 +69,13 @@ def plan_init_containers(view: PodActionInput) -> InitContainerPlan:
 
 
 def _is_past_init(view: PodActionInput) -> bool:
-    """Whether a regular container was made in this sandbox, so that all of these were done."""
+    """Whether a regular container exists in this sandbox, so that initialization is done."""
     here = [view.in_current_sandbox(container) for container in view.regular]
     return any(a is not None and a.state is not ContainerRunState.UNKNOWN for a in here)
 
 
 def _plan(view: PodActionInput, steps: Sequence[_Step], *, done: bool) -> InitContainerPlan:
-    """The steps of as many init containers as there are steps."""
+    """Combine the steps of the first `len(steps)` init containers."""
     starting = [c for c, step in zip(view.init, steps, strict=False) if step.restart]
     return InitContainerPlan(
         done=done,
@@ -85,7 +85,7 @@ def _plan(view: PodActionInput, steps: Sequence[_Step], *, done: bool) -> InitCo
 
 
 def _passed_step(view: PodActionInput, container: Container) -> _Step:
-    """One behind which the pod has come: a sidecar goes on, any other has had its turn."""
+    """Step of a container before the current one: sidecars keep running, others are done."""
     if not is_restartable_init_container(container):
         return _DONE
     return _sidecar_step(view, container, view.in_current_sandbox(container))
@@ -99,7 +99,7 @@ def _current_step(view: PodActionInput, container: Container) -> _Step:
         case ContainerRunState.RUNNING:
             return _Step()
         case ContainerRunState.CREATED:
-            # Made and started is one step: the start failed.
+            # Create and start are one step, so the start has failed.
             return _RESTART
         case ContainerRunState.UNKNOWN:
             if view.restarts_when_stopped(container):
@@ -113,7 +113,7 @@ def _current_step(view: PodActionInput, container: Container) -> _Step:
 def _sidecar_step(
     view: PodActionInput, container: Container, attempt: ContainerFacts | None
 ) -> _Step:
-    """A sidecar runs, whatever the policy of the pod."""
+    """Keep a sidecar running, whatever the pod's restart policy."""
     if attempt is None:
         return _RESTART
     if attempt.state is ContainerRunState.UNKNOWN:

@@ -1,4 +1,4 @@
-"""Values of `compute`: the probe verdicts that it is given, and the actions that it returns."""
+"""Values of `compute`: probe verdicts (input) and pod actions (output)."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -12,7 +12,7 @@ from podstatus.pods.container_status import StartFailure
 
 
 class ContainerKind(Enum):
-    """In which list of the spec a container stands."""
+    """The list of the pod spec that a container belongs to."""
 
     REGULAR = "container"
     INIT = "init container"
@@ -20,56 +20,55 @@ class ContainerKind(Enum):
 
 
 class StopContainer(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that has to end."""
+    """A container attempt to stop."""
 
     container: ContainerFacts
     message: str
-    """The text of its Killing event."""
+    """Message of the Killing event."""
     grace_seconds: int | None = None
-    """None: as long as the pod says."""
+    """None: the pod's termination grace period."""
 
 
 class StartContainer(msgspec.Struct, frozen=True, kw_only=True):
-    """A container that has to be started."""
+    """A container to start, for the first time or again."""
 
     container: Container
     kind: ContainerKind
     restart_count: int
     last_exit: Time | None = None
-    """When the attempt before it ended, for `CrashLoops.started`; None if none has."""
+    """Exit time of the previous attempt, for `CrashLoopBackoff.started`; None if there is none."""
 
 
 class PodActions(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do, in this order. By default nothing."""
+    """Actions, executed in the order of the fields. By default none."""
 
     stop_pod: bool = False
-    """Stop every container (`stop_order`) and the sandbox."""
+    """Stop every container (in `termination_order`) and the sandbox."""
     stop: tuple[StopContainer, ...] = ()
-    """Stop these alone; empty if the whole pod is stopped."""
+    """Stop only these containers; empty if `stop_pod`."""
     remove: tuple[ContainerFacts, ...] = ()
-    """Forget these attempts; all of them have been stopped by now. The order matters: what
-    asks for a restart of the whole pod goes last, so that it still asks if this is cut short."""
+    """Remove these stopped attempts. The attempt that requests a restart of the whole pod is last,
+    so that the request survives an interruption."""
     start_pod: bool = False
-    """Make a sandbox."""
+    """Create a sandbox."""
     resize: Mapping[str, str] | None = None
-    """Give the pod what it was granted, and these containers while they run, by name their IDs;
-    None: nothing has changed. It comes before the starts, for which there is room then."""
+    """Apply the allocation to the pod level and to these running containers, name -> ID. None: no
+    resize. Executed before the starts, so that new containers find the resources they need."""
     start: tuple[StartContainer, ...] = ()
-    """One after another. A sidecar that cannot be started does not hold up those behind it."""
+    """Started in order. A sidecar that fails to start does not block the containers after it."""
     waiting: Mapping[str, StartFailure] = {}
-    """By container: why it is not started now although it should be."""
+    """Containers whose start is delayed by a back-off, by name."""
     requeue_after: float | None = None
-    """Seconds until the first of those may be started."""
+    """Seconds until the first container in `waiting` may start."""
 
 
 class ContainerProbeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
-    """The latest word of liveness and startup probes and of others, by container ID.
+    """Results of liveness and startup probes and requested restarts, by container ID.
 
-    True is a success and False a failure for good: the failures reached the probe's threshold.
-    A probe that is still trying has no entry.
+    True: success. False: the failure threshold was reached. No entry: no result yet.
     """
 
     liveness: Mapping[str, bool] = {}
     startup: Mapping[str, bool] = {}
     restart_requested: frozenset[str] = frozenset()
-    """Those that somebody wants to be started again, though no probe says so."""
+    """Containers to restart on request, without a failed probe."""

@@ -1,4 +1,4 @@
-"""A pod's spec beside what its runtime knows: the questions that decisions about it ask."""
+"""A pod's spec combined with the runtime's state: the input of `compute` and its queries."""
 
 from collections.abc import Mapping, Sequence
 
@@ -25,54 +25,54 @@ from podstatus.workers.resize.plan import NO_RESIZE, ResizePlan
 
 
 class PodActionInput(msgspec.Struct, frozen=True, kw_only=True):
-    """What every container of a pod is looked at with."""
+    """Input of `compute_pod_actions`, shared by the plans of all containers."""
 
     pod: Pod
     facts: PodFacts
     verdicts: ContainerProbeVerdicts
     gates: FeatureGates
     by_name: Mapping[str, Sequence[ContainerFacts]]
-    """The attempts at each container, newest first."""
+    """Attempts of each container, newest first."""
     resize: ResizePlan = NO_RESIZE
 
     @property
     def regular(self) -> tuple[Container, ...]:
-        """The regular containers."""
+        """The regular containers, in spec order."""
         return self.pod.spec.containers or ()
 
     @property
     def init(self) -> tuple[Container, ...]:
-        """Init containers and sidecars, in their order."""
+        """Init containers and sidecars, in spec order."""
         return self.pod.spec.init_containers or ()
 
     def newest(self, container: Container) -> ContainerFacts | None:
-        """The newest attempt at a container."""
+        """The newest attempt of a container."""
         return next(iter(self.by_name.get(container.name, ())), None)
 
     def in_current_sandbox(self, container: Container) -> ContainerFacts | None:
-        """The newest attempt at a container, if it was made in the sandbox of today."""
+        """The newest attempt of a container, if it belongs to the current sandbox."""
         attempt = self.newest(container)
         return attempt if attempt is not None and attempt.active else None
 
     def attempts(self, container: Container) -> Sequence[ContainerFacts]:
-        """All attempts at a container, newest first."""
+        """All attempts of a container, newest first."""
         return self.by_name.get(container.name, ())
 
     def last_exit(self, container: Container) -> Time | None:
-        """When the newest attempt that has ended did so."""
+        """Exit time of the newest exited attempt."""
         for attempt in self.attempts(container):
             if attempt.state is ContainerRunState.EXITED:
                 return attempt.finished_at
         return None
 
     def has_anything_to_stop(self) -> bool:
-        """Whether there is a sandbox or a container that could be stopped."""
+        """Whether a sandbox is ready or a container has not exited."""
         return any(s.state is SandboxState.READY for s in self.facts.sandboxes) or any(
             c.state is not ContainerRunState.EXITED for c in self.facts.containers
         )
 
     def restarts_after(self, container: Container, exit_code: int) -> bool:
-        """Whether a container that ended so is started again.
+        """Whether a container that exited with this code is restarted.
 
         Upstream: ShouldContainerBeRestarted, pkg/kubelet/container/helpers.go v1.36.4.
         """
@@ -86,13 +86,13 @@ class PodActionInput(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def restarts_when_stopped(self, container: Container) -> bool:
-        """Whether a container that we end is started again; there is no exit code to ask for."""
+        """Whether a container is restarted after the node stops it, when no exit code counts."""
         has_own = self.gates.container_restart_rules or is_restartable_init_container(container)
         own = container.restart_policy if has_own else None
         return (own or self.pod.spec.restart_policy) != "Never"
 
     def start_action(self, container: Container, kind: ContainerKind) -> StartContainer:
-        """The next start of a container."""
+        """The next start of a container, with its restart count."""
         attempts = self.attempts(container)
         count = attempts[0].restart_count if attempts else None
         return StartContainer(
@@ -103,14 +103,14 @@ class PodActionInput(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def is_changed(self, container: Container, attempt: ContainerFacts) -> bool:
-        """Whether it runs something else than the spec says now.
+        """Whether the container's image differs from the spec.
 
-        Nothing but the image of a container can be changed; upstream looks at nothing else.
+        Only the image of a container can change; upstream compares nothing else.
         """
         return attempt.image not in ("", container.image)
 
     def required_stop(self, container: Container, attempt: ContainerFacts) -> StopContainer | None:
-        """Why a container that runs must not go on; None if it may."""
+        """The stop of a running container that must not continue; None if it may."""
         verdicts = self.verdicts
         if self.is_changed(container, attempt):
             return self._stop_action(attempt, "definition changed", None)
@@ -123,9 +123,9 @@ class PodActionInput(msgspec.Struct, frozen=True, kw_only=True):
         return None
 
     def resize_restart(self, attempt: ContainerFacts) -> StopContainer | None:
-        """The end of a container that is started again for its new resources, whatever its policy.
+        """The stop of a container whose resize requires a restart, whatever its restart policy.
 
-        None if it is not. Unlike in other messages an init container is called a container.
+        None if it needs none. As upstream, the message says "Container" for init containers, too.
         """
         if attempt.name not in self.resize.restart:
             return None
@@ -135,7 +135,7 @@ class PodActionInput(msgspec.Struct, frozen=True, kw_only=True):
     def _stop_action(
         self, attempt: ContainerFacts, reason: str, probe: Probe | None
     ) -> StopContainer:
-        # A pod without a grace has none that a probe could change.
+        # A probe's grace period only overrides one that the pod sets.
         has_grace = self.pod.spec.termination_grace_period_seconds is not None
         return StopContainer(
             container=attempt,
@@ -145,6 +145,6 @@ class PodActionInput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def stop_unknown(attempt: ContainerFacts, label: str) -> StopContainer:
-    """Stop what may be running, so that there are never two of it."""
+    """Stop a container in unknown state: it may run, and must not run twice."""
     message = f'{label} is in "unknown" state, try killing it before restart'
     return StopContainer(container=attempt, message=message)

@@ -1,4 +1,4 @@
-"""Which regular containers of an initialized pod go on, have to be stopped or started.
+"""Plan the regular containers of an initialized pod.
 
 Upstream: computePodActions, kuberuntime_manager.go v1.36.4.
 """
@@ -15,16 +15,16 @@ _LABEL = "Container"
 
 
 class RegularContainerPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do about regular containers."""
+    """Stops and starts of regular containers."""
 
     alive: bool
-    """One of them runs on or is to be started; otherwise the pod is done."""
+    """A container keeps running or will start; otherwise the pod is done."""
     stop: tuple[StopContainer, ...] = ()
     start: tuple[StartContainer, ...] = ()
 
 
 class _Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do about one of them."""
+    """Plan of a single container."""
 
     keeps_running: bool = False
     stop: StopContainer | None = None
@@ -32,7 +32,7 @@ class _Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_regular_containers(view: PodActionInput) -> RegularContainerPlan:
-    """What has to be done, if all init containers are done."""
+    """Plan the regular containers. All init containers must be done."""
     steps = [_step(view, container) for container in view.regular]
     starting = [c for c, step in zip(view.regular, steps, strict=True) if step.restart]
     return RegularContainerPlan(
@@ -50,7 +50,7 @@ def _step(view: PodActionInput, container: Container) -> _Step:
         case ContainerRunState.RUNNING:
             return _running_step(view, container, attempt)
         case ContainerRunState.CREATED:
-            # Made and started is one step: the start failed.
+            # Create and start are one step, so the start has failed.
             return _Step(restart=True)
         case ContainerRunState.UNKNOWN:
             return _Step(stop=stop_unknown(attempt, _LABEL), restart=True)
@@ -63,7 +63,7 @@ def _running_step(view: PodActionInput, container: Container, attempt: Container
         return _Step(stop=stop, restart=True)
     if fault is None:
         return _Step(keeps_running=True)
-    # A new definition is for a new attempt, whatever the policy.
-    again = view.is_changed(container, attempt) or view.restarts_when_stopped(container)
-    message = f"{_LABEL} {fault.message}" + (", will be restarted" if again else "")
-    return _Step(stop=structs.replace(fault, message=message), restart=again)
+    # A changed definition restarts the container, whatever its restart policy.
+    restart = view.is_changed(container, attempt) or view.restarts_when_stopped(container)
+    message = f"{_LABEL} {fault.message}" + (", will be restarted" if restart else "")
+    return _Step(stop=structs.replace(fault, message=message), restart=restart)

@@ -1,6 +1,6 @@
-"""In which order the containers of a pod are stopped, and how long they get.
+"""The stop order of a pod's containers, and the grace period of each.
 
-How long the pod as a whole gets is in `life`.
+The grace period of the whole pod is in `lifecycle.state_machine`.
 
 Upstream: killContainer and setTerminationGracePeriod, kuberuntime_container.go;
 kuberuntime_termination_order.go v1.36.4.
@@ -13,33 +13,34 @@ from podstatus.kube.restart_policy import is_restartable_init_container
 StopBatch = tuple[ContainerFacts, ...]
 
 MIN_CONTAINER_GRACE = 2
-"""Seconds that every container gets, so that it can end by itself, whatever was asked for."""
+"""Minimum grace period in seconds, so that every container can exit on its own."""
 
 
 def termination_order(pod: Pod | None, facts: PodFacts) -> tuple[StopBatch, ...]:
-    """The containers that have not ended, in waves: each is stopped when the one before has ended.
+    """The containers that have not exited, in batches; each batch waits for the previous one.
 
-    Sidecars serve the others, and those that were started before them: so they come last, one
-    by one, the last of the spec first. What the spec does not know is stopped with the rest;
-    of a pod that only the runtime knows that is everything.
-    Upstream holds sidecars back for regular containers alone, not for init and ephemeral ones.
+    Sidecars come last, one by one in reverse spec order, since they serve the other containers and
+    the sidecars after them. Containers that are not in the spec belong to the first batch, so an
+    orphan (`pod` is None) is one batch. Differs from upstream: sidecars also wait for init and
+    ephemeral containers, not only for regular ones.
     """
-    left = [a for a in facts.containers if a.state is not ContainerRunState.EXITED]
+    running = [a for a in facts.containers if a.state is not ContainerRunState.EXITED]
     init = () if pod is None else pod.spec.init_containers or ()
     last: dict[str, list[ContainerFacts]] = {
         c.name: [] for c in reversed(init) if is_restartable_init_container(c)
     }
     first: list[ContainerFacts] = []
-    for attempt in left:
+    for attempt in running:
         last.get(attempt.name, first).append(attempt)
     return tuple(tuple(wave) for wave in (first, *last.values()) if wave)
 
 
 def container_grace(pod: Pod, probe_grace: int | None = None) -> int:
-    """How many seconds a container gets that is stopped while its pod goes on.
+    """Grace period in seconds of a container that is stopped while its pod continues.
 
-    `probe_grace` is what its probe says (`StopContainer.grace_seconds`). The deletion of the pod is
-    stronger than that. 0 leaves no time for a hook; `remaining_grace` is what it gets all the same.
+    The first that is set: the pod's deletion grace period, `probe_grace` (see
+    `StopContainer.grace_seconds`), the pod's termination grace period. With 0 no hook runs, but
+    `remaining_grace` still applies the minimum.
     """
     deletion = pod.metadata.deletion_grace_period_seconds
     spec = pod.spec.termination_grace_period_seconds
@@ -47,6 +48,6 @@ def container_grace(pod: Pod, probe_grace: int | None = None) -> int:
 
 
 def remaining_grace(grace: float, waited: float) -> float:
-    """What a container gets of its grace after its hook has run and its turn has come."""
-    # Waiting is counted in whole seconds.
+    """Grace period left, in seconds, after `waited` seconds for hooks and earlier batches."""
+    # Upstream counts whole seconds.
     return max(MIN_CONTAINER_GRACE, grace - int(waited))

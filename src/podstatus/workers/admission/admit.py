@@ -1,9 +1,9 @@
-"""Whether a node takes a pod that was given to it.
+"""Whether the node admits a pod that is assigned to it.
 
-Looked at first: its size (`pod_limits`). Then, in upstream's order: the operating system,
-supplemental groups, room, node selector and affinity, node name, host ports, taints of effect
-NoExecute. Who objects first speaks. Not looked at: pressure, devices, sysctls, AppArmor; and no
-other pod is ended to make room for a critical one.
+Checked first: the size limits (`pod_limits`). Then, in upstream's order: operating system,
+supplemental groups, resources, node selector and affinity, node name, host ports, NoExecute taints.
+The first failed check is the reason. Not checked: pressure, devices, sysctls, AppArmor. There is no
+preemption for critical pods.
 
 Upstream: predicateAdmitHandler, pkg/kubelet/lifecycle/predicate.go v1.36.4; rejectPod,
 kubelet.go.
@@ -26,34 +26,33 @@ _OS_LABEL = "kubernetes.io/os"
 
 
 class Admitted(msgspec.Struct, frozen=True):
-    """The node takes the pod."""
+    """The node accepts the pod."""
 
 
 class AdmissionRejected(msgspec.Struct, frozen=True, kw_only=True):
-    """The node does not take the pod."""
+    """The node rejects the pod, with this reason."""
 
     reason: str
-    """Of the pod's status and of its event."""
+    """Reason in the pod's status and event."""
     message: str
-    """The event's text."""
+    """Message of the event."""
 
 
 AdmissionResult = Admitted | AdmissionRejected
 
 
 def admit(pod: Pod, *, node: Node, others: RequestedResources, max_pods: int) -> AdmissionResult:
-    """Whether the pod fits beside what others have that are active on the node.
+    """Decide whether the pod fits, given the requests of the `others` active on the node.
 
-    Of a pod that was granted resources before, give the allocation (`with_allocation`).
+    Pass a pod that already has an allocation with its allocation (`with_allocation`).
     """
-    if (excess := find_limit_violation(pod)) is not None:
-        return AdmissionRejected(reason=excess.reason, message=excess.message)
-    objections = _rejections(pod, node, others, max_pods)
-    return next(objections, None) or Admitted()
+    if (violation := find_limit_violation(pod)) is not None:
+        return AdmissionRejected(reason=violation.reason, message=violation.message)
+    return next(_rejections(pod, node, others, max_pods), None) or Admitted()
 
 
 def rejected_status(pod: Pod, rejected: AdmissionRejected) -> PodStatus:
-    """The status of a pod that was not taken: it has failed, and there is nothing more to say."""
+    """The final status of a rejected pod: phase Failed."""
     return PodStatus(
         qos_class=get_pod_qos(pod),
         phase="Failed",
@@ -85,7 +84,7 @@ def _rejections(
 
 
 def _unsupported(pod: Pod, node: Node) -> Iterator[AdmissionRejected]:
-    """What the node cannot do, however empty it is."""
+    """Requirements that the node cannot meet, whatever its load."""
     system = _operating_system(node)
     if (pod.metadata.labels or {}).get(_OS_LABEL, system) != system:
         yield AdmissionRejected(
@@ -107,7 +106,7 @@ def _unsupported(pod: Pod, node: Node) -> Iterator[AdmissionRejected]:
 
 
 def _operating_system(node: Node) -> str:
-    """What the node runs on; its label may say something else for a while."""
+    """The node's OS from its status: its label may be outdated for a while."""
     labels = node.metadata.labels or {}
     return node.status.node_info.operating_system or labels.get(_OS_LABEL, "") or "linux"
 

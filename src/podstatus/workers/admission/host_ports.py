@@ -1,4 +1,4 @@
-"""Whether the ports of the node that a pod asks for are free.
+"""Host ports of pods, and conflicts between them.
 
 Upstream: pkg/scheduler/framework/plugins/nodeports v1.36.4; HostPortInfo, kube-scheduler
 v0.36.4, framework/types.go.
@@ -14,26 +14,26 @@ _ANY_ADDRESS = "0.0.0.0"  # noqa: S104
 
 
 class HostPort(NamedTuple):
-    """A port of the node, on one of its addresses or on all."""
+    """A port on one address of the node, or on all (0.0.0.0)."""
 
     ip: str
     protocol: str
     port: int
 
     def conflicts_with(self, other: "HostPort") -> bool:
-        """Whether only one pod can have them."""
+        """Whether both ports cannot be bound at the same time."""
         if (self.protocol, self.port) != (other.protocol, other.port):
             return False
         return self.ip == other.ip or _ANY_ADDRESS in (self.ip, other.ip)
 
 
 def has_free_ports(spec: PodSpec, used: Collection[HostPort]) -> bool:
-    """Whether nobody has one of the ports that this pod wants."""
+    """Whether none of the pod's host ports conflicts with a used one."""
     return not any(port.conflicts_with(other) for port in host_ports(spec) for other in used)
 
 
 def host_ports(spec: PodSpec) -> Iterator[HostPort]:
-    """Of the containers that run as long as the pod does."""
+    """Host ports of the regular containers and sidecars."""
     sidecars = (c for c in spec.init_containers or () if is_restartable_init_container(c))
     for container in (*sidecars, *(spec.containers or ())):
         for port in container.ports or ():

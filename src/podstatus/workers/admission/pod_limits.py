@@ -1,8 +1,8 @@
-"""How large a pod may be that this node takes.
+"""Size limits of the pods that this node admits.
 
-The API server bounds the bytes of a request, which is room for 60,000 containers. What is done for
-a pod takes time for each of its containers, volumes and so on, most of it on the event loop that
-also renews the lease: docs/decisions/0041-size-limits-of-pods.md.
+The API server only limits the bytes of a request, which allows 60,000 containers. The work per pod
+grows with its containers, volumes and so on, and most of it runs on the event loop that also renews
+the node lease: docs/decisions/0041-size-limits-of-pods.md.
 
 Upstream has no such limit.
 """
@@ -19,18 +19,18 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodSpec
 
 MAX_CONTAINERS: Final = 1000
-"""Init containers, sidecars, regular and ephemeral ones together."""
+"""Init containers, sidecars, regular and ephemeral containers together."""
 MAX_VOLUMES: Final = 1000
 MAX_PER_CONTAINER: Final = 10_000
 """Variables, mounts, ports, arguments, resources and claims of one container."""
 MAX_PER_POD: Final = 100_000
-"""The same, of all containers of a pod together."""
+"""The same, for all containers of a pod together."""
 MAX_LIST_ENTRIES: Final = 10_000
-"""Entries of any other list of a pod."""
+"""Entries of any other list in a pod."""
 
 
 class LimitViolation(msgspec.Struct, frozen=True, kw_only=True):
-    """Of what a pod has too much."""
+    """A size limit that a pod exceeds."""
 
     reason: str
     what: str
@@ -39,12 +39,12 @@ class LimitViolation(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str:
-        """For the author of the pod."""
+        """Text for the pod's status and event."""
         return f"Pod has {self.count} {self.what}, this node takes at most {self.limit}"
 
 
 def find_limit_violation(pod: Pod) -> LimitViolation | None:
-    """The first limit that a pod is beyond; None if it is within all of them."""
+    """The first limit that the pod exceeds; None if it exceeds none."""
     for reason, what, count, limit in _counts(pod):
         if count > limit:
             return LimitViolation(reason=reason, what=what, count=count, limit=limit)
@@ -53,11 +53,11 @@ def find_limit_violation(pod: Pod) -> LimitViolation | None:
 
 def _counts(pod: Pod) -> Iterator[tuple[str, str, int, int]]:
     spec = pod.spec
-    listed = (spec.init_containers, spec.containers, spec.ephemeral_containers)
-    # Before anything is done for each of them.
-    yield reasons.TOO_MANY_CONTAINERS, "containers", sum(map(_length, listed)), MAX_CONTAINERS
+    lists = (spec.init_containers, spec.containers, spec.ephemeral_containers)
+    # Count before any work per container.
+    yield reasons.TOO_MANY_CONTAINERS, "containers", sum(map(_length, lists)), MAX_CONTAINERS
     yield reasons.TOO_MANY_VOLUMES, "volumes", _length(spec.volumes), MAX_VOLUMES
-    sizes = [_size(container) for container in chain.from_iterable(c or () for c in listed)]
+    sizes = [_size(container) for container in chain.from_iterable(c or () for c in lists)]
     what = "variables, mounts, ports, arguments and resources"
     in_one = f"{what} in one container"
     yield reasons.POD_TOO_LARGE, in_one, max(sizes, default=0), MAX_PER_CONTAINER
@@ -91,5 +91,5 @@ def _list_lengths(pod: Pod, spec: PodSpec) -> Iterator[tuple[str, int]]:
     yield "annotations", len(pod.metadata.annotations or {})
 
 
-def _length(listed: Sequence[object] | None) -> int:
-    return 0 if listed is None else len(listed)
+def _length(items: Sequence[object] | None) -> int:
+    return 0 if items is None else len(items)

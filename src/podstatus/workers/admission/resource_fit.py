@@ -24,7 +24,7 @@ _MAX_INT64 = 2**63 - 1
 
 
 class RequestedResources(msgspec.Struct, frozen=True, kw_only=True):
-    """What some pods have together."""
+    """Sum of the requests and host ports of pods."""
 
     pods: int = 0
     amounts: Mapping[str, int] = {}
@@ -32,7 +32,7 @@ class RequestedResources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def sum_requests(specs: Iterable[PodSpec]) -> RequestedResources:
-    """What pods of these specs have; give their allocation, if they were granted something else."""
+    """Sum the requests of these pod specs. Pass specs with their allocation applied."""
     amounts: Counter[str] = Counter()
     ports: list[HostPort] = []
     count = 0
@@ -44,12 +44,12 @@ def sum_requests(specs: Iterable[PodSpec]) -> RequestedResources:
 
 
 def countable(quantities: Mapping[str, Quantity]) -> dict[str, int]:
-    """The amounts of what nodes run out of; upstream does not look at any other name."""
+    """Amounts of the resources that upstream checks; other names are dropped."""
     return {name: to_int(name, q) for name, q in quantities.items() if _is_countable(name)}
 
 
 def to_int(resource: str, quantity: Quantity) -> int:
-    """Rounded up. What no int64 holds is more than any node has, and stays that."""
+    """The quantity as an integer, rounded up and capped at the int64 maximum."""
     unit = _NANO // 1000 if resource == CPU else _NANO
     try:
         return min(_MAX_INT64, -(-quantity.nanos // unit))
@@ -58,7 +58,7 @@ def to_int(resource: str, quantity: Quantity) -> int:
 
 
 def is_extended_resource(resource: str) -> bool:
-    """Whether a resource is neither Kubernetes' own nor a quota's.
+    """Whether a resource name is neither native to Kubernetes nor a quota.
 
     Upstream: IsExtendedResourceName, pkg/apis/core/v1/helper/helpers.go v1.36.4.
     """
@@ -83,7 +83,7 @@ _RESOURCE_ORDER = (CPU, MEMORY, STORAGE)
 
 
 class InsufficientResource(msgspec.Struct, frozen=True, kw_only=True):
-    """A resource of which the node has not enough."""
+    """A resource that the node lacks."""
 
     resource: str
     requested: int
@@ -92,7 +92,7 @@ class InsufficientResource(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str:
-        """In upstream's words."""
+        """The message, as upstream words it."""
         return (
             f"Node didn't have enough resource: {self.resource}, requested: {self.requested}, "
             f"used: {self.used}, capacity: {self.capacity}"
@@ -102,27 +102,27 @@ class InsufficientResource(msgspec.Struct, frozen=True, kw_only=True):
 def insufficient_resources(
     spec: PodSpec, *, node: Node, others: RequestedResources, max_pods: int
 ) -> list[InsufficientResource]:
-    """What is missing: pods first, then cpu, memory, ephemeral storage, and the rest by name.
+    """The missing resources: pods first, then cpu, memory, ephemeral-storage, the rest by name.
 
-    An extended resource that the node does not have at all is somebody else's business: the
-    cluster may hand it out, and the node does not ask for it.
+    An extended resource that the node does not advertise is ignored: a cluster-level component may
+    manage it.
     """
     capacity = countable(node.status.allocatable or {})
     requested, used = countable(pod_requests(spec)), others.amounts
-    looked_at = [
+    checked = [
         n for n in sorted(requested, key=_sort_key) if n in capacity or not is_extended_resource(n)
     ]
-    short = [
+    shortages = [
         _insufficient(PODS, 1, others.pods, max_pods),
-        *(_insufficient(n, requested[n], used.get(n, 0), capacity.get(n, 0)) for n in looked_at),
+        *(_insufficient(n, requested[n], used.get(n, 0), capacity.get(n, 0)) for n in checked),
     ]
-    return [shortage for shortage in short if shortage is not None]
+    return [shortage for shortage in shortages if shortage is not None]
 
 
 def pod_capacity(node: Node, default: int) -> int:
-    """How many pods the node says that it takes; so many, if it does not say."""
-    shown = (node.status.allocatable or {}).get(PODS)
-    return default if shown is None else to_int(PODS, shown)
+    """The allocatable `pods` of the node; `default` if it has none."""
+    allocatable = (node.status.allocatable or {}).get(PODS)
+    return default if allocatable is None else to_int(PODS, allocatable)
 
 
 def _sort_key(resource: str) -> tuple[int, str]:

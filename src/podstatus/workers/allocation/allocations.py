@@ -1,12 +1,11 @@
-"""What the node has granted to pods, and what they have of it; both outlive the agent.
+"""Allocated and actuated resources of pods, persisted across restarts of the agent.
 
-*Granted* is what the node has set aside for a pod, *in force* what was last asked of the runtime
-for it. Of a pod that was never resized nothing is remembered as being in force: it is what was
-granted. So the order of the writes matters: what is in force is on the disk before another
-grant is.
+*Allocated* resources are reserved for a pod by the node; *actuated* resources are those last
+requested from the runtime. A pod that was never resized has no actuated record: it equals the
+allocation. Therefore the actuated record is written before a new allocation.
 
 Upstream: allocation/allocation_manager.go and the actuated state of kuberuntime_manager.go
-v1.36.4, which remembers both of every pod.
+v1.36.4, which stores both for every pod.
 """
 
 import asyncio
@@ -22,85 +21,85 @@ from podstatus.workers.resize.plan import resizable_containers
 
 
 class ResourceInfoStore(Protocol):
-    """The resources of pods in one respect. It may wait for a disk when it is told something."""
+    """Stored resources of pods, either allocated or actuated. Setters may block on disk I/O."""
 
     def pod_resource_info(self, uid: str) -> PodResourceInfo | None:
-        """What is known about a pod."""
+        """The stored resources of a pod; None if there are none."""
 
     def set_pod_resource_info(self, uid: str, info: PodResourceInfo) -> None:
-        """Remember this about a pod; raises OSError if it cannot, and then nothing changed."""
+        """Store a pod's resources. Raises OSError on failure, with nothing changed."""
 
     def set_pod_resource_infos(self, infos: Mapping[PodUID, PodResourceInfo]) -> None:
-        """The same about some pods at once: all of it, or nothing."""
+        """Store the resources of several pods atomically. Raises OSError on failure."""
 
 
 class AllocationStore(Protocol):
-    """What is remembered across restarts. `podstatus.FileState` is one."""
+    """The two stores that survive a restart. Implemented by `podstatus.FileState`."""
 
     @property
     def allocated(self) -> ResourceInfoStore:
-        """What was granted."""
+        """Resources reserved for pods by the node."""
 
     @property
     def actuated(self) -> ResourceInfoStore:
-        """What is in force."""
+        """Resources last requested from the runtime."""
 
 
 class AllocationManager:
-    """Says and remembers what pods may use. For one event loop."""
+    """Tracks and persists the resources of pods. Not thread-safe."""
 
     def __init__(self, store: AllocationStore | None = None) -> None:
-        """Without books it is forgotten when the agent ends."""
+        """`store` defaults to memory: allocations are lost when the agent exits."""
         store = store or _InMemoryStore()
         self._allocated, self._actuated = store.allocated, store.actuated
         self._unpersisted: dict[PodUID, PodResourceInfo] = {}
-        """Not on the disk yet."""
+        """Allocations that are not on disk yet."""
         self._persist_queue: dict[PodUID, Pod] = {}
-        """Those of them that somebody waits for."""
+        """Pods for which a `persist` call is waiting."""
         self._write_lock = asyncio.Lock()
         self._listeners: list[Callable[[PodUID], object]] = []
 
     def add_listener(self, listener: Callable[[PodUID], object]) -> None:
-        """Have somebody told of whom something else is known from now on."""
+        """Call `listener` with the UID of each pod whose resources change."""
         self._listeners.append(listener)
 
     def _notify(self, uid: PodUID) -> None:
         for listener in self._listeners:
             listener(uid)
 
-    # What is asked
+    # Queries
 
     def allocated(self, pod: Pod) -> Pod:
-        """The pod with what it was granted, also before a restart; itself if that is the same."""
-        promised = self._unpersisted.get(pod.uid)
-        return with_allocation(pod, promised or self._allocated.pod_resource_info(pod.uid))
+        """The pod with its allocated resources; the same object if they equal its spec."""
+        unpersisted = self._unpersisted.get(pod.uid)
+        return with_allocation(pod, unpersisted or self._allocated.pod_resource_info(pod.uid))
 
     def persisted(self, pod: Pod) -> Pod:
-        """The pod with what is on the disk as its grant."""
+        """The pod with its allocation as stored on disk."""
         return with_allocation(pod, self._allocated.pod_resource_info(pod.uid))
 
     def reserved(self, pod: Pod) -> Pod:
-        """The pod with what nobody else can have: its grant, and what it has not given back."""
+        """The pod with the larger of its allocated and actuated requests."""
         before = self.actuated(pod.uid)
         if before is None and pod.uid in self._unpersisted:
-            # It is not on the disk yet that this is in force, and it is all the same.
+            # Still actuated, though the actuated record is not written yet.
             before = self._allocated.pod_resource_info(pod.uid)
         return with_larger_requests(self.allocated(pod), before)
 
     def actuated(self, uid: PodUID) -> PodResourceInfo | None:
-        """What was last asked of the runtime for the pod; None if that is what was granted."""
+        """The actuated resources of a pod; None if they equal the allocation."""
         return self._actuated.pod_resource_info(uid)
 
-    # What is decided
+    # Updates
 
     def reserve(self, pod: Pod) -> None:
-        """The node takes the pod as it is now, whatever it asks for before it is started."""
+        """Allocate the current requests of an admitted pod, unless it has an allocation."""
         if self._allocated.pod_resource_info(pod.uid) is None:
             self._unpersisted.setdefault(pod.uid, allocation_from_pod(pod))
             self._notify(pod.uid)
 
     async def persist(self, pod: Pod) -> None:
-        """Its grant is on the disk when this returns."""
+        """Return once the pod's allocation is on disk. Raises OSError."""
         if self._is_persisted(pod.uid):
             return
         self._persist_queue[pod.uid] = pod
@@ -112,15 +111,15 @@ class AllocationManager:
             self._persist_queue.pop(pod.uid, None)
 
     async def _persist_all(self, pod: Pod) -> None:
-        """Write the grants of all who wait: all pods are in one file, however many are new."""
-        # Another who waited for this pod too may have given up for both.
+        """Write the allocations of all waiting pods at once: they share one file."""
+        # A cancelled `persist` call for the same pod may have removed it from the queue.
         waiting = {pod.uid: pod} | self._persist_queue
         new = [pod for pod in waiting.values() if not self._is_persisted(pod.uid)]
-        promised = {pod.uid: self._unpersisted.get(pod.uid) for pod in new}
-        infos = {pod.uid: promised[pod.uid] or allocation_from_pod(pod) for pod in new}
+        unpersisted = {pod.uid: self._unpersisted.get(pod.uid) for pod in new}
+        infos = {pod.uid: unpersisted[pod.uid] or allocation_from_pod(pod) for pod in new}
         await asyncio.to_thread(self._allocated.set_pod_resource_infos, infos)
-        for uid, info in promised.items():
-            # A grant may have been made meanwhile, and is about to be written.
+        for uid, info in unpersisted.items():
+            # Keep an allocation that `allocate` has made meanwhile and is about to write.
             if self._unpersisted.get(uid) is info:
                 self._unpersisted.pop(uid, None)
             self._notify(uid)
@@ -129,7 +128,7 @@ class AllocationManager:
         return self._allocated.pod_resource_info(uid) is not None
 
     async def allocate(self, pod: Pod) -> None:
-        """The pod is granted what it asks for; from now on nobody else is."""
+        """Allocate the resources in the pod's spec and write them to disk. Raises OSError."""
         self._unpersisted[pod.uid] = info = allocation_from_pod(pod)
         self._notify(pod.uid)
         try:
@@ -146,24 +145,26 @@ class AllocationManager:
     async def set_actuated(
         self, pod: Pod, containers: Collection[str], *, pod_level: bool = False
     ) -> None:
-        """These containers, or the pod as a `pod_level` too, have what the pod says now."""
+        """Record that these containers (and the pod level) have the resources in `pod`."""
         if self.actuated(pod.uid) is None:
-            return  # without waiting for those who write
+            return  # without waiting for the write lock
         async with self._write_lock:
-            known = self.actuated(pod.uid)
-            if known is None:
+            record = self.actuated(pod.uid)
+            if record is None:
                 return
-            now = {c.name: c.resources for c in resizable_containers(pod) if c.name in containers}
+            current = {
+                c.name: c.resources for c in resizable_containers(pod) if c.name in containers
+            }
             info = PodResourceInfo(
-                container_resources=FrozenMap({**known.container_resources, **now}),
-                pod_level_resources=pod.spec.resources if pod_level else known.pod_level_resources,
+                container_resources=FrozenMap({**record.container_resources, **current}),
+                pod_level_resources=pod.spec.resources if pod_level else record.pod_level_resources,
             )
-            if info != known:
+            if info != record:
                 await asyncio.to_thread(self._actuated.set_pod_resource_info, pod.uid, info)
                 self._notify(pod.uid)
 
     def retain_only(self, uids: Collection[PodUID]) -> None:
-        """Forget the promises to all pods but these."""
+        """Drop the allocations that are not on disk of all pods except these."""
         for uid in self._unpersisted.keys() - set(uids):
             del self._unpersisted[uid]
             self._notify(uid)

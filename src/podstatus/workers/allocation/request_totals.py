@@ -1,7 +1,7 @@
-"""What all active pods hold of the node, kept as a sum: who asks about one pod weighs one pod.
+"""The running sum of the requests of all active pods.
 
-A node is handed all its pods at once when it starts. To add up all others for each of them takes
-minutes with some thousand pods, and nothing else happens meanwhile.
+A starting node receives all of its pods at once. Summing up the others for each of them would block
+the event loop for minutes with some thousand pods.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ _NONE = RequestedResources()
 
 
 class RequestTotals:
-    """The sum, of which only pods that changed are weighed again. For one event loop."""
+    """Recomputes only the pods that have changed since the last query. Not thread-safe."""
 
     def __init__(self, registry: PodRegistry, allocations: AllocationManager) -> None:
         self._registry = registry
@@ -29,7 +29,7 @@ class RequestTotals:
         allocations.add_listener(self._dirty.add)
 
     def excluding(self, uid: PodUID) -> RequestedResources:
-        """What the other active pods hold: their grants, and what they have not given back."""
+        """The reserved resources of all active pods except this one."""
         self._refresh()
         own = self._by_pod.get(uid, _NONE)
         own_ports = Counter(own.ports)
@@ -42,18 +42,18 @@ class RequestTotals:
     def _refresh(self) -> None:
         for uid in tuple(self._dirty):
             pod = self._registry.active_pod(uid)
-            held = None if pod is None else sum_requests([self._allocations.reserved(pod).spec])
-            self._replace(uid, held)
+            requests = None if pod is None else sum_requests([self._allocations.reserved(pod).spec])
+            self._replace(uid, requests)
             self._dirty.discard(uid)
 
-    def _replace(self, uid: PodUID, held: RequestedResources | None) -> None:
+    def _replace(self, uid: PodUID, requests: RequestedResources | None) -> None:
         before = self._by_pod.pop(uid, _NONE)
         self._amounts.subtract(before.amounts)
         self._ports.subtract(before.ports)
-        if held is not None:
-            self._by_pod[uid] = held
-            self._amounts.update(held.amounts)
-            self._ports.update(held.ports)
+        if requests is not None:
+            self._by_pod[uid] = requests
+            self._amounts.update(requests.amounts)
+            self._ports.update(requests.ports)
         for port in before.ports:
             if not self._ports[port]:
                 del self._ports[port]

@@ -1,4 +1,4 @@
-"""Give the containers of a pod what it was granted, and tell how far that has come.
+"""Apply allocated resources through the runtime, and report the progress of a resize.
 
 Upstream: doPodResizeAction, kuberuntime_manager.go v1.36.4; SyncPod, kubelet.go.
 """
@@ -27,7 +27,7 @@ ERROR_REASON = "Error"
 
 
 class ResizeActuator:
-    """Puts grants in force. One pod is looked at by one task at a time."""
+    """Actuates allocations. Callers handle each pod in one task at a time."""
 
     def __init__(
         self,
@@ -38,27 +38,27 @@ class ResizeActuator:
         *,
         on_completed: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_completed` is told when a pod has what it was granted: others may have room now."""
+        """`on_completed` is called after a resize is done, since it may free resources."""
         self._runtime = runtime
         self._allocations = allocations
         self._statuses = statuses
         self._recorder = recorder
         self._on_completed = on_completed
         self._recovered: set[PodUID] = set()
-        """Whose condition still tells of an error that is over."""
+        """Pods whose condition still reports an error, though a later attempt has succeeded."""
 
     @property
     def allocations(self) -> AllocationManager:
-        """What is put in force."""
+        """The allocations that this actuator applies."""
         return self._allocations
 
     def reconcile(self, pod: Pod, facts: PodFacts) -> ResizePlan:
-        """What is to be done for a pod as granted; its condition says whether there is anything."""
+        """Plan the resize of a pod with its allocation; update PodResizeInProgress."""
         plan = plan_resize(pod, self._allocations.actuated(pod.uid), facts)
         if self._must_retry(pod.uid):
-            # It may be the pod as a whole that could not be resized: no container tells of that.
+            # The pod-level resize may have failed, which no container shows: retry everything.
             running = running_containers(pod, facts)
-            in_place = {name: it for name, it in running.items() if name not in plan.restart}
+            in_place = {name: id_ for name, id_ in running.items() if name not in plan.restart}
             plan = structs.replace(plan, in_place=in_place, pod_level=True)
         if plan.is_in_progress:
             self._statuses.set_pod_resize_in_progress_condition(pod.uid, "", "", _generation(pod))
@@ -67,7 +67,7 @@ class ResizeActuator:
         return plan
 
     def _must_retry(self, uid: PodUID) -> bool:
-        """Whether the latest try has failed, also before a restart."""
+        """Whether the last resize failed, also before a restart of the agent."""
         conditions = self._statuses.pod_resize_conditions(uid)
         failed = any(
             c.type == POD_RESIZE_IN_PROGRESS and c.reason == ERROR_REASON for c in conditions
@@ -79,12 +79,12 @@ class ResizeActuator:
         generation = self._statuses.clear_pod_resize_in_progress_condition(pod.uid)
         if generation is None:
             return
-        words = resize_message("Pod resize completed", pod, generation)
-        self._recorder.normal(pod_reference(pod), reasons.RESIZE_COMPLETED, words)
+        text = resize_message("Pod resize completed", pod, generation)
+        self._recorder.normal(pod_reference(pod), reasons.RESIZE_COMPLETED, text)
         self._on_completed()
 
     async def resize(self, pod: Pod, containers: Mapping[str, str]) -> bool:
-        """Have the pod, and these of its running containers, resized; whether that was done."""
+        """Resize the pod and these running containers, name -> ID. Return whether it worked."""
         if isinstance(self._runtime, ResizesPods):
             try:
                 await self._runtime.resize_pod(pod, containers)
@@ -101,21 +101,21 @@ class ResizeActuator:
         return True
 
     async def before_start(self, pod: Pod, container: Container) -> None:
-        """A container is about to be started with what it was granted."""
+        """Record that a container starts with its allocated resources."""
         await self._allocations.set_actuated(pod, (container.name,))
 
     def _record_failure(self, pod: Pod, message: str) -> None:
-        logger.warning("pod cannot be resized: pod=%s/%s why=%s", *pod.full_name, message)
+        logger.warning("pod resize failed, will retry: pod=%s/%s error=%s", *pod.full_name, message)
         self._recovered.discard(pod.uid)
         generation, changed = self._statuses.set_pod_resize_in_progress_condition(
             pod.uid, ERROR_REASON, message, _generation(pod)
         )
         if changed:
-            words = resize_message("Pod resize error", pod, generation, message)
-            self._recorder.warn(pod_reference(pod), reasons.RESIZE_ERROR, words)
+            text = resize_message("Pod resize error", pod, generation, message)
+            self._recorder.warn(pod_reference(pod), reasons.RESIZE_ERROR, text)
 
     def retain_only(self, uids: set[PodUID]) -> None:
-        """Forget all pods but these."""
+        """Drop the state of all pods except these."""
         self._recovered &= uids
 
 

@@ -1,9 +1,9 @@
-"""Decide about pods that ask for other resources than they were granted, now or when there is room.
+"""Decide pending resizes: pods whose spec requests other resources than are allocated.
 
-Tried when a pod changes, when one leaves or gives something back, and every 3 minutes.
+Retried when a pod changes, leaves or releases resources, and every 3 minutes.
 
 Upstream: RetryPendingResizes, allocation/allocation_manager.go v1.36.4; HandlePodUpdates and
-its brothers, kubelet.go.
+related handlers, kubelet.go.
 """
 
 import asyncio
@@ -38,14 +38,17 @@ logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 180.0
 _NOT_READY_SECONDS = 1.0
-"""Seconds between two looks while not every source has delivered."""
+"""Poll interval in seconds while not every source has delivered."""
 
 DecideResize = Callable[[Pod, Pod, RequestedResources], ResizeDecision]
-"""Whether a pod gets what it asks for: as it asks, as granted, beside what the others hold."""
+"""Decides a resize: (pod as requested, pod as allocated, resources of other pods)."""
 
 
 class ResizeController:
-    """The pods that wait for other resources. For one event loop; what it is told never waits."""
+    """Queue of pods with a pending resize.
+
+    Not thread-safe: call from the event loop. Notification methods never block.
+    """
 
     def __init__(
         self,
@@ -61,7 +64,7 @@ class ResizeController:
         clock: Clock,
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        """`wake` is told of pods whose status has changed, or that are to be resized."""
+        """`wake` is called with each pod whose status changed or whose resize was accepted."""
         self._registry = registry
         self._allocations = allocations
         self._statuses = statuses
@@ -75,10 +78,10 @@ class ResizeController:
         self._queue: set[PodUID] = set()
         self._wakeup = asyncio.Event()
 
-    # What is told
+    # Notifications
 
     def enqueue(self, pod: Pod) -> None:
-        """A source has this pod, or has it otherwise."""
+        """Queue the pod if its spec differs from its allocation; otherwise drop it."""
         if self._allocations.allocated(pod) is not pod:
             self._queue.add(pod.uid)
             self._wakeup.set()
@@ -87,24 +90,25 @@ class ResizeController:
             self._clear_pending(pod.uid)
 
     def retry(self) -> None:
-        """There may be room now."""
+        """Retry all pending resizes soon: resources may be free now."""
         if self._queue:
             self._wakeup.set()
 
-    # The work
+    # Loop
 
     async def run(self) -> None:
-        """Decide until cancelled."""
+        """Decide pending resizes until cancelled."""
         while True:
             self._wakeup.clear()
             self._heartbeat()
-            rest = await self.reconcile_once()
-            await wait_event_or_timeout(self._wakeup, self._clock, rest)
+            delay = await self.reconcile_once()
+            await wait_event_or_timeout(self._wakeup, self._clock, delay)
 
     async def reconcile_once(self) -> float:
-        """Decide about all that wait; how many seconds until they are looked at again.
+        """Decide all pending resizes. Return the seconds until the next retry.
 
-        Nothing is decided before all who are there already are known.
+        Decides nothing until all sources have delivered: the pods of the node are unknown until
+        then.
         """
         if not self._all_sources_ready():
             return _NOT_READY_SECONDS
@@ -126,8 +130,12 @@ class ResizeController:
         ]
 
     def _syncing_pod(self, uid: PodUID) -> Pod | None:
-        life = self._registry.get(uid)
-        return life.pod if life is not None and life.state is PodWorkerState.SYNC else None
+        lifecycle = self._registry.get(uid)
+        return (
+            lifecycle.pod
+            if lifecycle is not None and lifecycle.state is PodWorkerState.SYNC
+            else None
+        )
 
     def _pending_since(self, uid: PodUID) -> Time | None:
         for condition in self._statuses.pod_resize_conditions(uid):
@@ -136,20 +144,22 @@ class ResizeController:
         return None
 
     async def _reconcile_safely(self, pod: Pod) -> None:
-        """Decide about one; what goes wrong with it, such as a full disk, is not to stop others."""
+        """Decide one resize; an error such as a full disk is logged, and the pod is retried."""
         self._queue.discard(pod.uid)
         try:
             await self._reconcile(pod)
         except Exception:
-            logger.exception("resize cannot be decided: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
+            logger.exception(
+                "resize decision failed, will retry: pod=%s/%s uid=%s", *pod.full_name, pod.uid
+            )
             self._queue.add(pod.uid)
 
     async def _reconcile(self, pod: Pod) -> None:
-        granted = self._allocations.allocated(pod)
-        if granted is pod:
+        allocated = self._allocations.allocated(pod)
+        if allocated is pod:
             self._clear_pending(pod.uid)
             return
-        match self._decide(pod, granted, self._request_totals.excluding(pod.uid)):
+        match self._decide(pod, allocated, self._request_totals.excluding(pod.uid)):
             case ResizeAccepted():
                 await self._allocations.allocate(pod)
                 self._set_accepted(pod)
@@ -158,13 +168,13 @@ class ResizeController:
 
     def _set_accepted(self, pod: Pod) -> None:
         generation = pod.metadata.generation
-        logger.info("resize granted: pod=%s/%s generation=%d", *pod.full_name, generation)
+        logger.info("resize accepted: pod=%s/%s generation=%d", *pod.full_name, generation)
         self._statuses.clear_pod_resize_pending_condition(pod.uid)
-        # An error of an earlier resize is over, and so is its generation.
+        # Clear first: the condition may hold the error and the generation of an earlier resize.
         self._statuses.clear_pod_resize_in_progress_condition(pod.uid)
         self._statuses.set_pod_resize_in_progress_condition(pod.uid, "", "", generation)
-        words = resize_message("Pod resize started", pod, generation)
-        self._recorder.normal(pod_reference(pod), reasons.RESIZE_STARTED, words)
+        message = resize_message("Pod resize started", pod, generation)
+        self._recorder.normal(pod_reference(pod), reasons.RESIZE_STARTED, message)
         self._wake(pod.uid)
 
     def _set_pending(self, pod: Pod, pending: ResizePending) -> None:
@@ -177,23 +187,24 @@ class ResizeController:
         )
         if changed:
             logger.info(
-                "resize not granted: pod=%s/%s reason=%s message=%s",
+                "resize pending: pod=%s/%s reason=%s message=%s",
                 *pod.full_name,
                 pending.reason,
                 pending.message,
             )
             reason = reasons.RESIZE_INFEASIBLE if is_infeasible else reasons.RESIZE_DEFERRED
-            words = resize_message(f"Pod resize {pending.reason}", pod, generation, pending.message)
-            self._recorder.warn(pod_reference(pod), reason, words)
+            message = resize_message(
+                f"Pod resize {pending.reason}", pod, generation, pending.message
+            )
+            self._recorder.warn(pod_reference(pod), reason, message)
         if changed or self._condition_messages(pod.uid) != before:
             self._wake(pod.uid)
 
     def _condition_messages(self, uid: PodUID) -> list[str]:
-        """The words of its conditions."""
         return [condition.message for condition in self._statuses.pod_resize_conditions(uid)]
 
     def _clear_pending(self, uid: PodUID) -> None:
-        """It asks for what it has: a resize was taken back."""
+        """Clear the pending condition: the resize was withdrawn."""
         if self._pending_since(uid) is not None:
             self._statuses.clear_pod_resize_pending_condition(uid)
             self._wake(uid)

@@ -1,4 +1,4 @@
-"""The lives of all pods of the node: the one place where they are kept."""
+"""The lifecycles of all pods of the node."""
 
 from collections.abc import Callable, Collection
 from typing import Protocol
@@ -12,16 +12,17 @@ from podstatus.workers.lifecycle.state_machine import (
 
 
 class UidTranslator(Protocol):
-    """Who knows which pod an API object stands for: `podstatus.PodDirectory` does."""
+    """Maps mirror pods to static pods. Implemented by `podstatus.PodManager`."""
 
     def translate_pod_uid(self, uid: str) -> PodUID:
-        """The pod's own UID for the UID of its mirror pod; any other UID as it is."""
+        """The static pod's UID for a mirror pod's UID; any other UID unchanged."""
 
 
 class PodRegistry:
-    """What is known of each pod. It is also the status manager's deletion safety.
+    """The lifecycle of each pod. Also the status manager's deletion safety provider.
 
-    `all_known`: whether every source has delivered once, so that who is not known is not there.
+    `all_sources_ready`: whether every source has delivered once; an unknown pod then does not
+    exist on this node.
     """
 
     def __init__(self, translator: UidTranslator, *, all_sources_ready: Callable[[], bool]) -> None:
@@ -31,20 +32,20 @@ class PodRegistry:
         self._listeners: list[Callable[[PodUID], object]] = []
 
     def add_listener(self, listener: Callable[[PodUID], object]) -> None:
-        """Have somebody told whose life is another one from now on."""
+        """Call `listener` with the UID of each pod whose lifecycle changes."""
         self._listeners.append(listener)
 
     def get(self, uid: PodUID) -> PodLifecycle | None:
-        """One life."""
+        """The lifecycle of a pod; None if it is unknown."""
         return self._lifecycles.get(uid)
 
     def put(self, lifecycle: PodLifecycle) -> None:
-        """What is known of this pod now."""
+        """Store the new lifecycle of a pod."""
         self._lifecycles[lifecycle.uid] = lifecycle
         self._notify(lifecycle.uid)
 
     def forget(self, uid: PodUID) -> None:
-        """It is over, and nobody asks for it any more."""
+        """Remove a pod that has left its source and is cleaned up."""
         self._lifecycles.pop(uid, None)
         self._notify(uid)
 
@@ -53,37 +54,42 @@ class PodRegistry:
             listener(uid)
 
     def all(self) -> Collection[PodLifecycle]:
-        """All lives, at one moment."""
+        """A snapshot of all lifecycles."""
         return tuple(self._lifecycles.values())
 
     def could_have_running_containers(self, pod: Pod) -> bool:
-        """Whether the API server must not show the end of this object, or let it go, yet.
+        """Whether the terminal phase and the deletion of this pod must be held back.
 
-        Of a pod that is not known, nothing is known either until all sources have delivered.
+        True for an unknown pod until all sources have delivered.
         """
-        life = self._lifecycles.get(self._translator.translate_pod_uid(pod.uid))
-        if life is None:
+        lifecycle = self._lifecycles.get(self._translator.translate_pod_uid(pod.uid))
+        if lifecycle is None:
             return not self._all_sources_ready()
-        return could_have_running_containers(life)
+        return could_have_running_containers(lifecycle)
 
     def active_pods(self) -> list[Pod]:
         """The pods that hold, or are about to hold, resources of the node."""
-        return [pod for life in self._lifecycles.values() if (pod := _active_pod(life)) is not None]
+        return [
+            pod
+            for lifecycle in self._lifecycles.values()
+            if (pod := _active_pod(lifecycle)) is not None
+        ]
 
     def active_pod(self, uid: PodUID) -> Pod | None:
-        """This pod, if it is one of them."""
-        life = self._lifecycles.get(uid)
-        return None if life is None else _active_pod(life)
+        """The pod, if it is one of `active_pods`."""
+        lifecycle = self._lifecycles.get(uid)
+        return None if lifecycle is None else _active_pod(lifecycle)
 
     def has_unfinished(self, full_name: tuple[str, str]) -> bool:
-        """Whether a pod of this namespace and name is still being looked after."""
+        """Whether a pod of this namespace and name is not finished."""
         return any(
-            (life.namespace, life.name) == full_name and life.state is not PodWorkerState.FINISHED
-            for life in self._lifecycles.values()
+            (lifecycle.namespace, lifecycle.name) == full_name
+            and lifecycle.state is not PodWorkerState.FINISHED
+            for lifecycle in self._lifecycles.values()
         )
 
     def waits_for_static_pod(self, lifecycle: PodLifecycle) -> bool:
-        """Whether another static pod of its name has to be over before this one may start.
+        """Whether this static pod must wait until an earlier one of the same name is finished.
 
         Upstream: allowStaticPodStart, pod_workers.go v1.36.4.
         """

@@ -1,13 +1,12 @@
-"""The life of a pod on the node, as a value: what became of it, and what is to be done next.
+"""The lifecycle of a pod on the node, as an immutable value.
 
-    SYNC ──► TERMINATING ──► TERMINATED ──► FINISHED
-     keep it   end its         close its       nothing, until
-     running   containers      books           it is to be reclaimed
+    SYNC ──────► TERMINATING ──► TERMINATED ────► FINISHED
+    keep it      stop its        report the       nothing, until
+    running      containers      final status     it is deleted
 
-There is no way back: a pod whose containers were told to end is not started again under the same
-UID, unless its life is over and a source brings it anew. A pod that has finished and is deleted
-later goes from FINISHED to TERMINATED once more: what it left behind is reclaimed before the
-API server may let it go.
+A terminating pod never returns to SYNC; the same UID starts again only after the pod has finished
+and a source delivers it once more. A finished pod that is deleted later goes from FINISHED back to
+TERMINATED, so that its sandbox and files are removed before the API server deletes the object.
 
 Upstream: podSyncStatus and UpdatePod, pkg/kubelet/pod_workers.go v1.36.4.
 """
@@ -20,70 +19,70 @@ from msgspec import structs
 from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
 
 ORPHAN_GRACE_SECONDS = 1
-"""Seconds for what nobody knows any more. Upstream's."""
+"""Grace period in seconds of a pod that only the runtime knows. Upstream's value."""
 
 
 class PodWorkerState(Enum):
-    """What is to be done for a pod."""
+    """The work that is left for a pod."""
 
     SYNC = "sync"
-    """Keep its containers running as the spec says."""
+    """Keep the containers running as the spec requires."""
     TERMINATING = "terminating"
-    """End its containers; none is started any more."""
+    """Stop all containers; start none."""
     TERMINATED = "terminated"
-    """Nothing of it runs: close its books, and reclaim what it left if it is deleted."""
+    """No containers run. Report the final status; if deleted, remove the sandbox and files."""
     FINISHED = "finished"
-    """Nothing, until it is deleted or leaves."""
+    """Nothing to do until the pod is deleted or leaves its source."""
 
 
 class Eviction(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a pod ends, as its status is to tell; empty where its containers tell it."""
+    """Why the node terminates a pod, for its status; empty if the containers decide it."""
 
     reason: str = ""
     message: str = ""
     is_disruption: bool = False
-    """Whether its status says, by DisruptionTarget, that it could go on elsewhere."""
+    """Whether to add the DisruptionTarget condition: the pod could run elsewhere."""
 
 
 class PodLifecycle(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a pod on this node."""
+    """State of a pod on this node; change it through the functions of this module."""
 
     uid: PodUID
     namespace: str
     name: str
     pod: Pod | None = None
-    """As the sources have it, or had it last; None if only the runtime knows it."""
+    """As last delivered by a source; None if only the runtime knows the pod."""
     state: PodWorkerState = PodWorkerState.SYNC
     grace_seconds: int = 0
-    """How long its containers have to end; 0 while nobody asked them to."""
+    """Grace period of the termination; 0 while the pod is not terminating."""
     eviction: Eviction = Eviction()
     deleted: bool = False
-    """Somebody wants it gone: it was deleted in the API server, or has left its source."""
+    """The pod was deleted in the API server, or has left its source."""
     source_removed: bool = False
-    """It has left its source: there is no API object whose status could be kept."""
+    """The pod has left its source: there is no API object whose status could be updated."""
     finalized: bool = False
-    """Its books were closed once: its last status is told."""
+    """The final status was reported, at least once."""
     cleaned_up: bool = False
-    """Nothing of it is left on the node."""
+    """The sandbox and files are removed from the node."""
     recreated_as: Pod | None = None
-    """A source has brought it anew under the same UID, while it was ending."""
+    """The pod as a source delivered it again, under the same UID, during termination."""
 
 
 def admitted(pod: Pod, *, idle: bool) -> PodLifecycle:
-    """The life of a pod that a source has brought.
+    """The lifecycle of a pod that a source delivers for the first time.
 
-    `idle`: the runtime runs nothing of it. A pod that had ended before the agent came, and of
-    which nothing runs, needs no more than its books closed.
+    `idle`: the runtime runs no container of it. An idle pod in a terminal phase, which finished
+    before the agent started, begins in TERMINATED.
     """
-    life = PodLifecycle(uid=pod.uid, namespace=pod.namespace, name=pod.name, pod=pod)
+    lifecycle = PodLifecycle(uid=pod.uid, namespace=pod.namespace, name=pod.name, pod=pod)
     if idle and is_terminal_phase(pod.status.phase):
         deleted = pod.metadata.deletion_timestamp is not None
-        return structs.replace(life, state=PodWorkerState.TERMINATED, deleted=deleted)
-    return updated(life, pod)
+        return structs.replace(lifecycle, state=PodWorkerState.TERMINATED, deleted=deleted)
+    return updated(lifecycle, pod)
 
 
 def orphaned(uid: PodUID, namespace: str, name: str) -> PodLifecycle:
-    """The life of a pod that only the runtime knows: it is to end."""
+    """The lifecycle of a pod that only the runtime knows: it is terminated."""
     return PodLifecycle(
         uid=uid,
         namespace=namespace,
@@ -96,7 +95,7 @@ def orphaned(uid: PodUID, namespace: str, name: str) -> PodLifecycle:
 
 
 def updated(lifecycle: PodLifecycle, pod: Pod) -> PodLifecycle:
-    """With the pod as a source has it now."""
+    """Apply a new version of the pod from a source."""
     if lifecycle.source_removed:
         return structs.replace(lifecycle, recreated_as=pod)
     deleting = pod.metadata.deletion_timestamp is not None
@@ -109,7 +108,7 @@ def updated(lifecycle: PodLifecycle, pod: Pod) -> PodLifecycle:
 
 
 def removed(lifecycle: PodLifecycle) -> PodLifecycle:
-    """It has left its source."""
+    """Apply that the pod has left its source."""
     lifecycle = structs.replace(lifecycle, source_removed=True, deleted=True, recreated_as=None)
     return (
         _terminating(lifecycle, None)
@@ -121,26 +120,26 @@ def removed(lifecycle: PodLifecycle) -> PodLifecycle:
 def evicted(
     lifecycle: PodLifecycle, eviction: Eviction, grace_seconds: int | None = None
 ) -> PodLifecycle:
-    """The node wants it to end, and says why; nothing changes if it is ending already."""
+    """Terminate the pod on behalf of the node; no change if it is terminating already."""
     if lifecycle.state is not PodWorkerState.SYNC:
         return lifecycle
     return structs.replace(_terminating(lifecycle, grace_seconds), eviction=eviction)
 
 
 def completed(lifecycle: PodLifecycle) -> PodLifecycle:
-    """Its containers add up to an end: nothing will be started again."""
+    """Apply a terminal phase: no container will start again."""
     return _terminating(lifecycle, None) if lifecycle.state is PodWorkerState.SYNC else lifecycle
 
 
 def terminated(lifecycle: PodLifecycle) -> PodLifecycle:
-    """Every container of it was seen ended."""
+    """Apply that every container has exited."""
     if lifecycle.state is not PodWorkerState.TERMINATING:
         return lifecycle
     return structs.replace(lifecycle, state=PodWorkerState.TERMINATED)
 
 
 def finalized(lifecycle: PodLifecycle, *, cleaned_up: bool) -> PodLifecycle:
-    """Its last status is told; and what it left behind is gone, or stays for now."""
+    """Apply that the final status is reported; `cleaned_up`: sandbox and files are gone."""
     if lifecycle.state is not PodWorkerState.TERMINATED:
         return lifecycle
     lifecycle = structs.replace(
@@ -150,10 +149,10 @@ def finalized(lifecycle: PodLifecycle, *, cleaned_up: bool) -> PodLifecycle:
 
 
 def could_have_running_containers(lifecycle: PodLifecycle) -> bool:
-    """Whether the API server must not show its end, or let it go, yet.
+    """Whether the terminal phase and the deletion of the pod must be held back.
 
-    That is until every container was seen ended. A pod whose books were closed before it was
-    deleted could go at once then, but what it left behind is reclaimed first.
+    True until every container has exited. Also true for a pod that was finalized before it was
+    deleted, until its sandbox and files are removed.
     """
     if lifecycle.state in (PodWorkerState.SYNC, PodWorkerState.TERMINATING):
         return True
@@ -161,7 +160,7 @@ def could_have_running_containers(lifecycle: PodLifecycle) -> bool:
 
 
 def is_forgettable(lifecycle: PodLifecycle) -> bool:
-    """Whether it may be forgotten: it has left, and nothing of it is left."""
+    """Whether the pod has left its source and is cleaned up, so its entry can be dropped."""
     return (
         lifecycle.state is PodWorkerState.FINISHED
         and lifecycle.source_removed
@@ -170,17 +169,17 @@ def is_forgettable(lifecycle: PodLifecycle) -> bool:
 
 
 def effective_grace(lifecycle: PodLifecycle, grace_seconds: int | None) -> int:
-    """How long its containers have to end: the shortest that anybody asked for, and never none.
+    """Grace period in seconds: the shortest that was requested, at least 1.
 
     Upstream: calculateEffectiveGracePeriod, pod_workers.go v1.36.4.
     """
-    asked = [lifecycle.grace_seconds or None, grace_seconds]
+    requested = [lifecycle.grace_seconds or None, grace_seconds]
     if lifecycle.pod is not None:
-        asked.append(lifecycle.pod.metadata.deletion_grace_period_seconds)
-    given = [seconds for seconds in asked if seconds is not None]
-    if not given and lifecycle.pod is not None:
-        given = [lifecycle.pod.spec.termination_grace_period_seconds or 0]
-    return max(1, min(given, default=0))
+        requested.append(lifecycle.pod.metadata.deletion_grace_period_seconds)
+    periods = [seconds for seconds in requested if seconds is not None]
+    if not periods and lifecycle.pod is not None:
+        periods = [lifecycle.pod.spec.termination_grace_period_seconds or 0]
+    return max(1, min(periods, default=0))
 
 
 def _terminating(lifecycle: PodLifecycle, grace_seconds: int | None) -> PodLifecycle:
@@ -192,7 +191,7 @@ def _terminating(lifecycle: PodLifecycle, grace_seconds: int | None) -> PodLifec
 
 
 def _reopened_for_cleanup(lifecycle: PodLifecycle) -> PodLifecycle:
-    """Back to work, if it finished earlier and now has to be reclaimed too."""
+    """Back to TERMINATED if a finished pod was deleted and still has a sandbox or files."""
     if (
         lifecycle.state is PodWorkerState.FINISHED
         and lifecycle.deleted

@@ -1,8 +1,8 @@
-"""What the status of a pod says that its node ends.
+"""The status of a pod that the node terminates.
 
-It is said when the containers are told to end, and kept back until they have. If all of them have
-ended with exit code 0 then, the pod has succeeded, and the reason goes: that is meant so
-(kubernetes#118310). That it was disrupted stays.
+The status is set when the termination begins; the sync holds the terminal phase back until all
+containers have exited. If all of them exit with code 0, the pod has succeeded and the reason is
+dropped, as upstream intends (kubernetes#118310). The DisruptionTarget condition stays.
 
 Upstream: the podStatusFn of killPods, nodeshutdown_manager.go v1.36.4.
 """
@@ -21,9 +21,9 @@ TERMINATION_BY_KUBELET = "TerminationByKubelet"
 def with_eviction(
     status: PodStatus, eviction: Eviction, pod: Pod, old_status: PodStatus | None = None
 ) -> PodStatus:
-    """The status, when the containers are to end, with why. `old_status` is what was said before.
+    """The status with the eviction's phase, reason and condition; `old_status` is the previous one.
 
-    A pod that has come to its end by itself keeps its reason; upstream writes over it.
+    A status in a terminal phase is returned unchanged; upstream overwrites its reason.
     """
     if not eviction.reason or is_terminal_phase(status.phase):
         return status

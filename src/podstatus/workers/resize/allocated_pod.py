@@ -1,7 +1,7 @@
-"""A pod with the resources that the node has granted to it, instead of those it asks for.
+"""A pod with its allocated resources in place of those in its spec.
 
-A resize changes the spec first; until it is granted, and after a restart of the agent, the
-allocation counts.
+A resize changes the spec first. The allocation applies until the resize is accepted, also after a
+restart of the agent.
 
 Upstream: updatePodFromAllocation, allocation/allocation_manager.go v1.36.4.
 """
@@ -22,9 +22,9 @@ _Quantities = dict[str, Quantity] | None
 
 
 def with_allocation(pod: Pod, allocated: PodResourceInfo | None) -> Pod:
-    """The pod with what it was granted; the pod itself if nothing differs.
+    """The pod with its allocated resources; the same object if nothing differs.
 
-    A container that has no allocation keeps what it asks for. Ephemeral ones never have one.
+    A container without an allocation keeps its spec; ephemeral containers never have one.
     """
     if allocated is None:
         return pod
@@ -36,9 +36,9 @@ def with_allocation(pod: Pod, allocated: PodResourceInfo | None) -> Pod:
 
 
 def with_larger_requests(pod: Pod, other: PodResourceInfo | None) -> Pod:
-    """The pod with the larger of its own requests and these, container by container.
+    """The pod with the larger of its own requests and `other`, container by container.
 
-    What a pod still has counts until it has given it back.
+    Resources that a pod still uses count until the runtime has reduced them.
     """
     if other is None:
         return pod
@@ -60,9 +60,9 @@ def _map_containers(pod: Pod, transform: _Transform) -> Pod:
 
 
 def _map_each(containers: _Containers | None, transform: _Transform) -> _Containers | None:
-    made = tuple(transform(c) for c in containers or ())
-    changed = any(new is not old for new, old in zip(made, containers or (), strict=True))
-    return made if changed else containers
+    mapped = tuple(transform(c) for c in containers or ())
+    changed = any(new is not old for new, old in zip(mapped, containers or (), strict=True))
+    return mapped if changed else containers
 
 
 def _with_allocated(container: Container, allocated: ResourceRequirements | None) -> Container:

@@ -1,7 +1,7 @@
-"""Whether a node grants other resources to a pod that it has, and who is asked first.
+"""Decide whether a resize fits on the node, and the order of pending resizes.
 
-A resize that does not fit waits, even if it is larger than the node: the API server refuses
-those, and a node may grow. It can never be done if the runtime cannot do it.
+A resize that does not fit is deferred, even if it is larger than the node: the API server rejects
+those, and a node may grow. A resize is infeasible if the runtime cannot perform it.
 
 Upstream: handlePodResourcesResize and sortPendingResizes, allocation/allocation_manager.go
 v1.36.4; podResizesAdmitHandler, allocation/handlers.go.
@@ -28,14 +28,14 @@ _ZERO = Quantity("0")
 
 
 class ResizeAccepted(msgspec.Struct, frozen=True):
-    """The pod gets what it asks for."""
+    """The requested resources fit on the node."""
 
 
 class ResizePending(msgspec.Struct, frozen=True, kw_only=True):
-    """The pod keeps what it has."""
+    """The resize waits; the pod keeps its allocation."""
 
     reason: str
-    """Infeasible, or what is missing now."""
+    """Infeasible, or the admission reason."""
     message: str
 
 
@@ -43,13 +43,13 @@ ResizeDecision = ResizeAccepted | ResizePending
 
 
 class ResizeRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that waits for other resources."""
+    """A pod with a pending resize."""
 
     pod: Pod
-    """As it asks."""
+    """The pod with the requested resources."""
     allocated: Pod
     since: Time | None = None
-    """Since when it is shown that it waits; None if it never was."""
+    """Transition time of the PodResizePending condition; None if it is not set."""
 
 
 def decide_resize(
@@ -61,15 +61,15 @@ def decide_resize(
     max_pods: int,
     supports_resize: bool,
 ) -> ResizeDecision:
-    """Whether the pod gets what it asks for, beside what the others hold.
+    """Decide a resize, given the resources that the `others` have.
 
-    `supports_resize`: whether the runtime can give other resources to what runs.
+    `supports_resize`: whether the runtime can resize running containers.
     """
     if not supports_resize and (name := _needs_in_place_resize(pod, allocated)):
         return ResizePending(
             reason=INFEASIBLE,
-            message=f"The runtime cannot resize running containers, and {name} is not to be "
-            "restarted for it",
+            message=f"The runtime cannot resize running containers, and the resize policy of "
+            f"{name} does not allow a restart",
         )
     match admit(pod, node=node, others=others, max_pods=max_pods):
         case AdmissionRejected(reason=reason, message=message):
@@ -78,8 +78,8 @@ def decide_resize(
 
 
 def sort_pending_resizes(requests: Iterable[ResizeRequest]) -> list[PodUID]:
-    """Who is asked first: who gives back, then by priority, class, and how long it has waited."""
-    return [one.pod.uid for one in sorted(requests, key=_rank)]
+    """UIDs in the order to decide: decreases, then by priority, QoS class and waiting time."""
+    return [request.pod.uid for request in sorted(requests, key=_rank)]
 
 
 def _rank(request: ResizeRequest) -> tuple[bool, int, bool, bool, int]:
@@ -100,7 +100,7 @@ def _is_increase(request: ResizeRequest) -> bool:
 
 
 def _needs_in_place_resize(pod: Pod, allocated: Pod) -> str:
-    """What would have to be resized while it runs; empty if there is nothing of the kind."""
+    """The pod or container that must be resized while it runs; empty if there is none."""
     if changed_resources(
         allocated.spec.resources or _NO_RESOURCES, pod.spec.resources or _NO_RESOURCES
     ):
@@ -108,7 +108,7 @@ def _needs_in_place_resize(pod: Pod, allocated: Pod) -> str:
     before = {c.name: c.resources for c in resizable_containers(allocated)}
     for container in resizable_containers(pod):
         changed = changed_resources(before[container.name], container.resources)
-        # One restart for any of them gives it all of them.
+        # A restart for one resource applies all of them.
         if changed and not any(needs_restart(container, name) for name in changed):
             return f"container {container.name}"
     return ""

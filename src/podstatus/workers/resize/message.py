@@ -1,4 +1,4 @@
-"""What is told about a resize: who has, or is to have, what.
+"""Event messages about resizes.
 
 Upstream: podResizeMessage, pkg/kubelet/events/resize.go v1.36.4.
 """
@@ -13,11 +13,11 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 
 _GO_JSON_ESCAPES = (("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e"))
-"""Go writes JSON that can stand in a web page."""
+"""encoding/json of Go escapes these for HTML by default."""
 
 
 def resize_message(summary_text: str, pod: Pod, generation: int, error: str = "") -> str:
-    """The text of an event about a resize of the pod to what its spec says here."""
+    """The message of an event about a resize of the pod to its current spec."""
     summary: dict[str, Any] = {}
     for key, containers in (
         ("initContainers", pod.spec.init_containers),

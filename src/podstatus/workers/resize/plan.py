@@ -1,4 +1,4 @@
-"""What has to be done so that the containers of a pod have what it was granted.
+"""Plan the runtime changes that apply a pod's allocation.
 
 Upstream: computePodResizeAction and IsPodResizeInProgress, kuberuntime_manager.go v1.36.4.
 """
@@ -29,20 +29,20 @@ _ResourceTuple = tuple[int, int, int, int]
 
 
 class ResizePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pod lacks of its grant. By default nothing."""
+    """Differences between allocated and actuated resources. By default none."""
 
     in_place: Mapping[str, str] = {}
-    """By name the IDs of containers that are given other resources while they run."""
+    """Containers to resize while they run, name -> ID."""
     restart: frozenset[str] = frozenset()
-    """Containers that run and have to be started again for it."""
+    """Running containers that must restart for the resize."""
     idle: frozenset[str] = frozenset()
-    """Containers that do not run: their next start will give them what they were granted."""
+    """Containers that do not run: their next start uses the allocation."""
     pod_level: bool = False
-    """What the pod has as a whole changes, whatever its containers have."""
+    """The pod-level resources change."""
 
     @property
     def is_in_progress(self) -> bool:
-        """Whether something that runs has other resources than it was granted."""
+        """Whether a running container or the pod level differs from the allocation."""
         return bool(self.in_place or self.restart or self.pod_level)
 
 
@@ -50,7 +50,7 @@ NO_RESIZE = ResizePlan()
 
 
 def plan_resize(pod: Pod, actuated: PodResourceInfo | None, facts: PodFacts) -> ResizePlan:
-    """What to do for a pod as granted; None: what is in force is what was granted."""
+    """Plan for a pod with its allocation. `actuated` None: equal to the allocation."""
     if actuated is None:
         return NO_RESIZE
     in_place: dict[str, str] = {}
@@ -72,19 +72,19 @@ def plan_resize(pod: Pod, actuated: PodResourceInfo | None, facts: PodFacts) -> 
 
 
 def running_containers(pod: Pod, facts: PodFacts) -> dict[str, str]:
-    """By name the IDs of all containers of the pod that run and can be resized."""
-    listed = first_by_name(facts.containers)
-    attempts = {c.name: _running_attempt(listed.get(c.name)) for c in resizable_containers(pod)}
+    """Running containers of the pod that can be resized, name -> ID."""
+    by_name = first_by_name(facts.containers)
+    attempts = {c.name: _running_attempt(by_name.get(c.name)) for c in resizable_containers(pod)}
     return {name: attempt.id for name, attempt in attempts.items() if attempt is not None}
 
 
 def resizable_containers(pod: Pod) -> tuple[Container, ...]:
-    """All containers but ephemeral ones."""
+    """All containers of the pod except ephemeral ones."""
     return (*(pod.spec.init_containers or ()), *(pod.spec.containers or ()))
 
 
 def with_actuated(facts: PodFacts, actuated: PodResourceInfo | None) -> PodFacts:
-    """The facts, with what was last asked of the runtime where it does not say itself.
+    """The facts, completed with actuated resources that the runtime does not report.
 
     Upstream: toKubeContainerStatus, kuberuntime_container.go v1.36.4.
     """
@@ -98,7 +98,7 @@ def with_actuated(facts: PodFacts, actuated: PodResourceInfo | None) -> PodFacts
 
 
 def needs_restart(container: Container, resource: str) -> bool:
-    """Whether a container is started again when it gets more or less of this."""
+    """Whether the container's resize policy requires a restart for this resource."""
     return any(
         policy.resource_name == resource and policy.restart_policy == RESTART_CONTAINER
         for policy in container.resize_policy or ()
@@ -106,7 +106,7 @@ def needs_restart(container: Container, resource: str) -> bool:
 
 
 def changed_resources(old: ResourceRequirements, new: ResourceRequirements) -> set[str]:
-    """Which of cpu and memory differ, as finely as they can be set."""
+    """Which of cpu and memory differ, compared in millicores and bytes."""
     before, after = _resource_tuple(old), _resource_tuple(new)
     return {"cpu" for a, b in zip(before[:2], after[:2], strict=True) if a != b} | {
         "memory" for a, b in zip(before[2:], after[2:], strict=True) if a != b
@@ -116,7 +116,7 @@ def changed_resources(old: ResourceRequirements, new: ResourceRequirements) -> s
 def with_pod_limits(
     resources: ResourceRequirements, pod_resources: ResourceRequirements | None
 ) -> ResourceRequirements:
-    """What a container may use: where it has no limit, the pod's is its own.
+    """The container's resources, with the pod-level limits where it sets none.
 
     Upstream: GetLimits, pkg/kubelet/util/util.go v1.36.4.
     """
@@ -130,19 +130,19 @@ def with_pod_limits(
 def _differing(
     pod: Pod, actuated: PodResourceInfo, facts: PodFacts
 ) -> Iterator[tuple[Container, ContainerFacts | None]]:
-    """The containers that lack something, and their attempts that run."""
-    listed = first_by_name(facts.containers)
+    """Containers whose actuated resources differ, with their running attempts."""
+    by_name = first_by_name(facts.containers)
     for container in resizable_containers(pod):
         if _changed_resources(pod, container, actuated):
-            yield container, _running_attempt(listed.get(container.name))
+            yield container, _running_attempt(by_name.get(container.name))
 
 
 def _changed_resources(pod: Pod, container: Container, actuated: PodResourceInfo) -> set[str]:
-    has = actuated.container_resources.get(container.name)
-    if has is None:
+    resources = actuated.container_resources.get(container.name)
+    if resources is None:
         return set()
     return changed_resources(
-        with_pod_limits(has, actuated.pod_level_resources),
+        with_pod_limits(resources, actuated.pod_level_resources),
         with_pod_limits(container.resources, pod.spec.resources),
     )
 
@@ -160,7 +160,7 @@ def _running_attempt(attempt: ContainerFacts | None) -> ContainerFacts | None:
 
 
 def _resource_tuple(resources: ResourceRequirements) -> _ResourceTuple:
-    """Cpu in thousandths, memory in bytes: requests and limits."""
+    """CPU request and limit in millicores, memory request and limit in bytes."""
     requests, limits = resources.requests or {}, resources.limits or {}
     return (
         requests.get("cpu", _ZERO).milli_value,
@@ -171,7 +171,7 @@ def _resource_tuple(resources: ResourceRequirements) -> _ResourceTuple:
 
 
 def _bytes(quantity: Quantity) -> int:
-    """Rounded up. What no int64 holds is more than any machine has, and stays that."""
+    """Rounded up and capped at the int64 maximum."""
     try:
         return min(_MAX_INT64, -(-quantity.nanos // _NANO))
     except QuantityError:
@@ -183,14 +183,14 @@ def _with_actuated_resources(
 ) -> ContainerFacts:
     if actuated is None or attempt.state is not ContainerRunState.RUNNING:
         return attempt
-    said = attempt.resources or ResourceFacts()
+    reported = attempt.resources or ResourceFacts()
     requests, limits = actuated.requests or {}, actuated.limits or {}
     return structs.replace(
         attempt,
         resources=ResourceFacts(
-            cpu_request=said.cpu_request or requests.get("cpu"),
-            cpu_limit=said.cpu_limit or limits.get("cpu"),
-            memory_request=said.memory_request or requests.get("memory"),
-            memory_limit=said.memory_limit or limits.get("memory"),
+            cpu_request=reported.cpu_request or requests.get("cpu"),
+            cpu_limit=reported.cpu_limit or limits.get("cpu"),
+            memory_request=reported.memory_request or requests.get("memory"),
+            memory_limit=reported.memory_limit or limits.get("memory"),
         ),
     )

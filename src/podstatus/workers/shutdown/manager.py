@@ -1,7 +1,7 @@
-"""End the pods of a node that shuts down, or is to be empty: group by group, by priority.
+"""Terminate the pods of a node that shuts down or is drained, group by group, by priority.
 
-While it is on, the node is not Ready and takes no pods. It stays on until somebody cancels it or
-the agent ends: the next agent knows nothing of it.
+While a shutdown is active, the node is not Ready and admits no pods. It is active until it is
+cancelled or the agent exits; it is not persisted.
 
 Upstream: managerImpl and podManager, pkg/kubelet/nodeshutdown v1.36.4.
 """
@@ -45,34 +45,37 @@ OFF, DRAINING, DRAINED = "off", "draining", "drained"
 _SECOND = 1_000_000_000
 _POLL_SECONDS = 0.1
 _RESCAN_SECONDS = 1.0
-"""How often it is looked for pods that have come late, from before the shutdown."""
+"""Interval to look for running pods that a source delivered after the shutdown began."""
 
 
 class NodeEventSink(Protocol):
-    """Who is told what the node does."""
+    """Records events about the node."""
 
     def normal(self, reason: str, message: str) -> None:
-        """Something that is meant to be."""
+        """Record an event of type Normal."""
 
 
 class ShutdownProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a shutdown is."""
+    """Progress of a shutdown or drain."""
 
     state: str
     """off, draining or drained."""
     ending: int = 0
-    """How many pods are being ended together,"""
+    """Pods in the group that is terminating now; when off, all terminating pods."""
     priority: int = 0
-    """of this priority and above it,"""
+    """Lowest priority of that group."""
     seconds: int = 0
-    """within so many seconds."""
+    """Time limit of that group."""
     left: tuple[str, ...] = ()
-    """The pods that have not ended yet, in all groups: namespace/name. Once it is off, those that
-    nobody told to end; `ending` are the others then."""
+    """Pods of all groups that have not terminated, as namespace/name; when off, the pods that keep
+    running."""
 
 
 class ShutdownManager:
-    """Ends all pods once it is begun. For one event loop; what it is told never waits."""
+    """Terminates all pods once a shutdown begins.
+
+    Not thread-safe: call from the event loop. Notification methods never block.
+    """
 
     def __init__(
         self,
@@ -86,9 +89,9 @@ class ShutdownManager:
         on_change: Callable[[], None] = lambda: None,
         monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
-        """`on_change` is told when it begins and when it is cancelled: the node's health.
+        """`on_change` is called when a shutdown begins or is cancelled, to update Ready.
 
-        `monotonic`: nanoseconds of a clock that nobody sets.
+        `monotonic`: monotonic clock, ns.
         """
         self._registry = registry
         self._workers = workers
@@ -102,25 +105,25 @@ class ShutdownManager:
         self._done = asyncio.Event()
         self._group: ShutdownGroup | None = None
         self._start_count = 0
-        """How often it was begun."""
+        """Number of shutdowns begun so far."""
 
-    # What is told
+    # Notifications
 
     def begin(self) -> None:
-        """End all pods, and take none; nothing changes if that is so already."""
+        """Start to terminate all pods and reject new ones; no effect if already active."""
         if self._active.is_set():
             return
-        logger.info("node shuts down: pods=%d", len(self._remaining()))
+        logger.info("node shutdown started: pods=%d", len(self._remaining()))
         self._active.set()
         self._start_count += 1
         self._events.normal(reasons.NODE_SHUTDOWN, "Shutdown manager detected shutdown event")
         self._on_change()
 
     def cancel(self) -> None:
-        """Take pods again. What was told to end goes on ending."""
+        """Admit pods again. Pods that are terminating continue to terminate."""
         if not self._active.is_set():
             return
-        logger.info("shutdown of the node is cancelled: pods=%d", len(self._remaining()))
+        logger.info("node shutdown cancelled: pods=%d", len(self._remaining()))
         self._active.clear()
         self._done.clear()
         self._events.normal(
@@ -128,26 +131,26 @@ class ShutdownManager:
         )
         self._on_change()
 
-    # What is asked
+    # Queries
 
     @property
     def is_active(self) -> bool:
-        """Whether pods are ended, and none is taken."""
+        """Whether a shutdown is active: pods are terminated and rejected."""
         return self._active.is_set()
 
     def problem(self) -> str | None:
-        """Why the node is not Ready, if it is because of this."""
+        """The message of the not-Ready condition; None if no shutdown is active."""
         return NOT_READY_MESSAGE if self.is_active else None
 
     def rejection_for(self, pod: Pod) -> AdmissionRejected | None:
-        """Why a new pod is not taken, if it is because of this.
+        """The rejection of a new pod; None if no shutdown is active.
 
-        One that runs here already is not new, but heard of late: it is ended with the others.
+        A pod that the runtime runs already is not rejected; it is terminated with the others.
         """
         return SHUTDOWN_REJECTION if self.is_active and self._pleg.find(pod.uid) is None else None
 
     def progress(self) -> ShutdownProgress:
-        """How far it is."""
+        """The progress of the shutdown, at this moment."""
         if not self.is_active:
             return self._inactive_progress()
         left = tuple(f"{pod.namespace}/{pod.name}" for pod in self._registry.active_pods())
@@ -165,35 +168,37 @@ class ShutdownManager:
         )
 
     def _inactive_progress(self) -> ShutdownProgress:
-        lives = self._registry.all()
-        stay = [
-            life for life in lives if life.pod is not None and life.state is PodWorkerState.SYNC
+        lifecycles = self._registry.all()
+        running = [
+            lifecycle
+            for lifecycle in lifecycles
+            if lifecycle.pod is not None and lifecycle.state is PodWorkerState.SYNC
         ]
         return ShutdownProgress(
             state=OFF,
-            ending=sum(life.state is PodWorkerState.TERMINATING for life in lives),
-            left=tuple(f"{life.namespace}/{life.name}" for life in stay),
+            ending=sum(lifecycle.state is PodWorkerState.TERMINATING for lifecycle in lifecycles),
+            left=tuple(f"{lifecycle.namespace}/{lifecycle.name}" for lifecycle in running),
         )
 
     async def wait_done(self) -> None:
-        """Come back when every group has ended, or has had its time."""
+        """Return when every group has terminated or its time limit has passed."""
         await self._done.wait()
 
-    # The work
+    # Loop
 
     async def run(self) -> None:
-        """Wait until it is begun, and end pods then; until cancelled."""
+        """Wait for shutdowns and carry them out, until cancelled."""
         while True:
             await self._active.wait()
-            times = self._start_count
+            start_count = self._start_count
             await self.drain_once()
-            # One that was begun anew meanwhile has pods that were not looked at.
-            if self.is_active and times == self._start_count:
+            # Not done if it was cancelled and begun again meanwhile: new pods may have arrived.
+            if self.is_active and start_count == self._start_count:
                 self._done.set()
             await self._clock.wait(_RESCAN_SECONDS)
 
     async def drain_once(self) -> None:
-        """End all pods that there are, one group after the other."""
+        """Terminate all active pods, one group after the other."""
         try:
             for group in group_by_priority(self._periods, self._registry.active_pods()):
                 if self.is_active:
@@ -203,23 +208,23 @@ class ShutdownManager:
             self._group = None
 
     async def _terminate_group(self, group: ShutdownGroup) -> None:
-        """Tell all of a group to end, and wait for them, as long as the group has."""
+        """Terminate a group and wait for it, at most for its time limit."""
         logger.info(
-            "ending pods: priority=%d pods=%d seconds=%d",
+            "terminating pods: priority=%d pods=%d seconds=%d",
             group.priority,
             len(group.pods),
             group.seconds,
         )
         for pod in group.pods:
             self._workers.kill(pod.uid, SHUTDOWN_EVICTION, grace_in_group(group, pod))
-        # Not so many looks: on a busy machine each of them takes longer than it should.
-        until = self._monotonic() + group.seconds * _SECOND
+        # A deadline, not a number of polls: on a busy machine each poll takes longer.
+        deadline = self._monotonic() + group.seconds * _SECOND
         uids = {pod.uid for pod in group.pods}
-        while uids & self._remaining() and self._monotonic() < until and self.is_active:
+        while uids & self._remaining() and self._monotonic() < deadline and self.is_active:
             await self._clock.wait(_POLL_SECONDS)
         if late := uids & self._remaining():
             logger.warning(
-                "pods have not ended in time: priority=%d pods=%d seconds=%d",
+                "pods not terminated in time: priority=%d pods=%d seconds=%d",
                 group.priority,
                 len(late),
                 group.seconds,
@@ -227,4 +232,4 @@ class ShutdownManager:
 
     def _remaining(self) -> set[PodUID]:
         running = (PodWorkerState.SYNC, PodWorkerState.TERMINATING)
-        return {life.uid for life in self._registry.all() if life.state in running}
+        return {lifecycle.uid for lifecycle in self._registry.all() if lifecycle.state in running}

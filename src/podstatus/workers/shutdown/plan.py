@@ -1,4 +1,4 @@
-"""In which order the pods of a node end when it shuts down, and how long they get.
+"""Order and time limits of the pods of a node that shuts down.
 
     shutdownGracePeriod: 30s                 priority below 2000000000    20 s
     shutdownGracePeriodCriticalPods: 10s     2000000000 and above         10 s, after the others
@@ -13,18 +13,18 @@ import msgspec
 from podstatus.kube.objects.pod import Pod
 
 SYSTEM_CRITICAL_PRIORITY = 2_000_000_000
-"""Of `system-cluster-critical`, and of all that must outlive the others."""
+"""Priority of `system-cluster-critical`: such pods terminate after all others."""
 
 
 class ShutdownPeriod(msgspec.Struct, frozen=True, kw_only=True):
-    """How long pods of a priority, and those above it that have no period of their own, get."""
+    """Time limit for pods of this priority up to the priority of the next period."""
 
     priority: int
     seconds: int
 
 
 class ShutdownGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Pods that end together."""
+    """Pods that are terminated at the same time."""
 
     priority: int
     seconds: int
@@ -32,7 +32,7 @@ class ShutdownGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def default_periods(total: float, critical: float) -> tuple[ShutdownPeriod, ShutdownPeriod]:
-    """The periods of a node that knows critical pods and others only, in whole seconds."""
+    """Two periods, for regular and critical pods, in whole seconds."""
     last = min(int(critical), int(total))
     return (
         ShutdownPeriod(priority=0, seconds=int(total) - last),
@@ -43,9 +43,9 @@ def default_periods(total: float, critical: float) -> tuple[ShutdownPeriod, Shut
 def group_by_priority(
     periods: Sequence[ShutdownPeriod], pods: Iterable[Pod]
 ) -> tuple[ShutdownGroup, ...]:
-    """Who ends together, the least important first; groups without a pod are left out.
+    """Group the pods by period, lowest priority first; empty groups are left out.
 
-    A pod belongs to the highest period that is not above its priority, or to the lowest of all.
+    A pod belongs to the highest period that is not above its priority, or else to the lowest.
     """
     ordered = sorted(periods, key=lambda period: period.priority)
     members: list[list[Pod]] = [[] for _ in ordered]
@@ -53,18 +53,18 @@ def group_by_priority(
         below = sum(period.priority <= (pod.spec.priority or 0) for period in ordered)
         members[max(0, below - 1)].append(pod)
     return tuple(
-        ShutdownGroup(priority=period.priority, seconds=period.seconds, pods=tuple(found))
-        for period, found in zip(ordered, members, strict=True)
-        if found
+        ShutdownGroup(priority=period.priority, seconds=period.seconds, pods=tuple(pods_of_period))
+        for period, pods_of_period in zip(ordered, members, strict=True)
+        if pods_of_period
     )
 
 
 def grace_in_group(group: ShutdownGroup, pod: Pod) -> int:
-    """How many seconds a pod gets: its own grace, unless its group has less."""
+    """Grace period of a pod in seconds: its own, at most the group's time limit."""
     own = pod.spec.termination_grace_period_seconds
     return group.seconds if own is None else min(own, group.seconds)
 
 
 def total_seconds(periods: Iterable[ShutdownPeriod]) -> int:
-    """How many seconds it takes if every group needs all of its time."""
+    """Seconds that a shutdown takes if every group uses its time limit."""
     return sum(period.seconds for period in periods)

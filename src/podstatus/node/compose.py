@@ -1,4 +1,4 @@
-"""Put the services of a node together."""
+"""Build the services of a node."""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,13 +22,13 @@ from podstatus.node.status import NodeStatusService
 
 
 class NodeServices(NamedTuple):
-    """What a node consists of."""
+    """The services that `build_node` returns."""
 
     node_cache: NodeCache
     status: NodeStatusService
     lease: LeaseService
     refresh_draft: Callable[[], None]
-    """Take what is known now for the Node that we would register."""
+    """Rebuild the Node that would be registered from the current facts."""
 
 
 def build_node(
@@ -48,14 +48,14 @@ def build_node(
     lease_heartbeat: Callable[[], None] = lambda: None,
     random: Callable[[], float] = random,
 ) -> NodeServices:
-    """The services of a node; ValueError if its thresholds cannot be read.
+    """Build the services of a node. Raises ValueError if `eviction_hard` is invalid.
 
-    `lease_api` is for the lease alone, if that is to have connections or a limit of its own.
-    `port` tells where the agent listens, once it does; 0 until then. `alert_conditions` tells which
-    conditions are True besides, as long as they are; None if nobody can say that yet.
+    `lease_api`: a separate client for the lease, with its own connections or rate limit. `port`:
+    the port that the agent listens on; 0 until it does. `alert_conditions`: conditions that are
+    True while an alert fires; None until the alerts have been evaluated.
     """
     thresholds = parse_thresholds(settings.eviction_hard)
-    observer = NodeFactsCollector(
+    collector = NodeFactsCollector(
         info=info,
         addresses=partial(node_addresses, settings),
         usage=usage,
@@ -66,27 +66,27 @@ def build_node(
         alert_conditions=alert_conditions,
         clock=clock,
     )
-    descriptor = NodeBuilder(settings, thresholds)
-    own_node = NodeCache(descriptor.new_node(observer.facts()).node, clock=clock)
+    builder = NodeBuilder(settings, thresholds)
+    node_cache = NodeCache(builder.new_node(collector.facts()).node, clock=clock)
 
-    def propose() -> None:
-        own_node.set_draft(descriptor.new_node(observer.facts()).node)
+    def refresh_draft() -> None:
+        node_cache.set_draft(builder.new_node(collector.facts()).node)
 
     registration = Registration(
         api,
-        own_node,
-        descriptor,
-        facts=observer.facts,
+        node_cache,
+        builder,
+        facts=collector.facts,
         clock=clock,
         random=random,
         heartbeat=status_heartbeat,
     )
     status = NodeStatusService(
         api,
-        own_node,
+        node_cache,
         settings=settings,
-        builder=descriptor,
-        collector=observer,
+        builder=builder,
+        collector=collector,
         registration=registration,
         events=events,
         clock=clock,
@@ -97,10 +97,10 @@ def build_node(
         lease_api or api,
         settings.name,
         clock=clock,
-        node_uid=lambda: own_node.uid,
+        node_uid=lambda: node_cache.uid,
         duration=settings.lease_duration_seconds,
         on_recovered=on_recovered,
         random=random,
         heartbeat=lease_heartbeat,
     )
-    return NodeServices(own_node, status, lease, propose)
+    return NodeServices(node_cache, status, lease, refresh_draft)

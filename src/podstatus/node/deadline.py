@@ -1,4 +1,4 @@
-"""Calls that come back in time: a heartbeat must not wait for a connection that is dead."""
+"""API calls with a timeout, so that a dead connection cannot block a heartbeat."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -11,9 +11,9 @@ T = TypeVar("T")
 
 
 async def call_with_timeout(clock: Clock, seconds: float, call: Coroutine[Any, Any, T]) -> T:
-    """What the call comes to; UnavailableError if it takes longer than that."""
+    """The result of the call. Raises UnavailableError if it takes longer than `seconds`."""
     limit = asyncio.timeout(None)
-    alarm = asyncio.create_task(_expire(clock, seconds, limit))
+    timer = asyncio.create_task(_expire(clock, seconds, limit))
     try:
         async with limit:
             return await call
@@ -21,10 +21,10 @@ async def call_with_timeout(clock: Clock, seconds: float, call: Coroutine[Any, A
         if not limit.expired():
             raise
         raise UnavailableError(
-            f"the API server has not answered for {seconds:g} s; will try again"
+            f"no response from the API server within {seconds:g} s; will retry"
         ) from error
     finally:
-        alarm.cancel()
+        timer.cancel()
 
 
 async def _expire(clock: Clock, seconds: float, limit: asyncio.Timeout) -> None:

@@ -1,4 +1,4 @@
-"""Look at the node: everything that its status is made of, at one moment."""
+"""Collect the inputs of the node status."""
 
 from collections.abc import Callable, Mapping
 
@@ -18,7 +18,7 @@ from podstatus.node.ports import HealthReporter
 
 
 class NodeFactsCollector:
-    """Gathers what is known, and remembers for how long there was pressure. Never blocks."""
+    """Collects facts, and keeps the history of pressures. Never blocks."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class NodeFactsCollector:
         self._history = PressureHistory()
 
     def problems(self) -> tuple[str, ...]:
-        """Why the node is not Ready."""
+        """Reasons why the node is not Ready."""
         return tuple(self._health.problems())
 
     def facts(self) -> NodeFacts:
-        """What is known now."""
+        """The facts at this moment."""
         now = self._clock.now()
         snapshot = self._usage()
         machine = None if snapshot is None else snapshot.machine
@@ -68,5 +68,5 @@ class NodeFactsCollector:
         if machine is None:
             return self._history.active(self._pressure_seconds, now)
         self._history = self._history.with_observation(pressures(machine, self._thresholds), now)
-        ample = recovered_pressures(machine, self._thresholds)
-        return self._history.active(self._pressure_seconds, now, ample)
+        recovered = recovered_pressures(machine, self._thresholds)
+        return self._history.active(self._pressure_seconds, now, recovered)

@@ -1,4 +1,4 @@
-"""Renew the lease that says that our node is alive.
+"""Renew the node lease.
 
 Upstream: component-helpers v0.36.4, apimachinery/lease/controller.go; SetNodeOwnerFunc,
 util/nodelease.go v1.36.4.
@@ -27,17 +27,17 @@ LEASE_NAMESPACE = "kube-node-lease"
 
 _MAX_ATTEMPTS = 5
 _JITTER = 0.04
-"""The part of the period that is added by chance, so that nodes do not renew together."""
+"""Maximum random extension of the period, as a fraction, so that nodes do not synchronize."""
 _CALL_SECONDS = 5.0
-"""Two calls may hang, and the lease of 40 s with a period of 10 s is still renewed in time."""
+"""Timeout per call. Even if two calls hang, a 40 s lease is renewed in time."""
 _MAX_RETRY_AFTER_SECONDS = 1.0
-"""Seconds to wait for a server that asks for patience, whatever it asks for."""
+"""Upper bound for a Retry-After of the server."""
 _NODE_POLL_SECONDS = 0.5
-"""How often to look whether the Node is known by now."""
+"""Poll interval while the Node is not registered."""
 
 
 class LeaseService:
-    """Renews the lease of a node four times within its duration."""
+    """Renews the node lease every quarter of its duration."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class LeaseService:
         random: Callable[[], float] = random,
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        """`node_uid` is empty until the Node is known; `on_recovered` is told after an outage
-        that was longer than the lease lasts."""
+        """`node_uid` returns an empty string until the Node is registered. `on_recovered` is called
+        after an outage that was longer than the lease duration."""
         self._api = api
         self._node = node
         self._clock = clock
@@ -67,25 +67,28 @@ class LeaseService:
         self._renewed_at: float | None = None
 
     async def run(self) -> None:
-        """Renew until cancelled."""
+        """Renew the lease until cancelled."""
         period = self._duration / 4
         while True:
-            began = self._elapsed.seconds()
+            started = self._elapsed.seconds()
             await self.renew_once()
-            # From beginning to beginning: slow answers make no renewal late.
-            due = began + period * (1 + _JITTER * self._random())
+            # The period counts from start to start, so slow responses do not delay renewals.
+            due = started + period * (1 + _JITTER * self._random())
             await self._clock.wait(max(0.0, due - self._elapsed.seconds()))
 
     @property
     def age_seconds(self) -> float | None:
-        """Since it was last renewed; None if it never was."""
+        """Seconds since the last renewal; None before the first one."""
         if self._renewed_at is None:
             return None
         return self._elapsed.seconds() - self._renewed_at
 
     async def renew_once(self) -> bool:
-        """Renew it, or create it; whether that worked. Waits for a server that is not there."""
-        # As nobody else writes it, the one we wrote last is the newest, without asking.
+        """Renew or create the lease. Return whether it succeeded.
+
+        Retries with a back-off while the server is unavailable.
+        """
+        # This agent is the only writer, so its last version is current: no read before the update.
         if await self._renew() or await self._ensure_lease() or await self._renew():
             self._record_success()
             return True
@@ -96,11 +99,11 @@ class LeaseService:
         self._renewed_at = now
         self._failure_log.recovered()
         if before is not None and now - before > self._duration:
-            logger.info("the lease of the node is renewed again after %.0f s", now - before)
+            logger.info("node lease renewed after an outage: seconds=%.0f", now - before)
             self._on_recovered()
 
     async def _renew(self) -> bool:
-        """Whether the lease that is known could be renewed, at the first of a few quick tries."""
+        """Renew the cached lease, in a few quick attempts. Return whether it succeeded."""
         for _ in range(_MAX_ATTEMPTS):
             self._heartbeat()
             if self._latest is None:
@@ -118,20 +121,20 @@ class LeaseService:
         return False
 
     async def _prepare_retry(self, error: ApiError) -> None:
-        """Be ready for the next try."""
+        """Wait, or drop the cached lease, depending on the error."""
         if isinstance(error, BusyError):
-            # Until then the server will not listen; but it does not know what is at stake.
+            # Respect Retry-After up to a bound: the lease must not expire meanwhile.
             await self._clock.wait(min(error.retry_after or 0.2, _MAX_RETRY_AFTER_SECONDS))
         elif not isinstance(error, UnavailableError):
-            # It is not the one we know, or not there any more.
+            # The cached lease is outdated, or was deleted.
             self._latest = None
             if isinstance(error, ConflictError):
                 await self._ensure_lease()
 
     async def _ensure_lease(self) -> bool:
-        """See to it that there is one; whether that made it, so that it is as good as renewed.
+        """Read or create the lease. Return whether it was created and so needs no renewal.
 
-        Tries until it works, and waits longer each time.
+        Retries forever, with an exponential back-off.
         """
         backoff = Backoff(initial_seconds=0.2, max_seconds=7.0, jitter=0.1)
         while True:
@@ -148,14 +151,14 @@ class LeaseService:
             await self._clock.wait(_NODE_POLL_SECONDS)
 
     async def _read_or_create(self) -> bool | None:
-        """Whether it was created; None if there is none, nor a Node to which it would belong."""
+        """Whether the lease was created; None if neither it nor its owner Node exists."""
         try:
             self._latest = await self._call_with_timeout(
                 self._api.get_lease(LEASE_NAMESPACE, self._node)
             )
         except GoneError:
             if not self._node_uid():
-                # It goes with its Node: without one it would stay for ever.
+                # Without an owner Node the lease would never be garbage-collected.
                 return None
             self._latest = await self._call_with_timeout(self._api.create_lease(self._new_lease()))
             return True
@@ -180,7 +183,7 @@ class LeaseService:
             renew_time=MicroTime.from_unix_nanos(self._clock.now()),
         )
         owners = self._with_node_owner(lease.metadata.owner_references or ())
-        # The names are ours, whatever the answer says: one without them led nowhere.
+        # Set the names again: a response without them would break every later update.
         metadata = structs.replace(
             lease.metadata, name=self._node, namespace=LEASE_NAMESPACE, owner_references=owners
         )
@@ -189,7 +192,7 @@ class LeaseService:
     def _with_node_owner(
         self, owners: tuple[OwnerReference, ...]
     ) -> tuple[OwnerReference, ...] | None:
-        """With our Node as it is now, if it is known: it may have been registered anew."""
+        """Owners with the current Node UID: the Node may have been registered again."""
         uid = self._node_uid()
         stale = [it for it in owners if it.kind == "Node" and it.name == self._node]
         if not uid or (owners and not stale):

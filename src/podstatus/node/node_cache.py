@@ -1,16 +1,16 @@
-"""Our own Node, as it was last seen."""
+"""Cache of this node's Node object."""
 
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.node import Node
 
 _MAX_DIGITS = 40
-"""Of a resource version. A number has at most 20; Python refuses to read thousands of them."""
+"""Longest resource version that is parsed; a uint64 has at most 20 digits."""
 
 
 class NodeCache:
-    """The newest Node object that is known; before there is one, the one we would register.
+    """The newest Node object; before the registration, the draft that would be registered.
 
-    Fed by whoever sees one: our own requests, and a watch.
+    Updated from responses to this agent's requests and from a watch.
     """
 
     def __init__(self, draft: Node, *, clock: Clock) -> None:
@@ -21,50 +21,50 @@ class NodeCache:
 
     @property
     def server_copy(self) -> Node | None:
-        """The Node as the API server has it, None if it has none that we know of."""
+        """The Node at the API server; None before the registration and after a deletion."""
         return self._server_copy
 
     @property
     def uid(self) -> str:
-        """What the API server calls it, empty if it has none that we know of."""
+        """UID of the Node at the API server; empty if there is none."""
         return self._server_copy.metadata.uid if self._server_copy is not None else ""
 
     def current(self) -> Node:
-        """The newest Node that is known, also before it is registered."""
+        """The server's copy, or the draft if there is none."""
         return self._draft if self._server_copy is None else self._server_copy
 
     def age(self) -> float:
-        """Seconds since it was last seen, or since the start."""
+        """Seconds since the last update, or since the start."""
         return (self._clock.monotonic() - self._updated_at) / 1e9
 
     def set_draft(self, draft: Node) -> None:
-        """Take this for the Node that we would register."""
+        """Replace the Node that would be registered."""
         self._draft = draft
 
     def update(self, node: Node) -> None:
-        """Take over a Node that was seen, unless a newer one is known."""
+        """Store a Node from the API server, unless the cached one is newer."""
         if self._server_copy is not None and _is_older(node, self._server_copy):
             return
         self._server_copy = node
         self._updated_at = self._clock.monotonic()
 
     def remove(self, node: Node) -> None:
-        """A Node was seen to be gone: ours, unless it has been registered anew meanwhile."""
+        """Drop a deleted Node, unless it has been registered again under another UID."""
         if self.uid == node.metadata.uid:
             self.forget()
 
     def forget(self) -> None:
-        """The API server has none any more."""
+        """Drop the server's copy of the Node."""
         self._server_copy = None
 
 
 def _is_older(node: Node, current: Node) -> bool:
-    """Whether it is the same Node, as it was before. Versions that are no numbers say nothing."""
-    seen = _version_number(node.metadata.resource_version)
-    newest = _version_number(current.metadata.resource_version)
-    if node.metadata.uid != current.metadata.uid or seen is None or newest is None:
+    """Whether `node` is an older version of `current`; False if a version is not a number."""
+    version = _version_number(node.metadata.resource_version)
+    current_version = _version_number(current.metadata.resource_version)
+    if node.metadata.uid != current.metadata.uid or version is None or current_version is None:
         return False
-    return seen < newest
+    return version < current_version
 
 
 def _version_number(version: str) -> int | None:

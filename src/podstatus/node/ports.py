@@ -1,6 +1,6 @@
-"""What the node needs from others: API, events, health. Any object with these methods will do.
+"""Ports of the node services: API, events, health.
 
-`NodeHealth` is the health of the agent's own checks and heartbeats: why the node is not Ready.
+`NodeHealth` implements the health port from checks and heartbeats of the agent's own services.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,32 +12,32 @@ from podstatus.kube.objects.node import Node
 
 
 class NodeApi(Protocol):
-    """The API server's nodes and leases. Failures are the errors of `podstatus.kube.errors`."""
+    """Nodes and leases of the API server. Raises the errors of `podstatus.kube.errors`."""
 
     async def get_node(self, name: str) -> Node:
-        """Read a node."""
+        """Read a node. Raises GoneError if there is none."""
 
     async def create_node(self, node: Node) -> Node:
-        """Create a node, with its status; ConflictError if there is one of that name."""
+        """Create a node with its status. Raises ConflictError if the name exists."""
 
     async def patch_node(self, name: str, patch: bytes) -> Node:
-        """Apply a strategic merge patch; the node afterwards."""
+        """Apply a strategic merge patch. Return the patched node."""
 
     async def patch_node_status(self, name: str, patch: bytes) -> Node:
-        """Apply a strategic merge patch to the `status` subresource; the node afterwards."""
+        """Apply a strategic merge patch to the `status` subresource. Return the patched node."""
 
     async def get_lease(self, namespace: str, name: str) -> Lease:
-        """Read a lease."""
+        """Read a lease. Raises GoneError if there is none."""
 
     async def create_lease(self, lease: Lease) -> Lease:
-        """Create a lease; ConflictError if there is one of that name."""
+        """Create a lease. Raises ConflictError if the name exists."""
 
     async def replace_lease(self, lease: Lease) -> Lease:
-        """Put a lease in place of the one with its resource version, else ConflictError."""
+        """Update a lease. Raises ConflictError if its resource version is outdated."""
 
 
 class NodeEvents(Protocol):
-    """Who tells users what happened to our node. Must not block."""
+    """Records events about this node. Must not block."""
 
     def normal(self, reason: str, message: str) -> None:
         """Record an event of type Normal about the node."""
@@ -47,29 +47,29 @@ class NodeEvents(Protocol):
 
 
 class HealthReporter(Protocol):
-    """Who knows whether the node can do its work. Must not block."""
+    """Reports problems of the node. Must not block."""
 
     def problems(self) -> Sequence[str]:
-        """Why the node is not Ready; nothing if it is."""
+        """Reasons why the node is not Ready; empty if it is."""
 
 
 NodeHealthCheck = Callable[[], str | None]
-"""What is wrong, or None. Called with every computation of the status: must not block."""
+"""Returns a problem or None. Called at every status update: must not block."""
 
 
 class NodeHealth:
-    """The problems that others have, and the vital services that are not heard of any more."""
+    """Problems from checks, and vital services that have missed their heartbeat."""
 
     def __init__(self, *checks: NodeHealthCheck, heartbeats: Heartbeats | None = None) -> None:
         self._checks = checks
         self._heartbeats = heartbeats
 
     def problems(self) -> tuple[str, ...]:
-        """All of them, in the order of the checks; services that stand still come last.
+        """All problems, in the order of the checks; stalled services come last.
 
         Upstream: runtimeErrors, runtime.go v1.36.4.
         """
-        told = [problem for check in self._checks if (problem := check())]
+        problems = [problem for check in self._checks if (problem := check())]
         stalled = [] if self._heartbeats is None else self._heartbeats.stalled()
-        vital = (found for found in stalled if found.is_vital)
-        return *told, *(f"{found.name} is not healthy: {found}" for found in vital)
+        vital = (service for service in stalled if service.is_vital)
+        return *problems, *(f"{service.name} is not healthy: {service}" for service in vital)

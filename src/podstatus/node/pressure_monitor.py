@@ -1,4 +1,4 @@
-"""Have the node looked at sooner while it is short of something, and when it no longer is."""
+"""Update the node status early when a pressure starts or ends."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -8,11 +8,11 @@ from podstatus.node.decide.pressure import Threshold, pressures
 from podstatus.node.decide.readings import MachineReading
 
 _RECOVERY_SECONDS: Final = 30.0
-"""After the last shortage in which the status is brought up to date with every reading."""
+"""Seconds after the last pressure during which every reading updates the status."""
 
 
 class PressureMonitor:
-    """Follows the readings of a machine. For one event loop."""
+    """Compares machine readings with the thresholds. Not thread-safe."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class PressureMonitor:
         *,
         clock: Clock,
     ) -> None:
-        """`on_change`: the pressures of the node may be others than its status says."""
+        """`on_change` is called when the pressures may differ from the node status."""
         self._thresholds = thresholds
         self._on_change = on_change
         self._clock = clock
@@ -29,16 +29,16 @@ class PressureMonitor:
         self._since_pressure: Elapsed | None = None
 
     def observe(self, machine: MachineReading) -> bool:
-        """Take a reading; whether the next one is wanted soon."""
-        short = pressures(machine, self._thresholds)
-        changed = short != self._pressures
-        self._pressures = short
-        if short:
+        """Process a reading. Return whether the next one should follow soon."""
+        active = pressures(machine, self._thresholds)
+        changed = active != self._pressures
+        self._pressures = active
+        if active:
             self._since_pressure = Elapsed(self._clock)
-        recovering = not short and self._is_recent()
+        recovering = not active and self._is_recent()
         if changed or recovering:
             self._on_change()
-        return bool(short) or recovering
+        return bool(active) or recovering
 
     def _is_recent(self) -> bool:
         last = self._since_pressure

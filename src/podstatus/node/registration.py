@@ -1,4 +1,4 @@
-"""Make our Node known to the API server.
+"""Register the Node at the API server.
 
 Upstream: registerWithAPIServer, kubelet_node_status.go v1.36.4.
 """
@@ -26,7 +26,7 @@ _CALL_SECONDS = 10.0
 
 
 class Registration:
-    """Creates our Node, or takes over the one that is there."""
+    """Creates the Node, or adopts an existing one."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class Registration:
         self._failure_log = FailureLog(logger, "registering the node")
 
     async def register(self) -> tuple[NodeEvent, ...]:
-        """Try until it is done; what is to be told about it. Returns at once if it is known."""
-        # Upstream's waits: 100 ms, and twice as long each time, to 7 s.
+        """Register, with retries. Return the events to record; none if already registered."""
+        # As upstream: 100 ms, doubled up to 7 s.
         backoff = Backoff(initial_seconds=0.1, max_seconds=7.0, jitter=0.1)
         while self._node_cache.server_copy is None:
             self._heartbeat()
@@ -68,30 +68,30 @@ class Registration:
         return ()
 
     async def register_once(self, facts: NodeFacts) -> tuple[NodeEvent, ...]:
-        """Try once; what is to be told about it. Raises ApiError."""
-        described = self._builder.new_node(facts)
-        self._node_cache.set_draft(described.node)
-        name = described.node.metadata.name
+        """Make one attempt. Return the events to record. Raises ApiError."""
+        desired = self._builder.new_node(facts)
+        self._node_cache.set_draft(desired.node)
+        name = desired.node.metadata.name
         try:
-            stored = await self._call_with_timeout(self._api.create_node(described.node))
+            stored = await self._call_with_timeout(self._api.create_node(desired.node))
         except (ConflictError, DeniedError) as error:
             self._node_cache.update(await self._adopt(name, facts, error))
-            logger.info("node was registered before: %s", name)
+            logger.info("existing node adopted: node=%s", name)
             return ()
         self._node_cache.update(stored)
-        logger.info("node is registered: %s", name)
-        return described.events
+        logger.info("node registered: node=%s", name)
+        return desired.events
 
     async def _adopt(self, name: str, facts: NodeFacts, cause: ApiError) -> Node:
         try:
-            found = await self._call_with_timeout(self._api.get_node(name))
+            existing = await self._call_with_timeout(self._api.get_node(name))
         except GoneError as error:
-            # Who may not create nodes may have one that somebody else made, but has none.
+            # Creation was denied, and no existing Node can be adopted: report the denial.
             raise cause from error
-        wanted = self._builder.adopted(found, facts)
-        if wanted == found:
-            return found
-        patch = status_patch(found, wanted)
+        desired = self._builder.adopted(existing, facts)
+        if desired == existing:
+            return existing
+        patch = status_patch(existing, desired)
         return await self._call_with_timeout(self._api.patch_node_status(name, patch))
 
     async def _call_with_timeout(self, call: Coroutine[Any, Any, Node]) -> Node:

@@ -1,4 +1,4 @@
-"""When the status is sent although nothing has changed."""
+"""Schedule of status reports without a change."""
 
 from collections.abc import Callable
 
@@ -6,10 +6,10 @@ from podstatus.base.clock import Clock, Elapsed
 
 
 class ReportSchedule:
-    """Counts the time since the status was last sent.
+    """Decides when an unchanged status is reported again.
 
-    After a change the next report comes by chance, half a period early to half a period late, so
-    that nodes which changed together do not report together; after that it keeps its distance.
+    After a change the next report is shifted by a random half period, earlier or later, so that
+    nodes that changed together do not report together. Later reports keep that offset.
     Upstream: tryUpdateNodeStatus and calculateDelay, kubelet_node_status.go v1.36.4.
     """
 
@@ -21,11 +21,11 @@ class ReportSchedule:
         self._is_first = True
 
     def is_due(self) -> bool:
-        """Whether it is time."""
+        """Whether a report is due now."""
         return self._elapsed.seconds() >= self._due_at
 
     def mark_sent(self, *, changed: bool) -> None:
-        """The server has it."""
+        """Record that the server has accepted a report."""
         delay = self._period * (self._random() - 0.5) if changed or self._is_first else 0.0
         self._is_first = False
         self._due_at = self._elapsed.seconds() + self._period + delay

@@ -1,4 +1,4 @@
-"""What a node is told about itself, as a value. `agent` reads it from files and flags."""
+"""Settings of the node; `agent` reads them from files and flags."""
 
 from collections.abc import Mapping
 
@@ -13,52 +13,52 @@ DEFAULT_EVICTION_HARD: Mapping[str, str] = {
     "nodefs.available": "10%",
     "nodefs.inodesFree": "5%",
 }
-"""Upstream: DefaultEvictionHard, eviction/defaults_linux.go v1.36.4; without those of image
-filesystems, of which we have none."""
+"""Upstream: DefaultEvictionHard, eviction/defaults_linux.go v1.36.4; without the signals of image
+filesystems, since this agent stores no images."""
 
 
 class NodeSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Our node, as its owner wants it. Defaults are the kubelet's."""
+    """Settings of the node. Defaults are the kubelet's."""
 
     name: str
     hostname: str = ""
-    """The label and the address; the name if empty."""
+    """For the hostname label and address; empty: `name`."""
     node_ips: tuple[str, ...] = ()
-    """One, or one of each family; found out if there is none."""
+    """One address, or one per IP family; detected if empty."""
     port: int = 0
-    """Where the agent listens, the node's `kubeletEndpoint`; 0 if that is known later."""
+    """Port of the node's `kubeletEndpoint`; 0 if the agent sets it later."""
     provider_id: str = ""
     labels: dict[str, str] = {}
-    """For a new Node, on top of those that every node has."""
+    """Labels of a new Node, in addition to the standard ones."""
     runtime_labels: dict[str, str] = {}
-    """What the runtime says about itself: kept as they are here, whatever somebody made of them."""
+    """Labels of the runtime; restored if another client changes them."""
     supports_resize: bool = False
-    """Whether the runtime can give running containers other resources."""
+    """Whether the runtime can resize running containers."""
     annotations: dict[str, str] = {}
-    """For a new Node."""
+    """Annotations of a new Node."""
     taints: tuple[Taint, ...] = ()
-    """For a new Node; those of one that exists are its admin's."""
+    """Taints of a new Node; the taints of an existing Node belong to its admin."""
     register_node: bool = True
-    """Whether to create the Node if there is none."""
+    """Whether to create the Node if it does not exist."""
     max_pods: int = 110
     pods_per_core: int = 0
-    """If it is not 0, a lower limit than `max_pods` may come of it."""
+    """If not 0, limits the pods to this number per core, at most `max_pods`."""
     capacity: dict[str, Quantity] = {}
-    """What to say instead of what the machine has, by resource."""
+    """Overrides of the machine's capacity, by resource."""
     kube_reserved: dict[str, Quantity] = {}
     system_reserved: dict[str, Quantity] = {}
     eviction_hard: dict[str, str] = field(default_factory=lambda: dict(DEFAULT_EVICTION_HARD))
-    """Amounts or percentages by signal, below which there is pressure."""
+    """Thresholds by signal: a pressure begins below this amount or percentage."""
     pressure_transition_seconds: float = 300.0
-    """How long a pressure is shown after it was last seen."""
+    """How long a pressure condition stays True after the pressure was last observed."""
     status_update_seconds: float = 10.0
-    """How often the status is computed, and sent if it changed."""
+    """Interval between two computations of the status, which is sent if it changed."""
     status_report_seconds: float = 300.0
-    """How often it is sent although nothing changed, more or less."""
+    """Approximate interval between two reports of an unchanged status."""
     lease_duration_seconds: int = 40
-    """A quarter of it passes between two renewals."""
+    """Renewed every quarter of this duration."""
 
     @property
     def effective_hostname(self) -> str:
-        """The name of the machine that the Node shows."""
+        """The host name in the Node's label and address."""
         return self.hostname or self.name

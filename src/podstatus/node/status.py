@@ -1,4 +1,4 @@
-"""Keep the status of our Node true in the API server.
+"""Keep the Node's status at the API server up to date.
 
 Upstream: syncNodeStatus and fastNodeStatusUpdate, kubelet_node_status.go v1.36.4.
 """
@@ -32,11 +32,11 @@ logger = logging.getLogger(__name__)
 _MAX_ATTEMPTS = 5
 _CALL_SECONDS = 10.0
 _FAST_SECONDS = 0.1
-"""How often a node looks whether it is Ready, until it is for the first time."""
+"""Interval of readiness checks until the node is Ready for the first time."""
 _RETRY_SECONDS = 1.0
-"""How long it then leaves a server alone that did not take it."""
+"""Wait after a failed update during that time."""
 _FAST_PERIOD_SECONDS = 120.0
-"""Seconds after which it looks as often as any other. Upstream: nodeReadyGracePeriod."""
+"""Seconds after which the regular interval applies. Upstream: nodeReadyGracePeriod."""
 
 
 class _WakeReason(Enum):
@@ -45,7 +45,7 @@ class _WakeReason(Enum):
 
 
 class NodeStatusService:
-    """Computes the status once a period, and sends it if it changed or was long not sent."""
+    """Computes the status periodically; sends it if it changed or a report is due."""
 
     def __init__(
         self,
@@ -82,11 +82,11 @@ class NodeStatusService:
         self._was_unschedulable = False
 
     def request_sync(self) -> None:
-        """Look at once: something about the node's health has changed. From any thread."""
+        """Update the status soon, since the node's health changed. Thread-safe."""
         self._wake_up.set(_WakeReason.NOW)
 
     async def run(self) -> None:
-        """Keep it true until cancelled."""
+        """Update the status until cancelled."""
         self._events.normal(reasons.STARTING, "Starting kubelet.")
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._tick())
@@ -96,7 +96,7 @@ class NodeStatusService:
                 await self._wait_until_due()
 
     async def sync_once(self) -> bool:
-        """Register if need be, then bring the status up to date; whether that worked.
+        """Register if necessary, then update the status. Return whether it succeeded.
 
         Upstream: updateNodeStatus.
         """
@@ -108,20 +108,20 @@ class NodeStatusService:
                 await self._register()
                 await self._update(fresh=attempt > 0)
             except ApiError as error:
-                why = error
+                last_error = error
                 if isinstance(error, GoneError):
                     self._forget_node()
             else:
                 self._failure_log.recovered()
                 return True
         self._failed = True
-        self._failure_log.failed(why)
+        self._failure_log.failed(last_error)
         return False
 
     def _forget_node(self) -> None:
-        """The Node was deleted under us. It is registered again with the next try.
+        """Drop a Node that another client deleted; the next attempt registers it again.
 
-        Upstream's kubelet reports to a Node that is not there until somebody restarts it.
+        Upstream's kubelet keeps failing until it is restarted.
         """
         self._node_cache.forget()
         self._was_unschedulable = False
@@ -135,17 +135,17 @@ class NodeStatusService:
         if base is None or fresh:
             base = await self._call_with_timeout(self._api.get_node(self._settings.name))
             self._node_cache.update(base)
-        described = self._builder.updated(base, self._collector.facts())
-        changed = has_changed(base, described.node)
+        desired = self._builder.updated(base, self._collector.facts())
+        changed = has_changed(base, desired.node)
         if changed or self._report_schedule.is_due():
-            patch = status_patch(base, described.node)
+            patch = status_patch(base, desired.node)
             stored = await self._call_with_timeout(
                 self._api.patch_node_status(self._settings.name, patch)
             )
             self._node_cache.update(stored)
             self._report_schedule.mark_sent(changed=changed)
-            self._record_events(described.events)
-        self._record_node(described.node)
+            self._record_events(desired.events)
+        self._record_node(desired.node)
 
     async def _call_with_timeout(self, call: Coroutine[Any, Any, Node]) -> Node:
         return await call_with_timeout(self._clock, _CALL_SECONDS, call)
@@ -160,8 +160,8 @@ class NodeStatusService:
 
     def _record_events(self, events: Iterable[NodeEvent]) -> None:
         for event in events:
-            tell = self._events.warn if event.warning else self._events.normal
-            tell(event.reason, event.message)
+            record = self._events.warn if event.warning else self._events.normal
+            record(event.reason, event.message)
 
     async def _tick(self) -> None:
         while True:
@@ -169,8 +169,8 @@ class NodeStatusService:
             self._wake_up.set(_WakeReason.TICK)
 
     def _tick_seconds(self) -> float:
-        usual = self._settings.status_update_seconds
-        return min(usual, _FAST_SECONDS) if self._is_fast() else usual
+        interval = self._settings.status_update_seconds
+        return min(interval, _FAST_SECONDS) if self._is_fast() else interval
 
     def _is_fast(self) -> bool:
         return not self._was_ready and self._uptime.seconds() < _FAST_PERIOD_SECONDS
@@ -183,11 +183,11 @@ class NodeStatusService:
                 return
 
     def _is_due(self) -> bool:
-        """Whether a tick is one of the usual ones, or the node could be Ready at last."""
+        """Whether the regular interval has passed, or the node may have become Ready."""
         if not self._is_fast():
             return True
         since = self._uptime.seconds() - self._last_sync
         if since >= self._settings.status_update_seconds:
             return True
-        patience = _RETRY_SECONDS if self._failed else 0.0
-        return since >= patience and not self._collector.problems()
+        wait = _RETRY_SECONDS if self._failed else 0.0
+        return since >= wait and not self._collector.problems()

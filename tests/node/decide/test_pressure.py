@@ -67,8 +67,8 @@ def test_a_filesystem_that_does_not_count_files_does_not_run_out_of_them() -> No
         ({"memory.available": "lots"}, "memory.available"),
         ({"nodefs.available": "110%"}, "0% to 100%"),
         ({"nodefs.available": "x%"}, "0% to 100%"),
-        ({"nodefs.available": "-1"}, "no less than 0"),
-        ({"moon.available": "1"}, "known are memory.available, nodefs.available"),
+        ({"nodefs.available": "-1"}, "use 0 or more"),
+        ({"moon.available": "1"}, "use one of memory.available, nodefs.available"),
     ],
 )
 def test_what_cannot_be_a_threshold_is_named(told: dict[str, str], mistake: str) -> None:

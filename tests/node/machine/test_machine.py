@@ -154,7 +154,7 @@ def test_a_disk_that_hangs_is_a_problem_and_holds_up_nothing() -> None:
         disk = DiskReader(Path("/mnt"), read=hang, seconds=0.01)
         assert await disk.read_once() is None
         assert await disk.read_once() is None
-        assert disk.problem() == "the disk of /mnt has not answered for 0.01 s"
+        assert disk.problem() == "reading the disk of /mnt timed out after 0.01 s"
         assert len(asked) == 1
         released.set()
         while await disk.read_once() is None:
@@ -169,7 +169,7 @@ def test_a_disk_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
         disk = DiskReader(tmp_path / "gone")
         assert await disk.read_once() is None
         assert disk.problem() == (
-            f"the disk of {tmp_path}/gone cannot be read: No such file or directory"
+            f"cannot read the disk of {tmp_path}/gone: No such file or directory"
         )
 
     asyncio.run(scene())

@@ -1,4 +1,4 @@
-"""How much the node has, and how much of it pods may have.
+"""Capacity and allocatable resources of the node.
 
 Upstream: CapacityFromMachineInfo, cadvisor/util.go; MachineInfo, nodestatus/setters.go;
 GetNodeAllocatableReservation, cm/node_container_manager_linux.go v1.36.4.
@@ -13,7 +13,7 @@ from podstatus.node.settings import NodeSettings
 
 CPU, MEMORY, STORAGE, PODS = "cpu", "memory", "ephemeral-storage", "pods"
 REQUIRED_RESOURCES = (CPU, MEMORY, PODS, STORAGE)
-"""Without one of these a node is not Ready."""
+"""A node that lacks one of these is not Ready."""
 HUGE_PAGES_PREFIX = "hugepages-"
 
 ResourceAmounts = Mapping[str, Quantity]
@@ -23,27 +23,27 @@ _MILLI = 1_000_000
 _BINARY_RESOURCES = (MEMORY, STORAGE)
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _EVICTION_SIGNALS = {MEMORY: MEMORY_AVAILABLE, STORAGE: NODEFS_AVAILABLE}
-"""What is under pressure before it is used up: nobody is promised the rest."""
+"""Resources with an eviction threshold, whose amount is not allocatable."""
 
 
 def node_capacity(settings: NodeSettings, machine: MachineReading | None) -> dict[str, Quantity]:
-    """What the node has, as far as it is known or was set."""
-    found: dict[str, Quantity] = {}
+    """Capacity by resource, from the reading and the settings; unknown ones are left out."""
+    capacity: dict[str, Quantity] = {}
     cores = 0
     if machine is not None:
         cores = machine.cores
-        found[CPU] = Quantity(str(cores))
-        found[MEMORY] = binary_quantity(machine.memory_bytes)
+        capacity[CPU] = Quantity(str(cores))
+        capacity[MEMORY] = binary_quantity(machine.memory_bytes)
         if machine.disk is not None:
-            found[STORAGE] = binary_quantity(machine.disk.total_bytes)
-    found[PODS] = Quantity(str(_pod_capacity(settings, cores)))
-    return found | settings.capacity
+            capacity[STORAGE] = binary_quantity(machine.disk.total_bytes)
+    capacity[PODS] = Quantity(str(_pod_capacity(settings, cores)))
+    return capacity | settings.capacity
 
 
 def node_allocatable(
     capacity: ResourceAmounts, settings: NodeSettings, thresholds: Mapping[str, Threshold]
 ) -> dict[str, Quantity]:
-    """What is left for pods of each resource: never less than nothing."""
+    """Capacity minus reservations and eviction thresholds, at least 0."""
     return {
         name: _subtract(name, amount, _reserved(name, amount, settings, thresholds))
         for name, amount in capacity.items()
@@ -51,13 +51,13 @@ def node_allocatable(
 
 
 def missing_capacity(capacity: ResourceAmounts) -> list[str]:
-    """The problem that a node has if nobody knows how much of something it has."""
+    """A problem text if the capacity of a required resource is unknown."""
     missing = [name for name in REQUIRED_RESOURCES if name not in capacity]
     return [f"missing node capacity for resources: {', '.join(missing)}"] if missing else []
 
 
 def binary_quantity(amount: int) -> Quantity:
-    """So many bytes, in the largest unit that needs no fraction, as Go prints them."""
+    """Bytes in the largest binary unit without a fraction, as Go prints them."""
     unit = 0
     while amount and amount % 1024 == 0 and unit < len(_UNITS) - 1:
         amount //= 1024
@@ -74,7 +74,7 @@ def _pod_capacity(settings: NodeSettings, cores: int) -> int:
 def _reserved(
     name: str, capacity: Quantity, settings: NodeSettings, thresholds: Mapping[str, Threshold]
 ) -> int:
-    """In units of 1e-9."""
+    """Reserved amount in units of 1e-9."""
     nanos = 0
     for reserved in (settings.kube_reserved, settings.system_reserved):
         if name in reserved:

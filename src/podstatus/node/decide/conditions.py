@@ -1,7 +1,8 @@
-"""The node's conditions: what they say, and what is told when they change.
+"""Node conditions, and the events of their changes.
 
-Those of others are left as they are. A pressure's reason and message change with its status
-alone, those of Ready at once. Upstream: nodestatus/setters.go v1.36.4.
+Conditions of other controllers are left unchanged. Reason and message of a pressure condition
+change only together with its status; those of Ready change at once. Upstream: nodestatus/setters.go
+v1.36.4.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,11 +17,11 @@ from podstatus.node.decide.pressure import DISK_PRESSURE, MEMORY_PRESSURE, PID_P
 READY = "Ready"
 TRUE, FALSE = "True", "False"
 ALERT_CONDITION_PREFIX = "alerts.podstatus.dev/"
-"""How the types begin of conditions that are ours to state and to take away."""
+"""Type prefix of the conditions that this agent adds and removes."""
 
 
 class NodeEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to tell about the node."""
+    """An event to record about the node."""
 
     reason: str
     message: str
@@ -28,16 +29,16 @@ class NodeEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AlertCondition(msgspec.Struct, frozen=True, kw_only=True):
-    """A condition that is True for as long as somebody of ours states it."""
+    """A node condition that is True while an alert fires."""
 
     type: str
-    """It begins with `ALERT_CONDITION_PREFIX`: so it is known as ours, also after a restart."""
+    """Begins with `ALERT_CONDITION_PREFIX`, which marks its owner, also after a restart."""
     reason: str
     message: str = ""
 
 
 class _ConditionText(msgspec.Struct, frozen=True):
-    """How a status of a condition is told: to readers of the Node, and as an event."""
+    """Reason, message and event reason of one status of a condition."""
 
     reason: str
     message: str
@@ -81,7 +82,7 @@ _PRESSURE_TEXT: Mapping[str, Mapping[bool, _ConditionText]] = {
 
 
 class NodeConditionsUpdate(msgspec.Struct, frozen=True):
-    """A node's conditions, and what is to be told about how they came to be."""
+    """The new conditions of a node, and the events to record."""
 
     items: tuple[NodeCondition, ...]
     events: tuple[NodeEvent, ...]
@@ -96,26 +97,26 @@ def update_conditions(
     now: Time,
     alert_conditions: Sequence[AlertCondition] | None = (),
 ) -> NodeConditionsUpdate:
-    """The conditions that follow on those that are known; new ones come last, Ready at the end.
+    """Compute the conditions from the current ones; new ones are appended, Ready last.
 
-    `alert_conditions`: None if nobody can say that yet: those of before stay.
+    `alert_conditions` None: not evaluated yet, existing alert conditions stay.
     """
     conditions = {condition.type: condition for condition in current}
     _apply_alert_conditions(conditions, alert_conditions, now)
-    told: list[str] = []
-    for kind, words in _PRESSURE_TEXT.items():
+    reasons: list[str] = []
+    for kind, texts in _PRESSURE_TEXT.items():
         under = kind in pressures
         before = conditions.get(kind)
-        conditions[kind] = _pressure_condition(kind, before, words[under], under=under, now=now)
+        conditions[kind] = _pressure_condition(kind, before, texts[under], under=under, now=now)
         if before is None or before.status != conditions[kind].status:
-            told.append(words[under].event)
+            reasons.append(texts[under].event)
     before = conditions.get(READY)
     conditions[READY] = ready = _ready_condition(before, problems, now)
-    # Upstream says nothing of the first Ready condition that a Node has.
+    # As upstream: no event for the first Ready condition of a Node.
     if before is not None and before.status != ready.status:
-        told.append("NodeReady" if ready.status == TRUE else "NodeNotReady")
+        reasons.append("NodeReady" if ready.status == TRUE else "NodeNotReady")
     return NodeConditionsUpdate(
-        tuple(conditions.values()), tuple(status_event(node, it) for it in told)
+        tuple(conditions.values()), tuple(status_event(node, reason) for reason in reasons)
     )
 
 
@@ -126,12 +127,12 @@ def _apply_alert_conditions(
 ) -> None:
     if alert_conditions is None:
         return
-    wanted = {it.type: it for it in alert_conditions}
+    firing = {condition.type: condition for condition in alert_conditions}
     for type_ in [
-        it for it in conditions if it.startswith(ALERT_CONDITION_PREFIX) and it not in wanted
+        t for t in conditions if t.startswith(ALERT_CONDITION_PREFIX) and t not in firing
     ]:
         del conditions[type_]
-    for type_, it in wanted.items():
+    for type_, alert in firing.items():
         before = conditions.get(type_)
         stays = before is not None and before.status == TRUE
         conditions[type_] = NodeCondition(
@@ -139,8 +140,8 @@ def _apply_alert_conditions(
             status=TRUE,
             last_heartbeat_time=now,
             last_transition_time=before.last_transition_time if before and stays else now,
-            reason=it.reason,
-            message=it.message,
+            reason=alert.reason,
+            message=alert.message,
         )
 
 
@@ -150,12 +151,12 @@ def status_event(node: str, reason: str) -> NodeEvent:
 
 
 def is_ready(conditions: Iterable[NodeCondition] | None) -> bool:
-    """Whether these say that the node is Ready."""
+    """Whether the condition Ready is True."""
     return any(it.type == READY and it.status == TRUE for it in conditions or ())
 
 
 def aggregate(problems: Iterable[str]) -> str:
-    """Several problems in one line, each of them once. Upstream: NewAggregate, apimachinery."""
+    """All distinct problems in one line. Upstream: NewAggregate, apimachinery."""
     distinct = list(dict.fromkeys(problems))
     return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 

@@ -1,4 +1,4 @@
-"""When a disk will be full, if it goes on as it did: a straight line through the last hour."""
+"""Forecast of when the disk is full: linear regression over the last hour."""
 
 from collections import deque
 
@@ -7,23 +7,23 @@ from podstatus.node.decide.readings import DiskReading
 _SECOND = 1_000_000_000
 _WINDOW = 3600 * _SECOND
 _SAMPLE_INTERVAL = 60 * _SECOND
-"""One reading a minute is kept: 60 of them."""
+"""One sample per minute, so at most 60 are kept."""
 _MIN_WINDOW = 5 * 60 * _SECOND
-"""What a forecast needs: a burst of a minute is not the way it goes."""
+"""Minimum span of samples: a burst of one minute is not a trend."""
 
 
 class DiskForecast:
-    """Remembers how full the disk was."""
+    """Keeps samples of the disk usage."""
 
     def __init__(self) -> None:
         self._samples: deque[tuple[int, int]] = deque()
         self._available = 0
 
     def add_sample(self, disk: DiskReading, at: int) -> None:
-        """It is like this now."""
+        """Add a reading taken at `at`, ns."""
         self._available = disk.available_bytes
         if self._samples and at < self._samples[-1][0]:
-            # The clock was set back: what was seen before cannot be put beside it.
+            # The clock was set back, so older samples cannot be compared.
             self._samples.clear()
         if not self._samples or at - self._samples[-1][0] >= _SAMPLE_INTERVAL:
             self._samples.append((at, disk.used_bytes))
@@ -32,7 +32,7 @@ class DiskForecast:
 
     @property
     def full_in_seconds(self) -> float | None:
-        """Until nothing is left; None if it is not known yet, or does not fill."""
+        """Seconds until the disk is full; None if unknown yet or not filling."""
         if not self._samples or self._samples[-1][0] - self._samples[0][0] < _MIN_WINDOW:
             return None
         slope = _slope(self._samples)
@@ -40,7 +40,7 @@ class DiskForecast:
 
 
 def _slope(samples: deque[tuple[int, int]]) -> float:
-    """Bytes a second, by least squares."""
+    """Growth in bytes per second, by least squares."""
     first = samples[0][0]
     points = [((at - first) / _SECOND, used) for at, used in samples]
     mean_at = sum(at for at, _ in points) / len(points)

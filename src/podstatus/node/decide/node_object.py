@@ -1,4 +1,4 @@
-"""Our Node as it should be: a new one, and one that is there brought up to date.
+"""Build the desired Node object: a new one, or an update of an existing one.
 
 Upstream: initialNode, updateNode and setNodeStatus, kubelet_node_status.go v1.36.4.
 """
@@ -33,13 +33,13 @@ from podstatus.node.settings import NodeSettings
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 WEBSOCKET_FEATURE = "ExtendWebSocketsToKubelet"
-"""What an API server has to know of who listens: we speak WebSocket, and no SPDY."""
+"""Declared if the agent listens: it supports WebSocket, but not SPDY."""
 RESIZE_FEATURES = (
     "InPlacePodLevelResourcesVerticalScaling",
     "InPlacePodVerticalScalingInitContainers",
 )
-"""What it has to know of who can resize: without these it refuses a resize of a pod as a whole,
-or of an init container."""
+"""Declared if the runtime can resize: without these, the API server rejects resizes of pod-level
+resources and of init containers."""
 OS_LABEL = "kubernetes.io/os"
 ARCH_LABEL = "kubernetes.io/arch"
 
@@ -57,42 +57,42 @@ _RECONCILED_LABELS = (
     "beta.kubernetes.io/os",
     "beta.kubernetes.io/arch",
 )
-"""The labels that are ours on a Node that was there before: others are its admin's."""
+"""Labels that the agent owns on an adopted Node; all others belong to its admin."""
 
 
 class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known about the node at one moment."""
+    """Inputs of the node status at one moment."""
 
     info: NodeSystemInfo
     addresses: tuple[NodeAddress, ...]
     port: int = 0
-    """Where the agent listens; 0 if that is as the settings say."""
+    """Port that the agent listens on; 0: `NodeSettings.port`."""
     machine: MachineReading | None = None
     """None before the first reading."""
     pressures: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
-    """Why it is not Ready."""
+    """Reasons why the node is not Ready."""
     alert_conditions: tuple[AlertCondition, ...] | None = ()
-    """Conditions that somebody of ours states; None if that is not known yet."""
+    """Conditions of firing alerts; None before the first evaluation."""
     now: Time
 
 
 class DesiredNode(msgspec.Struct, frozen=True):
-    """A Node as it should be, and what is to be told about it."""
+    """The desired Node, and the events to record."""
 
     node: Node
     events: tuple[NodeEvent, ...] = ()
 
 
 class NodeBuilder:
-    """Describes our node, as the settings and the facts have it. Keeps nothing."""
+    """Builds the Node from settings and facts. Stateless."""
 
     def __init__(self, settings: NodeSettings, thresholds: Mapping[str, Threshold]) -> None:
         self._settings = settings
         self._thresholds = thresholds
 
     def new_node(self, facts: NodeFacts) -> DesiredNode:
-        """The Node to create."""
+        """The Node object to create at registration."""
         settings = self._settings
         bare = Node(
             kind="Node",
@@ -107,13 +107,13 @@ class NodeBuilder:
         return self.updated(bare, facts)
 
     def adopted(self, node: Node, facts: NodeFacts) -> Node:
-        """A Node that was there before, with our labels, and amounts if it has none.
+        """An existing Node with the agent's labels, and with capacity if it has none.
 
-        Upstream: tryRegisterWithAPIServer. Its taints are left alone, too.
+        Upstream: tryRegisterWithAPIServer. Taints are left unchanged, too.
         """
         new = self.new_node(facts).node
-        labels, ours = node.metadata.labels or {}, new.metadata.labels or {}
-        labels = labels | {name: ours[name] for name in _RECONCILED_LABELS if name in ours}
+        labels, own = node.metadata.labels or {}, new.metadata.labels or {}
+        labels = labels | {name: own[name] for name in _RECONCILED_LABELS if name in own}
         status = structs.replace(
             node.status,
             capacity=_without_huge_pages(node.status.capacity or new.status.capacity),
@@ -123,11 +123,11 @@ class NodeBuilder:
         return structs.replace(node, metadata=metadata, status=status)
 
     def updated(self, node: Node, facts: NodeFacts) -> DesiredNode:
-        """A Node with the labels and the status that it should have now.
+        """The Node with its current labels and status.
 
-        What others have added to it stays: conditions, resources, labels.
+        Conditions, resources and labels of other clients stay.
         """
-        # An amount that cannot be read now, or that somebody else put there, stays.
+        # Keep amounts that cannot be read now, or that another client added.
         capacity = (node.status.capacity or {}) | node_capacity(self._settings, facts.machine)
         allocatable = node_allocatable(capacity, self._settings, self._thresholds)
         conditions = update_conditions(
@@ -177,16 +177,16 @@ def _declared_features(settings: NodeSettings, *, listens: bool) -> tuple[str, .
 def _with_own_labels(
     metadata: ObjectMeta, settings: NodeSettings, info: NodeSystemInfo
 ) -> ObjectMeta:
-    """With the labels that tell what can run here, whatever somebody made of them."""
+    """Restore the labels that the scheduler needs, if another client changed them."""
     labels = metadata.labels or {}
-    wanted = {
+    own = {
         OS_LABEL: info.operating_system,
         ARCH_LABEL: info.architecture,
         **settings.runtime_labels,
     }
-    if all(labels.get(name) == wanted[name] for name in wanted):
+    if all(labels.get(name) == own[name] for name in own):
         return metadata
-    return structs.replace(metadata, labels=labels | wanted)
+    return structs.replace(metadata, labels=labels | own)
 
 
 def _reboot_events(name: str, status: NodeStatus, info: NodeSystemInfo) -> tuple[NodeEvent, ...]:
@@ -198,7 +198,7 @@ def _reboot_events(name: str, status: NodeStatus, info: NodeSystemInfo) -> tuple
 
 
 def _without_huge_pages(amounts: dict[str, Quantity] | None) -> dict[str, Quantity] | None:
-    """We offer none: sizes that an earlier agent offered go."""
+    """Without huge pages, which an earlier agent may have reported; this one offers none."""
     if amounts is None:
         return None
-    return {name: it for name, it in amounts.items() if not name.startswith(HUGE_PAGES_PREFIX)}
+    return {name: q for name, q in amounts.items() if not name.startswith(HUGE_PAGES_PREFIX)}

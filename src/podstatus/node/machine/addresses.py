@@ -1,4 +1,4 @@
-"""Under which addresses the node is known."""
+"""Addresses of the node."""
 
 import ipaddress
 import socket
@@ -6,16 +6,16 @@ import socket
 from podstatus.kube.objects.node import NodeAddress
 from podstatus.node.settings import NodeSettings
 
-# Of documentation (RFC 5737, RFC 3849): nothing is ever sent there.
+# Documentation addresses (RFC 5737, RFC 3849): never routed.
 _UNROUTED_ADDRESSES = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 _LOOPBACK = "127.0.0.1"
 
 
 def node_addresses(settings: NodeSettings) -> tuple[NodeAddress, ...]:
-    """The addresses to show: those that were set, else the one that others see.
+    """The addresses for the Node status: the configured IPs, or else the outbound IP.
 
-    Upstream: NodeAddress, nodestatus/setters.go v1.36.4; it also asks DNS for the node's name,
-    which may take its time, and needs a network, which we do not.
+    Upstream: NodeAddress, nodestatus/setters.go v1.36.4. Unlike upstream, the node name is not
+    looked up in DNS, which may be slow and needs a network.
     """
     addresses = settings.node_ips or (_find_ip(settings.effective_hostname),)
     internal = tuple(NodeAddress(type="InternalIP", address=address) for address in addresses)
@@ -34,11 +34,11 @@ def _parse_ip(text: str) -> str | None:
 
 
 def _outbound_ip() -> str | None:
-    """Our address on the way out: connecting a datagram socket looks it up and sends nothing."""
-    for family, far_away in _UNROUTED_ADDRESSES:
+    """The outbound address: connecting a UDP socket selects it without sending a packet."""
+    for family, remote in _UNROUTED_ADDRESSES:
         try:
             with socket.socket(family, socket.SOCK_DGRAM) as probe:
-                probe.connect((far_away, 9))
+                probe.connect((remote, 9))
                 return str(probe.getsockname()[0])
         except OSError:
             continue

@@ -19,7 +19,7 @@ _TASK_LIMITS = ("/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max")
 
 
 def read_machine() -> MachineReading:
-    """All that can be read at once; the disk is another matter."""
+    """Read everything except the disk, which may block."""
     memory = psutil.virtual_memory()
     return MachineReading(
         cores=psutil.cpu_count() or 1,
@@ -34,20 +34,20 @@ def read_machine() -> MachineReading:
 
 
 def read_disk(folder: Path) -> DiskReading:
-    """The filesystem of a folder. May never come back, if that is somebody else's machine."""
-    found = os.statvfs(folder)
+    """statvfs(folder). May block forever on a dead network mount."""
+    stat = os.statvfs(folder)
     return DiskReading(
-        total_bytes=found.f_blocks * found.f_frsize,
-        used_bytes=(found.f_blocks - found.f_bfree) * found.f_frsize,
-        available_bytes=found.f_bavail * found.f_frsize,
-        inodes=found.f_files,
-        inodes_free=found.f_favail,
+        total_bytes=stat.f_blocks * stat.f_frsize,
+        used_bytes=(stat.f_blocks - stat.f_bfree) * stat.f_frsize,
+        available_bytes=stat.f_bavail * stat.f_frsize,
+        inodes=stat.f_files,
+        inodes_free=stat.f_favail,
     )
 
 
 def _read_cpu() -> CpuTimes:
     times = psutil.cpu_times()
-    # Time of guests is counted as time of users already.
+    # Guest time is already included in user time.
     total = sum(times) - getattr(times, "guest", 0.0) - getattr(times, "guest_nice", 0.0)
     idle = times.idle + getattr(times, "iowait", 0.0)
     return CpuTimes(busy=total - idle, total=total)
@@ -61,7 +61,7 @@ def _read_load() -> tuple[float, float, float] | None:
 
 
 def _count_tasks() -> int:
-    """Threads where they can be told, as pids are what they use up; else processes.
+    """Number of threads, since each uses a PID; number of processes where that is unknown.
 
     Upstream: runningTaskCount, stats/pidlimit/pidlimit_linux.go v1.36.4.
     """
@@ -83,13 +83,13 @@ def _max_tasks() -> int | None:
 
 
 _DISK_TIMEOUT_SECONDS = 5.0
-"""Long for a disk, and short enough for a reading every 10 s."""
+"""Long for a disk, and shorter than the sampling period of 10 s."""
 
 
 class DiskReader:
-    """The filesystem of a folder, read in a thread; one at most hangs, however often one asks.
+    """Reads the filesystem of a folder in a thread, with a timeout. At most one thread hangs.
 
-    The thread is a daemon: it does not keep the process from ending, as one of an executor would.
+    A daemon thread, because an executor's thread would delay the exit of the process.
     """
 
     def __init__(
@@ -106,29 +106,31 @@ class DiskReader:
         self._problem: str | None = None
 
     def problem(self) -> str | None:
-        """Why nothing is known about the disk, or None."""
+        """Why the last read failed; None if it succeeded."""
         return self._problem
 
     async def read_once(self) -> DiskReading | None:
-        """What the disk says, or None: `problem` tells why."""
+        """The reading; None on failure or timeout, see `problem`."""
         if self._pending_read is None:
             self._pending_read = self._start_read()
-        asked = self._pending_read
-        await asyncio.wait([asked], timeout=self._seconds)
-        if not asked.done():
-            self._problem = f"the disk of {self._folder} has not answered for {self._seconds:g} s"
+        pending = self._pending_read
+        await asyncio.wait([pending], timeout=self._seconds)
+        if not pending.done():
+            self._problem = (
+                f"reading the disk of {self._folder} timed out after {self._seconds:g} s"
+            )
             return None
         self._pending_read = None
-        return self._result_of(asked)
+        return self._result_of(pending)
 
     def _result_of(self, future: asyncio.Future[DiskReading]) -> DiskReading | None:
         try:
-            told = future.result()
+            result = future.result()
         except OSError as error:
-            self._problem = f"the disk of {self._folder} cannot be read: {error.strerror or error}"
+            self._problem = f"cannot read the disk of {self._folder}: {error.strerror or error}"
             return None
         self._problem = None
-        return told
+        return result
 
     def _start_read(self) -> asyncio.Future[DiskReading]:
         loop = asyncio.get_running_loop()
@@ -142,13 +144,13 @@ class DiskReader:
     def _run_read(
         self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[DiskReading]"
     ) -> None:
-        told: DiskReading | OSError
+        result: DiskReading | OSError
         try:
-            told = self._read(self._folder)
+            result = self._read(self._folder)
         except OSError as error:
-            told = error
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(_set_result, future, told)
+            result = error
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(_set_result, future, result)
 
 
 def _set_result(future: "asyncio.Future[DiskReading]", result: DiskReading | OSError) -> None:

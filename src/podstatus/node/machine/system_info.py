@@ -1,4 +1,4 @@
-"""Who this machine is: what the Node shows as `nodeInfo`. Linux and macOS, without root."""
+"""The Node's `nodeInfo`: identity and versions of the machine. Linux and macOS, without root."""
 
 import platform
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from podstatus.kube.objects.node import NodeSystemInfo
 
 UPSTREAM_VERSION = "1.36.4"
-"""The kubelet that we are like."""
+"""The kubelet version whose behaviour this agent implements."""
 
 _ARCHITECTURES = {
     "x86_64": "amd64",
@@ -18,11 +18,11 @@ _ARCHITECTURES = {
     "i386": "386",
     "i686": "386",
 }
-"""Go's words for those that Python calls otherwise."""
+"""Python's machine names -> GOARCH."""
 
 _MACHINE_ID = ("etc/machine-id", "var/lib/dbus/machine-id")
 _BOOT_ID = ("proc/sys/kernel/random/boot_id",)
-# The first is for root alone. Upstream: GetSystemUUID, cadvisor v0.56.2, utils/sysinfo.
+# The first is readable by root only. Upstream: GetSystemUUID, cadvisor v0.56.2, utils/sysinfo.
 _SYSTEM_UUID = (
     "sys/class/dmi/id/product_uuid",
     "proc/device-tree/vm,uuid",
@@ -32,21 +32,21 @@ _SYSTEM_UUID = (
 
 
 def kubelet_version(own: str) -> str:
-    """The version that the Node shows: the kubelet's, with ours as metadata of the build.
+    """The kubelet version of the Node: upstream's, with podstatus' own as build metadata.
 
-    Whoever compares versions takes it for that kubelet's, as with k3s. A suffix with a hyphen
-    would make it a pre-release, which comes before it.
+    Version comparisons treat it as that kubelet version, as with k3s. A suffix with a hyphen would
+    make it a pre-release, which sorts before the release.
     """
     return f"v{UPSTREAM_VERSION}+podstatus.{own}"
 
 
 def operating_system() -> str:
-    """Go's word for this one: `linux`, `darwin`."""
+    """The operating system as GOOS: `linux`, `darwin`."""
     return platform.system().lower()
 
 
 def architecture() -> str:
-    """Go's word for this one: `amd64`, `arm64`."""
+    """The architecture as GOARCH: `amd64`, `arm64`."""
     machine = platform.machine().lower()
     return _ARCHITECTURES.get(machine, machine)
 
@@ -54,9 +54,9 @@ def architecture() -> str:
 def read_system_info(
     *, kubelet_version: str, runtime_version: str, root: Path = Path("/")
 ) -> NodeSystemInfo:
-    """What is known of this machine; `runtime_version` is `<name>://<version>`.
+    """Read the system info; `runtime_version` is `<name>://<version>`.
 
-    What cannot be read is empty. Upstream: MachineInfo and VersionInfo, nodestatus/setters.go.
+    Unreadable fields are empty. Upstream: MachineInfo and VersionInfo, nodestatus/setters.go.
     """
     return NodeSystemInfo(
         machine_id=_read_first(root, _MACHINE_ID),
@@ -72,7 +72,7 @@ def read_system_info(
 
 
 def _read_first(root: Path, paths: tuple[str, ...]) -> str:
-    """The first of these files that says something."""
+    """Content of the first file that is readable and not empty."""
     for path in paths:
         try:
             text = (root / path).read_text(errors="replace").strip(" \n\t\0")
@@ -85,8 +85,8 @@ def _read_first(root: Path, paths: tuple[str, ...]) -> str:
 
 def _read_os_image() -> str:
     try:
-        told = platform.freedesktop_os_release().get("PRETTY_NAME")
+        pretty_name = platform.freedesktop_os_release().get("PRETTY_NAME")
     except OSError:
-        told = None
+        pretty_name = None
     mac = platform.mac_ver()[0]
-    return told or (f"macOS {mac}" if mac else platform.system())
+    return pretty_name or (f"macOS {mac}" if mac else platform.system())

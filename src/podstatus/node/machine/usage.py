@@ -1,4 +1,4 @@
-"""Look once in a while at what node and pods use; others read the newest snapshot."""
+"""Sample the usage of the node and its pods periodically; readers get the newest snapshot."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +23,7 @@ async def _no_pods() -> Mapping[PodUID, Usage]:
 
 
 FAST_PERIOD_SECONDS = 2.0
-"""Until the next snapshot, where one is wanted soon."""
+"""Shorter sampling interval, when `on_reading` requests it."""
 
 
 class NodeUsage:
@@ -41,8 +41,8 @@ class NodeUsage:
         heartbeat: Callable[[], None] = lambda: None,
         on_reading: Callable[[MachineReading], bool] = lambda _: False,
     ) -> None:
-        """`containers` tells of those of the pods that were told of last; `on_reading` returns
-        whether the next reading is wanted soon.
+        """`containers` returns the containers of the last `pods` result. `on_reading` returns
+        whether the next reading should follow soon.
         """
         self._disk = disk
         self._clock = clock
@@ -57,16 +57,16 @@ class NodeUsage:
 
     @property
     def disk_full_in_seconds(self) -> float | None:
-        """If it goes on as in the last hour; None if it is not known, or does not fill."""
+        """Seconds until the disk is full at the current rate; None if unknown or not filling."""
         return self._forecast.full_in_seconds
 
     @property
     def snapshot(self) -> UsageSnapshot | None:
-        """The newest one, or None before the first."""
+        """The newest snapshot; None before the first."""
         return self._snapshot
 
     def problem(self) -> str | None:
-        """Why the machine cannot be read in full, or None."""
+        """Why the last reading is incomplete; None if it is complete."""
         return self._disk.problem()
 
     async def run(self) -> None:
@@ -75,36 +75,36 @@ class NodeUsage:
             self._heartbeat()
             soon = False
             try:
-                taken = await self.sample_once()
-                soon = self._on_reading(taken.machine)
+                snapshot = await self.sample_once()
+                soon = self._on_reading(snapshot.machine)
             except Exception:
-                # Too many open files, say: the last snapshot has to do.
-                logger.warning("the machine cannot be read, will retry", exc_info=True)
+                # For example too many open files: keep the last snapshot.
+                logger.warning("reading the machine failed, will retry", exc_info=True)
             await self._clock.wait(min(self._period, FAST_PERIOD_SECONDS) if soon else self._period)
 
     async def sample_once(self) -> UsageSnapshot:
-        """Take a snapshot now."""
+        """Take a snapshot now, and return it."""
         disk = await self._disk.read_once()
         pods = await self._read_pods()
         before = self._snapshot
         machine = structs.replace(self._read(), disk=disk)
         at = self._clock.now()
-        taken = UsageSnapshot(
+        snapshot = UsageSnapshot(
             at=at,
             machine=machine,
             node=node_usage(machine, before.machine if before else None, at),
             pods=pods,
             containers=self._containers(),
         )
-        self._snapshot = taken
+        self._snapshot = snapshot
         if disk is not None:
             self._forecast.add_sample(disk, at)
-        return taken
+        return snapshot
 
     async def _read_pods(self) -> Mapping[PodUID, Usage]:
         try:
             return dict(await self._pods())
         except Exception:
-            # A runtime that cannot say it has other ways to be found broken.
-            logger.warning("the usage of pods cannot be read, will retry", exc_info=True)
+            # The health of the runtime is checked elsewhere.
+            logger.warning("reading the usage of pods failed, will retry", exc_info=True)
             return self._snapshot.pods if self._snapshot else {}

@@ -158,7 +158,7 @@ async def test_a_broken_file_keeps_its_pods_and_is_reported_once(
         scene.write("a.yaml", named("a"))
         assert await scene.look() is None
     assert [record.getMessage() for record in caplog.records] == [
-        f"manifest is right again: place={scene.path}/a.yaml"
+        f"manifest is valid again: location={scene.path}/a.yaml"
     ]
     (scene.path / "a.yaml").unlink()
     assert await scene.look(2) == ["b-node-1"]
@@ -170,7 +170,7 @@ async def test_an_emptied_file_keeps_its_pods(scene: Scene) -> None:
     await scene.look()
     scene.write("a.yaml", "")
     assert await scene.look(3) is None
-    assert scene.told() == ["/m/a.yaml: it is empty; write a Pod, or delete it"]
+    assert scene.told() == ["/m/a.yaml: empty; add a Pod, or remove the manifest"]
 
 
 @in_loop
@@ -212,9 +212,9 @@ async def test_what_is_no_manifest_is_reported_once(scene: Scene) -> None:
     assert await scene.look() == []
     await scene.look(25)
     assert scene.told() == [
-        "/m/folder: it is a folder; put manifests next to it",
-        "/m/link: it is a link to something that does not exist",
-        "/m/pipe: it is no file",
+        "/m/folder: directory; manifests in subdirectories are not read",
+        "/m/link: symbolic link to a path that does not exist",
+        "/m/pipe: not a regular file",
     ]
 
 
@@ -237,7 +237,7 @@ async def test_links_are_followed(scene: Scene, tmp_path_factory: pytest.TempPat
 async def test_a_huge_file_is_refused(scene: Scene) -> None:
     scene.write("a.yaml", "#" * (10 * 2**20 + 1))
     assert await scene.look() == []
-    assert scene.told() == ["/m/a.yaml: it is larger than 10 MiB"]
+    assert scene.told() == ["/m/a.yaml: larger than 10 MiB"]
 
 
 @in_loop
@@ -303,14 +303,14 @@ async def test_a_folder_that_does_not_exist_has_no_pods_and_is_reported(tmp_path
     scene = Scene(tmp_path / "later")
     assert await scene.look() == []
     assert await scene.look(3) is None
-    assert scene.told() == ["/m: it does not exist; create it, or name another one"]
+    assert scene.told() == ["/m: does not exist; create it, or configure another path"]
     scene.path.mkdir()
     scene.write("a.yaml", named("a"))
     assert await scene.look() == ["a-node-1"]
     (scene.path / "a.yaml").unlink()
     scene.path.rmdir()
     assert await scene.look(2) == []
-    assert scene.told() == ["/m: it does not exist; create it, or name another one"]
+    assert scene.told() == ["/m: does not exist; create it, or configure another path"]
 
 
 @in_loop
@@ -321,7 +321,7 @@ async def test_a_folder_that_cannot_be_read_keeps_its_pods(scene: Scene) -> None
     scene.path.symlink_to(scene.path)  # a link to itself can be read by nobody, not even by root
     assert await scene.look(3) is None
     (told,) = scene.told()
-    assert told == "/m: it cannot be read: Too many levels of symbolic links"
+    assert told == "/m: cannot be read: Too many levels of symbolic links"
     scene.path.unlink()
     moved.rename(scene.path)
     assert await scene.look(3) is None
@@ -337,7 +337,7 @@ async def test_a_single_file_will_do(tmp_path: Path) -> None:
     scene.path.unlink()
     assert await scene.look() is None
     assert await scene.look() == []
-    assert scene.told() == ["/m: it does not exist; create it, or name another one"]
+    assert scene.told() == ["/m: does not exist; create it, or configure another path"]
 
 
 @in_loop

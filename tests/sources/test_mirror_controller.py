@@ -226,8 +226,8 @@ async def test_a_foreign_pod_of_the_name_is_left_alone_and_reported_once() -> No
     assert next(iter(scene.server.pods.values()))["metadata"]["uid"] == "api-1"
     assert scene.problems == [
         (
-            "web-node-1: a pod default/web-node-1 exists that is no mirror pod of this node; "
-            "delete it, or give the static pod another name"
+            "web-node-1: pod default/web-node-1 exists and is not a mirror pod of this node; "
+            "delete it, or rename the static pod"
         )
     ]
     assert len(scene.server.asked) <= 2 * 5

@@ -179,7 +179,7 @@ def test_a_uid_belongs_to_the_source_that_had_it_first(scene: Scene) -> None:
     scene.mux.update("file", pod("1", "file", label="2"))
     scene.mux.deliver("api", [pod("1", "api")])
     assert scene.told() == "+1"
-    assert scene.refused() == ["file 1: UID 1 is that of pod default/api from api"]
+    assert scene.refused() == ["file 1: due to duplicate UID 1 of pod default/api from api"]
     scene.mux.remove("file", pod("1", "file"))
     assert scene.told() == ""
 
@@ -196,7 +196,7 @@ def test_two_pods_of_one_uid_in_one_source_are_reported_once(scene: Scene) -> No
     for _ in range(2):
         scene.mux.deliver("file", [pod("1", "a"), pod("1", "b"), pod("1", "a")])
     assert scene.told() == "+1"
-    assert scene.refused() == ["file 1: UID 1 is that of pod default/a from file"]
+    assert scene.refused() == ["file 1: due to duplicate UID 1 of pod default/a from file"]
 
 
 def test_a_handler_that_fails_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -219,5 +219,5 @@ def test_a_handler_that_fails_loses_nothing(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_a_source_that_nobody_named_is_refused(scene: Scene) -> None:
-    with pytest.raises(ValueError, match="no source 'http' was named; there are: api, file"):
+    with pytest.raises(ValueError, match="unknown source 'http'; configured sources: api, file"):
         scene.mux.deliver("http", [])

@@ -1,4 +1,4 @@
-"""The pods that the API server has bound to this node.
+"""Pods that are bound to this node at the API server.
 
 Upstream: NewSourceApiserver, pkg/kubelet/config/apiserver.go v1.36.4.
 """
@@ -17,24 +17,24 @@ from podstatus.kube.objects.pod import API_SOURCE, CONFIG_SOURCE, Pod
 
 SOURCE = API_SOURCE
 HEARTBEAT_SECONDS = 10.0
-"""A watch that has nothing to tell is alive all the same."""
+"""Interval of heartbeats, which an idle watch sends, too."""
 
 
 class PodSink(Protocol):
-    """Who is told: `Mux` is."""
+    """Receives the pods. Implemented by `Mux`."""
 
     def deliver(self, source: str, pods: Iterable[Pod]) -> None:
-        """All pods of a source."""
+        """Replace the desired set of a source."""
 
     def update(self, source: str, pod: Pod) -> None:
-        """One that is new or has changed."""
+        """Add or update one pod of a source."""
 
     def remove(self, source: str, pod: Pod) -> None:
-        """One that is gone."""
+        """Remove one pod of a source."""
 
 
 class ApiSource:
-    """Delivers all pods of the node once the first list is there, then every change."""
+    """Delivers all pods of the node after the first list, then every change."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class ApiSource:
         )
 
     async def run(self) -> None:
-        """Follow the server until cancelled."""
+        """Watch the API server until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.reflector.run())
             tasks.create_task(self._deliver_first())
@@ -72,7 +72,7 @@ class ApiSource:
         self.deliver_all()
 
     def deliver_all(self) -> None:
-        """Deliver what the reflector knows; it has heard of all that was told until now."""
+        """Deliver the whole content of the reflector; earlier changes are included."""
         self._has_delivered = True
         self._sink.deliver(SOURCE, map(mark_api_source, self.reflector.objects()))
 
@@ -93,13 +93,13 @@ class ApiSource:
 
 
 def mark_api_source(pod: Pod) -> Pod:
-    """The pod, marked as one of the API server if it claims to be from elsewhere.
+    """The pod with its source annotation set to `api` if it names another source.
 
-    A mirror pod has the source of its static pod, and anybody may write that of theirs; only what
-    comes from a file or a URL is a static pod. Upstream marks all pods, we only those.
+    A mirror pod carries the annotation of its static pod, and any client can set it; but only a
+    pod from a file or URL is static. Upstream sets the annotation on all pods.
     """
     annotations = pod.metadata.annotations
     if not annotations or annotations.get(CONFIG_SOURCE, SOURCE) == SOURCE:
         return pod
-    marked = structs.replace(pod.metadata, annotations=annotations | {CONFIG_SOURCE: SOURCE})
-    return structs.replace(pod, metadata=marked)
+    metadata = structs.replace(pod.metadata, annotations=annotations | {CONFIG_SOURCE: SOURCE})
+    return structs.replace(pod, metadata=metadata)

@@ -1,7 +1,7 @@
-"""Static pods out of a folder of manifests, or out of one file.
+"""Static pods from a directory of manifests, or from a single file.
 
-Upstream: sourceFile, pkg/kubelet/config/file.go v1.36.4. It has the kernel tell what happens in the
-folder; we look once a second, which costs some 0.2 ms and works on every file system.
+Upstream: sourceFile, pkg/kubelet/config/file.go v1.36.4. It uses inotify; polling once a second
+costs about 0.2 ms and works on every filesystem.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,22 +31,20 @@ from podstatus.sources.manifest_files import (
 
 SOURCE: Final = "file"
 POLL_SECONDS = 1.0
-"""Between two looks at which files there are."""
+"""Seconds between two listings of the directory."""
 RETRY_MISSING_SECONDS = 0.2
-"""After which a file that was not there is looked for again: editors put files in place of others
-in two steps, and who removes a manifest means its pods to end."""
-
-
+"""Delay before a missing file is looked for again: editors replace files in two steps, and a
+removed manifest terminates its pods."""
 MAX_INITIAL_POLLS = 5
-"""For which the first delivery waits for files that change while they are read. Who hears of no pod
-in it takes it for unwanted."""
+"""Polls that the first delivery waits for files that change while they are read: a pod that is
+missing in the first delivery would be terminated."""
 
 
 class FileSource:
-    """Delivers all pods of a folder, once at first and whenever they change.
+    """Delivers all pods of a directory: once at the start, then at every change.
 
-    A file that is wrong keeps the pods that it had when it was right. A folder that does not exist
-    has no pods; one that cannot be read keeps them.
+    An invalid file keeps the pods of its last valid version. A missing directory has no pods; an
+    unreadable one keeps its last pods.
     """
 
     def __init__(
@@ -68,30 +66,32 @@ class FileSource:
         self._heartbeat = heartbeat
         self._cache = ManifestCache(on_problem)
         self._path_problems = ManifestProblems(on_problem)
-        """Of the folder itself, and of what is in it and no manifest."""
+        """Problems of the directory, and of entries that are not manifests."""
         self._versions: dict[str, FileVersion] = {}
         self._missing: frozenset[str] = frozenset()
-        """What was there before the last look, and was not there then."""
+        """Files that were missing in the last listing, but not in the one before."""
         self._last_full_read: int | None = None
         self._polls = 0
         self._delivered: tuple[Pod, ...] | None = None
 
     async def run(self) -> None:
-        """Look again and again, until cancelled."""
+        """Poll the directory until cancelled."""
         while True:
             self._heartbeat()
             await self.poll_once()
             await self._clock.wait(RETRY_MISSING_SECONDS if self._missing else POLL_SECONDS)
 
     async def poll_once(self) -> None:
-        """Look at the folder, read what has changed, and deliver if pods have."""
+        """Read the files that have changed; deliver if the pods have changed."""
         now = self._clock.now()
-        anew = (
+        reread = (
             self._last_full_read is None or not 0 <= now - self._last_full_read < self._period * 1e9
         )
-        # In a thread: a disk may be far away, and a large manifest takes its time.
-        listing, readings = await run_in_daemon_thread(self._poll, Time.from_unix_nanos(now), anew)
-        if anew:
+        # In a thread: a network filesystem or a large manifest may block.
+        listing, readings = await run_in_daemon_thread(
+            self._poll, Time.from_unix_nanos(now), reread
+        )
+        if reread:
             self._last_full_read = now
         self._apply(listing, readings)
 
@@ -100,18 +100,18 @@ class FileSource:
         return listing, read_changed(listing, self._versions, self._origin, now, reread=reread)
 
     def _apply(self, listing: ManifestListing, readings: dict[str, FileReadResult]) -> None:
-        beside = {problem.location: problem for problem in listing.problems}
-        for place in self._path_problems.locations() - beside.keys():
-            self._path_problems.set_problems(place, ())
-        for place, problem in beside.items():
-            self._path_problems.set_problems(place, (problem,))
+        problems = {problem.location: problem for problem in listing.problems}
+        for location in self._path_problems.locations() - problems.keys():
+            self._path_problems.set_problems(location, ())
+        for location, problem in problems.items():
+            self._path_problems.set_problems(location, (problem,))
         if listing.state == "unreadable":
             return
-        for place, reading in readings.items():
-            self._apply_file(place, reading)
-        # What is there but cannot be read keeps its pods.
-        there = beside.keys() if listing.state == "there" else ()
-        self._forget_missing(self._cache.locations() - listing.files.keys() - set(there))
+        for location, reading in readings.items():
+            self._apply_file(location, reading)
+        # Entries that exist but cannot be read keep their pods.
+        unreadable = problems.keys() if listing.state == "there" else ()
+        self._forget_missing(self._cache.locations() - listing.files.keys() - set(unreadable))
         self._polls += 1
         if self._polls >= MAX_INITIAL_POLLS or listing.files.keys() <= self._cache.locations():
             self._deliver_changed()
@@ -125,16 +125,16 @@ class FileSource:
             self._cache.update(path, reading.manifest)
 
     def _forget_missing(self, missing: frozenset[str]) -> None:
-        """Forget those that were missing the last time, too."""
+        """Drop the files that were missing in the last listing, too."""
         gone = missing & self._missing
         self._missing = missing - gone
         self._cache.forget(gone)
-        for place in gone:
-            self._versions.pop(place, None)
+        for location in gone:
+            self._versions.pop(location, None)
 
     def _deliver_changed(self) -> None:
         if self._missing:
-            return  # a file may be on its way to another name, and is not to be there twice
+            return  # a file may be being renamed; avoid delivering its pods twice
         pods = self._cache.pods()
         if self._delivered is None or not _are_identical(pods, self._delivered):
             self._delivered = pods

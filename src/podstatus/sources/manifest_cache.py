@@ -17,75 +17,75 @@ OnProblem = Callable[[ManifestProblem], None]
 
 
 def ignore_problem(problem: ManifestProblem) -> None:
-    """For those who read the log."""
+    """Default handler: ignores problems, which are logged anyway."""
 
 
 class ManifestProblems:
-    """The problems of each place that are known. For one event loop."""
+    """Current problems of each file or URL. Not thread-safe."""
 
     def __init__(self, on_problem: OnProblem = ignore_problem) -> None:
         self._on_problem = on_problem
         self._problems: dict[str, tuple[ManifestProblem, ...]] = {}
 
     def locations(self) -> frozenset[str]:
-        """Where something is wrong."""
+        """The locations that have a problem."""
         return frozenset(self._problems)
 
     def set_problems(self, location: str, problems: Collection[ManifestProblem]) -> None:
-        """What is wrong at a place now: tell what is new, or that nothing is any more."""
+        """Replace the problems of a location; report new ones, and the end of the last one."""
         before = self._problems.pop(location, ())
         if problems:
             self._problems[location] = tuple(problems)
         elif before:
-            logger.info("manifest is right again: place=%s", location)
+            logger.info("manifest is valid again: location=%s", location)
         for problem in problems:
             if problem not in before:
-                logger.error("manifest is wrong: %s", problem)
+                logger.error("manifest is invalid: %s", problem)
                 self._notify(problem)
 
     def forget(self, location: str) -> None:
-        """The place is gone, with all that was wrong there."""
+        """Drop a location that no longer exists."""
         if self._problems.pop(location, ()):
-            logger.info("manifest that was wrong is gone: place=%s", location)
+            logger.info("invalid manifest was removed: location=%s", location)
 
     def _notify(self, problem: ManifestProblem) -> None:
         try:
             self._on_problem(problem)
         except Exception:
-            logger.exception("handler of problems failed: place=%s", problem.location)
+            logger.exception("problem handler raised an exception: location=%s", problem.location)
 
 
 class ManifestCache:
-    """Pods by place, and problems, each of which is told once. For one event loop."""
+    """Pods and problems by location; each problem is reported once. Not thread-safe."""
 
     def __init__(self, on_problem: OnProblem = ignore_problem) -> None:
         self._problems = ManifestProblems(on_problem)
         self._pods: dict[str, tuple[Pod, ...]] = {}
 
     def locations(self) -> frozenset[str]:
-        """Where something was read."""
+        """The locations that have been read."""
         return frozenset(self._pods)
 
     def pods(self) -> tuple[Pod, ...]:
-        """All pods, in the order of their places; the same objects as long as they are the same."""
-        return tuple(pod for place in sorted(self._pods) for pod in self._pods[place])
+        """All pods, sorted by location. An unchanged pod is the same object."""
+        return tuple(pod for location in sorted(self._pods) for pod in self._pods[location])
 
     def update(self, location: str, manifest: Manifest) -> None:
-        """Take over what was read; while something is wrong, nothing is taken away."""
+        """Store a manifest. While it has problems, no pod of its last version is removed."""
         before = self._pods.get(location, ())
-        known = {_identity(pod): pod for pod in before}
-        pods = tuple(known.get(_identity(pod), pod) for pod in manifest.pods)
+        cached = {_identity(pod): pod for pod in before}
+        pods = tuple(cached.get(_identity(pod), pod) for pod in manifest.pods)
         if manifest.problems:
-            named = {pod.full_name for pod in pods}
-            pods += tuple(pod for pod in before if pod.full_name not in named)
+            new_names = {pod.full_name for pod in pods}
+            pods += tuple(pod for pod in before if pod.full_name not in new_names)
         self._pods[location] = pods
         self._problems.set_problems(location, manifest.problems)
 
     def forget(self, locations: Iterable[str]) -> None:
-        """These places are gone, and so are their pods."""
-        for place in locations:
-            self._pods.pop(place, None)
-            self._problems.forget(place)
+        """Drop locations that no longer exist, with their pods."""
+        for location in locations:
+            self._pods.pop(location, None)
+            self._problems.forget(location)
 
 
 def _identity(pod: Pod) -> tuple[str, str]:

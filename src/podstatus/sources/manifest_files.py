@@ -1,4 +1,4 @@
-"""Which files are in a folder of manifests, and what is in them. All of it blocks.
+"""List and read the files of a manifest directory. All functions block.
 
 Upstream: extractFromDir, pkg/kubelet/config/file.go v1.36.4.
 """
@@ -19,7 +19,7 @@ PathState = Literal["there", "missing", "unreadable"]
 
 
 class ManifestStamp(msgspec.Struct, frozen=True):
-    """What tells a version of a file from others without reading it."""
+    """File metadata that identifies a version without reading the content."""
 
     device: int
     inode: int
@@ -29,15 +29,15 @@ class ManifestStamp(msgspec.Struct, frozen=True):
 
 
 class FileVersion(msgspec.Struct, frozen=True):
-    """A version of a file that was read."""
+    """A file version that has been read."""
 
     stamp: ManifestStamp
     digest: bytes
-    """Of its content."""
+    """SHA-256 of the content."""
 
 
 class ManifestListing(msgspec.Struct, frozen=True):
-    """The manifests at a path, and what else is there."""
+    """The manifests at a path, and problems with other entries."""
 
     state: PathState
     files: dict[str, ManifestStamp] = {}
@@ -45,25 +45,27 @@ class ManifestListing(msgspec.Struct, frozen=True):
 
 
 class FileReadResult(msgspec.Struct, frozen=True):
-    """A file that was read; without a manifest if it says what it said before."""
+    """A file that was read; `manifest` is None if its content is unchanged."""
 
     version: FileVersion | None
     manifest: Manifest | None
 
 
 def list_manifests(path: str) -> ManifestListing:
-    """The files at a path, which may be one itself. Dot files are left out."""
+    """The files in a directory, or the single file at a path, without dot files."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - as all here, for a scan that costs little
-        if stat.S_ISREG(found.st_mode):
-            return ManifestListing("there", {path: _stamp(found)})
-        if not stat.S_ISDIR(found.st_mode):
-            return _empty_listing("unreadable", path, "it is neither a file nor a folder")
+        stat_result = os.stat(path)  # noqa: PTH116 - os functions throughout, for a cheap scan
+        if stat.S_ISREG(stat_result.st_mode):
+            return ManifestListing("there", {path: _stamp(stat_result)})
+        if not stat.S_ISDIR(stat_result.st_mode):
+            return _empty_listing("unreadable", path, "neither a file nor a directory")
         return _list_folder(path)
     except FileNotFoundError:
-        return _empty_listing("missing", path, "it does not exist; create it, or name another one")
+        return _empty_listing(
+            "missing", path, "does not exist; create it, or configure another path"
+        )
     except (OSError, ValueError) as error:
-        return _empty_listing("unreadable", path, f"it cannot be read: {_describe_error(error)}")
+        return _empty_listing("unreadable", path, f"cannot be read: {_describe_error(error)}")
 
 
 def read_changed(
@@ -74,18 +76,20 @@ def read_changed(
     *,
     reread: bool,
 ) -> dict[str, FileReadResult]:
-    """Read what is not known yet, or with `reread` everything; by place.
+    """Read new and changed files, or with `reread` all files; results by path.
 
-    A file that changes while it is read is left for the next time.
+    A file that changes while it is read is skipped until the next call.
     """
     readings = {}
-    for place, stamp in listing.files.items():
-        before = versions.get(place)
+    for path, stamp in listing.files.items():
+        before = versions.get(path)
         if reread or before is None or before.stamp != stamp:
-            named = ManifestOrigin(source=origin.source, location=place, node_name=origin.node_name)
-            reading = _read(place, stamp, before, named, now)
+            file_origin = ManifestOrigin(
+                source=origin.source, location=path, node_name=origin.node_name
+            )
+            reading = _read(path, stamp, before, file_origin, now)
             if reading is not None:
-                readings[place] = reading
+                readings[path] = reading
     return readings
 
 
@@ -95,22 +99,26 @@ def _list_folder(path: str) -> ManifestListing:
     for name in sorted(os.listdir(path)):  # noqa: PTH208 - see above
         if name.startswith("."):
             continue
-        place = os.path.join(path, name)  # noqa: PTH118 - see above
+        entry = os.path.join(path, name)  # noqa: PTH118 - see above
         try:
-            found = os.stat(place)  # noqa: PTH116 - see above
+            stat_result = os.stat(entry)  # noqa: PTH116 - see above
         except FileNotFoundError:
-            if os.path.lexists(place):
-                problems.append(_problem(place, "it is a link to something that does not exist"))
+            if os.path.lexists(entry):
+                problems.append(_problem(entry, "symbolic link to a path that does not exist"))
             continue
         except OSError as error:
-            problems.append(_problem(place, f"it cannot be read: {_describe_error(error)}"))
+            problems.append(_problem(entry, f"cannot be read: {_describe_error(error)}"))
             continue
-        if stat.S_ISREG(found.st_mode):
-            files[place] = _stamp(found)
+        if stat.S_ISREG(stat_result.st_mode):
+            files[entry] = _stamp(stat_result)
         else:
-            is_folder = stat.S_ISDIR(found.st_mode)
-            why = "it is a folder; put manifests next to it" if is_folder else "it is no file"
-            problems.append(_problem(place, why))
+            is_directory = stat.S_ISDIR(stat_result.st_mode)
+            message = (
+                "directory; manifests in subdirectories are not read"
+                if is_directory
+                else "not a regular file"
+            )
+            problems.append(_problem(entry, message))
     return ManifestListing("there", files, tuple(problems))
 
 
@@ -122,31 +130,35 @@ def _read(
     except FileNotFoundError:
         return None
     except OSError as error:
-        problem = _problem(path, f"it cannot be read: {_describe_error(error)}")
+        problem = _problem(path, f"cannot be read: {_describe_error(error)}")
         return FileReadResult(None, Manifest(problems=(problem,)))
     if after != stamp:
         return None
-    known = FileVersion(stamp, sha256(data).digest())
-    if before is not None and before.digest == known.digest:
-        return FileReadResult(known, None)
-    return FileReadResult(known, read_manifest(data, origin, now))
+    version = FileVersion(stamp, sha256(data).digest())
+    if before is not None and before.digest == version.digest:
+        return FileReadResult(version, None)
+    return FileReadResult(version, read_manifest(data, origin, now))
 
 
 def _read_content(path: str) -> tuple[bytes, ManifestStamp]:
-    """What is in a file, one byte more than is allowed at most, and which version it is."""
-    # Not blocking: a pipe may have taken the place of the file.
-    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(number, "rb", buffering=0) as file:  # noqa: PTH123 - it is open already
+    """The content, at most MAX_BYTES + 1 bytes, and the version that was read."""
+    # O_NONBLOCK: a named pipe may have replaced the file.
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(fd, "rb", buffering=0) as file:  # noqa: PTH123 - a file descriptor
         parts, left = [], MAX_BYTES + 1
         while left and (part := file.read(left)):
             parts.append(part)
             left -= len(part)
-        return b"".join(parts), _stamp(os.fstat(number))
+        return b"".join(parts), _stamp(os.fstat(fd))
 
 
-def _stamp(found: os.stat_result) -> ManifestStamp:
+def _stamp(stat_result: os.stat_result) -> ManifestStamp:
     return ManifestStamp(
-        found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+        stat_result.st_dev,
+        stat_result.st_ino,
+        stat_result.st_size,
+        stat_result.st_mtime_ns,
+        stat_result.st_ctime_ns,
     )
 
 

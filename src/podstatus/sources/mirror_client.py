@@ -1,4 +1,4 @@
-"""What is asked of the API server about mirror pods.
+"""Create and delete mirror pods at the API server.
 
 Upstream: basicMirrorClient, pkg/kubelet/pod/mirror_client.go v1.36.4.
 """
@@ -15,11 +15,11 @@ logger = logging.getLogger(__name__)
 
 
 class MirrorCreation(Enum):
-    """What became of a mirror pod that was to be created."""
+    """Outcome of creating a mirror pod."""
 
     CREATED = "done"
     EXISTS = "there"
-    """It was there already: the watch is late."""
+    """It exists already: the watch lags behind."""
 
 
 class MirrorClient:
@@ -31,30 +31,30 @@ class MirrorClient:
         self._node_name = node_name
 
     async def create(self, pod: Pod, node_uid: str) -> MirrorCreation:
-        """Create the mirror pod of a static pod, also in place of one that is not right.
+        """Create the mirror pod of a static pod; replace an outdated one.
 
-        Raises RejectedError if there is a pod of this name that is none of ours.
+        Raises RejectedError if another pod has this name.
         """
         try:
             await self._post(pod, node_uid)
         except ConflictError:
-            there = await self._find(pod)
-            if there is not None and is_current_mirror(there, pod):
+            existing = await self._find(pod)
+            if existing is not None and is_current_mirror(existing, pod):
                 return MirrorCreation.EXISTS
-            if there is not None:
-                self._check_owned(there)
-                await self.delete(there)
+            if existing is not None:
+                self._check_owned(existing)
+                await self.delete(existing)
             await self._post(pod, node_uid)
         logger.info("mirror pod created: namespace=%s name=%s", *pod.full_name)
         return MirrorCreation.CREATED
 
     async def delete(self, mirror: Pod) -> None:
-        """Delete a mirror pod at once, if it still is this one."""
+        """Delete a mirror pod without a grace period, if its UID still matches."""
         uid = ApiUID(mirror.uid)
         try:
             await self._pods.delete_pod(*mirror.full_name, uid=uid, grace_period_seconds=0)
         except (GoneError, ConflictError):
-            return  # it is gone, or another one has come: what was asked for
+            return  # already gone, or replaced by another pod
         logger.info("mirror pod deleted: namespace=%s name=%s uid=%s", *mirror.full_name, uid)
 
     async def _post(self, pod: Pod, node_uid: str) -> None:
@@ -70,6 +70,6 @@ class MirrorClient:
     def _check_owned(self, existing: Pod) -> None:
         if not is_mirror_pod(existing) or existing.spec.node_name != self._node_name:
             raise RejectedError(
-                f"a pod {'/'.join(existing.full_name)} exists that is no mirror pod of this node; "
-                "delete it, or give the static pod another name"
+                f"pod {'/'.join(existing.full_name)} exists and is not a mirror pod of this node; "
+                "delete it, or rename the static pod"
             )

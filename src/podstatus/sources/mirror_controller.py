@@ -1,7 +1,7 @@
-"""Keeps the mirror pods of static pods right at the API server.
+"""Reconcile the mirror pods of static pods with the API server.
 
-Upstream: MirrorClient, pkg/kubelet/pod/mirror_client.go v1.36.4. There, pod workers do it as they
-go; here it is a service of its own, so that an outage has one place to be waited for.
+Upstream: MirrorClient, pkg/kubelet/pod/mirror_client.go v1.36.4. There, the pod workers do it; here
+it is a separate service, so that one place handles outages of the API server.
 """
 
 import asyncio
@@ -32,12 +32,12 @@ from podstatus.sources.mirror_plan import (
 logger = logging.getLogger(__name__)
 
 PERIOD_SECONDS = 1.0
-"""Between two looks, if nobody wakes us: a mirror pod that was deleted is back within 2 s."""
+"""Interval without a wake-up: a deleted mirror pod is re-created within 2 s."""
 WATCH_TIMEOUT_SECONDS = 1.0
-"""For which we wait for the watch to show what we did, before we do it again."""
+"""Time for the watch to show a change before it is tried again."""
 RECREATE_DELAY_SECONDS = 0.5
-"""Between the end of a mirror pod and the next one. Who deletes one looks for its end, and does
-not find it if another one is there at once: kubectl would wait for ever. Upstream takes 0.5 to 2 s.
+"""Delay between the deletion of a mirror pod and its re-creation. A client that waits for the
+deletion, such as kubectl, would miss it and wait forever. Upstream takes 0.5 to 2 s.
 """
 _BACKOFF = Backoff(initial_seconds=1.0, max_seconds=10.0)
 
@@ -45,22 +45,22 @@ OnMirrorProblem = Callable[[Pod, str], None]
 
 
 class _Pause(msgspec.Struct, frozen=True):
-    """What was tried for a pod."""
+    """Back-off state of a pod after an attempt."""
 
     until: float
     backoff: Backoff
     mirror_uid: str
-    """The UID of the mirror pod that the watch showed; empty if none."""
+    """UID of the mirror pod at the time of the attempt; empty if there was none."""
     problem: str = ""
-    """As it was told."""
+    """The last reported problem."""
 
 
 class MirrorController:
-    """Creates, repairs and removes mirror pods. For one event loop; `wake` from any thread.
+    """Creates, replaces and removes mirror pods. Not thread-safe, except for `wake`.
 
-    `static_pods` are those that should have a mirror pod, `mirror_pods` those that the watch shows.
-    `may_remove` says whether all is over with the static pod that had this name: it has to be
-    False until every source has delivered. Without `node_uid` nothing is created.
+    `static_pods`: the pods that should have a mirror pod. `mirror_pods`: the mirror pods in the
+    watch cache. `may_remove`: whether the static pod of this name is finished; must be False until
+    every source has delivered. No mirror pod is created while `node_uid` returns None.
     """
 
     def __init__(
@@ -90,19 +90,19 @@ class MirrorController:
         self._wake_up = WakeUp[Literal["wake"]]()
         self._outage = FailureBackoff(logger, "sync of mirror pods", _BACKOFF, random)
         self._retry_server_at = 0.0
-        """When the server may be asked again, after it could not be reached."""
+        """Earliest time of the next request after the server was unavailable."""
         self._pauses: dict[FullName, _Pause] = {}
         self._present: frozenset[FullName] = frozenset()
-        """Those that had a mirror pod at the last look."""
+        """Pods that had a mirror pod at the last reconcile."""
         self._removed_at: dict[FullName, float] = {}
-        """When the others of them were last found without it."""
+        """Time at which a mirror pod was first found missing."""
 
     def wake(self) -> None:
-        """Look soon: a static pod or a mirror pod has changed."""
+        """Reconcile soon: a static pod or a mirror pod has changed. Thread-safe."""
         self._wake_up.set("wake")
 
     async def run(self) -> None:
-        """Keep them right until cancelled."""
+        """Reconcile mirror pods until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._run_reconcile())
             tasks.create_task(self._run_timer())
@@ -119,11 +119,11 @@ class MirrorController:
             self.wake()
 
     async def reconcile_once(self) -> None:
-        """Do what has to be done now."""
+        """Execute all steps that are due."""
         mirrors = self._mirror_pods()
         self._record_removals(frozenset(mirror.full_name for mirror in mirrors))
         steps = plan_mirrors(self._static_pods(), mirrors, self._may_remove)
-        # What needs nothing any more is right: what was tried before does not matter.
+        # A pod without a step is in sync: reset its back-off.
         self._pauses = {name: self._pauses[name] for name in self._pauses if name in steps}
         if self._elapsed.seconds() < self._retry_server_at:
             return
@@ -134,7 +134,7 @@ class MirrorController:
                 return
 
     def _record_removals(self, present: frozenset[FullName]) -> None:
-        """Remember who has lost its mirror pod just now."""
+        """Record which mirror pods have disappeared since the last reconcile."""
         now = self._elapsed.seconds()
         self._removed_at = {
             n: at for n, at in self._removed_at.items() if at + RECREATE_DELAY_SECONDS > now
@@ -143,10 +143,10 @@ class MirrorController:
         self._present = present
 
     def _must_wait(self, name: FullName, step: MirrorStep) -> bool:
-        """Whether all is as it was when we tried, not long ago, or the node is not known yet."""
+        """Whether the step is in back-off, too early, or the Node is not registered yet."""
         if isinstance(step, CreateMirror):
             if not self._node_uid():
-                return True  # a mirror pod belongs to its node
+                return True  # the Node must be the owner of the mirror pod
             gone_at = self._removed_at.get(name)
             if gone_at is not None and self._elapsed.seconds() < gone_at + RECREATE_DELAY_SECONDS:
                 return True
@@ -156,7 +156,7 @@ class MirrorController:
         return self._elapsed.seconds() < pause.until
 
     async def _try(self, name: FullName, step: MirrorStep) -> bool:
-        """Do one step; whether the server could be reached."""
+        """Execute a step. Return whether the server was available."""
         try:
             self._await_watch(name, step, await self._apply(step))
         except (UnavailableError, BusyError) as error:
@@ -185,7 +185,7 @@ class MirrorController:
         return await self._client.create(pod, node_uid) if node_uid else MirrorCreation.CREATED
 
     def _await_watch(self, name: FullName, step: MirrorStep, creation: MirrorCreation) -> None:
-        """Wait for the watch to show it; longer each time, if it does not."""
+        """Pause until the watch shows the change, with a growing delay if it does not."""
         if creation is MirrorCreation.CREATED:
             until = self._elapsed.seconds() + WATCH_TIMEOUT_SECONDS
             self._pauses[name] = _Pause(until, _BACKOFF, _mirror_uid(step))
@@ -193,18 +193,18 @@ class MirrorController:
             self._back_off(name, step, "")
 
     def _record_problem(self, name: FullName, step: MirrorStep, problem: str) -> None:
-        told = self._pauses[name].problem if name in self._pauses else ""
+        reported = self._pauses[name].problem if name in self._pauses else ""
         self._back_off(name, step, problem)
-        if problem == told:
+        if problem == reported:
             return
         pod = step.mirror if isinstance(step, RemoveMirror) else step.pod
         logger.error(
-            "mirror pod is refused, will retry: namespace=%s name=%s error=%s", *name, problem
+            "mirror pod sync failed, will retry: namespace=%s name=%s error=%s", *name, problem
         )
         try:
             self._on_problem(pod, problem)
         except Exception:
-            logger.exception("handler of problems failed: namespace=%s name=%s", *name)
+            logger.exception("problem handler raised an exception: namespace=%s name=%s", *name)
 
     def _back_off(self, name: FullName, step: MirrorStep, problem: str) -> None:
         pause = self._pauses.get(name)

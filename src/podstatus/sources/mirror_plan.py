@@ -1,4 +1,4 @@
-"""What has to happen so that every static pod has its mirror pod, and no other one is there.
+"""Plan the changes so that exactly the static pods have mirror pods.
 
 Upstream: tryReconcileMirrorPods, pkg/kubelet/kubelet.go; HandlePodCleanups, kubelet_pods.go;
 CreateMirrorPod, pod/mirror_client.go v1.36.4.
@@ -19,20 +19,20 @@ FullName: TypeAlias = tuple[str, str]
 
 
 class CreateMirror(msgspec.Struct, frozen=True):
-    """A static pod has no mirror pod."""
+    """A static pod without a mirror pod."""
 
     pod: Pod
 
 
 class ReplaceMirror(msgspec.Struct, frozen=True):
-    """The mirror pod is that of an older manifest, or somebody has deleted it."""
+    """The mirror pod belongs to an older manifest, or is being deleted."""
 
     mirror: Pod
     pod: Pod
 
 
 class RemoveMirror(msgspec.Struct, frozen=True):
-    """A mirror pod has no static pod any more."""
+    """A mirror pod without a static pod."""
 
     mirror: Pod
 
@@ -45,10 +45,10 @@ def plan_mirrors(
     mirror_pods: Collection[Pod],
     may_remove: Callable[[FullName], bool],
 ) -> dict[FullName, MirrorStep]:
-    """What to do, by the name of the pod; nothing about those that are as they should be.
+    """The step of each pod that needs one, by name.
 
-    Of two static pods with one name, from a file and from a URL, the first has the mirror pod: the
-    other one waits for its end.
+    If a file and a URL provide static pods of the same name, the first one has the mirror pod; the
+    other one waits until it is finished.
     """
     mirrors = {mirror.full_name: mirror for mirror in mirror_pods}
     steps: dict[FullName, MirrorStep] = {}
@@ -66,15 +66,15 @@ def plan_mirrors(
 
 
 def is_current_mirror(mirror: Pod, pod: Pod) -> bool:
-    """Whether it shows this version of the pod, and is to stay."""
-    shown = (mirror.metadata.annotations or {}).get(CONFIG_MIRROR)
-    return shown == _hash(pod) and mirror.metadata.deletion_timestamp is None
+    """Whether the mirror pod matches this version of the pod and is not being deleted."""
+    mirrored_hash = (mirror.metadata.annotations or {}).get(CONFIG_MIRROR)
+    return mirrored_hash == _hash(pod) and mirror.metadata.deletion_timestamp is None
 
 
 def mirror_body(pod: Pod, node_name: str, node_uid: str) -> bytes:
-    """The mirror pod of a static pod, to be created. Its status is for the status manager."""
+    """JSON of the mirror pod to create, without status, which the status manager sends."""
     meta = pod.metadata
-    # NodeRestriction takes mirror pods of their node alone, which has to be their only owner.
+    # NodeRestriction requires the node as the only owner of its mirror pods.
     owner = OwnerReference(
         api_version="v1", kind="Node", name=node_name, uid=node_uid, controller=True
     )

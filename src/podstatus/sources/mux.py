@@ -1,7 +1,7 @@
-"""One stream of changes out of the pods of several sources.
+"""Merge the pods of several sources into one stream of changes.
 
-Upstream: podStorage, pkg/kubelet/config/config.go v1.36.4. Unlike there, a pod that runs is not
-taken away because a second one of its name comes before it in a list.
+Upstream: podStorage, pkg/kubelet/config/config.go v1.36.4. Unlike upstream, a running pod is not
+removed because a second pod of the same name precedes it in a list.
 """
 
 import logging
@@ -28,7 +28,7 @@ NotificationT = TypeVar("NotificationT")
 
 
 class RejectedPod(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that is not taken, because another one is in its place."""
+    """A pod that is ignored because of a duplicate UID or name."""
 
     source: str
     pod: Pod
@@ -36,12 +36,12 @@ class RejectedPod(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mux:
-    """Knows the pods of all sources, and tells what changes. For one event loop.
+    """Tracks the pods of all sources and reports changes. Not thread-safe.
 
-    Of two pods with the same UID, and of two of one source with the same name, the one that was
-    there first is taken. The other one is told to `on_refused`, once, and taken when the first is
-    gone. What is known has changed already when the handler is told; if it raises, that is
-    logged, and the change counts as told.
+    Of two pods with the same UID, or with the same name in one source, the first is accepted. The
+    other is passed to `on_rejected` once, and accepted when the first is gone. The state is updated
+    before `handler` is called; an exception of the handler is logged, and the change is not
+    repeated.
     """
 
     def __init__(
@@ -54,50 +54,50 @@ class Mux:
         self._handler = handler
         self._on_rejected = on_rejected
         self._desired: dict[str, dict[PodUID, Pod]] = {source: {} for source in sources}
-        """All that each source wants, also what is refused."""
+        """Pods that each source delivered, including rejected ones."""
         self._accepted: dict[PodUID, tuple[str, Pod]] = {}
         self._uids_by_name: dict[tuple[str, str, str], PodUID] = {}
-        """Those that are taken, by source, namespace and name."""
+        """Accepted pods by source, namespace and name."""
         self._rejected: dict[tuple[str, PodUID], str] = {}
-        """Why those that are not taken are not, by source and UID."""
+        """Reasons of rejected pods, by source and UID."""
         self._duplicates: dict[str, frozenset[tuple[PodUID, tuple[str, str]]]] = {}
-        """Those that have the UID of another one in the same delivery."""
+        """Pods with the UID of another pod in the same delivery, by source."""
         self._ready: set[str] = set()
 
     @property
     def all_sources_ready(self) -> bool:
-        """Whether every source has delivered once: what is not known now is not wanted."""
+        """Whether every source has delivered once, so that an unknown pod is not desired."""
         return len(self._ready) == len(self._desired)
 
     def ready_sources(self) -> frozenset[str]:
-        """The sources that have delivered."""
+        """The sources that have delivered at least once."""
         return frozenset(self._ready)
 
     def pods(self) -> list[Pod]:
-        """All pods that are taken, in no particular order."""
+        """All accepted pods, in no particular order."""
         return [pod for _, pod in self._accepted.values()]
 
     def deliver(self, source: str, pods: Iterable[Pod]) -> None:
-        """Take over all that a source wants."""
+        """Replace the desired set of a source."""
         before, batch = self._desired_of(source), _Batch()
-        self._desired[source] = wanted = self._without_duplicates(source, pods, batch)
+        self._desired[source] = desired = self._without_duplicates(source, pods, batch)
         self._ready.add(source)
         for uid in before:
-            if uid not in wanted:
+            if uid not in desired:
                 self._drop(source, uid, batch)
-        for pod in wanted.values():
+        for pod in desired.values():
             self._put(source, pod, batch)
         self._flush(batch)
 
     def update(self, source: str, pod: Pod) -> None:
-        """Take over one pod, which is new or has changed."""
+        """Add or update one pod of a source."""
         self._desired_of(source)[pod.uid] = pod
         batch = _Batch()
         self._put(source, pod, batch)
         self._flush(batch)
 
     def remove(self, source: str, pod: Pod) -> None:
-        """A source does not want this pod any more."""
+        """Remove one pod of a source."""
         self._desired_of(source).pop(pod.uid, None)
         batch = _Batch()
         self._drop(source, pod.uid, batch)
@@ -107,40 +107,40 @@ class Mux:
         try:
             return self._desired[source]
         except KeyError:
-            known = ", ".join(sorted(self._desired)) or "none"
-            raise ValueError(f"no source {source!r} was named; there are: {known}") from None
+            configured = ", ".join(sorted(self._desired)) or "none"
+            raise ValueError(
+                f"unknown source {source!r}; configured sources: {configured}"
+            ) from None
 
     def _without_duplicates(
         self, source: str, pods: Iterable[Pod], batch: "_Batch"
     ) -> dict[PodUID, Pod]:
-        """The pods by UID; of those that have the same one, the first."""
-        wanted: dict[PodUID, Pod] = {}
-        twins = {}
+        """The pods by UID; of several with the same UID, the first."""
+        desired: dict[PodUID, Pod] = {}
+        duplicates = {}
         for pod in pods:
-            first = wanted.setdefault(pod.uid, pod)
+            first = desired.setdefault(pod.uid, pod)
             if first.full_name != pod.full_name:
-                twins[pod.uid, pod.full_name] = RejectedPod(
+                duplicates[pod.uid, pod.full_name] = RejectedPod(
                     source=source, pod=pod, message=_duplicate_uid_message(first, source)
                 )
-        known, self._duplicates[source] = (
-            self._duplicates.get(source, frozenset()),
-            frozenset(twins),
-        )
-        batch.duplicates = [refused for key, refused in twins.items() if key not in known]
-        return wanted
+        reported = self._duplicates.get(source, frozenset())
+        self._duplicates[source] = frozenset(duplicates)
+        batch.duplicates = [pod for key, pod in duplicates.items() if key not in reported]
+        return desired
 
     def _put(self, source: str, pod: Pod, batch: "_Batch") -> None:
-        owner, known = self._accepted.get(pod.uid, ("", None))
-        if known is not None and owner == source:
-            if known.full_name == pod.full_name:
-                self._replace(source, known, pod, batch)
+        owner, accepted = self._accepted.get(pod.uid, ("", None))
+        if accepted is not None and owner == source:
+            if accepted.full_name == pod.full_name:
+                self._replace(source, accepted, pod, batch)
                 return
-            # A pod cannot be renamed: this is another one.
+            # Names are immutable, so this is another pod.
             self._drop(source, pod.uid, batch)
-        if why := self._rejection_reason(source, pod):
-            if self._rejected.get((source, pod.uid)) != why:
-                self._rejected[source, pod.uid] = why
-                batch.rejected.append(RejectedPod(source=source, pod=pod, message=why))
+        if reason := self._rejection_reason(source, pod):
+            if self._rejected.get((source, pod.uid)) != reason:
+                self._rejected[source, pod.uid] = reason
+                batch.rejected.append(RejectedPod(source=source, pod=pod, message=reason))
             return
         self._rejected.pop((source, pod.uid), None)
         self._accepted[pod.uid] = source, pod
@@ -162,31 +162,31 @@ class Mux:
             batch.removed.append(pod)
 
     def _rejection_reason(self, source: str, pod: Pod) -> str:
-        """Why a pod cannot be taken now; empty if it can."""
+        """Why the pod cannot be accepted; empty if it can."""
         if pod.uid in self._accepted:
-            where, other = self._accepted[pod.uid]
-            return _duplicate_uid_message(other, where)
+            owner, other = self._accepted[pod.uid]
+            return _duplicate_uid_message(other, owner)
         if (source, *pod.full_name) in self._uids_by_name:
             return f'due to duplicate pod name "{pod.name}"'
         return ""
 
     def _flush(self, batch: "_Batch") -> None:
-        """Take what has become free, and tell."""
+        """Accept rejected pods that no longer conflict, then report all changes."""
         if batch.removed and self._rejected:
             for source, uid in list(self._rejected):
                 self._put(source, self._desired[source][uid], batch)
         for change in batch.changes():
             self._call_safely(self._handler, change)
-        for refused in batch.duplicates:
-            self._report(refused)
-        for refused in batch.rejected:
-            # One that was refused at first may have been taken since.
-            if (refused.source, refused.pod.uid) in self._rejected:
-                self._report(refused)
+        for rejected in batch.duplicates:
+            self._report(rejected)
+        for rejected in batch.rejected:
+            # A pod that was rejected in this batch may have been accepted since.
+            if (rejected.source, rejected.pod.uid) in self._rejected:
+                self._report(rejected)
 
     def _report(self, rejected: RejectedPod) -> None:
         logger.warning(
-            "pod is not taken: source=%s namespace=%s name=%s uid=%s why=%s",
+            "pod ignored: source=%s namespace=%s name=%s uid=%s error=%s",
             *(rejected.source, *rejected.pod.full_name, rejected.pod.uid, rejected.message),
         )
         self._call_safely(self._on_rejected, rejected)
@@ -197,15 +197,17 @@ class Mux:
         try:
             handler(notification)
         except Exception:
-            logger.exception("handler failed: change=%s", type(notification).__name__)
+            logger.exception(
+                "change handler raised an exception: change=%s", type(notification).__name__
+            )
 
 
 def _duplicate_uid_message(other: Pod, source: str) -> str:
-    return f"UID {other.uid} is that of pod {'/'.join(other.full_name)} from {source}"
+    return f"due to duplicate UID {other.uid} of pod {'/'.join(other.full_name)} from {source}"
 
 
 class _Batch:
-    """What one delivery changes."""
+    """The changes of one delivery."""
 
     def __init__(self) -> None:
         self.removed: list[Pod] = []
@@ -215,7 +217,7 @@ class _Batch:
         self.duplicates: list[RejectedPod] = []
 
     def changes(self) -> list[PodConfigChange]:
-        """In upstream's order: gone, new, to be otherwise, otherwise in their status."""
+        """In upstream's order: removed, added, updated, deleting, reconciled."""
         changes: list[PodConfigChange] = [PodRemoved(pod) for pod in self.removed]
         if self.added:
             changes.append(PodAdded(oldest_first(self.added)))

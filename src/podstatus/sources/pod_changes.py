@@ -1,4 +1,4 @@
-"""The changes of the pods that a node is to run, and which change a new state of a pod is.
+"""Changes of the desired pods, and the classification of a new version of a pod.
 
 Unlike upstream, a change that no consumer acts on (a finalizer, an owner) is a reconciliation, so
 that the stored pod is never older than its source's.
@@ -17,31 +17,31 @@ from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 
 
 class PodAdded(msgspec.Struct, frozen=True):
-    """Pods are there that were not, the oldest first. Some may be on their way out already."""
+    """New pods, oldest first. Some may be terminating already."""
 
     pods: tuple[Pod, ...]
 
 
 class PodUpdated(msgspec.Struct, frozen=True):
-    """What a pod is to be has changed."""
+    """The desired state of a pod has changed."""
 
     pod: Pod
 
 
 class PodDeleting(msgspec.Struct, frozen=True):
-    """Somebody asked for the deletion of a pod, or changed one that is being deleted."""
+    """A pod was deleted, or changed while being deleted."""
 
     pod: Pod
 
 
 class PodRemoved(msgspec.Struct, frozen=True):
-    """A pod is not wanted any more; as it was last told."""
+    """A pod has left its source; `pod` is its last version."""
 
     pod: Pod
 
 
 class PodReconciled(msgspec.Struct, frozen=True):
-    """A pod is to be what it was; its status differs, or something that workers do not read."""
+    """Only the status of a pod differs, or a field that workers do not read."""
 
     pod: Pod
 
@@ -53,11 +53,11 @@ CONFIG_SEEN = "kubernetes.io/config.seen"
 CONFIG_HASH = "kubernetes.io/config.hash"
 
 _LOCAL_ANNOTATIONS = (CONFIG_SOURCE, CONFIG_MIRROR, CONFIG_SEEN)
-"""Annotations that are the node's own: they say nothing about what a pod is to be."""
+"""Annotations of the node itself, which are not part of the desired state."""
 
 
 def classify_change(old: Pod, new: Pod) -> PodUpdated | PodDeleting | PodReconciled | None:
-    """What to tell about a pod that was `old`; None if it is the same."""
+    """The change from `old` to `new`; None if they are equal."""
     if old is new or old == new:
         return None
     new = _with_first_seen(old, new)
@@ -68,7 +68,7 @@ def classify_change(old: Pod, new: Pod) -> PodUpdated | PodDeleting | PodReconci
 
 
 def oldest_first(pods: Iterable[Pod]) -> tuple[Pod, ...]:
-    """In the order in which they were made; those of one moment as they are."""
+    """Sorted by creation time; stable for equal times."""
     return tuple(sorted(pods, key=lambda pod: pod.metadata.creation_timestamp))
 
 
@@ -84,17 +84,17 @@ def _differ_semantically(old: Pod, new: Pod) -> bool:
 
 
 def _shared_annotations(annotations: dict[str, str] | None) -> dict[str, str]:
-    """The annotations without the node's own."""
+    """The annotations without those of the node."""
     if not annotations:
         return {}
     return {key: value for key, value in annotations.items() if key not in _LOCAL_ANNOTATIONS}
 
 
 def _with_first_seen(old: Pod, new: Pod) -> Pod:
-    """The new state with the time at which the pod was seen first, not at which it was read."""
+    """The new version with the `config.seen` annotation of the old one."""
     annotations = new.metadata.annotations or {}
     seen = (old.metadata.annotations or {}).get(CONFIG_SEEN)
     if seen is None or annotations.get(CONFIG_SEEN) == seen:
         return new
-    kept = structs.replace(new.metadata, annotations=annotations | {CONFIG_SEEN: seen})
-    return structs.replace(new, metadata=kept)
+    metadata = structs.replace(new.metadata, annotations=annotations | {CONFIG_SEEN: seen})
+    return structs.replace(new, metadata=metadata)

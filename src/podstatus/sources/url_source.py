@@ -1,7 +1,7 @@
-"""Static pods out of a manifest at a URL.
+"""Static pods from a manifest at a URL.
 
-Upstream: sourceURL, pkg/kubelet/config/http.go v1.36.4. Unlike there, an answer that is empty or
-wrong takes no pods away: docs/decisions/0018-broken-manifests.md.
+Upstream: sourceURL, pkg/kubelet/config/http.go v1.36.4. Unlike upstream, an empty or invalid
+response removes no pods: docs/decisions/0018-broken-manifests.md.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
 
 
 class UrlSource:
-    """Delivers all pods of a URL, once they were read and whenever they change.
+    """Delivers all pods of a URL: after the first read, then at every change.
 
-    `headers` are sent to this server alone, and are never shown.
+    `headers` are sent to the origin of this URL only, and are never logged.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class UrlSource:
         self._delivered: tuple[Pod, ...] | None = None
 
     async def run(self) -> None:
-        """Read it again and again, until cancelled."""
+        """Read the URL every `period` seconds until cancelled."""
         while True:
             self._heartbeat()
             await self.read_once()
             await self._clock.wait(self._period)
 
     async def read_once(self) -> None:
-        """Read it, and deliver if pods have changed."""
+        """Read the URL; deliver if the pods have changed."""
         try:
             data = await self._fetch()
         except _FetchError as error:
@@ -74,7 +74,7 @@ class UrlSource:
             return
         if data != self._data:
             now = Time.from_unix_nanos(self._clock.now())
-            # In a thread: a large one takes its time.
+            # In a thread: a large manifest takes long to decode.
             manifest = await run_in_daemon_thread(read_manifest, data, self._origin, now)
             self._apply(data, manifest)
 
@@ -83,7 +83,7 @@ class UrlSource:
         self._cache.update(self._origin.location, manifest)
         pods = self._cache.pods()
         if not pods and data and manifest.problems:
-            return  # nobody has said yet what is to run, or that nothing is
+            return  # no valid manifest yet: the desired pods are unknown
         if pods != self._delivered:
             self._delivered = pods
             self._deliver(pods)
@@ -94,7 +94,7 @@ class UrlSource:
         self._cache.update(self._origin.location, Manifest(problems=(problem,)))
 
     async def _fetch(self) -> bytes:
-        """What is at the URL. Raises _FetchError."""
+        """The content of the URL. Raises _FetchError."""
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
         try:
             async with (
@@ -105,41 +105,43 @@ class UrlSource:
             ):
                 return await self._follow_redirects(session)
         except TimeoutError:
-            raise _FetchError(f"there was no answer within {TIMEOUT_SECONDS:g} s") from None
+            raise _FetchError(f"no response within {TIMEOUT_SECONDS:g} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise _FetchError(f"it cannot be read: {_describe_error(error)}") from None
+            raise _FetchError(f"cannot be read: {_describe_error(error)}") from None
 
     async def _follow_redirects(self, session: aiohttp.ClientSession) -> bytes:
         url = self._url
         for _ in range(_MAX_REDIRECTS):
-            # Who is told what we know: the server that was named, and no other one.
+            # Never send the headers, which may hold credentials, to another origin.
             headers = self._headers if url.origin() == self._url.origin() else ()
-            async with session.get(url, headers=headers, allow_redirects=False) as answer:
-                if answer.status not in _REDIRECT_STATUSES:
-                    return await _body(answer)
-                url = _next(url, answer.headers.get("Location", ""))
-        raise _FetchError(f"it leads on more than {_MAX_REDIRECTS} times")
+            async with session.get(url, headers=headers, allow_redirects=False) as response:
+                if response.status not in _REDIRECT_STATUSES:
+                    return await _body(response)
+                url = _next(url, response.headers.get("Location", ""))
+        raise _FetchError(f"more than {_MAX_REDIRECTS} redirects")
 
 
 class _FetchError(Exception):
-    """The manifest could not be had; the message says why, without secrets."""
+    """The manifest could not be fetched; the message contains no secrets."""
 
 
-async def _body(answer: aiohttp.ClientResponse) -> bytes:
-    if answer.status != 200:
-        raise _FetchError(f"the server answers {answer.status} {answer.reason}")
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    if response.status != 200:
+        raise _FetchError(f"the server returned {response.status} {response.reason}")
     data = bytearray()
-    async for part in answer.content.iter_any():
+    async for part in response.content.iter_any():
         data += part
         if len(data) > MAX_BYTES:
-            raise _FetchError(f"it is larger than {MAX_BYTES // 2**20} MiB")
+            raise _FetchError(f"larger than {MAX_BYTES // 2**20} MiB")
     return bytes(data)
 
 
 def _next(url: URL, location: str) -> URL:
     target = url.join(URL(location))
     if not location or target.scheme != url.scheme:
-        raise _FetchError(f"it leads to another scheme, {target.scheme!r}; name that URL itself")
+        raise _FetchError(
+            f"redirect to another scheme, {target.scheme!r}; configure that URL instead"
+        )
     return target
 
 
@@ -147,13 +149,13 @@ def _parse_url(text: str) -> URL:
     url = URL(text)
     if url.scheme not in ("http", "https") or not url.host:
         raise ValueError(
-            f"{redact_manifest_url(url)!r} is no URL of a manifest; it begins with http://"
+            f"invalid manifest URL {redact_manifest_url(url)!r}; use http:// or https://"
         )
     return url
 
 
 def redact_manifest_url(url: URL) -> str:
-    """The URL without what may be a secret: a user and the query."""
+    """The URL without possible secrets: user info and query."""
     if not url.host:
         return url.path
     bare = url.with_user(None).with_query(None).with_fragment(None)
@@ -161,7 +163,7 @@ def redact_manifest_url(url: URL) -> str:
 
 
 def _describe_error(error: Exception) -> str:
-    """What went wrong, in one line without the URL."""
+    """The error in one line, without the URL."""
     if isinstance(error, aiohttp.ClientConnectorError):
         return error.os_error.strerror or type(error.os_error).__name__
     return type(error).__name__

@@ -9,21 +9,21 @@ DNS = (
     " and must start and end with an alphanumeric character (e.g. 'example.com', regex used for"
     r" validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
-KIND = "only apiVersion v1 and kind Pod can be run from a manifest"
-OBJECT = "an object of apiVersion v1 and kind Pod is expected"
+KIND = "use apiVersion v1 and kind Pod"
+OBJECT = "expected an object of apiVersion v1 and kind Pod, found"
 CONTAINER = "spec.containers[0]"
 
 BAD: dict[str, tuple[str | bytes, str]] = {
     # What is no text, no YAML, no JSON.
-    "empty": ("", "it is empty; write a Pod, or delete it"),
-    "only a comment": ("# later\n---\n", "it is empty; write a Pod, or delete it"),
-    "not UTF-8": (b"\xff\xfe\x00", "it is no text in UTF-8"),
-    "too large": (b"#" * (10 * 2**20 + 1), "it is larger than 10 MiB"),
-    "too many documents": ("---\na\n" * 1001, "it has more than 1000 documents"),
+    "empty": ("", "empty; add a Pod, or remove the manifest"),
+    "only a comment": ("# later\n---\n", "empty; add a Pod, or remove the manifest"),
+    "not UTF-8": (b"\xff\xfe\x00", "not valid UTF-8"),
+    "too large": (b"#" * (10 * 2**20 + 1), "larger than 10 MiB"),
+    "too many documents": ("---\na\n" * 1001, "more than 1000 documents"),
     "a control character": (
         "a: \x07",
         (
-            f"{ONE}it is neither YAML nor JSON: unacceptable character #x0007: control characters "
+            f"{ONE}neither YAML nor JSON: unacceptable character #x0007: control characters "
             'are not allowed in "<unicode string>", position 3'
         ),
     ),
@@ -33,11 +33,11 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "a tab": (
         WEB.replace("  name: web", "\tname: web"),
-        f"{ONE}line 4: there is a tab; use spaces",
+        f"{ONE}line 4: tab character; use spaces",
     ),
     "a tab in the second document": (
         "# one\n---\n# none\n---\n" + WEB.replace("  name: web", "\tname: web"),
-        f"{ONE}line 8: there is a tab; use spaces",
+        f"{ONE}line 8: tab character; use spaces",
     ),
     "a bracket too few": ('{"kind": "Pod"', f"{ONE}line 1: expecting ',' delimiter"),
     "a key twice": (WEB + "kind: Pod\n", f'{ONE}line 9: key "kind" already set in map'),
@@ -47,28 +47,28 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         f"{ONE}line 1: could not determine a constructor for the tag '!pod'",
     ),
     "an alias of nothing": ("kind: *x", f"{ONE}line 1: found undefined alias"),
-    "an alias of itself": ("&a [*a]", f"{ONE}line 1: the alias stands for itself"),
+    "an alias of itself": ("&a [*a]", f"{ONE}line 1: alias refers to itself"),
     "aliases that explode": (
         "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
         + "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 7)),
-        f"{ONE}its aliases stand for too much; write it out",
+        f"{ONE}aliases expand to too much data; write the values out",
     ),
-    "deep YAML": ("[" * 5000, f"{ONE}it is nested too deeply"),
-    "deep JSON": ('{"a":' * 100_000, f"{ONE}it is nested too deeply"),
+    "deep YAML": ("[" * 5000, f"{ONE}nested too deeply"),
+    "deep JSON": ('{"a":' * 100_000, f"{ONE}nested too deeply"),
     "a number that JSON has not": (
         "a: .inf",
-        f"{ONE}it has a value that JSON does not have: inf",
+        f"{ONE}a value cannot be represented in JSON: inf",
     ),
     **{
         f"a value that is no {tag}": (
             f"a: !!{tag} {value}",
-            f"{ONE}it has a value that is not what its tag says",
+            f"{ONE}a value does not match its tag",
         )
         for tag, value in [("int", "''"), ("float", "''"), ("bool", "maybe"), ("timestamp", "x")]
     },
     "a number that is too long": (
         '{"a": ' + "9" * 5000 + "}",
-        f"{ONE}it has a number that is too long",
+        f"{ONE}a number is too long",
     ),
     "a number that is too large": (
         WEB.replace("spec:", f"spec:\n  activeDeadlineSeconds: 0x{'f' * 500}"),
@@ -86,13 +86,13 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     ),
     "half a character": (
         r'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": "\ud800"}',
-        f"{POD}it has half a character: a surrogate without the other",
+        f"{POD}contains an unpaired UTF-16 surrogate",
     ),
     # What is no pod.
-    "a list": ("- a", f"{ONE}it is a list; {OBJECT}"),
-    "a text": ("hello", f"{ONE}it is a text; {OBJECT}"),
-    "a number": ("42", f"{ONE}it is a number; {OBJECT}"),
-    "a boolean": ("true", f"{ONE}it is a boolean; {OBJECT}"),
+    "a list": ("- a", f"{ONE}{OBJECT} a list"),
+    "a text": ("hello", f"{ONE}{OBJECT} a string"),
+    "a number": ("42", f"{ONE}{OBJECT} a number"),
+    "a boolean": ("true", f"{ONE}{OBJECT} a boolean"),
     "a deployment": (
         WEB.replace("v1", "apps/v1").replace("Pod", "Deployment"),
         f'{ONE}apiVersion is "apps/v1" and kind is "Deployment"; {KIND}',
@@ -208,7 +208,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         WEB.replace("  name: web", "  name: web\n  annotations: {kubernetes.io/config.mirror: x}"),
         (
             f"{POD}invalid pod: metadata.annotations[kubernetes.io/config.mirror]: Forbidden: "
-            "only the API server's image of a static pod has it"
+            "only mirror pods may have this annotation"
         ),
     ),
     # What a static pod cannot have.

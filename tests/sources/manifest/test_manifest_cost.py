@@ -45,12 +45,12 @@ def test_a_key_that_is_there_twice_is_found_in_linear_time() -> None:
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        (lambda: "{" + ",".join(f'"{n}":1' for n in range(300_000)) + "}", "the text has more"),
-        (lambda: "x: !!int '" + ":".join(["1"] * MIB) + "'", "it has a number that is too long"),
-        (lambda: "x: !!int 0x" + "f" * MIB, "it has a number that is too long"),
-        (lambda: "#\n" * MIB + "x", "it is a text"),
-        (lambda: "[" * MIB, "it is nested too deeply"),
-        (lambda: '{"a":' * MIB, "it is nested too deeply"),
+        (lambda: "{" + ",".join(f'"{n}":1' for n in range(300_000)) + "}", "the manifest has more"),
+        (lambda: "x: !!int '" + ":".join(["1"] * MIB) + "'", "a number is too long"),
+        (lambda: "x: !!int 0x" + "f" * MIB, "a number is too long"),
+        (lambda: "#\n" * MIB + "x", "expected an object of apiVersion v1"),
+        (lambda: "[" * MIB, "nested too deeply"),
+        (lambda: '{"a":' * MIB, "nested too deeply"),
     ],
     ids=["members", "base 60", "hexadecimal", "comments", "lists", "objects"],
 )
@@ -76,14 +76,14 @@ def test_the_documents_of_a_text_have_one_budget() -> None:
     bomb = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\nb: [*a, *a, *a, *a, *a, *a, *a, *a]"
     told = read_all("\n---\n".join([bomb] * 30), DecodeBudget(1000))
     assert len(told) == 30 - 1000 // 85
-    assert told[-1] == "its aliases stand for too much; write it out"
+    assert told[-1] == "aliases expand to too much data; write the values out"
 
 
 def test_documents_that_are_wrong_at_their_end_count_too() -> None:
     values = "a," * 900
     told = read_all("\n---\n".join([f"x: [{values} {{]"] * 10), DecodeBudget(1000))
     assert len(told) == 10
-    assert told[4:] == ["the text has more than 1,000 values"] * 6
+    assert told[4:] == ["the manifest has more than 1,000 values"] * 6
 
 
 def test_a_list_has_a_bounded_number_of_objects() -> None:

@@ -49,12 +49,12 @@ def test_what_is_within_the_bounds_passes(text: str) -> None:
         ("[&a [[[]]], [[*a]]]", "nested too deeply"),
         ("[" + "a," * 100 + "]", "too many values"),
         ("x" * 1001, "too long"),
-        (f"[&a {'x' * 300}, *a, *a, *a]", "aliases stand for too much"),
-        (f"{{&a {'x' * 300} : 1, b: *a, c: *a, d: *a}}", "aliases stand for too much"),
-        (alias_bomb(3), "aliases stand for too much"),
-        ("a: &a {b: &b [1, 2]}\nc: &a [*a, *a, *a]", "stands for itself"),
-        ("&a [*a]", "stands for itself"),
-        ("&a {b: {c: *a}}", "stands for itself"),
+        (f"[&a {'x' * 300}, *a, *a, *a]", "aliases expand to too much data"),
+        (f"{{&a {'x' * 300} : 1, b: *a, c: *a, d: *a}}", "aliases expand to too much data"),
+        (alias_bomb(3), "aliases expand to too much data"),
+        ("a: &a {b: &b [1, 2]}\nc: &a [*a, *a, *a]", "refers to itself"),
+        ("&a [*a]", "refers to itself"),
+        ("&a {b: {c: *a}}", "refers to itself"),
     ],
 )
 def test_what_is_beyond_the_bounds_is_refused(text: str, why: str) -> None:
@@ -69,7 +69,7 @@ def test_an_anchor_that_is_given_twice_stands_for_the_last_one() -> None:
 def test_a_configuration_file_cannot_explode() -> None:
     header = "kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"
     found = parse_config(f"{header}{alias_bomb(30)}maxPods: *a29\n", "node.yaml")
-    assert found.errors == ("node.yaml: its aliases stand for too much; write it out",)
+    assert found.errors == ("node.yaml: aliases expand to too much data; write the values out",)
 
 
 def test_a_configuration_file_may_have_aliases() -> None:
@@ -82,4 +82,4 @@ def test_a_file_of_rules_cannot_explode() -> None:
     reader = YamlReader(alias_bomb(30))
     assert reader.root() is None
     (mistake,) = reader.errors
-    assert mistake.message == "its aliases stand for too much; write it out"
+    assert mistake.message == "aliases expand to too much data; write the values out"

@@ -1,4 +1,4 @@
-"""What a pod needs from the API server, which a static pod cannot have.
+"""References of a pod to API objects, which a static pod must not have.
 
 Upstream: HasAPIObjectReference, pkg/api/pod/util.go v1.36.4.
 """
@@ -29,7 +29,7 @@ _PROJECTIONS: dict[str, Callable[[VolumeProjection], object]] = {
 
 
 def api_references(spec: PodSpec) -> list[str]:
-    """The kinds of objects that a pod refers to, each once, in the words of upstream."""
+    """The kinds of API objects that a pod references, each once, in upstream's wording."""
     return list(dict.fromkeys(_references(spec)))
 
 
@@ -68,14 +68,14 @@ def _environment_references(container: Container | EphemeralContainer) -> Iterat
 def _volume_references(volume: Volume) -> Iterator[str]:
     if any(reference is not None and reference.name for reference in _secret_references(volume)):
         yield "secrets"
-    yield from (kind for kind, look in _VOLUMES.items() if look(volume) is not None)
+    yield from (kind for kind, get in _VOLUMES.items() if get(volume) is not None)
     if volume.projected is not None:
         for source in volume.projected.sources or ():
-            yield from (kind for kind, look in _PROJECTIONS.items() if look(source) is not None)
+            yield from (kind for kind, get in _PROJECTIONS.items() if get(source) is not None)
 
 
 def _secret_references(volume: Volume) -> Iterator[LocalObjectReference | None]:
-    """What kinds of storage need to log in somewhere."""
+    """Credential references of volume types that need them."""
     kinds = (
         volume.cephfs,
         volume.cinder,

@@ -1,7 +1,8 @@
-"""Pods out of the text of a manifest, and what is wrong with the others.
+"""Decode a manifest into static pods and problems.
 
-Upstream: tryDecodeSinglePod, pkg/kubelet/config/common.go v1.36.4. Unlike there, a text may have
-several documents and lists of pods, unknown fields are refused, and all mistakes are told.
+Upstream: tryDecodeSinglePod, pkg/kubelet/config/common.go v1.36.4. Unlike upstream, a manifest may
+contain several documents and lists of pods, unknown fields are rejected, and all problems are
+reported.
 """
 
 import re
@@ -33,25 +34,25 @@ MAX_BYTES = 10 * 2**20
 """Upstream: maxConfigLength, pkg/kubelet/config/common.go v1.36.4."""
 
 _MAX_OBJECTS = 1000
-"""Documents of a text, and objects in them: a node has room for some hundred pods."""
+"""Documents of a manifest, and objects in them; a node runs some hundred pods at most."""
 _MAX_PROBLEMS = 20
-"""Of one text that are reported; each is logged, and compared with what was reported before."""
+"""Reported problems per manifest; each is logged and compared with the previous ones."""
 _MAX_MESSAGE = 4096
-"""Characters of a problem."""
+"""Maximum characters of a problem's message."""
 _LISTS = ("List", "PodList")
 _ERROR_PATH = re.compile(r"(?P<why>.*) - at `(?:key in )?\$\.?(?P<path>.*)`", re.DOTALL)
 
 
 class ManifestProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that is wrong with a manifest, for the person who wrote it."""
+    """A problem of a manifest, for its author."""
 
     location: str
-    """The path of the file or folder, or the URL."""
+    """The path of the file or directory, or the URL."""
     message: str
     document: int = 0
-    """Counted from 1; 0 if it is about the whole."""
+    """Counted from 1; 0 for the whole manifest."""
     pod: str = ""
-    """Its namespace and name, as far as they are known."""
+    """Namespace and name, if known."""
 
     def __str__(self) -> str:
         where = [self.location]
@@ -63,45 +64,45 @@ class ManifestProblem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What a text says: the pods that can be run, and what is wrong with the rest."""
+    """The valid pods of a manifest, and its problems."""
 
     pods: tuple[Pod, ...] = ()
     problems: tuple[ManifestProblem, ...] = ()
 
 
 class _InvalidManifestError(ValueError):
-    """A document is no pod that can be run."""
+    """A document is not a valid static pod."""
 
 
 def read_manifest(data: bytes, origin: ManifestOrigin, seen: Time) -> Manifest:
-    """All that a text says; `seen` is the time at which it was read."""
+    """Decode a manifest; `seen` is the time at which it was read. Never raises for bad input."""
     if len(data) > MAX_BYTES:
-        return _unreadable(origin, f"it is larger than {MAX_BYTES // 2**20} MiB")
+        return _unreadable(origin, f"larger than {MAX_BYTES // 2**20} MiB")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return _unreadable(origin, "it is no text in UTF-8")
-    written = split_documents(text)
-    if not written:
-        return _unreadable(origin, "it is empty; write a Pod, or delete it")
-    if len(written) > _MAX_OBJECTS:
-        return _unreadable(origin, f"it has more than {_MAX_OBJECTS} documents")
+        return _unreadable(origin, "not valid UTF-8")
+    documents = split_documents(text)
+    if not documents:
+        return _unreadable(origin, "empty; add a Pod, or remove the manifest")
+    if len(documents) > _MAX_OBJECTS:
+        return _unreadable(origin, f"more than {_MAX_OBJECTS} documents")
     budget = DecodeBudget()
-    found = [
-        read
-        for number, one in enumerate(written, 1)
-        for read in _decode_document(number, one, budget, origin, seen)
+    results = [
+        result
+        for number, document in enumerate(documents, 1)
+        for result in _decode_document(number, document, budget, origin, seen)
     ]
-    if len(found) > _MAX_OBJECTS:
-        return _unreadable(origin, f"it has more than {_MAX_OBJECTS} objects")
+    if len(results) > _MAX_OBJECTS:
+        return _unreadable(origin, f"more than {_MAX_OBJECTS} objects")
     return Manifest(
-        pods=tuple(read for read in found if isinstance(read, Pod)),
-        problems=_limit_problems([read for read in found if isinstance(read, ManifestProblem)]),
+        pods=tuple(result for result in results if isinstance(result, Pod)),
+        problems=_limit_problems([r for r in results if isinstance(r, ManifestProblem)]),
     )
 
 
 def _limit_problems(problems: list[ManifestProblem]) -> tuple[ManifestProblem, ...]:
-    """The first problems, and how many there are if those are not all."""
+    """The first problems, and the number of omitted ones."""
     shown = problems[:_MAX_PROBLEMS]
     if len(problems) > len(shown):
         more = f"{len(problems) - len(shown)} more problems are not shown"
@@ -112,19 +113,23 @@ def _limit_problems(problems: list[ManifestProblem]) -> tuple[ManifestProblem, .
 def _decode_document(
     number: int, raw: ManifestDocument, budget: DecodeBudget, origin: ManifestOrigin, seen: Time
 ) -> Iterator[Pod | ManifestProblem]:
-    """The pods of one document, and what is wrong with it."""
+    """The pods of one document, and its problems."""
 
-    def problem(why: str, document: Any = None) -> ManifestProblem:
-        named, why = _pod_name(document)[:_MAX_MESSAGE], _truncate(why)
-        return ManifestProblem(location=origin.location, document=number, pod=named, message=why)
+    def problem(message: str, document: Any = None) -> ManifestProblem:
+        return ManifestProblem(
+            location=origin.location,
+            document=number,
+            pod=_pod_name(document)[:_MAX_MESSAGE],
+            message=_truncate(message),
+        )
 
     try:
         documents = list(_items(read_document(raw, budget)))
     except (DocumentError, _InvalidManifestError) as error:
         yield problem(str(error))
         return
-    except Exception as error:  # noqa: BLE001 - a manifest must not end the agent
-        yield problem(f"it cannot be read, please report this: {error!r}")
+    except Exception as error:  # noqa: BLE001 - a manifest must not crash the agent
+        yield problem(f"internal error, please report this: {error!r}")
         return
     for document in documents:
         try:
@@ -132,9 +137,9 @@ def _decode_document(
         except _InvalidManifestError as error:
             yield problem(str(error), document)
         except UnicodeEncodeError:
-            yield problem("it has half a character: a surrogate without the other", document)
-        except Exception as error:  # noqa: BLE001 - a manifest must not end the agent
-            yield problem(f"it cannot be read, please report this: {error!r}", document)
+            yield problem("contains an unpaired UTF-16 surrogate", document)
+        except Exception as error:  # noqa: BLE001 - a manifest must not crash the agent
+            yield problem(f"internal error, please report this: {error!r}", document)
 
 
 def _unreadable(origin: ManifestOrigin, message: str) -> Manifest:
@@ -142,7 +147,7 @@ def _unreadable(origin: ManifestOrigin, message: str) -> Manifest:
 
 
 def _items(document: Any) -> Iterator[Any]:
-    """The objects of a document, which may be a list of them. Raises _RefusedError."""
+    """The objects of a document, which may be a List or PodList. Raises _InvalidManifestError."""
     if not isinstance(document, dict) or document.get("kind") not in _LISTS:
         yield document
         return
@@ -166,11 +171,11 @@ def _items(document: Any) -> Iterator[Any]:
 def _decode_pod(document: Any, origin: ManifestOrigin, seen_at: Time) -> Pod:
     _check_kind(document)
     try:
-        if wrong := strict_field_errors(document, POD):
-            raise _InvalidManifestError(_strict_decoding_error(wrong))
+        if errors := strict_field_errors(document, POD):
+            raise _InvalidManifestError(_strict_decoding_error(errors))
         written = from_document(document, Pod)
-        if not value_fits_schema(document, POD) and (beyond := unmarshal_error(document, POD)):
-            raise _InvalidManifestError(beyond)
+        if not value_fits_schema(document, POD) and (message := unmarshal_error(document, POD)):
+            raise _InvalidManifestError(message)
         if not written.metadata.name:
             raise _InvalidManifestError("metadata.name: Required value: name is needed for the pod")
         pod = make_static_pod(
@@ -179,29 +184,29 @@ def _decode_pod(document: Any, origin: ManifestOrigin, seen_at: Time) -> Pod:
     except DecodeError as error:
         raise _InvalidManifestError(_wrong_type(error)) from None
     except RecursionError:
-        raise _InvalidManifestError("it is nested too deeply") from None
+        raise _InvalidManifestError("nested too deeply") from None
     except OverflowError:
-        raise _InvalidManifestError("it has a number that is too large") from None
+        raise _InvalidManifestError("a number is too large") from None
     _validate(pod, written)
     return pod
 
 
 def _check_kind(document: Any) -> None:
     if not isinstance(document, dict):
-        kind = {list: "a list", str: "a text", bool: "a boolean"}.get(type(document), "a number")
+        kind = {list: "a list", str: "a string", bool: "a boolean"}.get(type(document), "a number")
         raise _InvalidManifestError(
-            f"it is {kind}; an object of apiVersion v1 and kind Pod is expected"
+            f"expected an object of apiVersion v1 and kind Pod, found {kind}"
         )
     if (document.get("apiVersion"), document.get("kind")) != ("v1", "Pod"):
         raise _InvalidManifestError(_wrong_kind(document))
 
 
 def _wrong_kind(document: dict[str, Any]) -> str:
-    told = []
+    problems = []
     for key in ("apiVersion", "kind"):
         value = document.get(key)
-        told.append(f"{key} is {go_quoted(str(value))}" if value else f"{key} is missing")
-    return f"{' and '.join(told)}; only apiVersion v1 and kind Pod can be run from a manifest"
+        problems.append(f"{key} is {go_quoted(str(value))}" if value else f"{key} is missing")
+    return f"{' and '.join(problems)}; use apiVersion v1 and kind Pod"
 
 
 def _with_defaults(pod: Pod) -> Pod:
@@ -211,15 +216,15 @@ def _with_defaults(pod: Pod) -> Pod:
 
 
 def _validate(pod: Pod, written: Pod) -> None:
-    """Raise _RefusedError for what the API server or the kubelet would refuse."""
+    """Raise _InvalidManifestError for what the API server or the kubelet would reject."""
     causes = [f"{cause.field}: {cause.message}" for cause in validate_new_pod(pod)]
     if CONFIG_MIRROR in (written.metadata.annotations or {}):
         field = f"metadata.annotations[{CONFIG_MIRROR}]"
-        causes.append(f"{field}: Forbidden: only the API server's image of a static pod has it")
+        causes.append(f"{field}: Forbidden: only mirror pods may have this annotation")
     if causes:
-        told = ", ".join(dict.fromkeys(causes))
+        text = ", ".join(dict.fromkeys(causes))
         raise _InvalidManifestError(
-            f"invalid pod: [{told}]" if len(causes) > 1 else f"invalid pod: {told}"
+            f"invalid pod: [{text}]" if len(causes) > 1 else f"invalid pod: {text}"
         )
     if kinds := api_references(pod.spec):
         raise _InvalidManifestError(f"static pods may not reference {', '.join(kinds)}")
@@ -234,14 +239,14 @@ def _strict_decoding_error(errors: list[str]) -> str:
 
 
 def _wrong_type(error: DecodeError) -> str:
-    why = str(error).removeprefix("cannot read a Pod: ")
-    if match := _ERROR_PATH.fullmatch(why):
-        why = f"{match['path']}: {match['why'][:1].lower()}{match['why'][1:]}"
-    return why.replace("`", "").replace(" | null", "").replace("array", "list")
+    message = str(error).removeprefix("cannot read a Pod: ")
+    if match := _ERROR_PATH.fullmatch(message):
+        message = f"{match['path']}: {match['why'][:1].lower()}{match['why'][1:]}"
+    return message.replace("`", "").replace(" | null", "").replace("array", "list")
 
 
 def _pod_name(document: Any) -> str:
-    """What is known of the name of a pod that may be no pod."""
+    """namespace/name of the document if it is a Pod with a name, else empty."""
     is_pod = isinstance(document, dict) and document.get("kind") == "Pod"
     meta = document.get("metadata") if is_pod else None
     name = meta.get("name") if isinstance(meta, dict) else None

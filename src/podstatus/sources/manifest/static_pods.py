@@ -1,4 +1,4 @@
-"""What makes a static pod of a pod that was read from a file or a URL.
+"""Turn a pod from a file or URL into a static pod.
 
 Upstream: applyDefaults and generatePodName, pkg/kubelet/config/common.go v1.36.4; the annotations
 config.source and config.seen are set in config.go there.
@@ -25,7 +25,7 @@ _TOLERATE_ALL_NO_EXECUTE = Toleration(operator="Exists", effect="NoExecute")
 
 
 class ManifestOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a manifest was read, on which node."""
+    """Source, location and node of a manifest."""
 
     source: StaticSource
     location: str
@@ -34,10 +34,10 @@ class ManifestOrigin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def content_hash(pod: Pod, origin: ManifestOrigin) -> str:
-    """What tells this pod from all others: by what it says, not by how it is written.
+    """A hash of the pod's content and origin, independent of formatting.
 
-    Taken before defaults are filled in, so that a later version of us, which may fill in more, does
-    not restart the pods of a node.
+    Pass the pod before defaulting, so that a later version with more defaults does not restart the
+    pods of a node.
     """
     content = encode_document(to_document(structs.replace(pod, status=PodStatus())))
     hashed = sha256(content)
@@ -47,18 +47,18 @@ def content_hash(pod: Pod, origin: ManifestOrigin) -> str:
 
 
 def make_static_pod(pod: Pod, content_hash: str, origin: ManifestOrigin, seen: Time) -> Pod:
-    """The pod under the name, the UID and the marks that it has on the node.
+    """The pod with the name, UID and annotations of a static pod on this node.
 
-    A UID that the manifest names is kept.
+    A UID in the manifest is kept.
     """
     meta = pod.metadata
-    marks = {CONFIG_HASH: content_hash, CONFIG_SOURCE: origin.source, CONFIG_SEEN: str(seen)}
+    annotations = {CONFIG_HASH: content_hash, CONFIG_SOURCE: origin.source, CONFIG_SEEN: str(seen)}
     metadata = structs.replace(
         meta,
         name=f"{meta.name}-{origin.node_name.lower()}",
         namespace=meta.namespace or "default",
         uid=meta.uid or content_hash,
-        annotations=(meta.annotations or {}) | marks,
+        annotations=(meta.annotations or {}) | annotations,
     )
     spec = structs.replace(pod.spec, node_name=origin.node_name)
     if origin.source == "file":
@@ -67,7 +67,7 @@ def make_static_pod(pod: Pod, content_hash: str, origin: ManifestOrigin, seen: T
 
 
 def _with_no_execute_toleration(spec: PodSpec) -> PodSpec:
-    """With a toleration of all taints that evict: what keeps a node alive stays on it."""
+    """Tolerate all NoExecute taints, so that node-critical pods are not evicted."""
     others = [
         toleration
         for toleration in spec.tolerations or ()

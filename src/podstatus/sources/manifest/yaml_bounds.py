@@ -1,7 +1,7 @@
-"""How much YAML may stand for, found out before anything of it is built up.
+"""Size limits for YAML, checked on parser events before any object is built.
 
-A few lines of aliases can stand for gigabytes, and deep nesting ends a reader that recurses. The
-events of a parser show both: each alias counts as what it would be, written out.
+A few lines of aliases can expand to gigabytes, and deep nesting overflows a recursive reader. Each
+alias counts with its expanded size.
 """
 
 from collections.abc import Iterable
@@ -12,18 +12,18 @@ import yaml
 
 
 class YamlBounds(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that a document may be, with all aliases written out."""
+    """Limits of a document, with all aliases expanded."""
 
     max_depth: int
-    """Levels of collections."""
+    """Maximum nesting of collections."""
     max_nodes: int
-    """Collections, keys and values."""
+    """Maximum number of collections, keys and values."""
     max_characters: int = 16 << 20
-    """Of all scalars."""
+    """Maximum characters of all scalars together."""
 
 
 class BoundsError(ValueError):
-    """A document stands for too much; the message says why, `line` where, counted from 1."""
+    """A document exceeds the limits; `line` is counted from 1."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class BoundsError(ValueError):
 
 
 class YamlSize(NamedTuple):
-    """What a document is, with all aliases written out."""
+    """Size of a document, with all aliases expanded."""
 
     depth: int = 0
     nodes: int = 1
@@ -39,7 +39,7 @@ class YamlSize(NamedTuple):
 
 
 class _OpenCollection:
-    """A collection whose end has not come."""
+    """A collection whose end event has not arrived."""
 
     def __init__(self, anchor: str | None) -> None:
         self.anchor = anchor
@@ -47,46 +47,46 @@ class _OpenCollection:
 
 
 def check_bounds(events: Iterable[yaml.Event], bounds: YamlBounds) -> YamlSize:
-    """How much the (last) document is. Raises BoundsError, and what the parser raises.
+    """The size of the (last) document. Raises BoundsError, and the errors of the parser.
 
-    An alias of nothing is left to the loader that builds the document.
+    Undefined aliases are ignored here; the loader that builds the document reports them.
     """
-    counted = _SizeCounter(bounds)
+    counter = _SizeCounter(bounds)
     for event in events:
         match event:
             case yaml.DocumentStartEvent():
-                counted = _SizeCounter(bounds)
+                counter = _SizeCounter(bounds)
             case yaml.CollectionStartEvent():
-                counted.begin(event.anchor)
+                counter.begin(event.anchor)
             case yaml.CollectionEndEvent():
-                counted.end()
+                counter.end()
             case yaml.ScalarEvent():
-                counted.add(YamlSize(characters=len(event.value)), event.anchor)
+                counter.add(YamlSize(characters=len(event.value)), event.anchor)
             case yaml.AliasEvent():
                 mark = event.start_mark
-                counted.add_alias(event.anchor or "", None if mark is None else mark.line + 1)
-    return counted.size
+                counter.add_alias(event.anchor or "", None if mark is None else mark.line + 1)
+    return counter.size
 
 
 class _SizeCounter:
-    """What one document stands for, up to an event."""
+    """Accumulates the size of one document, event by event."""
 
     def __init__(self, bounds: YamlBounds) -> None:
         self._bounds = bounds
         self._open = [_OpenCollection(None)]
         self._anchor_sizes: dict[str, YamlSize | None] = {}
-        """None while the end of what has the anchor has not come."""
+        """Size by anchor; None while the anchored collection is still open."""
         self._has_aliases = False
 
     @property
     def size(self) -> YamlSize:
-        """All of it; one node more than there are."""
+        """The total size; `nodes` is one too high, for the root."""
         return self._open[0].size
 
     def begin(self, anchor: str | None) -> None:
-        # Before its end is seen: a parser needs ever longer for each level.
+        # Check at the start: the parser's cost grows with every level.
         if len(self._open) > self._bounds.max_depth:
-            raise BoundsError("it is nested too deeply")
+            raise BoundsError("nested too deeply")
         if anchor:
             self._anchor_sizes[anchor] = None
         self._open.append(_OpenCollection(anchor))
@@ -100,26 +100,26 @@ class _SizeCounter:
             return
         size, self._has_aliases = self._anchor_sizes[anchor], True
         if size is None:
-            raise BoundsError("the alias stands for itself", line)
+            raise BoundsError("alias refers to itself", line)
         self.add(size)
 
     def add(self, size: YamlSize, anchor: str | None = None) -> None:
         if anchor:
             self._anchor_sizes[anchor] = size
-        above = self._open[-1]
-        depth, nodes, characters = above.size
-        above.size = YamlSize(
+        parent = self._open[-1]
+        depth, nodes, characters = parent.size
+        parent.size = YamlSize(
             max(depth, size.depth + 1), nodes + size.nodes, characters + size.characters
         )
-        self._check(above.size)
+        self._check(parent.size)
 
     def _check(self, size: YamlSize) -> None:
         bounds = self._bounds
         if len(self._open) + size.depth - 2 > bounds.max_depth:
-            raise BoundsError("it is nested too deeply")
+            raise BoundsError("nested too deeply")
         if size.nodes > bounds.max_nodes + 1 or size.characters > bounds.max_characters:
             raise BoundsError(
-                "its aliases stand for too much; write it out"
+                "aliases expand to too much data; write the values out"
                 if self._has_aliases
-                else "it has too many values, or too long ones"
+                else "too many values, or values too long"
             )

@@ -1,7 +1,7 @@
-"""YAML and JSON as plain JSON values, read as kubectl and the kubelet read them.
+"""Read YAML and JSON as plain JSON values, with the rules of kubectl and the kubelet.
 
-Upstream: sigs.k8s.io/yaml, and apimachinery v0.36.4, pkg/util/yaml/decoder.go. So dates and
-sexagesimal numbers are texts, and keys that are no texts become some.
+Upstream: sigs.k8s.io/yaml, and apimachinery v0.36.4, pkg/util/yaml/decoder.go: dates and
+sexagesimal numbers are strings, and other keys are converted to strings.
 """
 
 import json
@@ -15,38 +15,38 @@ import yaml
 from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 _SEPARATOR = re.compile(r"^---(?=[ \t\r]|$)", re.MULTILINE)
-# Possessive: a text of comments that is no document after all is not tried again line by line.
+# Possessive quantifiers, to prevent quadratic backtracking over comment lines.
 _EMPTY = re.compile(r"(?:[ \t\r]*+(?:[#%].*)?(?:\n|$)|\.\.\.[ \t\r]*+(?:\n|$))*+")
 _TAG = "tag:yaml.org,2002:"
 MAX_VALUES = 250_000
-"""Of a text, with all aliases written out: 2 s of reading. A thousand containers with 50 fields
-each have 100,000; more is an attack, or a mistake."""
+"""Limit per manifest, with all aliases expanded: about 2 s of decoding. A thousand containers with
+50 fields each have 100,000 values; more is an attack or an error."""
 _MAX_CHARACTERS = 16 << 20
-"""Of all scalars of a text, in the same way."""
+"""Limit for all scalars of a manifest, with all aliases expanded."""
 _MAX_DEPTH = 100
-"""Levels of a document; those of a pod are some 12."""
+"""Maximum nesting; a pod has about 12 levels."""
 _MAX_INT_CHARACTERS = 4300
-"""As Python's own limit for decimal numbers; the numbers of Go have 20 digits."""
+"""Python's own limit for decimal numbers; Go's integers have at most 20 digits."""
 _MAX_KEY_CHARACTERS = 200
-"""Characters of a key that are repeated in a message."""
+"""Characters of a key that are quoted in a message."""
 
 
 class DocumentError(ValueError):
-    """A document cannot be read; the message says where and why."""
+    """A document cannot be read; the message has line and cause."""
 
 
 class DecodeBudget:
-    """How much the documents of one text may still be, together. For one thread."""
+    """Remaining size limits for all documents of one manifest. Not thread-safe."""
 
     def __init__(self, max_values: int = MAX_VALUES) -> None:
         self._max_values = max_values
         self._values = max_values
         self._characters = _MAX_CHARACTERS
-        # A collection has two events, and each document four more.
+        # A collection has two events, a document four.
         self._events = 3 * max_values
 
     def count_events(self, events: Iterable[yaml.Event]) -> Iterator[yaml.Event]:
-        """The same events. Raises DocumentError after too many, those of bad documents included."""
+        """Pass events through. Raises DocumentError after too many, invalid documents included."""
         for event in events:
             self._events -= 1
             if self._events < 0:
@@ -54,34 +54,34 @@ class DecodeBudget:
             yield event
 
     def bounds(self) -> YamlBounds:
-        """Of the next document."""
+        """The limits of the next document."""
         return YamlBounds(
             max_depth=_MAX_DEPTH, max_nodes=self._values, max_characters=self._characters
         )
 
     def spend(self, *, values: int, characters: int) -> None:
-        """Count a document. Raises DocumentError if it is too much."""
+        """Subtract a document. Raises DocumentError if it exceeds the limit."""
         if values > self._values:
             raise self._exceeded()
         self._values -= values
         self._characters -= characters
 
     def _exceeded(self) -> DocumentError:
-        return DocumentError(f"the text has more than {self._max_values:,} values")
+        return DocumentError(f"the manifest has more than {self._max_values:,} values")
 
 
 class ManifestDocument(msgspec.Struct, frozen=True):
-    """One document of a text."""
+    """One document of a manifest."""
 
     text: str
     line: int
-    """How many lines of the text come before it."""
+    """Number of lines before the document."""
 
 
 def split_documents(text: str) -> list[ManifestDocument]:
     """The documents between lines that begin with `---`, without empty ones.
 
-    They are split before they are read, so that a mistake in one does not hide the others.
+    Split before parsing, so that an error in one document does not hide the others.
     """
     marks = [match.start() for match in _SEPARATOR.finditer(text)]
     documents, line, counted = [], 0, 0
@@ -93,25 +93,25 @@ def split_documents(text: str) -> list[ManifestDocument]:
 
 
 def read_document(document: ManifestDocument, budget: DecodeBudget | None = None) -> Any:
-    """The value of one document, which is taken from the budget. Raises DocumentError."""
+    """Decode one document; its size counts against `budget`. Raises DocumentError."""
     budget = budget or DecodeBudget()
     try:
         if not document.text.lstrip().startswith("{"):
             return _read_yaml(document, budget)
         return _read_json(document, budget)
     except RecursionError:
-        raise DocumentError("it is nested too deeply") from None
+        raise DocumentError("nested too deeply") from None
 
 
 def _read_json(document: ManifestDocument, budget: DecodeBudget) -> Any:
-    # Before it is read, so commas in texts count, too: nothing that is meant has so many.
+    # Count commas before decoding, also those in strings: no real manifest has so many.
     budget.spend(values=document.text.count(",") + 1, characters=0)
     try:
         return json.loads(
             document.text, object_pairs_hook=_unique_object, parse_constant=_refuse_constant
         )
     except json.JSONDecodeError as error:
-        # What begins like JSON may be YAML all the same.
+        # YAML flow style looks like JSON at the start.
         try:
             return _read_yaml(document, budget)
         except DocumentError:
@@ -120,31 +120,31 @@ def _read_json(document: ManifestDocument, budget: DecodeBudget) -> Any:
     except ValueError as error:
         if isinstance(error, DocumentError):
             raise
-        raise DocumentError("it has a number that is too long") from None
+        raise DocumentError("a number is too long") from None
 
 
 def _unique_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(members)
-    if len(made) < len(members):
+    result = dict(members)
+    if len(result) < len(members):
         seen: set[str] = set()
         for name, _ in members:
             if name in seen:
                 raise DocumentError(f'key "{name[:_MAX_KEY_CHARACTERS]}" already set in map')
             seen.add(name)
-    return made
+    return result
 
 
 def _refuse_constant(text: str) -> NoReturn:
-    raise DocumentError(f"{text} is no number of JSON")
+    raise DocumentError(f"{text} is not a JSON number")
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
     """Resolves plain scalars as Go's YAML does."""
 
     def construct_bounded_int(self, node: yaml.ScalarNode) -> int:
-        """A whole number. `!!int 1:1:1…` would be one to base 60, at quadratic cost."""
+        """An integer. Rejects `!!int 1:1:1…` (base 60), which has quadratic cost."""
         if len(node.value) > _MAX_INT_CHARACTERS or ":" in node.value:
-            raise DocumentError("it has a number that is too long")
+            raise DocumentError("a number is too long")
         return int(self.construct_yaml_int(node))
 
 
@@ -152,10 +152,10 @@ _Loader.add_constructor(f"{_TAG}int", _Loader.construct_bounded_int)
 
 
 def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    ours = {f"{_TAG}{kind}" for kind in ("timestamp", "int", "float")}
+    replaced = {f"{_TAG}{kind}" for kind in ("timestamp", "int", "float")}
     resolvers = {
-        first: [(tag, form) for tag, form in known if tag not in ours]
-        for first, known in _Loader.yaml_implicit_resolvers.items()
+        first: [(tag, form) for tag, form in forms if tag not in replaced]
+        for first, forms in _Loader.yaml_implicit_resolvers.items()
     }
     whole = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o[0-7_]+|0[0-7_]*|[1-9][0-9_]*)$")
     fraction = re.compile(
@@ -185,24 +185,24 @@ def _read_yaml(document: ManifestDocument, budget: DecodeBudget) -> Any:
             loader.dispose()
     except yaml.MarkedYAMLError as error:
         raise DocumentError(_describe_yaml_error(error, document)) from None
-    except (LookupError, AttributeError):  # PyYAML does not look before it leaps
-        raise DocumentError("it has a value that is not what its tag says") from None
+    except (LookupError, AttributeError):  # raised by PyYAML for some invalid tagged values
+        raise DocumentError("a value does not match its tag") from None
     except BoundsError as error:
         line = "" if error.line is None else f"line {document.line + error.line}: "
         raise DocumentError(f"{line}{error}") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         if isinstance(error, DocumentError):
             raise
-        why = " ".join(str(error).split())
-        raise DocumentError(f"it is neither YAML nor JSON: {why}") from None
+        message = " ".join(str(error).split())
+        raise DocumentError(f"neither YAML nor JSON: {message}") from None
 
 
 def _check_keys(root: yaml.Node, before: int) -> None:
-    """Refuse keys that are given twice."""
+    """Reject duplicate keys."""
     seen, waiting = {id(root)}, [root]
     while waiting:
         for node in _child_nodes(waiting.pop(), before):
-            # Through an alias a node is met many times.
+            # Aliases make a node reachable several times.
             if not isinstance(node, yaml.ScalarNode) and id(node) not in seen:
                 seen.add(id(node))
                 waiting.append(node)
@@ -229,7 +229,7 @@ def _line(node: yaml.Node, before: int) -> int:
 
 
 def _to_json(value: Any) -> Any:
-    """The value as JSON has it. Raises DocumentError."""
+    """The value with JSON types only. Raises DocumentError."""
     if isinstance(value, dict):
         return {_key(key): _to_json(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -239,9 +239,9 @@ def _to_json(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float) and value - value == 0:
-        # 1e3 is a number of seconds as good as 1000.
+        # Accept 1e3 for an integer field.
         return int(value) if value.is_integer() and abs(value) < 2**53 else value
-    raise DocumentError(f"it has a value that JSON does not have: {value!r}")
+    raise DocumentError(f"a value cannot be represented in JSON: {value!r}")
 
 
 def _key(key: object) -> str:
@@ -249,15 +249,15 @@ def _key(key: object) -> str:
         return key
     if isinstance(key, bool | int | float) or key is None:
         return json.dumps(key)
-    raise DocumentError(f"it has a key that is no text: {key!r}")
+    raise DocumentError(f"a key is not a string: {key!r}")
 
 
 def _describe_yaml_error(error: yaml.MarkedYAMLError, document: ManifestDocument) -> str:
     mark = error.problem_mark or error.context_mark
-    why = error.problem or "it is neither YAML nor JSON"
+    message = error.problem or "neither YAML nor JSON"
     if mark is None:
-        return why
+        return message
     lines = document.text.splitlines()[mark.line : mark.line + 1]
     if lines and "\t" in lines[0]:
-        why = "there is a tab; use spaces"
-    return f"line {document.line + mark.line + 1}: {why}"
+        message = "tab character; use spaces"
+    return f"line {document.line + mark.line + 1}: {message}"

@@ -1,12 +1,12 @@
-"""A runtime whose operations are counted, and how long they take.
+"""A runtime wrapper that counts operations and measures how long they take.
 
-    runtime = measured(runtime, observer, clock)
+    runtime = instrument(runtime, observer, clock)
 
-What it wraps may offer more than the eight methods; the wrapper offers the same and nothing else,
-so that `isinstance(runtime, Metered)` is as true as before.
+The wrapper offers exactly the optional protocols of the runtime it wraps, so that checks such as
+`isinstance(runtime, PodStats)` give the same answer before and after.
 
-Upstream: instrumentedRuntimeService, pkg/kubelet/kuberuntime/instrumented_services.go v1.36.4, of
-which operations have their names.
+Upstream: instrumentedRuntimeService, pkg/kubelet/kuberuntime/instrumented_services.go v1.36.4; the
+operation names are upstream's.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -45,25 +45,23 @@ ATTACH = "attach"
 
 
 class OperationObserver(Protocol):
-    """Who wants to know what a runtime is asked to do. Must not wait."""
+    """Receives every runtime operation. Must not block."""
 
     def runtime_operation(self, operation: str, seconds: float, *, failed: bool) -> None:
-        """An operation came to its end."""
+        """Called when an operation has returned, raised or been cancelled."""
 
 
 def instrument(runtime: Runtime, observer: OperationObserver, clock: Clock) -> Runtime:
-    """The runtime, with its operations counted."""
+    """Return a wrapper of `runtime` that reports each operation to `observer`."""
     offers = tuple(
         offer for kind, offer in _CAPABILITY_WRAPPERS.items() if isinstance(runtime, kind)
     )
-    made = type("MeasuredRuntime", (*offers, _InstrumentedRuntime), {})
-    wrapped: Runtime = made(runtime, observer, clock)
+    wrapper_type = type("MeasuredRuntime", (*offers, _InstrumentedRuntime), {})
+    wrapped: Runtime = wrapper_type(runtime, observer, clock)
     return wrapped
 
 
 class _Wrapper:
-    """What is wrapped, and who is told."""
-
     def __init__(self, runtime: Any, observer: OperationObserver, clock: Clock) -> None:
         self._runtime = runtime
         self._observer = observer
@@ -71,7 +69,7 @@ class _Wrapper:
 
     @contextmanager
     def _measure(self, operation: str) -> Iterator[None]:
-        """Count what is done within; one that was given up has not failed."""
+        """Report the operation on exit. A cancelled operation does not count as failed."""
         elapsed, failed = Elapsed(self._clock), False
         try:
             yield
@@ -83,8 +81,6 @@ class _Wrapper:
 
 
 class _InstrumentedRuntime(_Wrapper):
-    """The eight methods."""
-
     _runtime: Runtime
 
     @property
@@ -205,4 +201,4 @@ _CAPABILITY_WRAPPERS: Mapping[type, type] = {
     Logs: _InstrumentedLogs,
     Streaming: _InstrumentedStreaming,
 }
-"""What a runtime may offer besides, and what offers the same."""
+"""Optional protocols of a runtime, and the wrapper that forwards each."""

@@ -1,11 +1,12 @@
-"""What is known through a runtime: all its pods, once a second, and one pod whenever asked.
+"""Pod lifecycle event generator: relists all pods once a second, and one pod on demand.
 
-    view = RuntimeView(runtime, clock=clock, on_change=workers.look_at)
-    await view.run()
+    pleg = Pleg(runtime, clock=clock, on_change=pod_workers.wake)
+    await pleg.run()
 
-Upstream: GenericPLEG, pleg/generic.go v1.36.4. There events about containers are made of the
-differences; here whoever has to look at a pod again is told its UID. The hints of a runtime are
-followed at once, as EventedPLEG does (pleg/evented.go), and the relisting goes on all the same.
+Upstream: GenericPLEG, pleg/generic.go v1.36.4. Upstream derives container events from the
+differences between two lists; here `on_change` receives the UID of each pod that differs. A pod
+that the runtime's change feed names is refreshed at once, as in EventedPLEG (pleg/evented.go);
+relisting continues regardless.
 """
 
 import asyncio
@@ -31,55 +32,55 @@ from podstatus.runtime.port import Runtime, RuntimeDownError, RuntimePod
 logger = logging.getLogger(__name__)
 
 RELIST_THRESHOLD_SECONDS = 180
-"""Upstream's: a runtime that was not listed for longer makes its node NotReady."""
+"""Upstream's: the node becomes NotReady if no list succeeded for longer than this."""
 _SECOND = 1_000_000_000
 
 
 class RelistCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the relisting did since it began."""
+    """Counts since the PLEG was created."""
 
     relists: int = 0
-    """Lists of all pods that the runtime gave."""
+    """Successful lists of all pods."""
     failures: int = 0
-    """Lists of all pods that it failed to give."""
+    """Failed lists of all pods."""
     hints: int = 0
-    """Pods that it said to look at."""
+    """Pods named by the runtime's change feed."""
     interruptions: int = 0
-    """How often its hints broke off."""
+    """How often the change feed broke off."""
 
 
 class RelistObserver(Protocol):
-    """Who wants to know how long lists take. Must not wait."""
+    """Receives relist durations. Must not block."""
 
     def relist_began(self, since_last: float) -> None:
-        """All pods are to be listed; so many seconds after the last list began."""
+        """A list of all pods starts, `since_last` seconds after the previous one started."""
 
     def relisted(self, seconds: float) -> None:
-        """The list has come, or has failed."""
+        """A list of all pods succeeded or failed after `seconds`."""
 
     def pod_relisted(self, seconds: float) -> None:
-        """The same, of one pod."""
+        """A list of one pod succeeded or failed after `seconds`."""
 
 
 def _no_heartbeat() -> None:
-    """For those whose pulse nobody takes."""
+    """Default heartbeat: does nothing."""
 
 
 class _NoObserver:
-    """Nobody wants to know."""
+    """Default observer: does nothing."""
 
     def relist_began(self, since_last: float) -> None:
-        """Nobody is told."""
+        pass
 
     def relisted(self, seconds: float) -> None:
-        """Nobody is told."""
+        pass
 
     def pod_relisted(self, seconds: float) -> None:
-        """Nobody is told."""
+        pass
 
 
 class Pleg:
-    """The pods of a runtime as last known. For one event loop."""
+    """The newest known state of all pods of a runtime. Not thread-safe: for one event loop."""
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class Pleg:
         observer: RelistObserver | None = None,
         monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
-        """`monotonic`: nanoseconds of a clock that nobody sets, for how old the last list is."""
+        """`monotonic`: monotonic clock, ns; used for the age of the last list."""
         self._runtime = runtime
         self._clock = clock
         self._monotonic = monotonic
@@ -103,55 +104,55 @@ class Pleg:
         self._random = random
         self._observer = observer or _NoObserver()
         self._since_relist: Elapsed | None = None
-        """Since all pods were last asked for."""
+        """Time since the last list of all pods was requested."""
         self._cache = PodCache()
         self._last_relist: int | None = None
-        """When the newest successful list was asked for."""
+        """When the newest successful list was requested, ns since the Unix epoch."""
         self._last_relist_monotonic = 0
-        """The same, by the clock that nobody sets."""
-        self._relist_failures = _failure_log("listing the pods of the runtime")
-        self._watch_failures = _failure_log("following the changes of the runtime")
+        """The same, on the monotonic clock."""
+        self._relist_failures = _failure_log("listing runtime pods")
+        self._watch_failures = _failure_log("watching runtime changes")
         self._counts = RelistCounts()
 
     async def run(self) -> None:
-        """List and follow the runtime, until cancelled; no failure of it ends this."""
+        """Relist and watch the runtime until cancelled; failures are logged and retried."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._relist_loop())
             tasks.create_task(self._watch_loop())
 
     def pods(self) -> Mapping[PodUID, RuntimePod]:
-        """All pods the runtime has something of, at one moment, as last known."""
+        """Return a snapshot of all pods the runtime holds anything of."""
         return self._cache.pods()
 
     def find(self, uid: PodUID) -> RuntimePod | None:
-        """This pod as last known, None if the runtime had nothing of it."""
+        """Return the pod as last listed; None if the runtime holds nothing of it."""
         return self._cache.find(uid)
 
     @property
     def has_listed(self) -> bool:
-        """Whether all pods were listed once: before, no pod counts as gone."""
+        """Whether a list of all pods has succeeded; until then no pod counts as gone."""
         return self._last_relist is not None
 
     @property
     def age_seconds(self) -> float | None:
-        """Since all pods were last listed; None if they never were."""
+        """Seconds since all pods were last listed; None if they never were."""
         return None if self._last_relist is None else self._relist_age() / _SECOND
 
     @property
     def counts(self) -> RelistCounts:
-        """What was done until now."""
+        """Counts since the PLEG was created."""
         return self._counts
 
     @property
     def last_listed(self) -> int | None:
-        """When the newest list that came was asked for, in nanoseconds since the Unix epoch."""
+        """When the newest successful list was requested, ns since the Unix epoch, or None."""
         return self._last_relist
 
     def unhealthy_reason(self) -> str | None:
-        """Why the runtime counts as unhealthy, in upstream's words; None if it does not.
+        """Return why the runtime is unhealthy, in upstream's words; None if it is healthy.
 
-        Upstream: Healthy, pleg/generic.go, and runtimeErrors, runtime.go v1.36.4; elapsed time is
-        given in whole seconds, so that the Node does not change with every look at it.
+        Upstream: Healthy, pleg/generic.go, and runtimeErrors, runtime.go v1.36.4. Elapsed time is
+        in whole seconds here, so that the Node does not change at every evaluation.
         """
         if self._last_relist is None:
             why = (
@@ -169,31 +170,31 @@ class Pleg:
         )
 
     async def refresh(self, uid: PodUID, *, notify: bool = True) -> PodFacts:
-        """Ask the runtime about one pod now; `PodFacts()` if it has nothing of it.
+        """List one pod now and return its facts; `PodFacts()` if the runtime holds nothing of it.
 
-        Whoever is told of changes is told of what this finds, too, unless it is they who ask.
-        Raises RuntimeDownError.
+        `on_change` is called if the pod differs, unless `notify` is False (the caller is the
+        listener itself). Raises RuntimeDownError.
         """
-        asked, elapsed = self._cache.next_request(), Elapsed(self._clock)
+        request, elapsed = self._cache.next_request(), Elapsed(self._clock)
         try:
-            found = next(iter(await self._runtime.list_pods(uid)), None)
+            pod = next(iter(await self._runtime.list_pods(uid)), None)
         finally:
             self._observer.pod_relisted(elapsed.seconds())
-        if self._cache.apply_pod(asked, uid, found) and notify:
+        if self._cache.apply_pod(request, uid, pod) and notify:
             self._on_change(uid)
-        # An answer to a later question may have come first.
+        # The response to a later request may have arrived first.
         newest = self._cache.find(uid)
         return newest.facts if newest is not None else PodFacts()
 
     async def relist_once(self) -> None:
-        """List all pods and tell of those that differ; a failure changes nothing that is known."""
-        asked, began, steady = self._cache.next_request(), self._clock.now(), self._monotonic()
+        """List all pods and report those that differ. After a failure the cache stays as it was."""
+        request, began, monotonic = self._cache.next_request(), self._clock.now(), self._monotonic()
         if self._since_relist is not None:
             self._observer.relist_began(self._since_relist.seconds())
         self._since_relist = elapsed = Elapsed(self._clock)
         try:
             pods = await self._runtime.list_pods()
-        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+        except Exception as error:  # noqa: BLE001 - runtimes are third-party code
             self._counts = structs.replace(self._counts, failures=self._counts.failures + 1)
             self._relist_failures.failed(error)
             return
@@ -201,19 +202,19 @@ class Pleg:
             self._observer.relisted(elapsed.seconds())
         self._counts = structs.replace(self._counts, relists=self._counts.relists + 1)
         self._relist_failures.recovered()
-        self._last_relist, self._last_relist_monotonic = began, steady
-        for uid in self._cache.apply_list(asked, pods):
+        self._last_relist, self._last_relist_monotonic = began, monotonic
+        for uid in self._cache.apply_list(request, pods):
             self._on_change(uid)
 
     async def watch_once(self, changes: AsyncIterator[PodUID]) -> None:
-        """Look at the next pod that the runtime says has changed.
+        """Refresh the next pod that the runtime's change feed names.
 
-        Raises StopAsyncIteration where there are no more, and whatever `changes` raises.
+        Raises StopAsyncIteration at the end of the feed, and any exception that `changes` raises.
         """
         uid = await anext(changes)
         self._watch_failures.recovered()
         self._counts = structs.replace(self._counts, hints=self._counts.hints + 1)
-        # What is missed here the next list shows.
+        # A failure here is harmless: the next relist sees the change.
         with suppress(RuntimeDownError):
             await self.refresh(uid)
 
@@ -246,8 +247,8 @@ class Pleg:
             while True:
                 await self.watch_once(changes)
         except StopAsyncIteration:
-            return RuntimeDownError("the changes ended; they should not")
-        except Exception as error:  # noqa: BLE001 - a port of somebody else's
+            return RuntimeDownError("the change feed ended; an adapter's changes() must never end")
+        except Exception as error:  # noqa: BLE001 - runtimes are third-party code
             return error
 
 

@@ -1,11 +1,10 @@
-"""What is known of the pods of a runtime, and what an answer of it changes.
+"""Cache of the pods of a runtime, updated by lists of all pods and of single pods.
 
-Answers may come in another order than they were asked for: a list of all pods takes longer than
-a question about one. So every question has a number, and what was asked earlier never replaces
-what was asked later.
+Responses may arrive out of order, since a list of all pods takes longer than a list of one. Every
+request therefore has a number, and the response to an older request never replaces the response to
+a newer one.
 
-Upstream: podRecords and getPodIPs, pleg/generic.go v1.36.4; there a lock lets one question be
-asked at a time.
+Upstream: podRecords and getPodIPs, pleg/generic.go v1.36.4; there a lock serialises the requests.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,39 +19,39 @@ from podstatus.runtime.port import RuntimePod
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """A pod as the runtime gave it, and as it is shown."""
+    """A pod as the runtime reported it, and as readers of the cache see it."""
 
     reported: RuntimePod
     pod: RuntimePod
 
 
 class PodCache:
-    """The pods as last answered. For one event loop."""
+    """The newest known state of each pod. Not thread-safe: for one event loop."""
 
     def __init__(self) -> None:
         self._entries: dict[PodUID, _Entry] = {}
         self._pods: dict[PodUID, RuntimePod] = {}
         self._last_request = 0
         self._list_request = 0
-        """The number of the newest list of all pods that was taken over."""
+        """Request number of the newest list of all pods that was applied."""
         self._pod_requests: dict[PodUID, int] = {}
-        """The pods that were asked for alone since that list was, and when."""
+        """Pods requested individually after that list, with their request numbers."""
 
     def next_request(self) -> int:
-        """The number of a question that is about to be asked."""
+        """Return the number of a request that is about to be sent."""
         self._last_request += 1
         return self._last_request
 
     def pods(self) -> Mapping[PodUID, RuntimePod]:
-        """All pods, at this moment; what is learned later does not show in it."""
+        """Return a snapshot of all pods; later updates do not change it."""
         return MappingProxyType(self._pods.copy())
 
     def find(self, uid: PodUID) -> RuntimePod | None:
-        """This pod, if there is something of it."""
+        """Return the pod, or None if the runtime holds nothing of it."""
         return self._pods.get(uid)
 
     def apply_list(self, request: int, pods: Iterable[RuntimePod]) -> list[PodUID]:
-        """Take over a list of all pods; those that differ from what was known, also gone ones."""
+        """Apply a list of all pods; return the UIDs that changed, including pods that are gone."""
         if request <= self._list_request:
             return []
         self._list_request = request
@@ -66,7 +65,7 @@ class PodCache:
         ]
 
     def apply_pod(self, request: int, uid: PodUID, pod: RuntimePod | None) -> bool:
-        """Take over what there is of one pod; whether it differs from what was known."""
+        """Apply the list of one pod; return whether it changed."""
         if request <= max(self._list_request, self._pod_requests.get(uid, 0)):
             return False
         self._pod_requests[uid] = request
@@ -79,19 +78,19 @@ class PodCache:
         if pod is None:
             self._pods.pop(uid, None)
             return self._entries.pop(uid, None) is not None
-        shown = _with_previous_ips(pod, old.pod.facts) if old is not None else pod
-        changed = old is None or shown != old.pod
+        visible = _with_previous_ips(pod, old.pod.facts) if old is not None else pod
+        changed = old is None or visible != old.pod
         if old is not None and not changed:
-            shown = old.pod
-        self._entries[uid] = _Entry(pod, shown)
-        self._pods[uid] = shown
+            visible = old.pod
+        self._entries[uid] = _Entry(pod, visible)
+        self._pods[uid] = visible
         return changed
 
 
 def _with_previous_ips(pod: RuntimePod, previous: PodFacts) -> RuntimePod:
-    """The pod with the addresses it had, if it has none because its sandbox is over.
+    """Return the pod with its previous IPs if its sandbox is gone and took them along.
 
-    The API shows the addresses of pods that have ended.
+    The API shows the IPs of pods that have ended.
     """
     facts = pod.facts
     if facts.ips or not previous.ips:

@@ -1,12 +1,12 @@
-"""What the agent needs of a runtime: eight methods, and all of them may be called again.
+"""The runtime port: the eight idempotent methods that the agent needs of a runtime.
 
-Whoever brings a runtime writes a class with these methods; `podstatus.testing.runtime_suite`
-checks it. A runtime starts, stops and remembers what it is told to: when a container is started
-again, and what is shown of it, is decided elsewhere. Its records outlive the agent: a container
-that ended while no agent was there is listed with its exit.
+A runtime is a class with these methods; `podstatus.testing.runtime_suite` checks it. A runtime
+starts, stops and records containers on request. When a container is restarted and how its pod's
+status looks is decided elsewhere. Records must outlive the agent: a container that ended while no
+agent was running is listed with its exit.
 
     CannotStartError     this container cannot be started, or not now; the next sync tries again
-    CannotResizeError    running containers cannot be given other resources, or not now
+    CannotResizeError    running containers cannot be resized, or not now
     RuntimeDownError     the runtime itself does not answer; nothing is known about any pod
 """
 
@@ -22,17 +22,18 @@ from podstatus.kube.objects.usage import Usage
 
 
 class CannotStartError(Exception):
-    """A container could not be started; why, in the words of a waiting state."""
+    """A container could not be started; reason and message as in a waiting state."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(f"{reason}: {message}")
         self.reason = reason
-        """One word: RunContainerError, CreateContainerConfigError, ErrImageNeverPull, ..."""
+        """CamelCase reason: RunContainerError, CreateContainerConfigError, ErrImageNeverPull, ...
+        """
         self.message = message
 
 
 class CannotResizeError(Exception):
-    """Running containers could not be given what they ask for now; the message says why."""
+    """Running containers could not be resized; the message says why."""
 
 
 class RuntimeDownError(Exception):
@@ -40,7 +41,7 @@ class RuntimeDownError(Exception):
 
 
 class RuntimePod(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod of which the runtime has something: a sandbox, containers, records of ended ones."""
+    """A pod of which the runtime holds a sandbox, containers or records of ended containers."""
 
     uid: PodUID
     namespace: str
@@ -49,69 +50,70 @@ class RuntimePod(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Runtime(Protocol):
-    """Runs containers. Calls about different pods overlap, those about one pod do not.
+    """Runs containers. Calls for different pods overlap; calls for one pod do not.
 
-    Any call may raise RuntimeDownError, and may be cancelled: then the next call of the same
-    kind finds out how far it came. A pod or a container that is not there is no error for those
-    that stop and remove.
+    Any call may raise RuntimeDownError and may be cancelled; the next call of the same kind then
+    continues from the state it finds. The stop and remove methods succeed for a pod or container
+    that does not exist.
     """
 
     @property
     def name(self) -> str:
-        """One word, in front of container IDs (`process://…`) and on the Node."""
+        """One word: the scheme of container IDs (`process://…`), also shown on the Node."""
 
     @property
     def version(self) -> str:
-        """Shown on the Node."""
+        """Runtime version, shown on the Node."""
 
     async def start_pod(self, pod: Pod) -> None:
-        """Make what its containers share: a sandbox, a folder, an address. Raises CannotStartError.
+        """Create what the pod's containers share: sandbox, folder, IP. Raises CannotStartError.
 
-        If the pod has a ready sandbox already, nothing happens. If one was given up, the attempts
-        in it are listed with `active=False` from now on.
+        Does nothing if the pod has a ready sandbox. If an older sandbox was given up, its attempts
+        are listed with `active=False` from now on.
         """
 
     async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
-        """Start a container of the pod's spec; the ID of this attempt. Raises CannotStartError.
+        """Start a container of the pod's spec and return the attempt's ID. Raises CannotStartError.
 
-        When this returns, the container is listed as running, or as exited. An attempt with this
-        restart count that is there already, in the sandbox in use, is the one. Of older attempts at
-        the same container at least the newest is kept. An attempt that was made and could not
-        run is listed as exited, with the reason StartError and the exit code 128.
+        On return the container is listed as running or exited. If the sandbox in use already has an
+        attempt with this restart count, its ID is returned. At least the newest older attempt of
+        the same container is retained. An attempt that was created and could not run is listed as
+        exited with reason StartError and exit code 128.
         """
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
-        """Ask a container to end, make it end after the grace; come back when it has ended.
+        """Send the stop signal, kill the container after the grace period, return when it has
+        ended.
 
-        It is asked even if the grace is 0. A second call while one is under way, with a shorter
-        grace, shortens it.
+        The stop signal is sent even if the grace period is 0. A concurrent second call with a
+        shorter grace period shortens the first.
         """
 
     async def remove_container(self, uid: PodUID, container_id: str) -> None:
-        """Forget an attempt that has ended, with its logs."""
+        """Remove an ended attempt together with its logs."""
 
     async def stop_pod(self, uid: PodUID) -> None:
-        """End at once what still runs of the pod, and its sandbox; records and files stay."""
+        """Kill the pod's running containers and stop its sandbox; records and files stay."""
 
     async def remove_pod(self, uid: PodUID) -> None:
-        """Let go of all there is of a stopped pod: records, folder, cgroup.
+        """Remove everything that belongs to a stopped pod: records, folder, cgroup.
 
-        When this returns, it is not listed any more.
+        On return the pod is no longer listed.
         """
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
-        """All pods the runtime has something of, or this one alone; as it is now."""
+        """Return the current state of all pods the runtime holds anything of, or of `uid` only."""
 
     def changes(self) -> AsyncIterator[PodUID]:
-        """The pods that are to be looked at again, as things happen; it never ends.
+        """Yield the UID of each pod that changed, as it happens; never ends.
 
-        Only a hint: all pods are listed once a second anyway. One who asks before a change is
-        told of it; who has nothing to tell waits for ever.
+        Only a hint: all pods are relisted once a second anyway. Changes after this call must not be
+        lost, even before the first iteration. A runtime without change events waits forever.
         """
 
 
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a probe of a container came to."""
+    """Result of one probe of one container."""
 
     uid: PodUID
     container: str
@@ -120,59 +122,58 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     """`readiness`, `startup` or `liveness`."""
     success: bool
     output: str = ""
-    """What it saw, for people."""
+    """Probe output, human-readable."""
 
 
 @runtime_checkable
 class PodStats(Protocol):
-    """A runtime that knows what pods use."""
+    """A runtime that reports the resource usage of pods."""
 
     async def usage(self) -> Mapping[PodUID, Usage]:
-        """What each pod uses now."""
+        """Return the current usage of each pod."""
 
 
 @runtime_checkable
 class ContainerStats(PodStats, Protocol):
-    """A runtime that knows what their containers use, too. Must not wait."""
+    """A runtime that also reports the usage of containers."""
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
-        """What those that run used when `usage` was asked last, by name."""
+        """Return the usage of running containers, by name, at the last `usage()`. Never blocks."""
 
 
 @runtime_checkable
 class ResizesPods(Protocol):
-    """A runtime that can give running containers other resources than they were started with."""
+    """A runtime that can resize running containers in place."""
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
-        """Give the pod, and these running containers, what the pod's spec says.
+        """Apply the resources of the pod's spec to the pod and to these running containers.
 
-        By name the IDs of the attempts. In which order limits are raised and lowered is the
-        runtime's business; what is in force is seen when the pod is listed (`resources`). May
-        be called again. Raises CannotResizeError if something could not be done, also if only
-        a part of it could.
+        `containers` maps names to attempt IDs. The runtime chooses the order in which limits are
+        raised and lowered; the resources in force are those listed for the pod (`resources`).
+        Idempotent. Raises CannotResizeError if the resize failed completely or in part.
         """
 
 
 @runtime_checkable
 class NodeLabels(Protocol):
-    """A runtime that has something to say about itself on the Node."""
+    """A runtime that adds labels to the Node."""
 
     @property
     def node_labels(self) -> Mapping[str, str]:
-        """Labels of the Node, by which pods may choose it."""
+        """Labels for the Node, for use in node selectors."""
 
 
 @runtime_checkable
 class RunsHooks(Protocol):
-    """A runtime in whose containers nothing can be run or asked: it does itself what hooks do."""
+    """A runtime without processes to exec into or connect to: it runs hooks itself."""
 
     async def run_hook(self, uid: PodUID, container_id: str, hook: str) -> bool:
-        """Do what `postStart` or `preStop` of a container does, and take the time; its success."""
+        """Run the `postStart` or `preStop` hook of a container; return whether it succeeded."""
 
 
 @runtime_checkable
 class ReportsProbes(Protocol):
-    """A runtime whose containers cannot be probed from outside: it says itself what came of it."""
+    """A runtime whose containers cannot be probed from outside: it reports results itself."""
 
     def probe_results(self) -> AsyncIterator[ProbeResult]:
-        """The results of the probes that containers have, as they change; it never ends."""
+        """Yield probe results as they change; never ends."""

@@ -1,8 +1,8 @@
-"""What a cgroup has to be told so that requests and limits hold, in the kernel's terms.
+"""Translation of requests and limits into cgroup values (shares, quota, bytes) and back.
 
-Upstream: MilliCPUToShares, MilliCPUToQuota and ResourceConfigForPod, pkg/kubelet/cm/
-helpers_linux.go v1.36.4; calculateLinuxResources, pkg/kubelet/kuberuntime/
-kuberuntime_container_linux.go v1.36.4.
+Upstream: MilliCPUToShares, MilliCPUToQuota and ResourceConfigForPod,
+pkg/kubelet/cm/helpers_linux.go v1.36.4; calculateLinuxResources,
+pkg/kubelet/kuberuntime/kuberuntime_container_linux.go v1.36.4.
 """
 
 from collections.abc import Mapping
@@ -20,36 +20,36 @@ from podstatus.kube.qos import BEST_EFFORT, get_pod_qos
 from podstatus.kube.scalars.quantity import Quantity
 
 MIN_SHARES, MAX_SHARES = 2, 262_144
-"""The kernel takes no others."""
+"""Range that the kernel accepts."""
 CPU_PERIOD_MICROSECONDS = 100_000
-"""Microseconds in which a quota may be used up: the kubelet's, and the kernel's own."""
+"""CFS period: the default of both the kubelet and the kernel."""
 
 _SHARES_PER_CPU = 1024
 _MIN_QUOTA = 1000
-"""The kernel refuses less than a millisecond."""
+"""The kernel rejects a quota below 1 ms."""
 _NANO = 10**9
 _ZERO = Quantity("0")
 _KIBI = Quantity("1Ki")
 
 
 class CgroupLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to hold for everything in a cgroup together; None: no limit."""
+    """Limits of one cgroup; None means unlimited."""
 
     cpu_shares: int
-    """Of the processors when there are not enough, against others beside it."""
+    """CPU weight relative to sibling cgroups under contention."""
     cpu_quota: int | None = None
-    """Microseconds of processor time in each period."""
+    """CPU time per period, microseconds."""
     memory_bytes: int | None = None
 
     @property
     def limited_resources(self) -> tuple[str, ...]:
-        """The resources that may be used only so far."""
+        """Names of the resources that have a limit."""
         bounds = {"cpu": self.cpu_quota, "memory": self.memory_bytes}
         return tuple(name for name, bound in bounds.items() if bound is not None)
 
 
 def container_limits(resources: ResourceRequirements) -> CgroupLimits:
-    """Of a container. If it asks for no cpu, it counts as asking for its limit."""
+    """Return a container's limits. Without a CPU request, its CPU limit counts as the request."""
     requests, limits = resources.requests or {}, resources.limits or {}
     return CgroupLimits(
         cpu_shares=milli_cpu_to_shares(
@@ -61,7 +61,7 @@ def container_limits(resources: ResourceRequirements) -> CgroupLimits:
 
 
 def pod_limits(pod: Pod) -> CgroupLimits:
-    """Of a pod as a whole: what its containers add up to, if each of them is limited."""
+    """Return a pod's limits: the sum over its containers, where every container has a limit."""
     if get_pod_qos(pod) == BEST_EFFORT:
         return CgroupLimits(cpu_shares=MIN_SHARES)
     limits = limits_of_spec(pod.spec)
@@ -75,22 +75,22 @@ def pod_limits(pod: Pod) -> CgroupLimits:
 
 
 def node_limits(cores: int) -> CgroupLimits:
-    """Of all pods together: none, but that they count as much as there are processors."""
+    """Return the limits of all pods together: only CPU shares, for all `cores`."""
     return CgroupLimits(cpu_shares=milli_cpu_to_shares(cores * 1000))
 
 
 def milli_cpu_to_shares(milli: int) -> int:
-    """Thousandths of a processor as shares."""
+    """Convert milli-CPU to cgroup CPU shares."""
     return min(max(MIN_SHARES, milli * _SHARES_PER_CPU // 1000), MAX_SHARES)
 
 
 def milli_cpu_to_quota(milli: int) -> int | None:
-    """Thousandths of a processor as microseconds in a period; None for no limit."""
+    """Convert milli-CPU to a CFS quota in microseconds per period; None for no limit."""
     return max(_MIN_QUOTA, milli * CPU_PERIOD_MICROSECONDS // 1000) if milli > 0 else None
 
 
 def limits_to_facts(limits: CgroupLimits) -> ResourceFacts:
-    """What a runtime reports that was told these.
+    """Return the resources that a runtime reports for these limits.
 
     Upstream: toKubeContainerResources, kuberuntime_container_linux.go v1.36.4.
     """
@@ -102,13 +102,13 @@ def limits_to_facts(limits: CgroupLimits) -> ResourceFacts:
 
 
 def container_facts(resources: ResourceRequirements) -> ResourceFacts:
-    """What holds for a container that was given these; its request for memory binds nobody."""
+    """Return the resources in force for a container. The memory request is not enforced."""
     memory = (resources.requests or {}).get("memory")
     return structs.replace(limits_to_facts(container_limits(resources)), memory_request=memory)
 
 
 def shares_to_cpu_request(shares: int) -> Quantity:
-    """Shares as a request; a thousandth is rounded up, as it was rounded down before.
+    """Convert shares to a CPU request, rounding up, since the reverse rounds down.
 
     Upstream: SharesToMilliCPU, helpers_linux.go v1.36.4.
     """
@@ -116,13 +116,16 @@ def shares_to_cpu_request(shares: int) -> Quantity:
 
 
 def quota_to_cpu_limit(quota: int | None, period: int) -> Quantity | None:
-    """A quota as a limit. Upstream: QuotaToMilliCPU, helpers_linux.go v1.36.4."""
+    """Convert a CFS quota to a CPU limit.
+
+    Upstream: QuotaToMilliCPU, helpers_linux.go v1.36.4.
+    """
     return None if quota is None else _milli_quantity(quota * 1000 // period)
 
 
 def bytes_to_memory_limit(count: int | None) -> Quantity | None:
-    """So many bytes as a limit, in powers of two as the kubelet spells it."""
-    # A sum has the format of its first part: this is how 100000000 does not become 100M.
+    """Convert bytes to a memory limit in binary SI, as the kubelet formats it."""
+    # A sum has the format of its first addend; this keeps 100000000 from becoming 100M.
     return None if count is None else _KIBI.plus(Quantity(str(count - 1024)))
 
 

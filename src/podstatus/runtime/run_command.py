@@ -1,6 +1,7 @@
-"""Run a command in a container and see what came of it: for probes and hooks.
+"""Run a command in a container and collect its result: for probes and hooks.
 
-CannotRunCommandError     it could not be run at all; TimeoutError if it took too long
+CommandError     the command could not be run
+TimeoutError     the command took too long
 """
 
 import msgspec
@@ -17,7 +18,7 @@ from podstatus.runtime.streams import (
 )
 
 MAX_OUTPUT_BYTES = 10 * 1024
-"""Bytes of what a command writes that are kept: the first. Upstream's, for probes."""
+"""Only the first bytes of the output are retained. Upstream's limit for probes."""
 
 
 class CommandError(Exception):
@@ -25,11 +26,11 @@ class CommandError(Exception):
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a command."""
+    """Exit code and output of a command."""
 
     exit_code: int
     output: str
-    """What it wrote, to standard output and error alike, and not all of it if it was much."""
+    """Standard output and error, interleaved; truncated to MAX_OUTPUT_BYTES."""
 
 
 async def run_command(
@@ -41,14 +42,14 @@ async def run_command(
     seconds: float | None,
     clock: Clock,
 ) -> CommandResult:
-    """Run a command where a running container is; whatever it started ends with it.
+    """Run a command in a running container; its child processes end with it.
 
-    It is ended after so many seconds; None: it may take as long as it likes. Raises
-    CannotRunCommandError, and TimeoutError.
+    The command is killed after `seconds`; None means no timeout. Raises CommandError and
+    TimeoutError.
     """
     if not isinstance(runtime, Streaming):
         raise CommandError(f"the runtime {runtime.name} cannot run commands in containers")
-    # What was started is ended before anybody starts it once more.
+    # On timeout the process is ended before this returns, so that retries do not pile up.
     return await run_with_timeout(seconds, clock, _run(runtime, uid, container_id, command))
 
 
@@ -56,18 +57,18 @@ async def _run(
     runtime: Streaming, uid: PodUID, container_id: str, command: tuple[str, ...]
 ) -> CommandResult:
     try:
-        talk = await runtime.exec(uid, container_id, command, StreamOptions())
+        stream = await runtime.exec(uid, container_id, command, StreamOptions())
     except StreamUnavailableError as error:
         raise CommandError(str(error)) from error
     try:
-        output = await _read(talk)
-        return CommandResult(exit_code=await talk.wait(), output=output)
+        output = await _read(stream)
+        return CommandResult(exit_code=await stream.wait(), output=output)
     finally:
-        await talk.close()
+        await stream.close()
 
 
 async def _read(stream: ProcessStream) -> str:
-    kept = bytearray()
+    output = bytearray()
     while (piece := await stream.read()) is not None:
-        kept += piece[1][: MAX_OUTPUT_BYTES - len(kept)]
-    return kept.decode(errors="replace")
+        output += piece[1][: MAX_OUTPUT_BYTES - len(output)]
+    return output.decode(errors="replace")

@@ -1,6 +1,6 @@
-"""What a runtime may offer besides running: logs, and processes that somebody talks to.
+"""Optional protocols of a runtime: container logs, exec and attach.
 
-Both are optional: whoever asks looks with `isinstance(runtime, Logging)` first.
+Callers check for them first: `isinstance(runtime, Logs)`, `isinstance(runtime, Streaming)`.
 """
 
 from collections.abc import AsyncIterator
@@ -13,52 +13,52 @@ from podstatus.kube.objects.pod import PodUID
 
 
 class StreamUnavailableError(Exception):
-    """There is nothing to read from or to talk to; the message says why, for whoever asked."""
+    """The log or process does not exist or cannot be reached; the message is for the client."""
 
 
 class OutputStream(Enum):
-    """What a process writes to."""
+    """Standard stream that a process writes to."""
 
     STDOUT = "stdout"
     STDERR = "stderr"
 
 
 class LogOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which part of a container's log, and how; as `v1.PodLogOptions`."""
+    """Options of a log request, as in `v1.PodLogOptions`."""
 
     follow: bool = False
-    """Go on as more is written, until the container has ended."""
+    """Continue with new output until the container has ended."""
     timestamps: bool = False
-    """Put when it was written in front of every line, as RFC 3339 with nanoseconds."""
+    """Prefix every line with its time, RFC 3339 with nanoseconds."""
     tail_lines: int | None = None
-    """Only so many of the last lines."""
+    """Only the last n lines."""
     since: int | None = None
-    """Only what was written from this moment on, in nanoseconds since the Unix epoch."""
+    """Only lines written at or after this time, ns since the Unix epoch."""
     limit_bytes: int | None = None
-    """At most so many bytes."""
+    """Maximum number of bytes."""
     stream: OutputStream | None = None
-    """Only what was written there."""
+    """Only lines of this stream."""
 
 
 @runtime_checkable
 class Logs(Protocol):
-    """A runtime that keeps what containers write."""
+    """A runtime that stores the output of containers."""
 
     def container_logs(
         self, uid: PodUID, container_id: str, options: LogOptions
     ) -> AsyncIterator[bytes]:
-        """What an attempt wrote, in pieces. Raises NoStreamError if there is none (any more)."""
+        """Yield the log of an attempt in chunks. Raises StreamUnavailableError if it has none."""
 
 
 class TerminalSize(msgspec.Struct, frozen=True, kw_only=True):
-    """How large the terminal of whoever talks is."""
+    """Size of the client's terminal, in characters."""
 
     columns: int
     rows: int
 
 
 class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What whoever talks to a process wants; as `v1.PodExecOptions` and `v1.PodAttachOptions`."""
+    """Options of an exec or attach request: `v1.PodExecOptions`, `v1.PodAttachOptions`."""
 
     stdin: bool = False
     stdout: bool = True
@@ -67,38 +67,38 @@ class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessStream(Protocol):
-    """A process that somebody talks to. `close` must be called in the end, whatever happened."""
+    """Streams of a process for exec or attach. `close` must always be called in the end."""
 
     async def read(self) -> tuple[OutputStream, bytes] | None:
-        """The next piece it wrote; None when there is no more."""
+        """Return the next chunk of output; None at the end."""
 
     async def write(self, data: bytes) -> None:
-        """Hand it input; if it does not want any, nothing happens."""
+        """Write to standard input; ignored if the process has closed it."""
 
     async def close_stdin(self) -> None:
-        """Let it see the end of its input."""
+        """Close standard input."""
 
     def resize(self, size: TerminalSize) -> None:
-        """Tell it how large the terminal is, if it has one."""
+        """Set the size of the process's terminal, if it has one."""
 
     async def wait(self) -> int:
-        """The exit code, as soon as it has ended: 128 and the signal for one that was killed."""
+        """Wait for the process to end; return its exit code, 128 + n if signal n killed it."""
 
     async def close(self) -> None:
-        """Hang up: a process that was started for this talk is ended, with all it started."""
+        """Close the session; a process started by exec is killed with all its descendants."""
 
 
 @runtime_checkable
 class Streaming(Protocol):
-    """A runtime that can run more processes in a container, and pass on what it reads and says."""
+    """A runtime that can exec in a running container and attach to it."""
 
     async def exec(
         self, uid: PodUID, container_id: str, command: tuple[str, ...], request: StreamOptions
     ) -> ProcessStream:
-        """Run a command where a running container is. Raises NoStreamError if that cannot be."""
+        """Run a command in a running container. Raises StreamUnavailableError if that fails."""
 
     async def attach(self, uid: PodUID, container_id: str, request: StreamOptions) -> ProcessStream:
-        """Talk to a running container itself. Raises NoStreamError if that cannot be.
+        """Attach to a running container's streams. Raises StreamUnavailableError if that fails.
 
-        Hanging up leaves the container as it is.
+        Closing the session leaves the container running.
         """

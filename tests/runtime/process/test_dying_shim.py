@@ -40,7 +40,7 @@ def test_what_it_never_began_is_no_attempt(tmp_path: Path) -> None:
             while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - a file
                 await asyncio.sleep(0.001)
             os.kill(shim, signal.SIGKILL)
-            with pytest.raises(CannotStartError, match="shim has ended"):
+            with pytest.raises(CannotStartError, match="monitor has ended"):
                 await starting
             (listed,) = await runtime.list_pods()
             assert listed.facts.containers == ()
@@ -98,7 +98,7 @@ def test_what_ran_is_an_attempt_although_nobody_could_record_it(tmp_path: Path) 
             _, most = resource.prlimit(shim, resource.RLIMIT_FSIZE)
             resource.prlimit(shim, resource.RLIMIT_FSIZE, (0, most))
             murderer = _running(f"mkdir {ran}; kill -KILL {shim}; exec sleep 600")
-            with pytest.raises(CannotStartError, match="shim has ended"):
+            with pytest.raises(CannotStartError, match="monitor has ended"):
                 await runtime.start_container(_POD, murderer, restart_count=0)
             assert ran.exists()
             (listed,) = await runtime.list_pods()

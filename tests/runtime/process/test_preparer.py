@@ -139,7 +139,7 @@ def test_a_word_larger_than_a_process_can_be_given_is_refused(plain: Setting) ->
             {"env": [{"name": f"A{n}", "value": "x"} for n in range(2_999)]},
             "3002 environment variables, 1 mounts",
         ),
-        ({"command": ["echo", *map(str, range(9_000))]}, "9001 words of the command"),
+        ({"command": ["echo", *map(str, range(9_000))]}, "9001 command arguments"),
         (
             {"volumeMounts": [{"name": "v", "mountPath": f"/m/{n}"} for n in range(4_000)]},
             "4000 volumeMounts",
@@ -158,7 +158,7 @@ def test_an_image_has_no_command(plain: Setting) -> None:
     refused = plain.refusal(pod_of({"command": None}))
     assert refused.reason == "CreateContainerError"
     assert refused.message.startswith("no command specified: ")
-    assert refused.message.endswith("; put a command into the spec")
+    assert refused.message.endswith("; set a command in the spec")
 
 
 def test_what_the_server_denies_is_told(plain: Setting) -> None:
@@ -186,7 +186,7 @@ def test_a_folder_of_somebody_else_is_neither_used_nor_removed(plain: Setting, n
     Path(name).mkdir()
     pod = with_mount(name)
     refused = plain.refusal(pod)
-    assert f"{name} exists and is not the pod's" in refused.message
+    assert f"{name} exists and is not owned by the pod" in refused.message
     plain.remove(pod)
     assert Path(name).is_dir()
 
@@ -209,7 +209,7 @@ def test_a_link_in_place_of_a_folder_is_not_followed(
     victim.mkdir()
     (victim / OWNER_MARK).write_text(UID)
     Path(name).symlink_to(victim)
-    assert "is not the pod's" in plain.refusal(pod).message
+    assert "is not owned by the pod" in plain.refusal(pod).message
     plain.remove(pod)
     assert (victim / OWNER_MARK).exists()
 
@@ -283,7 +283,7 @@ def test_a_message_below_tmp_is_a_new_file_each_time(plain: Setting, name: str) 
 def test_a_message_is_not_written_to_somebody_elses_file(plain: Setting, name: str) -> None:
     Path(name).write_text("precious")
     pod = pod_of({"terminationMessagePath": name})
-    assert "is not the pod's" in plain.refusal(pod).message
+    assert "is not owned by the pod" in plain.refusal(pod).message
     plain.remove(pod)
     assert Path(name).read_text() == "precious"
 
@@ -296,7 +296,7 @@ def test_a_link_in_place_of_a_message_is_not_followed(
     Path(name).unlink()
     (tmp_path / "victim").write_text("precious")
     Path(name).symlink_to(tmp_path / "victim")
-    assert "is not the pod's" in plain.refusal(pod).message
+    assert "is not owned by the pod" in plain.refusal(pod).message
     plain.remove(pod)
     assert (tmp_path / "victim").read_text() == "precious"
 
@@ -322,7 +322,7 @@ def test_a_volume_that_cannot_be_made_is_told_as_upstream_does(isolated: Setting
 @pytest.mark.parametrize(
     ("volume", "part"),
     [
-        ({"nfs": {"server": "x", "path": "/"}}, 'volumes.nfs: "v" cannot be honoured'),
+        ({"nfs": {"server": "x", "path": "/"}}, 'volumes.nfs: "v" is not supported'),
         ({"persistentVolumeClaim": {"claimName": "x"}}, "volumes.persistentVolumeClaim"),
         ({"csi": {"driver": "x"}}, "volumes.csi"),
         ({"image": {"reference": "x"}}, "volumes.image"),
@@ -347,7 +347,7 @@ def test_volumes_that_we_do_not_have_are_refused_by_name(
         ({"subPathExpr": "$(NONE)"}, "missing value for NONE"),
         ({"mountPath": "/"}, "nothing can be mounted there"),
         ({"mountPath": "/proc/self"}, "nothing can be mounted there"),
-        ({"mountPath": "/a/../b"}, "it is no plain path"),
+        ({"mountPath": "/a/../b"}, "the path is not valid"),
         ({"name": "w"}, 'cannot find volume "w" to mount into container "a"'),
     ],
 )

@@ -243,11 +243,11 @@ def test_a_pod_that_does_not_run_cannot_be_resized(bare: Node) -> None:
     async def story() -> None:
         pod = asking(resources("", "1 64Mi"))
         async with bare.open() as runtime:
-            with pytest.raises(CannotResizeError, match="no shim"):
+            with pytest.raises(CannotResizeError, match="shim is not running"):
                 await runtime.resize_pod(pod, {})
             ids = await start(runtime, pod)
             await runtime.stop_pod(pod.uid)
-            with pytest.raises(CannotResizeError, match="no shim"):
+            with pytest.raises(CannotResizeError, match="shim is not running"):
                 await runtime.resize_pod(pod, ids)
 
     asyncio.run(story())

@@ -74,28 +74,28 @@ def test_a_container_s_own_script_counts_instead_of_its_pod_s() -> None:
 @pytest.mark.parametrize(
     ("text", "quoted", "allowed"),
     [
-        ("runs=3s", "there is no word 'runs'", "words are start, fail, post-start, "),
-        ("run=3", "run=3 cannot be read", "500ms, 3s, 2m or 1h, or forever"),
-        ("run=never", "run=never cannot be read", "or forever"),
-        ("run=1234567s", "run=1234567s cannot be read", "a length"),
-        ("run=٣s", "run=٣s cannot be read", "a length"),
-        ("exit=256", "exit=256 cannot be read", "0 to 255, or oom"),
-        ("exit=-1", "exit=-1 cannot be read", "0 to 255"),
-        ("stop-exit=oom", "stop-exit=oom cannot be read", "0 to 255"),
-        ("fail=not-one-word", "fail=not-one-word cannot be read", "ErrImageNeverPull"),
-        ("ready=yes", "ready=yes cannot be read", "-4s+5s-5s+"),
-        ("ready=+-5s", "ready=+-5s cannot be read", "steps such as"),
-        ("ready=+5s-*", "ready=+5s-* cannot be read", "steps such as"),
-        ("ready=+0s*", "ready=+0s* cannot be read", "steps such as"),
-        ("cpu=-1", "cpu=-1 cannot be read", "250m"),
-        ("memory=much", "memory=much cannot be read", "64Mi"),
-        ("run=3s exit=1", "cannot read 'run=3s exit=1'", "commas between them"),
-        ("run", "cannot read 'run'", "pairs such as run=3s"),
-        ("run=3s; ; exit=1", "cannot read ';'", "semicolons between attempts"),
-        ("run=3s exit=1, stop=2s", "cannot read 'run=3s exit=1'", "commas between them"),
-        ('message="open', "cannot read 'message=\"open'", "pairs"),
-        ("run=3s, run=4s", "run is said twice", "a semicolon begins another attempt"),
-        ("exit=3, exit=oom", "exit is said twice", "semicolon"),
+        ("runs=3s", "unknown key 'runs'", "valid keys are start, fail, post-start, "),
+        ("run=3", "invalid value run=3", "500ms, 3s, 2m or 1h, or forever"),
+        ("run=never", "invalid value run=never", "or forever"),
+        ("run=1234567s", "invalid value run=1234567s", "a duration"),
+        ("run=٣s", "invalid value run=٣s", "a duration"),
+        ("exit=256", "invalid value exit=256", "0 to 255, or oom"),
+        ("exit=-1", "invalid value exit=-1", "0 to 255"),
+        ("stop-exit=oom", "invalid value stop-exit=oom", "0 to 255"),
+        ("fail=not-one-word", "invalid value fail=not-one-word", "ErrImageNeverPull"),
+        ("ready=yes", "invalid value ready=yes", "-4s+5s-5s+"),
+        ("ready=+-5s", "invalid value ready=+-5s", "steps such as"),
+        ("ready=+5s-*", "invalid value ready=+5s-*", "steps such as"),
+        ("ready=+0s*", "invalid value ready=+0s*", "steps such as"),
+        ("cpu=-1", "invalid value cpu=-1", "250m"),
+        ("memory=much", "invalid value memory=much", "64Mi"),
+        ("run=3s exit=1", "cannot parse 'run=3s exit=1'", "separated by commas"),
+        ("run", "cannot parse 'run'", "pairs such as run=3s"),
+        ("run=3s; ; exit=1", "cannot parse ';'", "semicolons between attempts"),
+        ("run=3s exit=1, stop=2s", "cannot parse 'run=3s exit=1'", "separated by commas"),
+        ('message="open', "cannot parse 'message=\"open'", "pairs"),
+        ("run=3s, run=4s", "run occurs twice", "use a semicolon to begin another attempt"),
+        ("exit=3, exit=oom", "exit occurs twice", "semicolon"),
     ],
 )
 def test_a_mistake_is_quoted_with_what_is_allowed(text: str, quoted: str, allowed: str) -> None:
@@ -111,14 +111,14 @@ def test_a_mistake_is_quoted_with_what_is_allowed(text: str, quoted: str, allowe
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("runs=3s, exits=1", "there is no word 'runs', there is no word 'exits'; words are "),
-        ("exit=300; exit=400", "exit=300 cannot be read, exit=400 cannot be read; a number "),
-        ("run=x, exit=y", "(1) run=x cannot be read; a length such as 500ms, 3s, 2m or 1h, or "),
-        ("run=x, exit=y", ". (2) exit=y cannot be read; a number from 0 to 255, or oom, is exp"),
-        ("run, run=3, run", "(1) cannot read 'run', cannot read 'run'; pairs such as run=3s are"),
-        ("run, run=3, run", ". (2) run=3 cannot be read; "),
-        ('exit=300, message="a, b', "(2) cannot read 'message=\"a, b'; pairs "),
-        ("a=1, b=1, c=1, d=1, e=1", "there is no word 'c' and 2 more; words are start, "),
+        ("runs=3s, exits=1", "unknown key 'runs', unknown key 'exits'; valid keys are "),
+        ("exit=300; exit=400", "invalid value exit=300, invalid value exit=400; expected a "),
+        ("run=x, exit=y", "(1) invalid value run=x; expected a duration such as 500ms, 3s, 2m "),
+        ("run=x, exit=y", ". (2) invalid value exit=y; expected a number from 0 to 255, or oom"),
+        ("run, run=3, run", "(1) cannot parse 'run', cannot parse 'run'; expected pairs such as"),
+        ("run, run=3, run", ". (2) invalid value run=3; "),
+        ('exit=300, message="a, b', "(2) cannot parse 'message=\"a, b'; expected pairs "),
+        ("a=1, b=1, c=1, d=1, e=1", "unknown key 'c' and 2 more; valid keys are start, "),
     ],
 )
 def test_all_mistakes_of_a_script_are_told(text: str, told: str) -> None:
@@ -127,7 +127,7 @@ def test_all_mistakes_of_a_script_are_told(text: str, told: str) -> None:
 
 def test_a_mistake_is_the_only_one_if_the_rest_is_right() -> None:
     right = str(mistake_in("run=1s, oops; run=2s; exit=3; stop=4s, run=1s"))
-    assert right.startswith("cannot read 'oops'; pairs ")
+    assert right.startswith("cannot parse 'oops'; expected pairs ")
 
 
 POD = make_pod(containers=("app", "log"), init_containers=("setup",))
@@ -163,7 +163,7 @@ def test_mistakes_of_several_annotations_are_told_together() -> None:
     message = str(caught.value)
     assert "annotation simulate.podstatus.dev/ap names no container" in message
     assert ", annotation simulate.podstatus.dev/logs names no container" in message
-    assert "; annotation podstatus.dev/simulate: run=x cannot be read" in message
+    assert "; annotation podstatus.dev/simulate: invalid value run=x" in message
 
 
 def annotated(annotations: dict[str, str]) -> Pod:

@@ -148,8 +148,13 @@ def test_a_start_that_hangs_ends_when_it_is_cancelled() -> None:
             'Container image "app:1" is not present with pull policy of Never',
             False,
         ),
-        ("fail=CreateContainerError", "CreateContainerError", "its script says fail=", False),
-        ("run=3", "CreateContainerConfigError", "run=3 cannot be read; a length such as", False),
+        ("fail=CreateContainerError", "CreateContainerError", "its script has fail=", False),
+        (
+            "run=3",
+            "CreateContainerConfigError",
+            "invalid value run=3; expected a duration such as",
+            False,
+        ),
     ],
 )
 def test_what_cannot_be_started_says_why(
@@ -589,7 +594,7 @@ def test_no_uid_leads_out_of_the_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(RuntimeDownError, match=r"cannot use .*file.*; make it writable, or name"):
+    with pytest.raises(RuntimeDownError, match=r"cannot use .*file.*; make it writable, or choose"):
         SimulatedRuntime(FakeClock(), folder=tmp_path / "file")
 
 

@@ -73,7 +73,7 @@ def test_a_resize_may_fail() -> None:
     async def story(node: Node) -> None:
         pod, id = await started(node, "resize=fail; resize=0s")
         large = asking(pod, "200m", "128Mi")
-        with pytest.raises(CannotResizeError, match="'app': its script says resize=fail"):
+        with pytest.raises(CannotResizeError, match="'app': its script has resize=fail"):
             await node.runtime.resize_pod(large, {"app": id})
         assert await cpu(node, pod) == "100m"
         await node.runtime.stop_container(pod.uid, id, grace_seconds=1)

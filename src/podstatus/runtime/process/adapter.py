@@ -1,10 +1,10 @@
-"""The process runtime: the port, with processes of this machine as containers.
+"""The process runtime: the runtime port over processes of this machine.
 
-    agent ──launch.json, SIGHUP──► shim ──fork──► keeper ──► command
+    agent ──launch.json, SIGHUP──► shim ──fork──► monitor ──► command
       ▲                                              │
       └────── started.json, exit.json, 0.log ◄───────┘
 
-The agent may end at any moment: whatever was begun is found in the files by the next one.
+The agent may end at any moment: the next agent finds the state of every operation in the files.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ ISOLATION_LABEL = "podstatus.dev/isolation"
 
 
 class ProcessRuntime:
-    """Containers as processes, each pod with a shim. For one event loop."""
+    """Runs containers as processes, with one shim per pod. Not thread-safe: for one event loop."""
 
     def __init__(
         self,
@@ -72,48 +72,48 @@ class ProcessRuntime:
         cgroups = cgroups or unavailable_cgroups("cgroups are not used")
         self._records = RecordStore(folder)
         limits = LimitEnforcer(cgroups, on_unlimited)
-        book = PodTable(self._records, host_ips, limits, clock.now)
-        self._shim_control = ShimControl(self._records, book, limits)
+        pods = PodTable(self._records, host_ips, limits, clock.now)
+        self._shim_control = ShimControl(self._records, pods, limits)
         self._starter = Starter(
             self._shim_control, preparer, clock=clock, log_limits=log_limits or LogLimits()
         )
         self._stopper = Stopper(self._shim_control)
         self._resizer = Resizer(self._shim_control)
-        sizes = DiskUsageCache(lambda uid: self._records.pod_folder(uid).path)
-        self._usage = UsageCollector(cgroups, sizes, clock=clock)
+        disk_usage = DiskUsageCache(lambda uid: self._records.pod_folder(uid).path)
+        self._usage = UsageCollector(cgroups, disk_usage, clock=clock)
         self._last_usage: Mapping[PodUID, PodUsage] = {}
         self._garbage_collected = False
 
     @property
     def name(self) -> str:
-        """In front of container IDs and on the Node."""
+        """Scheme of container IDs, also shown on the Node."""
         return NAME
 
     @property
     def version(self) -> str:
-        """With how pods are kept apart."""
+        """Version with the isolation as its suffix."""
         return f"{self._version}+{self._isolation}"
 
     @property
     def node_labels(self) -> Mapping[str, str]:
-        """How pods are kept apart, for those who want to choose."""
+        """Label with the isolation of pods, for node selectors."""
         return {ISOLATION_LABEL: self._isolation}
 
     async def start_pod(self, pod: Pod) -> None:
-        """Make a folder for the pod, with its volumes, and start its shim."""
+        """Create the pod's folder and volumes, and start its shim."""
         state = self._shim_control.pods.find(pod.uid)
         if state is not None:
             if state.is_ready or await self._shim_control.wait_ready(state.record):
                 return
-            # An agent before this one may have ended in the middle of a stop.
+            # A previous agent may have ended in the middle of a stop.
             await self._stopper.stop_pod(pod.uid)
         await self._starter.start_pod(pod, state)
 
     async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
-        """Have the shim start an attempt; its ID."""
+        """Let the shim start an attempt; return the attempt's ID."""
         state = self._shim_control.pods.find(pod.uid)
         if state is None or not state.is_ready:
-            raise CannotStartError("RunContainerError", "the pod has no shim any more")
+            raise CannotStartError("RunContainerError", "the pod's shim is not running")
         attempt = await self._starter.start_container(
             pod, container, state, restart_count=restart_count
         )
@@ -121,17 +121,17 @@ class ProcessRuntime:
         return container_id(attempt.launch.id)
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
-        """Have other limits hold for a pod that runs, and for these attempts by name."""
+        """Change the limits of a running pod and of these attempts, given by container name."""
         await self._resizer.resize_pod(pod, containers)
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
-        """Send the stop signal, after the grace SIGKILL; come back when all of it has ended."""
+        """Send the stop signal, SIGKILL after the grace period; return when all processes ended."""
         attempt = self._shim_control.find(uid, folder_name(container_id))
         if attempt is not None and not attempt.has_ended:
             await self._stopper.stop_container(uid, attempt, grace_seconds)
 
     async def remove_container(self, uid: PodUID, container_id: str) -> None:
-        """Forget an attempt that has ended, with its log; one that runs stays."""
+        """Remove an ended attempt and its log; a running one stays."""
         id = folder_name(container_id)
         attempt = self._shim_control.find(uid, id)
         if attempt is None or not attempt.has_ended:
@@ -145,14 +145,14 @@ class ProcessRuntime:
             await self.remove_container(uid, container_id(attempt.launch.id))
 
     async def stop_pod(self, uid: PodUID) -> None:
-        """Have the shim kill what runs, and end."""
+        """Let the shim kill all containers and end."""
         await self._stopper.stop_pod(uid)
 
     async def remove_pod(self, uid: PodUID) -> None:
-        """Let go of all there is of the pod; what still runs is ended."""
+        """Stop the pod if necessary, and remove its folder, volumes and cgroups."""
         state = self._shim_control.pods.find(uid)
         await self._stopper.stop_pod(uid)
-        # Also without a sandbox: there may be volumes of one that could not be started.
+        # Also without a sandbox: a pod whose start failed may have volumes.
         await self._preparer.remove_pod(uid)
         await asyncio.to_thread(self._remove_pod, uid)
         if state is None:
@@ -166,7 +166,7 @@ class ProcessRuntime:
         self._records.remove(self._records.pod_folder(uid).path)
 
     async def refresh_pod(self, pod: Pod) -> None:
-        """Put what changed of configMaps, secrets and tokens into the volumes of a pod that runs.
+        """Update configMaps, secrets and tokens in the volumes of a running pod.
 
         Raises CannotStartError.
         """
@@ -175,20 +175,20 @@ class ProcessRuntime:
             await self._preparer.refresh_pod(pod)
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
-        """All pods, or this one alone."""
-        book = self._shim_control.pods
+        """Return all pods, or `uid` only."""
+        pods = self._shim_control.pods
         self._shim_control.shims.reap()
         if not self._garbage_collected:
             self._garbage_collected = True
             await asyncio.to_thread(self._records.collect_garbage)
-        return book.runtime_pods() if uid is None else book.runtime_pod_list(uid)
+        return pods.runtime_pods() if uid is None else pods.runtime_pod_list(uid)
 
     def changes(self) -> AsyncIterator[PodUID]:
-        """The pods that are to be looked at again."""
+        """Yield the pods that changed."""
         return self._shim_control.pods.changes.subscribe()
 
     async def usage(self) -> Mapping[PodUID, Usage]:
-        """What each pod uses now."""
+        """Return the current usage of each pod."""
         states = self._shim_control.pods.states()
         self._last_usage = await self._usage.read(
             {state.record.uid: _running_containers(state) for state in states}
@@ -196,13 +196,13 @@ class ProcessRuntime:
         return {uid: usage.pod for uid, usage in self._last_usage.items()}
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
-        """What those that run used when `usage` was asked last, by name."""
+        """Return the usage of running containers, by name, at the last `usage()`."""
         return {uid: usage.containers for uid, usage in self._last_usage.items()}
 
     def container_logs(
         self, uid: PodUID, container_id: str, options: LogOptions
     ) -> AsyncIterator[bytes]:
-        """What an attempt wrote. Raises NoStreamError."""
+        """Yield the log of an attempt. Raises StreamUnavailableError."""
         id = self._require_attempt(uid, container_id).launch.id
         return read_log(
             self._records.pod_folder(uid).container(id),
@@ -214,25 +214,25 @@ class ProcessRuntime:
     async def exec(
         self, uid: PodUID, container_id: str, command: tuple[str, ...], request: StreamOptions
     ) -> ProcessStream:
-        """Run a command where a running container is. Raises NoStreamError."""
+        """Run a command in a running container. Raises StreamUnavailableError."""
         attempt, started = self._require_running(uid, container_id)
         return await exec_in(started.process, attempt.launch, command, request, clock=self._clock)
 
     async def attach(self, uid: PodUID, container_id: str, request: StreamOptions) -> ProcessStream:
-        """Talk to a running container itself. Raises NoStreamError."""
+        """Attach to a running container. Raises StreamUnavailableError."""
         attempt, started = self._require_running(uid, container_id)
-        place = self._records.pod_folder(uid).container(attempt.launch.id)
-        return await attach_to(place, attempt.launch, started, request, clock=self._clock)
+        folder = self._records.pod_folder(uid).container(attempt.launch.id)
+        return await attach_to(folder, attempt.launch, started, request, clock=self._clock)
 
     def close(self) -> None:
-        """Watch nobody any more; all that runs goes on."""
+        """Stop watching processes; all containers keep running."""
         self._preparer.close()
         self._shim_control.close()
 
     def _require_attempt(self, uid: PodUID, container_id: str) -> ContainerAttempt:
         attempt = self._shim_control.find(uid, folder_name(container_id))
         if attempt is None:
-            raise StreamUnavailableError(f"container {container_id} is not there any more")
+            raise StreamUnavailableError(f"container {container_id} does not exist any more")
         return attempt
 
     def _require_running(
@@ -245,10 +245,10 @@ class ProcessRuntime:
 
 
 def _running_containers(state: PodState) -> dict[str, RunningContainer]:
-    """The containers of a pod that run, by name."""
+    """Return the running containers of a pod, by name."""
     return {
         attempt.launch.container: RunningContainer(
-            id=attempt.launch.id, keeper=attempt.started.keeper
+            id=attempt.launch.id, monitor=attempt.started.keeper
         )
         for attempt in state.attempts
         if attempt.started is not None and not attempt.has_ended

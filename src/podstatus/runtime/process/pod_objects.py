@@ -1,4 +1,4 @@
-"""What a pod refers to in the API server, and how it is got at."""
+"""ConfigMaps, secrets and service account tokens that pods refer to."""
 
 from typing import Protocol
 
@@ -17,22 +17,22 @@ _MAX_TOKEN_AGE = 24 * 3600 * _SECOND
 
 
 class PodObjects(Protocol):
-    """The objects of the API server that pods refer to. Raises ApiError."""
+    """Reads the API objects that pods refer to. Raises ApiError."""
 
     async def config_map(self, namespace: str, name: str) -> ConfigMap | None:
-        """A configMap; None if there is none of this name."""
+        """Return a configMap; None if it does not exist."""
 
     async def secret(self, namespace: str, name: str) -> Secret | None:
-        """A secret; None if there is none of this name."""
+        """Return a secret; None if it does not exist."""
 
     async def service_account_token(
         self, pod: Pod, audience: str, expiration_seconds: int
     ) -> TokenRequestStatus:
-        """A new token of the account that a pod runs under."""
+        """Request a new token of the pod's service account."""
 
 
 class ReferenceResolver:
-    """Fetches what pods refer to; tokens are kept until they are to be renewed."""
+    """Fetches objects that pods refer to; caches tokens until they need a refresh."""
 
     def __init__(self, objects: PodObjects, clock: Clock) -> None:
         self._objects = objects
@@ -40,7 +40,7 @@ class ReferenceResolver:
         self._tokens: dict[tuple[PodUID, ServiceAccountTokenProjection], _CachedToken] = {}
 
     async def fetch(self, pod: Pod, config_maps: set[str], secrets: set[str]) -> ReferencedObjects:
-        """The objects of these names. Raises CannotStartError if they cannot be had."""
+        """Return the objects of these names. Raises CannotStartError if a request fails."""
         namespace = pod.namespace
         try:
             return ReferencedObjects(
@@ -51,43 +51,41 @@ class ReferenceResolver:
             raise config_error(str(error)) from error
 
     async def token(self, pod: Pod, projection: ServiceAccountTokenProjection) -> str:
-        """A token that is still good for a while. Raises CannotStartError."""
+        """Return a valid token, from the cache if possible. Raises CannotStartError."""
         key, now = (pod.uid, projection), self._clock.now()
-        kept = self._tokens.get(key)
-        if kept is not None and not kept.needs_refresh(now):
-            return kept.text
+        cached = self._tokens.get(key)
+        if cached is not None and not cached.needs_refresh(now):
+            return cached.text
         seconds = projection.expiration_seconds or _DEFAULT_EXPIRATION_SECONDS
         try:
-            made = await self._objects.service_account_token(pod, projection.audience, seconds)
+            response = await self._objects.service_account_token(pod, projection.audience, seconds)
         except ApiError as error:
-            if kept is not None and kept.is_valid(now):
-                return kept.text
+            if cached is not None and cached.is_valid(now):
+                return cached.text
             raise config_error(f"failed to fetch token: {error}") from error
-        expires = made.expiration_timestamp.unix_nanos()
-        self._tokens[key] = _CachedToken(made.token, now, expires)
-        return made.token
+        expires = response.expiration_timestamp.unix_nanos()
+        self._tokens[key] = _CachedToken(response.token, now, expires)
+        return response.token
 
     def forget(self, uid: PodUID) -> None:
-        """Forget the tokens of a pod."""
-        self._tokens = {key: kept for key, kept in self._tokens.items() if key[0] != uid}
+        """Drop the cached tokens of a pod."""
+        self._tokens = {key: token for key, token in self._tokens.items() if key[0] != uid}
 
 
 class _CachedToken:
-    """A token, and since when and until when it is good."""
-
     def __init__(self, text: str, since: int, until: int) -> None:
         self.text = text
         self._issued_at = since
         self._expires_at = until
 
     def needs_refresh(self, now: int) -> bool:
-        """Whether it is time for another: after 80 % of its time, or a day.
+        """Return whether to request a new one: after 80 % of its lifetime, or after a day.
 
         Upstream: requiresRefresh, pkg/kubelet/token/token_manager.go v1.36.4.
         """
-        age, life = now - self._issued_at, self._expires_at - self._issued_at
-        return age > life * 0.8 or age > _MAX_TOKEN_AGE
+        age, lifetime = now - self._issued_at, self._expires_at - self._issued_at
+        return age > lifetime * 0.8 or age > _MAX_TOKEN_AGE
 
     def is_valid(self, now: int) -> bool:
-        """Whether it can still be used."""
+        """Return whether the token has not expired."""
         return now < self._expires_at

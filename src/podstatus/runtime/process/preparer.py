@@ -1,4 +1,4 @@
-"""From a pod's spec to a command that the shim can start."""
+"""Translation of a pod's spec into a command that the shim can start."""
 
 import asyncio
 import os
@@ -59,20 +59,19 @@ from podstatus.runtime.process.volumes.volume_manager import VolumeManager
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"
 _MAX_HOSTNAME_LENGTH = 63
 _EXEC_RESERVED_BYTES = 64 * 1024
-"""Bytes: PATH, HOME and HOSTNAME, and the words of the programs before the command."""
+"""Reserved for PATH, HOME, HOSTNAME and the arguments of the wrapper programs."""
 _NO_COMMAND = (
-    "no command specified: an image is only a label here, and nothing of it runs; "
-    "put a command into the spec"
+    "no command specified: images are only labels here and are never run; set a command in the spec"
 )
 _OLD_BUBBLEWRAP = (
-    "this bubblewrap mounts by name only, and another pod may change what has the name; install "
-    "one that has --bind-fd (0.10, or an update of your distribution since August 2024)"
+    "this bubblewrap mounts by path only, and another pod may replace what is at the path; install "
+    "one with --bind-fd (0.10, or a distribution update since August 2024)"
 )
-_SANDBOX_HOME = "/tmp"  # noqa: S108 - its own, and the one place where it may surely write
+_SANDBOX_HOME = "/tmp"  # noqa: S108 - private to the container, and always writable
 
 
 class PreparedCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """How to start a container, as in `records.Launch`."""
+    """How to start a container; fields as in `records.Launch`."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -91,7 +90,7 @@ class PreparedCommand(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContainerPreparer:
-    """Makes what pods and containers need before they are started."""
+    """Creates what pods and containers need before they are started."""
 
     def __init__(
         self,
@@ -104,7 +103,7 @@ class ContainerPreparer:
         hidden: Sequence[Path],
         clock: Clock,
     ) -> None:
-        """`root` has the pods' folders; `hidden` are files and folders for no container."""
+        """`root` holds the pods' folders; `hidden` are paths that no container may see."""
         self._bubblewrap = bubblewrap
         self._resolver = ReferenceResolver(objects, clock)
         self._host_ips = host_ips
@@ -116,7 +115,7 @@ class ContainerPreparer:
         )
 
     async def prepare_pod(self, pod: Pod) -> None:
-        """Make the volumes; what is there already is brought up to date.
+        """Create the pod's volumes, or update existing ones.
 
         Raises CannotStartError.
         """
@@ -124,39 +123,39 @@ class ContainerPreparer:
             await self._volumes.create_volumes(pod, self._host_support())
 
     async def refresh_pod(self, pod: Pod) -> None:
-        """Let configMaps, secrets and tokens in volumes follow. Raises CannotStartError."""
+        """Update configMaps, secrets and tokens in volumes. Raises CannotStartError."""
         if self._bubblewrap is not None:
             await self._volumes.refresh_volumes(pod, self._host_support())
 
     async def remove_pod(self, uid: PodUID) -> None:
-        """Remove what lies outside of the pod's folder, before that itself is removed."""
+        """Remove what lies outside of the pod's folder; call before removing the folder."""
         await self._volumes.forget(uid)
         self._resolver.forget(uid)
         await asyncio.to_thread(self._unsandboxed_files.remove, uid)
 
     def close(self) -> None:
-        """Write to no volume any more."""
+        """Stop writing to volumes."""
         self._volumes.close()
 
     async def prepare_container(
         self, pod: Pod, container: Container, directory: ContainerFolder
     ) -> PreparedCommand:
-        """How to start a container, and what it needs made. Raises CannotStartError."""
-        can = self._host_support()
-        check_fields(pod, container, isolated=can.isolated)
-        if can.isolated:
+        """Create a container's files and return how to start it. Raises CannotStartError."""
+        host = self._host_support()
+        check_fields(pod, container, isolated=host.isolated)
+        if host.isolated:
             check_spec(container)
-        who = credentials(pod, container, can)
-        program = seccomp_program(pod, container, who, can)
+        run_as = credentials(pod, container, host)
+        program = seccomp_program(pod, container, run_as, host)
         objects = await self._resolver.fetch(pod, *referenced_names(container))
         budget = ExecBudget(max_exec_bytes())
         declared = declared_environment(pod, container, objects, self._downward_context(), budget)
         argv = _argv(container, declared, budget)
         if self._bubblewrap is None:
-            return self._unsandboxed_command(pod, container, argv, declared, who, program)
+            return self._unsandboxed_command(pod, container, argv, declared, run_as, program)
         bubblewrap = self._bubblewrap
         return self._sandboxed_command(
-            bubblewrap, pod, container, directory, argv, declared, who, program
+            bubblewrap, pod, container, directory, argv, declared, run_as, program
         )
 
     def _unsandboxed_command(
@@ -170,15 +169,15 @@ class ContainerPreparer:
     ) -> PreparedCommand:
         create_folders(pod, container, declared, self._unsandboxed_files)
         env = full_environment(declared, hostname=socket.gethostname(), home=_home(run_as.user))
-        changes = os.geteuid() == 0
+        is_root = os.geteuid() == 0
         return PreparedCommand(
             argv=argv,
             env=env,
             cwd=container.working_dir or "/",
-            user=run_as.user if changes else None,
-            group=run_as.group if changes else None,
+            user=run_as.user if is_root else None,
+            group=run_as.group if is_root else None,
             groups=run_as.groups,
-            capabilities=capability_numbers(run_as.capabilities) if changes else None,
+            capabilities=capability_numbers(run_as.capabilities) if is_root else None,
             seccomp=program,
             message_path=create_message_file(pod, container, self._unsandboxed_files, run_as),
         )
@@ -196,26 +195,26 @@ class ContainerPreparer:
     ) -> PreparedCommand:
         check_variables(declared)
         planned_mounts = plan_mounts(pod, container, declared)
-        things = [
+        mounts = [
             self._resolve_mount(bubblewrap, pod, container, mount) for mount in planned_mounts
         ]
         message = container.termination_message_path or DEFAULT_MESSAGE_PATH
         target = mount_target(message, "terminationMessagePath")
-        things.append(ResolvedMount(source=directory.message, target=target))
+        mounts.append(ResolvedMount(source=directory.message, target=target))
         _create_container_files(directory)
         hostname = "" if pod.spec.host_network else _hostname(pod)
         env = full_environment(
             declared, hostname=hostname or socket.gethostname(), home=_SANDBOX_HOME
         )
         builder = SandboxBuilder(pod, container, self._hidden_paths())
-        box = builder.build(things, tmp=directory.tmp, env=env, hostname=hostname)
-        switched = setpriv_args(bubblewrap.setpriv, run_as) if run_as.groups is not None else ()
+        sandbox = builder.build(mounts, tmp=directory.tmp, env=env, hostname=hostname)
+        setpriv = setpriv_args(bubblewrap.setpriv, run_as) if run_as.groups is not None else ()
         root = os.geteuid() == 0
-        arguments = bubblewrap_args(bubblewrap.program, box, run_as, root=root)
+        arguments = bubblewrap_args(bubblewrap.program, sandbox, run_as, root=root)
         _check_arguments(arguments.argv)
-        check_arguments(arguments.argv, (*switched, *argv), env, len(things))
+        check_arguments(arguments.argv, (*setpriv, *argv), env, len(mounts))
         return PreparedCommand(
-            argv=(*switched, *argv),
+            argv=(*setpriv, *argv),
             env=env,
             cwd="",
             bubblewrap=arguments.argv,
@@ -242,7 +241,7 @@ class ContainerPreparer:
         )
 
     def _hidden_paths(self) -> tuple[str, ...]:
-        """What no container sees: what is the agent's, wherever it is mounted, and each procfs."""
+        """Return paths that no container may see: the agent's, at every mount, and each procfs."""
         table = read_mount_table()
         return (*table.visible_paths(self._hidden), *(m.mount_point for m in table.of_type(PROC)))
 
@@ -263,24 +262,24 @@ class ContainerPreparer:
 
 def _host_paths(arguments: BubblewrapArgs) -> tuple[HostPathArgument, ...]:
     return tuple(
-        HostPathArgument(argument=position, path=found.path, device=found.device, inode=found.inode)
-        for position, found in arguments.descriptors.items()
+        HostPathArgument(argument=position, path=path.path, device=path.device, inode=path.inode)
+        for position, path in arguments.descriptors.items()
     )
 
 
 def max_exec_bytes() -> int:
-    """What is left for variables and arguments under this process's limit of the stack."""
+    """Bytes available for environment and arguments under this process's stack limit."""
     limit = os.sysconf("SC_ARG_MAX")
     return MAX_TOTAL_BYTES if limit <= 0 else min(MAX_TOTAL_BYTES, limit - _EXEC_RESERVED_BYTES)
 
 
 def _argv(container: Container, env: Mapping[str, str], budget: ExecBudget) -> tuple[str, ...]:
-    """The command and its arguments; an image, which might have one, is only a label."""
+    """Return the expanded command and arguments. An image's entrypoint is never used."""
     argv = []
-    for field, words in (("command", container.command), ("args", container.args)):
-        for number, word in enumerate(words or ()):
+    for field, values in (("command", container.command), ("args", container.args)):
+        for number, value in enumerate(values or ()):
             try:
-                argv.append(budget.expand(word, env))
+                argv.append(budget.expand(value, env))
             except ArgumentListTooLongError as error:
                 raise config_error(f"{field}[{number}]: {error}; shorten it") from error
     if not argv:
@@ -290,29 +289,32 @@ def _argv(container: Container, env: Mapping[str, str], budget: ExecBudget) -> t
 
 
 def _check_arguments(arguments: Sequence[str]) -> None:
-    """A NUL ends an argument: what is behind it would be another one, of bubblewrap's as well."""
-    if any("\0" in word for word in arguments):
-        raise config_error("a command, an argument or a path has a NUL in it; leave it out")
+    """Reject NUL: it ends an argument, so the rest would become another, even of bubblewrap."""
+    if any("\0" in argument for argument in arguments):
+        raise config_error("a command, an argument or a path contains a NUL character; remove it")
 
 
 def _create_container_files(directory: ContainerFolder) -> None:
-    """What only this attempt has: its /tmp, and the file for its last words.
+    """Create the attempt's own files: its /tmp and its termination message file.
 
-    They are for any user, as the one that a container runs as may change; nobody but it gets here.
+    World-writable, as the container's user may change; the parent folder is private.
     """
     create_private(directory.path)
     directory.tmp.mkdir(exist_ok=True)
     directory.tmp.chmod(0o1777)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    made = os.open(directory.message, flags, 0o600)
+    descriptor = os.open(directory.message, flags, 0o600)
     try:
-        os.fchmod(made, 0o666)
+        os.fchmod(descriptor, 0o666)
     finally:
-        os.close(made)
+        os.close(descriptor)
 
 
 def _hostname(pod: Pod) -> str:
-    """Upstream: GeneratePodHostNameAndDomain, kubelet_pods.go v1.36.4; without the domain."""
+    """Return the hostname of a pod, without a domain.
+
+    Upstream: GeneratePodHostNameAndDomain, kubelet_pods.go v1.36.4.
+    """
     name = pod.spec.hostname_override or pod.spec.hostname or pod.name
     return name[:_MAX_HOSTNAME_LENGTH].rstrip("-.") or "pod"
 

@@ -1,4 +1,4 @@
-"""Keep what is projected into pods up to date: configMaps, secrets, tokens."""
+"""Periodic refresh of projected volumes: configMaps, secrets, tokens."""
 
 import asyncio
 import logging
@@ -12,20 +12,20 @@ from podstatus.runtime.port import CannotStartError
 logger = logging.getLogger(__name__)
 
 REFRESH_SECONDS = 60.0
-"""Seconds. Upstream does it with every sync of a pod, which is once a minute."""
+"""Upstream refreshes at every pod sync, which is once a minute."""
 MAX_CONCURRENT_REFRESHES = 4
-"""Pods. Each asks the API server for what it refers to."""
+"""Pods refreshed at a time; each sends requests to the API server."""
 
 
 class RefreshesPods(Protocol):
-    """What can be told to look again."""
+    """A runtime whose volumes can be refreshed."""
 
     async def refresh_pod(self, pod: Pod) -> None:
-        """Put what changed since into the pod's volumes. Raises CannotStartError."""
+        """Update the pod's volumes. Raises CannotStartError."""
 
 
 class Refresher:
-    """Has all pods looked at, once a minute."""
+    """Refreshes the volumes of all pods once a minute."""
 
     def __init__(
         self,
@@ -43,22 +43,22 @@ class Refresher:
         self._heartbeat = heartbeat
 
     async def run(self) -> None:
-        """Look until cancelled; no pod's trouble is another one's."""
+        """Refresh until cancelled; the failure of one pod does not affect others."""
         while True:
             self._heartbeat()
             await self._clock.wait(self._period)
             await self.refresh_once()
 
     async def refresh_once(self) -> None:
-        """Look at all pods, some at a time: one with large volumes keeps no other waiting."""
-        waiting = list(reversed(list(self._pods())))
+        """Refresh all pods, several at a time, so that large volumes do not delay other pods."""
+        queue = list(reversed(list(self._pods())))
 
         async def work() -> None:
-            while waiting:
-                await self._refresh(waiting.pop())
+            while queue:
+                await self._refresh(queue.pop())
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(MAX_CONCURRENT_REFRESHES, len(waiting))):
+            for _ in range(min(MAX_CONCURRENT_REFRESHES, len(queue))):
                 group.create_task(work())
 
     async def _refresh(self, pod: Pod) -> None:

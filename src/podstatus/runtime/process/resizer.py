@@ -1,4 +1,4 @@
-"""Give a running pod other resources: tell its cgroups, and remember it for the next agent."""
+"""In-place resize of a running pod: update its cgroups, record it for the next agent."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -16,63 +16,63 @@ from podstatus.runtime.resource_limits import CgroupLimits, pod_limits
 
 
 class Resizer:
-    """Resizes pods. For one event loop."""
+    """Resizes pods in place. Not thread-safe: for one event loop."""
 
     def __init__(self, shim_control: ShimControl) -> None:
         self._shim_control = shim_control
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
-        """Have what the pod asks for now hold, for it and for these attempts by name.
+        """Apply the resources of the pod's spec to the pod and these attempts, given by name.
 
-        One that has ended is passed over: the next attempt is given what the pod asks for then.
-        Raises CannotResizeError.
+        Ended attempts are skipped: the next attempt starts with the resources of the spec. Raises
+        CannotResizeError.
         """
-        book, limits = self._shim_control.pods, self._shim_control.limits
-        state = book.find(pod.uid)
+        pods, limits = self._shim_control.pods, self._shim_control.limits
+        state = pods.find(pod.uid)
         if state is None or not state.is_ready:
-            raise CannotResizeError("the pod has no shim any more")
-        given = _running_containers(pod, state, containers)
-        ended = [found.launch.id for found in state.attempts if found.has_ended]
-        doing = asyncio.ensure_future(asyncio.to_thread(self._resize, pod, given, ended))
+            raise CannotResizeError("the pod's shim is not running")
+        resized = _running_containers(pod, state, containers)
+        ended = [a.launch.id for a in state.attempts if a.has_ended]
+        task = asyncio.ensure_future(asyncio.to_thread(self._resize, pod, resized, ended))
         try:
-            await asyncio.shield(doing)
+            await asyncio.shield(task)
         except BaseException:
-            # A thread goes on when its caller is cancelled: nobody is to overtake it.
-            await asyncio.wait([doing])
-            # Some of it may hold by now, and what holds is told.
+            # The thread continues after a cancellation: wait, so that no later resize overtakes it.
+            await asyncio.wait([task])
+            # A part may be in force by now, and the pod's state reports what is in force.
             self._update_state(pod)
             raise
         self._update_state(pod, limits=pod_limits(pod))
-        limits.report_unlimited(pod, given.values())
+        limits.report_unlimited(pod, resized.values())
 
     def _resize(
         self, pod: Pod, containers: Mapping[str, Container], ended: Collection[str]
     ) -> None:
         self._shim_control.limits.resize(pod, containers, ended)
-        shelf = self._shim_control.records
+        records = self._shim_control.records
         for id, container in containers.items():
-            place = shelf.pod_folder(pod.uid).container(id)
-            shelf.write_resize(place, ResizeRecord(resources=to_document(container.resources)))
-            shelf.fsync(place.resized)
+            folder = records.pod_folder(pod.uid).container(id)
+            records.write_resize(folder, ResizeRecord(resources=to_document(container.resources)))
+            records.fsync(folder.resized)
 
     def _update_state(self, pod: Pod, limits: CgroupLimits | None = None) -> None:
-        book = self._shim_control.pods
-        state = book.find(pod.uid)
+        pods = self._shim_control.pods
+        state = pods.find(pod.uid)
         if state is None:
             return
         record = state.record
         if limits is not None and limits != record.limits:
             record = structs.replace(record, limits=limits)
             self._shim_control.records.write_pod(record)
-        book.update_resources(record)
+        pods.update_resources(record)
 
 
 def _running_containers(
     pod: Pod, state: PodState, containers: Mapping[str, str]
 ) -> dict[str, Container]:
-    """What these attempts are to be given, by ID; those alone that run."""
-    running = {found.launch.id for found in state.attempts if not found.has_ended}
+    """Return the containers of the running attempts, by attempt ID."""
+    running = {a.launch.id for a in state.attempts if not a.has_ended}
     spec = pod.spec
-    wanted = (*(spec.init_containers or ()), *(spec.containers or ()))
-    ids = {c.name: folder_name(containers[c.name]) for c in wanted if c.name in containers}
-    return {ids[c.name]: c for c in wanted if ids.get(c.name) in running}
+    specs = (*(spec.init_containers or ()), *(spec.containers or ()))
+    ids = {c.name: folder_name(containers[c.name]) for c in specs if c.name in containers}
+    return {ids[c.name]: c for c in specs if ids.get(c.name) in running}

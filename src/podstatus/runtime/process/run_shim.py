@@ -1,6 +1,7 @@
-"""Run as a program, `python -I -S run_shim.py POD_FOLDER SANDBOX_ID`: the shim of one pod.
+"""Program of the shim of one pod: `python -I -S run_shim.py POD_FOLDER SANDBOX_ID`.
 
-Isolated (-I -S) nothing but the standard library can be imported; the shim lies beside this file.
+In isolated mode (-I -S) only the standard library can be imported; the shim package lies beside
+this file.
 """
 
 import importlib

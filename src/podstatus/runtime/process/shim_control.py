@@ -1,9 +1,10 @@
-"""Start shims, signal them, and wait for what they do.
+"""Starts shims, signals them, and waits for their results.
 
 `ShimProcesses` starts the shim processes and reaps those that are children of this agent.
 `ShimControl` holds what starter, stopper and resizer share: the pod table, the record store, the
-shims, the resource limits. It waits until a shim serves, a container has started, or a condition
-holds."""
+shims and the resource limits. It waits until a shim serves, a container has started, or a condition
+holds.
+"""
 
 import asyncio
 import os
@@ -27,28 +28,28 @@ from podstatus.runtime.process.state.process_identity import send_signal
 _PROGRAM = Path(__file__).with_name("run_shim.py")
 _MAX_ERROR_BYTES = 500
 _DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
-"""What Python ignores, and whoever does not know that expects."""
+"""Signals that Python ignores, which a child would inherit; other programs rely on the default."""
 
 
 class ShimProcesses:
-    """Shims that this agent started. Those of agents before it belong to init."""
+    """Shims that this agent started. Those of previous agents are children of init."""
 
     def __init__(self) -> None:
         self._children: dict[str, int] = {}
-        """Their pids, by sandbox."""
+        """Process IDs by sandbox ID."""
 
     def start(self, folder: PodFolder, sandbox_id: str) -> None:
-        """Start one; it tells by its record that it can be asked. Raises OSError."""
-        complaints = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-        # Isolated and without site: neither the environment nor what is installed can change
-        # what it does. In a session of its own, Ctrl-C is not for it.
+        """Start a shim; it writes its record once it serves requests. Raises OSError."""
+        log_flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+        # Isolated and without site: neither the environment nor installed packages can change its
+        # behaviour. A session of its own keeps Ctrl-C away from it.
         self._children[sandbox_id] = os.posix_spawn(
             sys.executable,
             [sys.executable, "-I", "-S", str(_PROGRAM), str(folder.path), sandbox_id],
             {},
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_OPEN, 1, str(folder.shim_log), complaints, 0o600),
+                (os.POSIX_SPAWN_OPEN, 1, str(folder.shim_log), log_flags, 0o600),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
             ],
             setsid=True,
@@ -57,27 +58,27 @@ class ShimProcesses:
         )
 
     def has_ended(self, sandbox_id: str) -> bool:
-        """Whether one is no more, or was never ours; its remains are gone then."""
+        """Return whether the shim has ended or is not a child of this agent; reaps it."""
         pid = self._children.get(sandbox_id)
         if pid is None:
             return True
         try:
-            found, _ = os.waitpid(pid, os.WNOHANG)
+            reaped, _ = os.waitpid(pid, os.WNOHANG)
         except ChildProcessError:
-            found = pid
-        if not found:
+            reaped = pid
+        if not reaped:
             return False
         del self._children[sandbox_id]
         return True
 
     def reap(self) -> None:
-        """Let no remains of those that ended stay."""
+        """Reap all shims that have ended."""
         for sandbox_id in list(self._children):
             self.has_ended(sandbox_id)
 
 
 def last_error(folder: PodFolder) -> str:
-    """What a shim said last, if anything."""
+    """Return the last line of a shim's log; empty if there is none."""
     try:
         text = folder.shim_log.read_bytes()[-_MAX_ERROR_BYTES:].decode(errors="replace")
     except OSError:
@@ -86,14 +87,14 @@ def last_error(folder: PodFolder) -> str:
 
 
 _START_TIMEOUT_SECONDS = 30.0
-"""A shim needs some 50 ms to come up; a machine under load gets more."""
+"""A shim starts in about 50 ms; allow for a machine under load."""
 _MIN_POLL_SECONDS, _MAX_POLL_SECONDS = 0.001, 0.02
-"""Seconds between two looks at files that are about to be there."""
+"""Bounds of the delay between two checks for a file that is about to appear."""
 _RECHECK_SECONDS = 0.25
 
 
 class ShimControl:
-    """The pods of the runtime, with all that moves them. For one event loop."""
+    """Shared state of starter, stopper and resizer. Not thread-safe: for one event loop."""
 
     def __init__(self, records: RecordStore, pods: PodTable, limits: LimitEnforcer) -> None:
         self.records = records
@@ -104,7 +105,7 @@ class ShimControl:
 
     @property
     def pods(self) -> PodTable:
-        """With what agents before this one left. Raises RuntimeDownError."""
+        """The pod table, loaded from previous agents' records. Raises RuntimeDownError."""
         if not self._is_open:
             self.records.quarantine_leftovers()
             self._pods.load()
@@ -116,28 +117,28 @@ class ShimControl:
         return self._pods
 
     def close(self) -> None:
-        """Watch nobody any more."""
+        """Stop watching processes and cgroups."""
         self._pods.close()
         self.limits.close()
 
     def find(self, uid: PodUID, id: str) -> ContainerAttempt | None:
-        """An attempt, if it is there."""
+        """Return the attempt, or None."""
         state = self.pods.find(uid)
         return state.find(id) if state is not None else None
 
     def has_ended(self, uid: PodUID, id: str) -> bool:
-        """Whether nothing of an attempt runs any more, or it is not there."""
+        """Return whether no process of the attempt runs, or the attempt does not exist."""
         self.pods.exits.poll()
         attempt = self.find(uid, id)
         return attempt is None or attempt.has_ended
 
     def signal_shim(self, uid: PodUID, number: int) -> bool:
-        """Send a signal to the shim of a pod; False if there is none."""
+        """Send a signal to the pod's shim; False if it has none."""
         shim = self.pods.shim(uid)
         return shim is not None and send_signal(shim.process, number)
 
     async def remove(self, uid: PodUID, id: str) -> None:
-        """Forget an attempt, with its log; nothing of it may run."""
+        """Remove an attempt and its log; none of its processes may run."""
         await asyncio.to_thread(self._remove, uid, id)
         self.pods.remove_attempt(uid, id)
 
@@ -146,42 +147,42 @@ class ShimControl:
         self.records.remove(self.records.pod_folder(uid).container(id).path)
 
     async def wait_ready(self, record: PodRecord) -> bool:
-        """Wait for a shim that is on its way; whether it came."""
-        looks = _PollBackoff()
+        """Wait until the pod's shim serves requests; False if it ended or timed out."""
+        poll = _PollBackoff()
         while not self.pods.poll_shim(record.uid):
-            if self.shims.has_ended(record.sandbox_id) or looks.expired:
+            if self.shims.has_ended(record.sandbox_id) or poll.expired:
                 return self.pods.poll_shim(record.uid)
-            await looks.wait()
+            await poll.wait()
         return True
 
     async def wait_settled(self, uid: PodUID, attempt: ContainerAttempt) -> ContainerAttempt:
-        """Wait until it is known what came of starting an attempt. Raises RuntimeDownError."""
+        """Wait until the attempt has started or failed to start. Raises RuntimeDownError."""
         id = attempt.launch.id
         if not attempt.is_settled:
-            # An agent before this one may have ended just before it asked.
+            # A previous agent may have ended just before it signalled the shim.
             self.signal_shim(uid, signal.SIGHUP)
-        looks = _PollBackoff()
+        poll = _PollBackoff()
         while not (attempt := self.pods.poll_attempt(uid, id)).is_settled:
-            if looks.expired:
-                raise RuntimeDownError(f"the shim of pod {uid} does not start {id}")
-            await looks.wait()
+            if poll.expired:
+                raise RuntimeDownError(f"the shim of pod {uid} did not start attempt {id} in time")
+            await poll.wait()
         return attempt
 
     async def wait_until(self, uid: PodUID, holds: Callable[[], bool], seconds: float) -> bool:
-        """Wait so long for something about a pod; whether it holds."""
-        with self.pods.subscribe(uid) as news, suppress(TimeoutError):
+        """Wait up to `seconds` until `holds()`; return whether it holds."""
+        with self.pods.subscribe(uid) as changed, suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not holds():
-                    news.clear()
-                    # Not all is told: of a shim that never came up nobody hears when it ends.
+                    changed.clear()
+                    # Not every change is signalled: a shim that never served ends without an event.
                     with suppress(TimeoutError):
                         async with asyncio.timeout(_RECHECK_SECONDS):
-                            await news.wait()
+                            await changed.wait()
         return holds()
 
 
 class _PollBackoff:
-    """Looks at files that are about to be there: often in the beginning, and not for ever."""
+    """Polling delays that grow, with an overall deadline."""
 
     def __init__(self) -> None:
         self._delay = _MIN_POLL_SECONDS

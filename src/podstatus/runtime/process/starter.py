@@ -1,6 +1,6 @@
-"""Start pods and containers: make what they need, have a shim run it, wait until it does.
+"""Starts pods and containers: creates their files, lets a shim run them, waits for the result.
 
-Whoever is cancelled asks again, and finds how far it came.
+Idempotent: after a cancellation, the next call continues from the state it finds.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _SANDBOX_ERROR, _RUN_ERROR = "CreatePodSandboxError", "RunContainerError"
 
 
 class Starter:
-    """Starts pods and attempts at their containers."""
+    """Starts pods and container attempts."""
 
     def __init__(
         self,
@@ -37,28 +37,30 @@ class Starter:
         self._log_limits = log_limits
 
     async def start_pod(self, pod: Pod, previous: PodState | None) -> None:
-        """Make a folder with the pod's volumes, and start a shim. Raises CannotStartError."""
-        shelf = self._shim_control.records
-        shelf.create_pod_dir(pod.uid)
-        # Before anybody is told of a sandbox: a change makes the pod be looked at again at once,
-        # and what cannot be prepared would be tried without end.
+        """Create the pod's folder and volumes, and start a shim. Raises CannotStartError."""
+        records = self._shim_control.records
+        records.create_pod_dir(pod.uid)
+        # Before the sandbox becomes visible: that is a change and triggers another sync at once,
+        # and a failing preparation would be retried in a busy loop.
         await self._preparer.prepare_pod(pod)
         record = self._next_record(pod, previous)
-        shelf.write_pod(record)
+        records.write_pod(record)
         self._shim_control.pods.set_sandbox(record)
-        await asyncio.to_thread(shelf.fsync, shelf.pod_folder(pod.uid).record)
+        await asyncio.to_thread(records.fsync, records.pod_folder(pod.uid).record)
         self._shim_control.limits.create_pod(pod)
         await self._start_shim(record)
 
     def _next_record(self, pod: Pod, previous: PodState | None) -> PodRecord:
-        # One that never came up, for want of a volume say, was none.
-        before = 0 if previous is None else previous.record.sandbox_attempt + previous.was_ready
+        # A sandbox that never became ready (a volume was missing, say) does not count.
+        attempt_number = (
+            0 if previous is None else previous.record.sandbox_attempt + previous.was_ready
+        )
         return PodRecord(
             uid=pod.uid,
             namespace=pod.namespace,
             name=pod.name,
             sandbox_id=uuid.uuid4().hex,
-            sandbox_attempt=before,
+            sandbox_attempt=attempt_number,
             created_at=self._clock.now(),
             limits=pod_limits(pod),
         )
@@ -72,17 +74,17 @@ class Starter:
                 _SANDBOX_ERROR, f"the shim cannot be started: {error}"
             ) from error
         if not await self._shim_control.wait_ready(record):
-            told = last_error(folder) or "it says nothing"
-            raise CannotStartError(_SANDBOX_ERROR, f"the shim did not come up: {told}")
+            error_line = last_error(folder) or "its log is empty"
+            raise CannotStartError(_SANDBOX_ERROR, f"the shim did not start: {error_line}")
 
     async def start_container(
         self, pod: Pod, container: Container, state: PodState, *, restart_count: int
     ) -> ContainerAttempt:
-        """Have the shim start an attempt; the one that is there already, if there is.
+        """Let the shim start an attempt, or return the existing one.
 
         Raises CannotStartError.
         """
-        # What an agent before this one began is not begun again: there would be two of it.
+        # An attempt that a previous agent began is continued; a new one would be a duplicate.
         attempt = state.find_unsettled(container.name)
         attempt = attempt or state.find_attempt(container.name, restart_count)
         if attempt is None:
@@ -91,9 +93,12 @@ class Starter:
         await self._fsync(pod, attempt)
         if attempt.is_lost:
             if not self._shim_control.pods.was_started(pod.uid, attempt):
-                # Asked of a shim that was about to die: it never ran, so it does not count.
+                # The shim died before it took the request: the attempt never ran, so it does not
+                # count.
                 await self._shim_control.remove(pod.uid, attempt.launch.id)
-            raise CannotStartError(_RUN_ERROR, "the pod's shim has ended, or what it had for this")
+            raise CannotStartError(
+                _RUN_ERROR, "the pod's shim or this container's monitor has ended"
+            )
         if attempt.exit is not None and attempt.exit.reason == START_ERROR:
             raise CannotStartError(_RUN_ERROR, attempt.exit.message)
         return attempt
@@ -101,28 +106,28 @@ class Starter:
     async def _create_attempt(
         self, pod: Pod, container: Container, state: PodState, restart_count: int
     ) -> ContainerAttempt:
-        """Make an attempt; from then on whoever asks again finds it."""
+        """Create an attempt; once its launch record is written, later calls find it."""
         identity = AttemptIdentity(
             id=uuid.uuid4().hex,
             restart_count=restart_count,
             sandbox_id=state.record.sandbox_id,
             created_at=state.next_created_at(self._clock.now()),
         )
-        shelf, limits = self._shim_control.records, self._shim_control.limits
-        place = shelf.create_container_dir(pod.uid, identity.id)
+        records, limits = self._shim_control.records, self._shim_control.limits
+        folder = records.create_container_dir(pod.uid, identity.id)
         try:
-            command = await self._preparer.prepare_container(pod, container, place)
+            command = await self._preparer.prepare_container(pod, container, folder)
             cgroup = limits.create(pod, container, identity.id)
             launch = launch_record(container, identity, command, cgroup, self._log_limits)
-            shelf.write_launch(place, launch)
+            records.write_launch(folder, launch)
         except BaseException:
             limits.remove(pod.uid, identity.id)
-            shelf.remove(place.path)
+            records.remove(folder.path)
             raise
         return self._shim_control.pods.add(pod.uid, launch)
 
     async def _fsync(self, pod: Pod, attempt: ContainerAttempt) -> None:
-        """Have what tells an exit from another one on the disk, for after a loss of power."""
-        shelf = self._shim_control.records
-        place = shelf.pod_folder(pod.uid).container(attempt.launch.id)
-        await asyncio.to_thread(shelf.fsync, place.launch)
+        """Flush the launch record, which identifies the exit, so that it survives a power loss."""
+        records = self._shim_control.records
+        folder = records.pod_folder(pod.uid).container(attempt.launch.id)
+        await asyncio.to_thread(records.fsync, folder.launch)

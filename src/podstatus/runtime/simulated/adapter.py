@@ -1,4 +1,4 @@
-"""The simulated runtime: the port, with scripts in place of containers."""
+"""The simulated runtime: the runtime port over scripts instead of containers."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -33,14 +33,15 @@ from podstatus.runtime.simulated.state import SimulationState
 from podstatus.runtime.simulated.store import SimulatedPodStore
 
 _MAX_GRACE_SECONDS = 1e9
-"""Seconds, some 30 years: what is called infinite ends, too."""
+"""About 30 years: an "infinite" grace period ends, too."""
 
 
 class SimulatedRuntime:
-    """Containers that do what their pods' annotations say, in the time of a clock.
+    """A runtime whose containers follow the scripts in their pods' annotations.
 
-    With a folder their records outlive the agent, and they run on meanwhile; making one raises
-    RuntimeDownError if the folder cannot be used. For one event loop.
+    With a folder, records outlive the agent and containers keep running in the meantime; the
+    constructor raises RuntimeDownError if the folder cannot be used. Not thread-safe: for one event
+    loop.
     """
 
     def __init__(
@@ -58,16 +59,16 @@ class SimulatedRuntime:
 
     @property
     def name(self) -> str:
-        """In front of container IDs and on the Node."""
+        """Scheme of container IDs, also shown on the Node."""
         return "simulated"
 
     @property
     def version(self) -> str:
-        """Of the vocabulary of its scripts."""
+        """Version of the script vocabulary."""
         return "1.0"
 
     async def start_pod(self, pod: Pod) -> None:
-        """Make a sandbox, with an address unless the pod is in the network of its node."""
+        """Create a sandbox, with an IP unless the pod uses the host network."""
         record = self._state.record(pod.uid) or SimulatedPodRecord(
             uid=pod.uid, namespace=pod.namespace, name=pod.name
         )
@@ -84,25 +85,25 @@ class SimulatedRuntime:
             raise
 
     async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
-        """Begin what the script says of this attempt; the ID of the attempt.
+        """Start the attempt that the script describes and return its ID.
 
-        If this attempt was made already, that is it.
+        An existing attempt with the same restart count is returned as it is.
         """
         self._require_sandbox(pod)
-        made = self._find_attempt(pod, container, restart_count)
-        if made is None:
+        attempt = self._find_attempt(pod, container, restart_count)
+        if attempt is None:
             script = _script(pod, container, restart_count)
             await self._sleep(pod.uid, script.start)
-            made = self._create_attempt(pod, container, script, restart_count)
-        if made.start_error:
-            raise start_failure(container, made.script)
-        return made.id
+            attempt = self._create_attempt(pod, container, script, restart_count)
+        if attempt.start_error:
+            raise start_failure(container, attempt.script)
+        return attempt.id
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
-        """Give a pod and these attempts what it asks for now, as their scripts say."""
+        """Resize the pod and these attempts, taking as long as their scripts say."""
         record = self._require_record(pod)
-        length = resize_duration(record, pod, containers, self._state.now())
-        await self._sleep(pod.uid, length)
+        duration = resize_duration(record, pod, containers, self._state.now())
+        await self._sleep(pod.uid, duration)
         record = self._require_record(pod)
         new = apply_resize(record, pod, containers, self._state.now())
         if new != record:
@@ -115,9 +116,9 @@ class SimulatedRuntime:
         return record
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
-        """Ask a container to end, make it end after the grace; come back when it has.
+        """Stop a container, kill it after the grace period, return when it has ended.
 
-        One that was asked is made to end even if this is cancelled.
+        Once requested, the stop takes place even if this call is cancelled.
         """
         now = self._state.now()
         grace = min(max(0.0, grace_seconds), _MAX_GRACE_SECONDS)
@@ -125,14 +126,14 @@ class SimulatedRuntime:
         await self._wait_ended(uid, container_id)
 
     async def remove_container(self, uid: PodUID, container_id: str) -> None:
-        """Forget an attempt that has ended; one that runs stays."""
+        """Remove an ended attempt; a running one stays."""
         record = self._state.record(uid)
-        found = record.find(container_id) if record is not None else None
-        if record is not None and found is not None and has_ended(found, self._state.now()):
+        attempt = record.find(container_id) if record is not None else None
+        if record is not None and attempt is not None and has_ended(attempt, self._state.now()):
             self._state.put(record.without_attempt(container_id))
 
     async def stop_pod(self, uid: PodUID) -> None:
-        """End at once what still runs of the pod, and its sandbox."""
+        """Kill the pod's running containers and stop its sandbox."""
         record = self._state.record(uid)
         if record is None:
             return
@@ -146,52 +147,52 @@ class SimulatedRuntime:
             self._state.put(record.with_stopped_sandbox())
 
     async def remove_pod(self, uid: PodUID) -> None:
-        """Let go of all there is of the pod; what still runs is ended."""
+        """Stop the pod if necessary and remove all its records."""
         await self.stop_pod(uid)
         self._state.remove(uid)
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
-        """All pods, or this one alone; the same objects as long as nothing changes."""
+        """Return all pods, or `uid` only; the same objects while nothing changes."""
         uids = [record.uid for record in self._state.records()] if uid is None else [uid]
         listed = (self._state.runtime_pod(uid) for uid in uids)
         return [pod for pod in listed if pod is not None]
 
     def changes(self) -> AsyncIterator[PodUID]:
-        """The pods of which something began, ended, or was removed."""
+        """Yield pods whose containers started, ended or were removed."""
         return self._state.changes()
 
     def probe_results(self) -> AsyncIterator[ProbeResult]:
-        """What probes say: of each container once in the beginning, and then as it changes."""
+        """Yield probe results: once per container at first, then on each change."""
         return self._state.probe_results()
 
     async def run_hook(self, uid: PodUID, container_id: str, hook: str) -> bool:
-        """Take the time that the script gives a hook; it fails with its container, too."""
-        found = self._find_running(uid, container_id)
-        if found is None:
+        """Wait as long as the script says; False if the hook or its container failed meanwhile."""
+        attempt = self._find_running(uid, container_id)
+        if attempt is None:
             return False
-        script, is_first = found.script, hook == "postStart"
+        script, is_first = attempt.script, hook == "postStart"
         await self._sleep(uid, script.post_start if is_first else script.pre_stop)
         code = script.post_start_exit if is_first else script.pre_stop_exit
         return code == 0 and self._find_running(uid, container_id) is not None
 
     async def usage(self) -> Mapping[PodUID, Usage]:
-        """What each pod uses, by its scripts or by what it requests."""
+        """Return the usage of each pod, from its scripts or its requests."""
         now = self._state.now()
         return {record.uid: pod_usage(record, now) for record in self._state.records()}
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
-        """What those that run use, by name."""
+        """Return the usage of each running container, by name."""
         now = self._state.now()
         return {record.uid: container_usage(record, now) for record in self._state.records()}
 
     async def _sleep(self, uid: PodUID, nanos: int | None) -> None:
-        """Let so much time pass; None: all of it."""
+        """Sleep for `nanos`; None: forever."""
         if nanos is not None:
             await self._clock.wait(nanos / 1e9)
             return
-        with self._state.wakeup(uid) as alarm:
+        with self._state.wakeup(uid) as wakeup:
             while True:
-                await alarm.wait()
+                await wakeup.wait()
 
     def _create_attempt(
         self, pod: Pod, container: Container, script: Script, restart_count: int
@@ -199,7 +200,7 @@ class SimulatedRuntime:
         if script.fail and script.fail != START_ERROR:
             raise start_failure(container, script)
         record, sandbox = self._require_sandbox(pod)
-        made = new_attempt(
+        attempt = new_attempt(
             container,
             script,
             sandbox,
@@ -207,39 +208,39 @@ class SimulatedRuntime:
             restart_count=restart_count,
             began=self._state.now(),
         )
-        self._state.put(record.with_attempt(made))
-        return made
+        self._state.put(record.with_attempt(attempt))
+        return attempt
 
     def _find_running(self, uid: PodUID, container_id: str) -> SimulatedAttempt | None:
         record = self._state.record(uid)
-        found = record.find(container_id) if record is not None else None
-        return None if found is None or has_ended(found, self._state.now()) else found
+        attempt = record.find(container_id) if record is not None else None
+        return None if attempt is None or has_ended(attempt, self._state.now()) else attempt
 
     def _request_stop(
         self, uid: PodUID, container_id: str, *, stop_at: int | None, kill_at: int
     ) -> None:
-        """Write down when a container was asked to end, and when it will have to."""
+        """Record when the container was asked to stop, and when it will be killed."""
         record = self._state.record(uid)
-        found = record.find(container_id) if record is not None else None
-        if record is None or found is None or has_ended(found, self._state.now()):
+        attempt = record.find(container_id) if record is not None else None
+        if record is None or attempt is None or has_ended(attempt, self._state.now()):
             return
-        if found.asked is not None:
-            stop_at = found.asked
-        if found.forced is not None:
-            kill_at = min(found.forced, kill_at)
+        if attempt.asked is not None:
+            stop_at = attempt.asked
+        if attempt.forced is not None:
+            kill_at = min(attempt.forced, kill_at)
         self._state.put(
-            record.with_replaced_attempt(structs.replace(found, asked=stop_at, forced=kill_at))
+            record.with_replaced_attempt(structs.replace(attempt, asked=stop_at, forced=kill_at))
         )
 
     async def _wait_ended(self, uid: PodUID, container_id: str) -> None:
-        with self._state.wakeup(uid) as alarm:
+        with self._state.wakeup(uid) as wakeup:
             while True:
                 record = self._state.record(uid)
-                found = record.find(container_id) if record is not None else None
-                if found is None or has_ended(found, self._state.now()):
+                attempt = record.find(container_id) if record is not None else None
+                if attempt is None or has_ended(attempt, self._state.now()):
                     return
-                end = find_exit(found)
-                await alarm.wait(end.at if end is not None else None)
+                end = find_exit(attempt)
+                await wakeup.wait(end.at if end is not None else None)
 
     def _require_sandbox(self, pod: Pod) -> tuple[SimulatedPodRecord, SimulatedSandbox]:
         record = self._state.record(pod.uid)

@@ -1,6 +1,6 @@
-"""The pods of a simulated runtime, who is told what happens to them, and time that passes.
+"""The pods of a simulated runtime, their subscriptions, and the schedule of their changes.
 
-Nothing in here waits. What was told is kept in the folder before anybody can see it.
+Nothing here blocks. A change is written to the store before it becomes visible.
 """
 
 import weakref
@@ -29,17 +29,17 @@ from podstatus.runtime.simulated.watchers import PodChangeSubscription, ProbeRes
 
 
 class _ListedPod(msgspec.Struct, frozen=True):
-    """What is listed of a pod, and until when that is right."""
+    """A listed pod, and until when the listing is valid."""
 
     pod: RuntimePod
     attempts: Mapping[str, ListedAttempt]
     valid_until: int | None
     stale: bool = False
-    """Whether the pod has changed since."""
+    """Whether the record has changed since."""
 
 
 class SimulationState:
-    """What there is. For one event loop."""
+    """State of all pods. Not thread-safe: for one event loop."""
 
     def __init__(self, clock: Clock, records: SimulatedPodStore, addresses: AddressPool) -> None:
         self._clock = clock
@@ -48,7 +48,7 @@ class SimulationState:
         self._pods: dict[PodUID, SimulatedPodRecord] = {}
         self._listed: dict[PodUID, _ListedPod] = {}
         self._next_exits: dict[PodUID, int | None] = {}
-        """When the next container of a pod ends, of which nobody was told yet."""
+        """When the next container of a pod ends; subscribers are notified then."""
         self._schedule = PodSchedule()
         self._changes: weakref.WeakSet[PodChangeSubscription] = weakref.WeakSet()
         self._results: weakref.WeakSet[ProbeResultSubscription] = weakref.WeakSet()
@@ -57,55 +57,55 @@ class SimulationState:
             self._apply(record)
 
     def now(self) -> int:
-        """The time, in nanoseconds since the Unix epoch."""
+        """Return the current time, ns since the Unix epoch."""
         return self._clock.now()
 
     def record(self, uid: PodUID) -> SimulatedPodRecord | None:
-        """What is kept of this pod."""
+        """Return the record of this pod, or None."""
         return self._pods.get(uid)
 
     def records(self) -> list[SimulatedPodRecord]:
-        """What is kept of all pods."""
+        """Return the records of all pods."""
         return list(self._pods.values())
 
     def runtime_pod(self, uid: PodUID) -> RuntimePod | None:
-        """What is listed of this pod now: the same object as long as nothing changes."""
-        found, now = self._listed.get(uid), self.now()
+        """Return the listed pod at this time; the same object while nothing changes."""
+        listed, now = self._listed.get(uid), self.now()
         if (
-            found is not None
-            and not found.stale
-            and (found.valid_until is None or now < found.valid_until)
+            listed is not None
+            and not listed.stale
+            and (listed.valid_until is None or now < listed.valid_until)
         ):
-            return found.pod
+            return listed.pod
         record = self._pods.get(uid)
         if record is None:
             return None
         pod, attempts = runtime_pod(
-            record, now, NO_LISTED_ATTEMPTS if found is None else found.attempts
+            record, now, NO_LISTED_ATTEMPTS if listed is None else listed.attempts
         )
         self._listed[uid] = _ListedPod(pod, attempts, next_exit(record, now))
         return pod
 
     def put(self, record: SimulatedPodRecord) -> None:
-        """Make this what there is of a pod, and tell everybody. Raises RuntimeDownError."""
+        """Store the record and notify all subscribers. Raises RuntimeDownError."""
         self._records.write(record)
         self._apply(record)
         self._notify(record.uid)
 
     def remove(self, uid: PodUID) -> None:
-        """Let go of a pod, and tell everybody. Raises RuntimeDownError."""
+        """Remove the pod and notify all subscribers. Raises RuntimeDownError."""
         self._records.remove(uid)
-        gone = self._pods.pop(uid, None)
-        if gone is None:
+        removed = self._pods.pop(uid, None)
+        if removed is None:
             return
-        self._release_address(gone, None)
+        self._release_address(removed, None)
         self._listed.pop(uid, None)
         self._next_exits.pop(uid, None)
         self._schedule.reschedule(uid, None)
         self._notify(uid)
 
     def advance(self) -> int | None:
-        """Tell everybody what has happened until now; when the next thing does."""
+        """Notify all subscribers of changes up to now; return when the next change is due."""
         now = self.now()
         for uid in self._schedule.pop_due(now):
             record, end = self._pods[uid], self._next_exits[uid]
@@ -118,28 +118,28 @@ class SimulationState:
         return self._schedule.next_due()
 
     def changes(self) -> PodChangeSubscription:
-        """A new watcher of pods."""
-        watcher = PodChangeSubscription(self, self._clock)
-        self._changes.add(watcher)
-        return watcher
+        """Return a new subscription to pod changes."""
+        subscription = PodChangeSubscription(self, self._clock)
+        self._changes.add(subscription)
+        return subscription
 
     def probe_results(self) -> ProbeResultSubscription:
-        """A new watcher of probes."""
-        watcher = ProbeResultSubscription(self, self._clock, self._pods, self.now)
-        self._results.add(watcher)
-        return watcher
+        """Return a new subscription to probe results."""
+        subscription = ProbeResultSubscription(self, self._clock, self._pods, self.now)
+        self._results.add(subscription)
+        return subscription
 
     @contextmanager
     def wakeup(self, uid: PodUID) -> Iterator[TimedWakeup]:
-        """Something that rings whenever a pod is told something."""
-        alarm = TimedWakeup(self._clock)
-        alarms = self._wakeups.setdefault(uid, set())
-        alarms.add(alarm)
+        """Provide a wake-up that fires whenever the pod's record is stored or removed."""
+        wakeup = TimedWakeup(self._clock)
+        wakeups = self._wakeups.setdefault(uid, set())
+        wakeups.add(wakeup)
         try:
-            yield alarm
+            yield wakeup
         finally:
-            alarms.discard(alarm)
-            if not alarms:
+            wakeups.discard(wakeup)
+            if not wakeups:
                 self._wakeups.pop(uid, None)
 
     def _apply(self, record: SimulatedPodRecord) -> None:
@@ -169,5 +169,5 @@ class SimulationState:
             changes.notify(uid)
         for results in self._results:
             results.notify(uid)
-        for alarm in self._wakeups.get(uid, ()):
-            alarm.wake()
+        for wakeup in self._wakeups.get(uid, ()):
+            wakeup.wake()

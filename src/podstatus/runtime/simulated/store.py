@@ -1,7 +1,7 @@
-"""Records of simulated pods in a folder, a file for each, so that they outlive the agent.
+"""Records of simulated pods on disk, one file per pod, so that they outlive the agent.
 
-Files are replaced as a whole. They are not forced onto the disk: they have to survive the agent,
-not the machine, with which containers end anyway.
+Files are replaced atomically and not fsynced: they have to survive the agent, not the machine, with
+which containers end anyway.
 """
 
 import logging
@@ -24,9 +24,9 @@ _TEMPORARY_SUFFIX = ".new"
 
 
 class SimulatedPodStore:
-    """The folder, made for its owner alone; without one nothing is kept.
+    """The record folder, mode 0700; without a folder nothing is stored.
 
-    One process at a time may use it. Raises RuntimeDownError where the disk does not let us.
+    Only one process at a time may use it. Raises RuntimeDownError on I/O errors.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -34,7 +34,7 @@ class SimulatedPodStore:
         self._decoder = json_decoder(SimulatedPodRecord)
 
     def read(self) -> list[SimulatedPodRecord]:
-        """All records that can be read; what cannot is set aside beside them."""
+        """Read all records. A damaged file is logged and renamed to `*.broken`."""
         if self._folder is None:
             return []
         try:
@@ -48,35 +48,37 @@ class SimulatedPodStore:
         try:
             return self._decode(file)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            aside = file.with_name(file.name + _DAMAGED_SUFFIX)
+            renamed = file.with_name(file.name + _DAMAGED_SUFFIX)
             logger.error(
-                "record of a simulated pod is broken, set aside: file=%s error=%s", aside, error
+                "damaged record of a simulated pod renamed: file=%s error=%s", renamed, error
             )
-            file.replace(aside)
+            file.replace(renamed)
             return None
 
     def _decode(self, file: Path) -> SimulatedPodRecord:
         record = self._decoder.decode(file.read_bytes())
         if self._file(record.uid) != file:
-            raise msgspec.ValidationError(f"it is about pod {record.uid!r}")
+            raise msgspec.ValidationError(f"the record belongs to pod {record.uid!r}")
         return record
 
     def write(self, record: SimulatedPodRecord) -> None:
-        """Make this what is kept of its pod."""
+        """Store the record, replacing the previous one of its pod."""
         if self._folder is None:
             return
         file = self._file(record.uid)
-        new = file.with_name(file.name + _TEMPORARY_SUFFIX)
+        temporary = file.with_name(file.name + _TEMPORARY_SUFFIX)
         try:
-            descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(
+                temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600
+            )
             with os.fdopen(descriptor, "wb") as writer:
                 writer.write(msgspec.json.encode(record))
-            new.replace(file)
+            temporary.replace(file)
         except OSError as error:
             raise _unusable_error(file, error) from error
 
     def remove(self, uid: PodUID) -> None:
-        """Keep nothing of this pod."""
+        """Remove the record of this pod, if any."""
         if self._folder is None:
             return
         file = self._file(uid)
@@ -86,13 +88,14 @@ class SimulatedPodStore:
             raise _unusable_error(file, error) from error
 
     def _file(self, uid: PodUID) -> Path:
-        assert self._folder is not None  # noqa: S101 - asked only where there is one
-        # Whoever makes pods makes their UIDs: none may lead out of the folder.
+        assert self._folder is not None  # noqa: S101 - callers check for a folder
+        # UIDs come from the pods' authors: escape them, so that none leads out of the folder.
         return self._folder / (quote(uid, safe="") + _SUFFIX)
 
 
 def _unusable_error(path: Path, error: OSError) -> RuntimeDownError:
-    why = error.strerror or str(error)
+    reason = error.strerror or str(error)
     return RuntimeDownError(
-        f"the simulated runtime cannot use {path}: {why}; make it writable, or name another folder"
+        f"the simulated runtime cannot use {path}: {reason}; "
+        "make it writable, or choose another folder"
     )

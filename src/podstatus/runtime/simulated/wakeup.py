@@ -1,4 +1,4 @@
-"""Wait for a moment, or for somebody who has something new."""
+"""An event with an optional deadline."""
 
 import asyncio
 
@@ -6,18 +6,20 @@ from podstatus.base.clock import Clock
 
 
 class TimedWakeup:
-    """For one waiter; it looks for itself what there is when it comes back."""
+    """Wakes one waiter, which then checks for itself what has changed."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._event = asyncio.Event()
 
     def wake(self) -> None:
-        """Let the waiter come back, now or as soon as it waits."""
+        """Wake the waiter, now or at its next wait."""
         self._event.set()
 
     async def wait(self, until: int | None = None) -> None:
-        """Come back at this time, in nanoseconds since the Unix epoch, or when it rings."""
+        """Wait until `until` (ns since the Unix epoch; None: no deadline) or until `wake` is
+        called.
+        """
         async with asyncio.TaskGroup() as tasks:
             timer = tasks.create_task(self._wake_at(until)) if until is not None else None
             await self._event.wait()

@@ -1,7 +1,7 @@
-"""Those who are told what happens in a simulated runtime.
+"""Change and probe result feeds of the simulated runtime.
 
-There is no task that drives it: whoever waits for news wakes at the next moment at which
-something happens, and sees to it that all the others are told, too.
+No task drives the simulation: a waiting subscriber wakes at the time of the next change and
+advances the simulation for all other subscribers, too.
 """
 
 from collections import deque
@@ -17,17 +17,17 @@ from podstatus.runtime.simulated.wakeup import TimedWakeup
 
 
 class SimulationPort(Protocol):
-    """What watchers need of the runtime."""
+    """What subscriptions need of the runtime."""
 
     def advance(self) -> int | None:
-        """Tell all watchers what has happened until now; when the next thing does."""
+        """Notify all subscriptions of changes up to now; return when the next change is due."""
 
     def record(self, uid: PodUID) -> SimulatedPodRecord | None:
-        """What is kept of this pod."""
+        """Return the record of this pod, or None."""
 
 
 class PodChangeSubscription(AsyncIterator[PodUID]):
-    """The pods of which the facts are other ones; many changes of a pod count as one."""
+    """Yields the UIDs of pods whose facts changed; repeated changes of a pod are coalesced."""
 
     def __init__(self, runtime: SimulationPort, clock: Clock) -> None:
         self._runtime = runtime
@@ -35,7 +35,7 @@ class PodChangeSubscription(AsyncIterator[PodUID]):
         self._pods: dict[PodUID, None] = {}
 
     def notify(self, uid: PodUID) -> None:
-        """The facts of this pod have changed."""
+        """Queue this pod: its facts have changed."""
         self._pods[uid] = None
         self._wakeup.wake()
 
@@ -50,7 +50,7 @@ class PodChangeSubscription(AsyncIterator[PodUID]):
 
 
 class ProbeResultSubscription(AsyncIterator[ProbeResult]):
-    """What probes say: of each container once in the beginning, and then when it changes."""
+    """Yields probe results: once per container at first, then on each change."""
 
     def __init__(
         self, runtime: SimulationPort, clock: Clock, pods: Iterable[PodUID], now: Callable[[], int]
@@ -63,7 +63,7 @@ class ProbeResultSubscription(AsyncIterator[ProbeResult]):
         self._results: deque[ProbeResult] = deque()
 
     def notify(self, uid: PodUID) -> None:
-        """Something about this pod may be otherwise."""
+        """Queue this pod: its probe results may have changed."""
         self._pods[uid] = None
         self._wakeup.wake()
 
@@ -80,12 +80,12 @@ class ProbeResultSubscription(AsyncIterator[ProbeResult]):
     def _poll_pod(self, uid: PodUID) -> None:
         now, record = self._now(), self._runtime.record(uid)
         before = self._last_results.pop(uid, {})
-        said: dict[tuple[str, str], bool] = {}
+        results: dict[tuple[str, str], bool] = {}
         for attempt in record.attempts if record is not None else ():
             if not attempt.probes:
                 continue
             for probe, success in probe_outcomes(attempt, now)[0].items():
-                said[attempt.id, probe] = success
+                results[attempt.id, probe] = success
                 if before.get((attempt.id, probe)) is not success:
                     self._results.append(
                         ProbeResult(
@@ -96,5 +96,5 @@ class ProbeResultSubscription(AsyncIterator[ProbeResult]):
                             success=success,
                         )
                     )
-        if said:
-            self._last_results[uid] = said
+        if results:
+            self._last_results[uid] = results

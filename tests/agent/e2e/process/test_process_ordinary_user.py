@@ -102,9 +102,9 @@ def bare(request: pytest.FixtureRequest) -> Iterator[ProcessNode]:
 
 MOUNTS: dict[str, tuple[Document, str]] = {
     "empty": ({"emptyDir": {}}, "mount it below /tmp"),
-    "host": ({"hostPath": {"path": "/etc"}}, "leave it out"),
-    "secret": ({"secret": {"secretName": "s"}}, "leave it out"),
-    "config": ({"configMap": {"name": "c"}}, "leave it out"),
+    "host": ({"hostPath": {"path": "/etc"}}, "remove it"),
+    "secret": ({"secret": {"secretName": "s"}}, "remove it"),
+    "config": ({"configMap": {"name": "c"}}, "remove it"),
 }
 
 
@@ -135,7 +135,7 @@ def test_without_bubblewrap_the_others_run(bare: ProcessNode) -> None:
     bare.wait_for_log("runs", "hello")
     said, _ = bare.exec("runs", "echo", "hi")
     assert said == "hi\n"
-    assert "pods are not isolated from this machine: there is no bwrap on PATH" in bare.log()
+    assert "pods are not isolated from this machine: bwrap is not on PATH" in bare.log()
     node = bare.cluster.node()
     assert node is not None
     assert node["metadata"]["labels"]["podstatus.dev/isolation"] == "none"
@@ -150,7 +150,7 @@ def test_isolation_that_cannot_be_had_is_no_start(user: str) -> None:
         # A busy machine may add that it did not let the API server end in time.
         (told,) = (line for line in node.log().splitlines() if line.startswith("podstatus: "))
         assert "Traceback" not in node.log()
-        for text in ("--isolation", "no bwrap on PATH", "apt install bubblewrap"):
+        for text in ("--isolation", "bwrap is not on PATH", "apt install bubblewrap"):
             assert text in told
 
 

@@ -193,13 +193,13 @@ HOST_PATHS = {
     "cgroups": ("/sys/fs/cgroup", False, "set readOnly: true"),
     "the kernel's settings": ("/sys", False, "set readOnly: true"),
     "devices": ("/dev", False, "set readOnly: true"),
-    "a device": ("/dev/null", True, "containers are given no devices"),
-    "the agent's folder": ("{root}", True, "it is the agent's own"),
-    "below the agent's folder": ("{root}/runtime/pods", True, "it is the agent's own"),
-    "the agent's folder by dots": ("{root}/./runtime//", True, "it is the agent's own"),
+    "a device": ("/dev/null", True, "containers have no access to devices"),
+    "the agent's folder": ("{root}", True, "it belongs to the agent"),
+    "below the agent's folder": ("{root}/runtime/pods", True, "it belongs to the agent"),
+    "the agent's folder by dots": ("{root}/./runtime//", True, "it belongs to the agent"),
     "the agent's folder by a link": ("{folder}/link", True, "is a symbolic link"),
     "below a link to the agent's folder": ("{folder}/link/runtime", True, "is a symbolic link"),
-    "around the agent's folder": ("{folder}", False, "it holds what is the agent's own"),
+    "around the agent's folder": ("{folder}", False, "it contains paths of the agent"),
 }
 """Paths of the host that are ways out: what, whether for reading only, and why it is refused."""
 

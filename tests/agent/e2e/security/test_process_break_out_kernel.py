@@ -267,6 +267,6 @@ def who_is_isolated_must_be_confined(tried: Tried) -> None:
     )
     tried.node.cluster.create(pod)
     if tried.scene.isolation == "bubblewrap":
-        tried.node.cluster.wait_for_event("Failed", "unconfined", "leave it out, or set RuntimeDef")
+        tried.node.cluster.wait_for_event("Failed", "unconfined", "remove it, or set RuntimeDef")
     else:
         assert tried.node.result("unconfined") == [0]

@@ -54,7 +54,7 @@ def test_a_log_that_was_not_begun_is_empty(log: ALog) -> None:
 def test_no_folder_is_no_log(log: ALog) -> None:
     gone = ALog(log.place.path / "gone")
     with pytest.raises(
-        StreamUnavailableError, match=r"the log cannot be read: No such file or directory"
+        StreamUnavailableError, match=r"cannot read the log: No such file or directory"
     ):
         read(gone)
 

@@ -88,7 +88,7 @@ def test_a_file_that_is_not_one_is_refused(log: ALog, tmp_path: Path) -> None:
     assert message(log).endswith("message: not a regular file")
     place.rmdir()
     place.hardlink_to(secret)
-    assert message(log).endswith("message: the file has more than one name")
+    assert message(log).endswith("message: the file has more than one hard link")
 
 
 def test_a_folder_on_the_way_that_became_a_link_is_not_followed(log: ALog, tmp_path: Path) -> None:

@@ -74,8 +74,8 @@ def test_it_is_empty_through_a_path_of_the_host_as_well(tmp_path: Path, secret: 
 @pytest.mark.parametrize(
     ("named", "why"),
     [
-        ("kubeconfig", "it is the agent's own"),
-        ("hard", "it is the agent's own"),
+        ("kubeconfig", "it belongs to the agent"),
+        ("hard", "it belongs to the agent"),
         ("link", "link is a symbolic link"),
     ],
 )
@@ -89,5 +89,5 @@ def test_it_cannot_be_mounted(tmp_path: Path, secret: Path, named: str, why: str
 def test_folders_of_the_agent_are_known_by_what_links_lead_to(tmp_path: Path) -> None:
     (tmp_path / "real" / "inner").mkdir(parents=True)
     (tmp_path / "link").symlink_to("real")
-    with pytest.raises(CannotStartError, match="it is the agent's own"):
+    with pytest.raises(CannotStartError, match="it belongs to the agent"):
         output(tmp_path / "root", tmp_path / "link", "true", tmp_path / "real" / "inner")

@@ -97,7 +97,7 @@ def test_the_agents_folder_cannot_be_asked_for(trials: Trials) -> None:
     volume = {"name": "h", "hostPath": {"path": f"{trials.root}/pods"}}
     mounts = [{"name": "h", "mountPath": "/host"}]
     (result,) = trials.run({"command": ["true"], "volumeMounts": mounts}, volumes=[volume])
-    assert "it is the agent's own" in result["refused"]
+    assert "it belongs to the agent" in result["refused"]
 
 
 def test_processes_of_the_host_are_neither_seen_nor_signalled(trials: Trials) -> None:
@@ -240,7 +240,7 @@ def test_a_link_does_not_lead_out_of_a_volume(trials: Trials, link: str) -> None
         {"command": ["true"], "volumeMounts": inner},
         volumes=[VOLUME, {"name": "w", "emptyDir": {}}],
     )
-    assert "there is no place for it" in result["refused"]
+    assert "the mount point cannot be created" in result["refused"]
     assert not Path("/etc/new").exists()
 
 
@@ -249,7 +249,7 @@ def test_a_part_that_others_can_change_meanwhile_is_refused(trials: Trials) -> N
     part = {"command": ["true"], "volumeMounts": [_sub("a")]}
     assert "refused" not in trials.run(part, part, volumes=[VOLUME])[0]
     _, result = trials.run(whole, part, volumes=[VOLUME])
-    assert "container c0 can change the way to it" in result["refused"]
+    assert "container c0 can change the path meanwhile" in result["refused"]
 
 
 def test_a_volume_in_a_volume(trials: Trials) -> None:

@@ -167,7 +167,7 @@ def test_a_killed_keeper_leaves_nothing_and_no_record(shim: ShimOnTrial, sandbox
     # The others do not notice.
     wait_for(lambda: len(descendants(shim.pid)) == 2, named="the other one alone")
     assert shim.launch("/bin/true").ended().exit_code == 0
-    assert "its container is killed" in shim.complaints()[-1]
+    assert "killing its container" in shim.complaints()[-1]
     assert not other.place.exit.exists()
 
 
@@ -216,7 +216,7 @@ def test_one_shim_at_a_time_and_one_for_a_sandbox(shim: ShimOnTrial) -> None:
     assert shim.end() == 0
     _, said = again.communicate(timeout=DEADLINE)
     assert again.returncode == 1
-    assert b"had its shim already" in said
+    assert b"already had a shim" in said
 
 
 def test_another_sandbox_of_the_pod_gets_a_shim(shim: ShimOnTrial, tmp_path: Path) -> None:
@@ -397,7 +397,7 @@ def test_a_shim_that_comes_too_late_ends(tmp_path: Path, sandbox: str, stopped: 
     command = [sys.executable, "-I", "-S", str(PROGRAM), str(late.folder.path), SANDBOX]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
     assert done.returncode == 1
-    assert "was given up before its shim came up" in done.stderr
+    assert "was given up before its shim started" in done.stderr
     assert not late.folder.shim.exists()
 
 

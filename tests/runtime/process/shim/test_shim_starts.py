@@ -180,7 +180,7 @@ def test_a_program_that_cannot_be_executed(
             {"cgroups": ("/no/cgroup.procs",)},
             'cgroup "/no/cgroup.procs": no such file or directory',
         ),
-        (("/bin/true", "a\0b"), {}, "'a\\x00b' cannot be passed on: it holds a zero byte"),
+        (("/bin/true", "a\0b"), {}, "'a\\x00b' cannot be passed to a program: it contains a NUL"),
     ],
 )
 def test_what_cannot_be_started_says_why(
@@ -222,7 +222,7 @@ def test_a_launch_that_makes_no_sense_is_refused(shim: ShimOnTrial) -> None:
     container.place.launch.write_text('{"argv": ["/bin/true"]}')
     shim.send(signal.SIGHUP)
     record = container.ended()
-    assert (record.reason, "launch.json cannot be used" in record.message) == ("StartError", True)
+    assert (record.reason, "launch.json is unusable" in record.message) == ("StartError", True)
 
 
 def test_launches_of_another_sandbox_and_old_ones_are_left_alone(shim: ShimOnTrial) -> None:

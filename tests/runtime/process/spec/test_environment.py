@@ -188,8 +188,8 @@ def test_what_is_missing_is_told_in_upstreams_words(
 @pytest.mark.parametrize(
     ("container", "part"),
     [
-        (_key("secret", "s", "bytes"), "is no UTF-8 text"),
-        (_key("secret", "s", "zero"), "has a NUL in it"),
+        (_key("secret", "s", "bytes"), "is not UTF-8"),
+        (_key("secret", "s", "zero"), "contains a NUL"),
         (_key("secret", "s", "broken"), "is not base64"),
         ({"env": [{"name": "A=B", "value": "x"}]}, "invalid environment variable name"),
         ({"env": [{"name": "", "value": "x"}]}, "invalid environment variable name"),

@@ -60,9 +60,9 @@ def test_a_record_that_cannot_be_read_is_not_one_that_is_missing(tmp_path: Path)
         lambda: shelf.read_exit(place),
         lambda: shelf.read_launches(UID),
     ):
-        with pytest.raises(RuntimeDownError, match="cannot be read"):
+        with pytest.raises(RuntimeDownError, match="cannot read"):
             read()
     shelf.pod_folder(UID).record.unlink()
     shelf.pod_folder(UID).record.mkdir()
-    with pytest.raises(RuntimeDownError, match=r"pod\.json cannot be read"):
+    with pytest.raises(RuntimeDownError, match=r"cannot read .*pod\.json"):
         shelf.read_pods()

@@ -45,8 +45,8 @@ def row(
 
 
 def running(id: str, pid: int, *, start: int = 7) -> RunningContainer:
-    keeper = ProcessIdentity(pid=pid, start_ticks=start, boot_id=boot_id())
-    return RunningContainer(id=id, keeper=keeper)
+    monitor = ProcessIdentity(pid=pid, start_ticks=start, boot_id=boot_id())
+    return RunningContainer(id=id, monitor=monitor)
 
 
 class Desk:
@@ -149,7 +149,7 @@ def test_another_process_with_the_keepers_pid_is_not_counted() -> None:
     desk.rows = [row(10, 1), row(11, 10, own=1.0)]
     stale = running("c1", 10)
     stale = msgspec.structs.replace(
-        stale, keeper=msgspec.structs.replace(stale.keeper, boot_id="another boot")
+        stale, monitor=msgspec.structs.replace(stale.monitor, boot_id="another boot")
     )
     assert desk.read({"app": stale}).containers["app"].pids is None
 

@@ -67,7 +67,7 @@ def test_nothing_is_made_in_a_file_system_of_the_kernel() -> None:
 
 @pytest.mark.parametrize("path", ["/dev/null", "/dev/zero"])
 def test_devices_are_given_to_no_container(path: str) -> None:
-    assert "no devices" in refusal(path)
+    assert "no access to devices" in refusal(path)
 
 
 def test_what_is_the_agents_own_is_refused_under_any_name(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_what_is_the_agents_own_is_refused_under_any_name(tmp_path: Path) -> Non
     (tmp_path / "hard").hardlink_to(own / "key")
     secret = str(own), str(own / "key")
     for path in (own, f"{tmp_path}//own/./in", own / "in/new", own / "key", tmp_path / "hard"):
-        assert "it is the agent's own" in refusal(path, secret=secret)
+        assert "it belongs to the agent" in refusal(path, secret=secret)
     assert not (own / "in/new").exists()
 
 
@@ -172,7 +172,7 @@ def test_a_folder_that_is_swapped_before_the_check_is_refused(race: Race) -> Non
 def test_a_folder_that_is_swapped_after_the_check_is_not_mounted(race: Race) -> None:
     command = race.command()
     race.swap()
-    with pytest.raises(NotStartedError, match="it was replaced while the container started"):
+    with pytest.raises(NotStartedError, match="replaced while the container started"):
         run(command)
 
 
@@ -293,7 +293,7 @@ def test_the_agents_folder_is_hidden_wherever_it_is_mounted(mounts: Mounts) -> N
         "mount --bind agent/pods part; mount --rbind . above; mount --bind agent/token key"
     )
     own = mounts.ask(mounted, *("agent", "whole", "part", "above/agent", "whole/pods", "key"))
-    assert all("it is the agent's own" in result["refused"] for result in own), own
+    assert all("it belongs to the agent" in result["refused"] for result in own), own
     script = (
         f"grep -rs {SECRET} /host {mounts.folder}; "
         f"ls -A {mounts.folder}/agent {mounts.folder}/whole /host/agent | grep -v :"

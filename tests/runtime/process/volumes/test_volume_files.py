@@ -234,11 +234,11 @@ def test_paths_of_the_host_that_nobody_gets(tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     secret = (str(tmp_path / "secret"),)
     for path in (tmp_path / "secret", tmp_path / "secret/in"):
-        with pytest.raises(CannotStartError, match="the agent's own"):
+        with pytest.raises(CannotStartError, match="belongs to the agent"):
             host_path(path, "Directory", secret)
     with pytest.raises(CannotStartError, match="link is a symbolic link"):
         host_path(tmp_path / "link", "Directory", secret)
     with pytest.raises(CannotStartError, match="must not contain"):
         host_path(f"{tmp_path}/../x")
-    with pytest.raises(CannotStartError, match="no devices"):
+    with pytest.raises(CannotStartError, match="no access to devices"):
         host_path("/dev/null", "CharDevice")

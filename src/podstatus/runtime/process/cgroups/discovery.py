@@ -1,15 +1,16 @@
-"""Find out where this agent may make cgroups, by making the one that all of its pods go in.
+"""Finds where this agent may create cgroups, and creates the parent cgroup of all its pods.
 
-    root              <top of the hierarchy>/<name>, as the kubelet does it
-    anybody else      <our own cgroup>/<name>, if it was given to us: systemd's Delegate=yes
+    root              <top of the hierarchy>/<name>, as the kubelet does
+    ordinary user     <own cgroup>/<name>, if it is delegated: systemd's Delegate=yes
 
-A container gets a cgroup in every hierarchy that is mounted, also where nothing is limited or
-counted: in a cgroup namespace it then sees no cgroup but its own, whatever it may mount.
+A container gets a cgroup in every mounted hierarchy, even where nothing is limited or counted: in
+its cgroup namespace it then sees no cgroup but its own, whatever it may mount.
 
-In version 2 a cgroup that hands on limits has no processes of its own. If ours has none but us, we
-move into a leaf beside our pods, `<name>-agent`; processes of others are left where they are.
+In version 2, a cgroup with controllers enabled for its children has no processes of its own. If the
+agent's cgroup holds no other processes, the agent moves into a leaf beside its pods,
+`<name>-agent`; foreign processes are never moved.
 
-    NoCgroupsError    there is no such place; why, and what to do
+    CgroupsUnavailableError    no suitable cgroup; the message says why and what to do
 """
 
 import errno
@@ -37,20 +38,21 @@ _REMEDY = "run the agent as root, or as a service of systemd with Delegate=yes"
 
 
 class CgroupsUnavailableError(Exception):
-    """No cgroup can be made for containers."""
+    """No cgroup can be created for containers."""
 
 
 def find_cgroups(name: str, *, under: str | None = None) -> Cgroups:
-    """The cgroups of an agent; others on this machine need other names. Raises NoCgroupsError.
+    """Return the cgroups of an agent; `name` is unique per machine.
 
-    `under` is the cgroup to make them in, such as `/system.slice/podstatus.service`.
+    `under` is the parent cgroup, such as `/system.slice/podstatus.service`. Raises
+    CgroupsUnavailableError.
     """
     finder = CgroupFinder(name, under=under, is_root=os.geteuid() == 0)
     return finder.find((_PROC / "self/mountinfo").read_text(), (_PROC / "self/cgroup").read_text())
 
 
 class CgroupFinder:
-    """Looks for a place where cgroups can be made."""
+    """Finds a place where cgroups can be created."""
 
     def __init__(
         self,
@@ -67,21 +69,24 @@ class CgroupFinder:
         self._missing: dict[str, str] = {}
 
     def find(self, mountinfo: str, own: str) -> Cgroups:
-        """By what the kernel says of mounts, and of us. Raises NoCgroupsError."""
+        """Return the cgroups, given /proc/self/mountinfo and /proc/self/cgroup.
+
+        Raises CgroupsUnavailableError.
+        """
         if not is_valid_name(self._name):
             raise CgroupsUnavailableError(
-                f"no cgroup can be called {self._name!r}; letters and digits can"
+                f"invalid cgroup name {self._name!r}; use letters and digits"
             )
-        mounts, ours = parse_mounts(mountinfo), parse_process_cgroups(own)
+        mounts, own_cgroups = parse_mounts(mountinfo), parse_process_cgroups(own)
         if "cpu" in mounts.v1 or "memory" in mounts.v1:
-            version, bases = CgroupVersion.V1, self._find_v1(mounts, ours)
+            version, bases = CgroupVersion.V1, self._find_v1(mounts, own_cgroups)
         elif mounts.v2 is not None:
-            version, bases = CgroupVersion.V2, self._find_v2(mounts.v2, ours.get("", "/"))
+            version, bases = CgroupVersion.V2, self._find_v2(mounts.v2, own_cgroups.get("", "/"))
         else:
             raise CgroupsUnavailableError("no cgroups are mounted on this machine")
         if not bases and not self._is_root:
             raise CgroupsUnavailableError(f"{self._unavailable_reason()}; {_REMEDY}")
-        others = self._find_unlimited(mounts, ours, set(bases.values()))
+        others = self._find_unlimited(mounts, own_cgroups, set(bases.values()))
         if not bases and not others:
             raise CgroupsUnavailableError(f"{self._unavailable_reason()}; {_REMEDY}")
         self._apply_node_limits(version, bases)
@@ -90,22 +95,22 @@ class CgroupFinder:
         return Cgroups(version, bases, others=others, missing=self._missing, folders=self._folders)
 
     def _unavailable_reason(self) -> str:
-        """The first reason; the others are most often the same for other controllers."""
+        """Return the first reason; the others usually repeat it for other controllers."""
         first, *others = sorted(set(self._missing.values()))
-        return f"{first}, and so on for {len(others)} more" if others else first
+        return f"{first} (and {len(others)} more)" if others else first
 
-    def _find_v1(self, mounts: CgroupMounts, ours: Mapping[str, str]) -> dict[str, Path]:
+    def _find_v1(self, mounts: CgroupMounts, own_cgroups: Mapping[str, str]) -> dict[str, Path]:
         bases: dict[str, Path] = {}
         for controller in CONTROLLERS:
             mount = mounts.v1.get(controller)
             if mount is None:
-                self._missing[controller] = f"the controller {controller} is not mounted"
+                self._missing[controller] = f"controller {controller} is not mounted"
                 continue
-            base = self._root(mount, ours.get(controller, "/")) / self._name
+            base = self._root(mount, own_cgroups.get(controller, "/")) / self._name
             try:
                 self._folders.create(base)
             except OSError as error:
-                self._missing[controller] = f"cannot make {base}: {error.strerror}"
+                self._missing[controller] = f"cannot create {base}: {error.strerror}"
             else:
                 bases[controller] = base
         return bases
@@ -113,10 +118,10 @@ class CgroupFinder:
     def _find_v2(self, mount: CgroupMount, own: str) -> dict[str, Path]:
         root = self._root(mount, own)
         base = root / self._name
-        offered = (self._folders.read(root / "cgroup.controllers") or "").split()
-        usable = [controller for controller in CONTROLLERS if controller in offered]
-        for controller in {"cpu", "memory", "pids"}.difference(offered):
-            self._missing[controller] = f"{root} does not offer the controller {controller}"
+        available = (self._folders.read(root / "cgroup.controllers") or "").split()
+        usable = [controller for controller in CONTROLLERS if controller in available]
+        for controller in {"cpu", "memory", "pids"}.difference(available):
+            self._missing[controller] = f"controller {controller} is not available in {root}"
         try:
             self._delegate(root, usable)
             self._folders.create(base)
@@ -126,14 +131,16 @@ class CgroupFinder:
         return dict.fromkeys(usable, base)
 
     def _find_unlimited(
-        self, mounts: CgroupMounts, ours: Mapping[str, str], taken: Collection[Path]
+        self, mounts: CgroupMounts, own_cgroups: Mapping[str, str], taken: Collection[Path]
     ) -> tuple[Path, ...]:
-        """In the hierarchies that neither limit nor count; where we may not, there is none."""
-        hierarchies = {mounts.v1[name]: path for name, path in ours.items() if name in mounts.v1}
+        """Create cgroups in hierarchies without limits or accounting, where permitted."""
+        hierarchies = {
+            mounts.v1[name]: path for name, path in own_cgroups.items() if name in mounts.v1
+        }
         if mounts.v2 is not None:
-            hierarchies[mounts.v2] = ours.get("", "/")
-        found = [self._find_unlimited_hierarchy(mount, own) for mount, own in hierarchies.items()]
-        return tuple(base for base in found if base is not None and base not in taken)
+            hierarchies[mounts.v2] = own_cgroups.get("", "/")
+        bases = [self._find_unlimited_hierarchy(mount, own) for mount, own in hierarchies.items()]
+        return tuple(base for base in bases if base is not None and base not in taken)
 
     def _find_unlimited_hierarchy(self, mount: CgroupMount, own: str) -> Path | None:
         with suppress(CgroupsUnavailableError, OSError):
@@ -146,11 +153,11 @@ class CgroupFinder:
         return None
 
     def _inherit_settings(self, base: Path) -> None:
-        """Version 1: have all below what is above; into an empty cpuset no process can go."""
+        """Version 1: copy settings of the parent; an empty cpuset accepts no processes."""
         for name in ("cpuset.cpus", "cpuset.mems"):
-            above = self._folders.read(base.parent / name)
-            if above and self._folders.read(base / name) == "":
-                self._folders.write(base / name, above)
+            inherited = self._folders.read(base.parent / name)
+            if inherited and self._folders.read(base / name) == "":
+                self._folders.write(base / name, inherited)
         for name in ("cgroup.clone_children", "memory.use_hierarchy"):
             if self._folders.read(base / name) == "0":
                 with suppress(OSError):
@@ -160,13 +167,11 @@ class CgroupFinder:
         if self._under is None and self._is_root:
             return Path(mount.mount_point)
         path = own if self._under is None else self._under
-        found = cgroup_directory(mount, path)
-        if found is None:
-            raise CgroupsUnavailableError(
-                f"the cgroup {path} is not to be seen in {mount.mount_point}"
-            )
-        # Where an agent before us moved to, or systemd put us (DelegateSubgroup=).
-        return Path(found.removesuffix(f"/{self._leaf}"))
+        folder = cgroup_directory(mount, path)
+        if folder is None:
+            raise CgroupsUnavailableError(f"cgroup {path} is not visible in {mount.mount_point}")
+        # The leaf that a previous agent moved to, or that systemd chose (DelegateSubgroup=).
+        return Path(folder.removesuffix(f"/{self._leaf}"))
 
     def _delegate(self, root: Path, controllers: list[str]) -> None:
         try:
@@ -178,16 +183,16 @@ class CgroupFinder:
             enable_controllers(self._folders, root, controllers)
 
     def _move_to_leaf(self, root: Path) -> None:
-        inside = self._folders.pids(root)
-        ours = {os.getpid(), *(row.pid for row in read_processes().descendants(os.getpid()))}
-        if others := sorted(set(inside) - ours):
+        pids = self._folders.pids(root)
+        own = {os.getpid(), *(row.pid for row in read_processes().descendants(os.getpid()))}
+        if others := sorted(set(pids) - own):
             raise CgroupsUnavailableError(
-                f"in {root} are processes that are not ours: {others[:10]}; start the agent in a "
+                f"{root} contains processes of others: {others[:10]}; start the agent in a "
                 "cgroup of its own: systemd-run --user --scope --property=Delegate=yes …"
             )
         leaf = root / self._leaf
         self._folders.create(leaf)
-        for pid in inside:
+        for pid in pids:
             self._folders.write(leaf / PROCS, str(pid))
 
     @property
@@ -197,5 +202,5 @@ class CgroupFinder:
     def _apply_node_limits(self, version: CgroupVersion, bases: Mapping[str, Path]) -> None:
         for setting in settings_for(version, node_limits(os.cpu_count() or 1), container=False):
             if base := bases.get(setting.controller):
-                with suppress(OSError):  # a matter of fairness, not of limits
+                with suppress(OSError):  # only fairness depends on it, no limit
                     self._folders.write(base / setting.file, setting.text)

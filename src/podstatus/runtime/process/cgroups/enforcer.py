@@ -1,4 +1,4 @@
-"""Have limits of containers hold where the machine lets us; where not, somebody is told."""
+"""Enforces resource limits through cgroups; reports limits that cannot be enforced."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -27,25 +27,25 @@ from podstatus.runtime.resource_limits import (
 logger = logging.getLogger(__name__)
 
 OnUnlimited = Callable[[Pod, str | None, str], None]
-"""Told the pod, the container (None: the pod as a whole) and why its limits do not hold."""
+"""Receives the pod, the container (None: the pod as a whole) and why it is not limited."""
 
 
 class LimitEnforcer:
-    """The cgroups of pods and containers."""
+    """Applies limits to the cgroups of pods and containers."""
 
     def __init__(self, cgroups: Cgroups, on_unlimited: OnUnlimited) -> None:
         self._cgroups = cgroups
         self._on_unlimited = on_unlimited
 
     def create_pod(self, pod: Pod) -> None:
-        """Have the limits of a pod hold."""
+        """Create the pod's cgroup with its limits; failures go to `on_unlimited`."""
         try:
             self._cgroups.create_pod(pod)
         except LimitError as error:
             self._on_unlimited(pod, None, error.reason)
 
     def create(self, pod: Pod, container: Container, id: str) -> CgroupPaths:
-        """Have the limits of an attempt hold; where its processes belong."""
+        """Create an attempt's cgroup with its limits; return where its processes belong."""
         try:
             return self._cgroups.create(pod.uid, id, container.resources)
         except LimitError as error:
@@ -53,36 +53,36 @@ class LimitEnforcer:
             return error.paths
 
     def resize(self, pod: Pod, containers: Mapping[str, Container], ended: Collection[str]) -> None:
-        """Have what the pod asks for now hold, for it and for these attempts by their IDs.
+        """Apply the resources of the pod's spec to the pod and these attempts, given by ID.
 
-        This may take a while: call it in a thread. Raises CannotResizeError.
+        May block for a while: call it in a thread. Raises CannotResizeError.
         """
         resize_cgroups(self._cgroups, pod, containers, ended)
 
     def report_unlimited(self, pod: Pod, containers: Iterable[Container]) -> None:
-        """Tell of limits that were asked for while containers run, and cannot hold."""
+        """Report limits that were requested by a resize and cannot be enforced."""
         for container in containers:
             limited = container_limits(container.resources).limited_resources
             missing = {name: self._cgroups.missing.get(name) for name in limited}
-            why = [f"{name} is not limited: {told}" for name, told in missing.items() if told]
-            if why:
-                self._on_unlimited(pod, container.name, "; ".join(why))
+            reasons = [f"{name} is not limited: {why}" for name, why in missing.items() if why]
+            if reasons:
+                self._on_unlimited(pod, container.name, "; ".join(reasons))
 
     def actuated_resources(
         self, uid: PodUID, id: str, requested: ResourceRequirements
     ) -> ResourceFacts:
-        """What holds for an attempt that was given these.
+        """Return the resources in force for an attempt, given its requested ones.
 
-        What no cgroup can say is as it was told: nothing else is known of it.
+        Values that no cgroup reports are those that were requested.
         """
-        given = container_facts(requested)
-        known = self._fill_missing(self._cgroups.actuated_resources(uid, id, requested), given)
-        return structs.replace(known, memory_request=given.memory_request)
+        facts = container_facts(requested)
+        actuated = self._fill_missing(self._cgroups.actuated_resources(uid, id, requested), facts)
+        return structs.replace(actuated, memory_request=facts.memory_request)
 
     def actuated_pod_resources(
         self, uid: PodUID, requested: CgroupLimits | None
     ) -> ResourceFacts | None:
-        """What holds for a pod as a whole that was given these."""
+        """Return the resources in force for a pod as a whole, given its requested limits."""
         read = self._cgroups.actuated_pod_resources(uid, requested)
         return read if requested is None else self._fill_missing(read, limits_to_facts(requested))
 
@@ -98,34 +98,34 @@ class LimitEnforcer:
         return read
 
     def kill(self, uid: PodUID, id: str) -> None:
-        """Kill what is left of an attempt. Raises RuntimeDownError."""
+        """Kill the remaining processes of an attempt. Raises RuntimeDownError."""
         try:
             self._cgroups.kill(uid, id)
         except CgroupInUseError as error:
             raise RuntimeDownError(str(error)) from error
 
     def remove(self, uid: PodUID, id: str) -> None:
-        """An attempt needs none any more. Raises RuntimeDownError."""
+        """Remove the cgroup of an attempt. Raises RuntimeDownError."""
         try:
             self._cgroups.remove(uid, id)
         except CgroupInUseError as error:
             raise RuntimeDownError(str(error)) from error
 
     def remove_pod(self, uid: PodUID) -> None:
-        """A pod needs none any more. Raises RuntimeDownError."""
+        """Remove the cgroup of a pod. Raises RuntimeDownError."""
         try:
             self._cgroups.remove_pod(uid)
         except CgroupInUseError as error:
             raise RuntimeDownError(str(error)) from error
 
     def retain_only(self, keep: Collection[PodUID]) -> None:
-        """Remove those of all pods but these, that agents before this one have left."""
+        """Remove the cgroups of all other pods, which previous agents left behind."""
         try:
             self._cgroups.retain_only(keep)
         except CgroupInUseError as error:
-            logger.warning("cgroups of earlier pods are left: %s", error)
+            logger.warning("cannot remove cgroups of earlier pods: error=%s", error)
 
     def close(self) -> None:
-        """Let go of the cgroup of all pods, if there are none."""
-        with suppress(OSError):  # another one is being made in it; the next end removes it
+        """Remove the parent cgroup of all pods, if it is empty."""
+        with suppress(OSError):  # a cgroup is being created in it; it is removed at the next close
             self._cgroups.close()

@@ -1,4 +1,4 @@
-"""Give running containers other limits, by telling their cgroups."""
+"""In-place resize of running containers through their cgroups."""
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -28,25 +28,25 @@ _NO_QUOTA = CgroupSetting(controller="cpu", file="cpu.cfs_quota_us", text="-1")
 def resize_cgroups(
     cgroups: Cgroups, pod: Pod, containers: Mapping[str, Container], ended: Collection[str]
 ) -> None:
-    """Have what the pod asks for now hold for it, and for these containers by their IDs.
+    """Apply the resources of the pod's spec to the pod and these containers, given by ID.
 
-    `ended` are the IDs of attempts that run no more. Cgroups that are not there, or that nobody
-    can limit, are passed over. This may take a while if memory is lowered: call it in a thread.
-    Raises CannotResizeError.
+    `ended` are the IDs of ended attempts. Cgroups that do not exist or cannot be limited are
+    skipped. May block for a while if memory is lowered: call it in a thread. Raises
+    CannotResizeError.
     """
-    whole = _cgroup_resize(cgroups, pod_limits(pod), pod.uid)
-    if whole is None:
+    pod_resize = _cgroup_resize(cgroups, pod_limits(pod), pod.uid)
+    if pod_resize is None:
         return
-    found = {
-        id: held
+    resizes = {
+        id: resize
         for id, container in containers.items()
-        if (held := _cgroup_resize(cgroups, container_limits(container.resources), pod.uid, id))
+        if (resize := _cgroup_resize(cgroups, container_limits(container.resources), pod.uid, id))
     }
-    names = {containers[id].name: held for id, held in found.items()}
-    if why := memory_decrease_error(whole, names):
-        raise CannotResizeError(why)
+    names = {containers[id].name: resize for id, resize in resizes.items()}
+    if error := memory_decrease_error(pod_resize, names):
+        raise CannotResizeError(error)
     _lift_ended_quotas(cgroups, pod.uid, ended)
-    for change in plan_writes(cgroups.version, whole, found):
+    for change in plan_writes(cgroups.version, pod_resize, resizes):
         if change.setting.controller not in cgroups.missing:
             _write(cgroups, pod.uid, change)
 
@@ -66,10 +66,10 @@ def _cgroup_resize(
 
 
 def _lift_ended_quotas(cgroups: Cgroups, uid: PodUID, ended: Collection[str]) -> None:
-    """With version 1, what is kept of one that ran must not have more than the pod is to have."""
+    """Version 1: remove the quotas of ended attempts, which could exceed the pod's new quota."""
     if cgroups.version is CgroupVersion.V1:
         for id in ended:
-            with suppress(OSError):  # gone, most often
+            with suppress(OSError):  # usually gone
                 cgroups.write(uid, id, setting=_NO_QUOTA)
 
 
@@ -78,10 +78,10 @@ def _write(cgroups: Cgroups, uid: PodUID, change: CgroupWrite) -> None:
     try:
         cgroups.write(uid, *id, setting=setting)
     except FileNotFoundError:
-        pass  # it has just ended, or this kernel has no such limit
+        pass  # it has just ended, or this kernel lacks this limit
     except OSError as error:
-        # Only that of swap may fail: it is nothing that was asked for.
+        # Only the swap limit may fail: it was not requested.
         if setting.required or setting.controller == "cpu":
             where = f"container {change.container_id}" if change.container_id else "the pod"
-            why = f"{setting.file} of {where} cannot be {setting.text}: {error.strerror}"
-            raise CannotResizeError(why) from error
+            message = f"{setting.file} of {where} cannot be set to {setting.text}: {error.strerror}"
+            raise CannotResizeError(message) from error

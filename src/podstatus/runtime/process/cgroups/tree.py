@@ -1,15 +1,15 @@
-"""A cgroup for each container: what it may use, what it uses, and who was killed for memory.
+"""One cgroup per container: its limits, its usage, its OOM kills.
 
-    <root>/<name>/pod<uid>/<container id>/inside      in each hierarchy, of version 1 and of 2
+    <root>/<name>/pod<uid>/<container id>/inside      in each hierarchy, versions 1 and 2
 
-Limits are set on `<container id>`. Its processes are in `inside`, which is the root of their
-cgroup namespace: whatever a container may mount there, its own limits are out of its reach.
+Limits are set on `<container id>`. Its processes are in `inside`, the root of their cgroup
+namespace: whatever a container may mount there, its own limits are out of its reach.
 
-`find_cgroups` says where that is possible. What cannot be limited runs all the same, and whoever
-started it is told:
+`find_cgroups` says where that is possible. A container whose limits cannot be set runs
+nevertheless, and the caller learns about it:
 
-    CannotLimitError      a limit that was asked for does not hold
-    CgroupInUseError      a cgroup could not be removed: something in it cannot be killed
+    LimitError            a requested limit is not in force
+    CgroupInUseError      a cgroup could not be removed: a process in it cannot be killed
 """
 
 import re
@@ -38,23 +38,23 @@ from podstatus.runtime.resource_limits import CgroupLimits, container_limits, po
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _POD = "pod"
-"""In front of a UID, as the kubelet has it: so it cannot have the name of a kernel's file."""
+"""Prefix of a UID, as in the kubelet; it prevents clashes with interface files."""
 _LEAF = "inside"
 _MAX_ATTEMPTS, _RETRY_SECONDS = 100, 0.02
-"""What is killed is gone after a moment, if it does not hang in the kernel."""
+"""Killed processes are gone after a moment, unless they hang in the kernel."""
 
 
 class CgroupPaths(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a container's processes go."""
+    """Files of a container's cgroup that the shim uses."""
 
     procs: tuple[str, ...] = ()
-    """The files that a process writes its pid to."""
+    """Files to which a process writes its pid."""
     oom_events: str = ""
-    """The file with a line `oom_kill N`; empty for none."""
+    """File with a line `oom_kill N`; empty for none."""
 
 
 class LimitError(Exception):
-    """A limit does not hold. The container may run all the same, in what there is."""
+    """A limit is not in force. The container may run nevertheless, in `paths`."""
 
     def __init__(self, reason: str, paths: CgroupPaths) -> None:
         super().__init__(reason)
@@ -63,14 +63,14 @@ class LimitError(Exception):
 
 
 class CgroupInUseError(Exception):
-    """A cgroup is still there, since something in it did not end."""
+    """A cgroup could not be removed, since a process in it did not end."""
 
 
 class Cgroups:
-    """Those of the containers of one agent. Nothing of it is remembered but in the kernel.
+    """The cgroups of one agent's containers. All state is in the kernel.
 
-    Calls about different pods may overlap. Those that remove may take two seconds: call them in
-    a thread.
+    Calls for different pods may overlap. Calls that remove may take two seconds: call them in a
+    thread.
     """
 
     def __init__(
@@ -85,117 +85,117 @@ class Cgroups:
     ) -> None:
         self.version = version
         self._bases = dict(bases)
-        """By controller, the cgroup that all pods are in; in version 2 the same for all."""
+        """Parent cgroup of all pods, by controller; in version 2 the same for all."""
         self._hierarchies = tuple(dict.fromkeys((*bases.values(), *others)))
-        """With those in which nothing is limited or counted."""
+        """Including hierarchies without limits and accounting."""
         self._missing = dict(missing)
-        """Why there is none, by controller."""
+        """By controller, why it cannot be used."""
         self._folders = folders
         self._sleep = sleep
 
     @property
     def missing(self) -> Mapping[str, str]:
-        """What cannot be limited at all, by controller, and why."""
+        """By controller, why it cannot be limited."""
         return self._missing
 
     def create_pod(self, pod: Pod) -> None:
-        """Make the cgroup of a pod, and have its limits hold. Raises CannotLimitError.
+        """Create the cgroup of a pod with its limits. Raises LimitError.
 
-        It is no error if only the sum of its containers' limits cannot be set.
+        A failure to set only the sum of its containers' limits is no error.
         """
         limits = pod_limits(pod)
         own = pod.spec.resources.limits if pod.spec.resources else None
-        asked = [name for name in limits.limited_resources if name in (own or {})]
+        requested = [name for name in limits.limited_resources if name in (own or {})]
         problems = self._create_with_limits(_relative_path(pod.uid), limits, container=False)
-        _raise_if_unlimited(asked, problems, CgroupPaths())
+        _raise_if_unlimited(requested, problems, CgroupPaths())
 
     def create(
         self, pod_uid: PodUID, container_id: str, resources: ResourceRequirements
     ) -> CgroupPaths:
-        """Make the cgroup of a container, and have its limits hold. Raises CannotLimitError."""
+        """Create the cgroup of a container with its limits. Raises LimitError."""
         limits = container_limits(resources)
         path = _relative_path(pod_uid, container_id)
         problems = self._create_with_limits(path, limits, container=True)
         if path is not None:
             problems = self._create_leaf(path) | problems
-        place = CgroupPaths() if path is None else self._paths(path)
-        _raise_if_unlimited(limits.limited_resources, problems, place)
-        return place
+        paths = CgroupPaths() if path is None else self._paths(path)
+        _raise_if_unlimited(limits.limited_resources, problems, paths)
+        return paths
 
     def actuated_resources(
         self, pod_uid: PodUID, container_id: str, requested: ResourceRequirements | None = None
     ) -> ResourceFacts | None:
-        """What holds for a container now; None if it has no cgroup.
+        """Return the resources in force for a container; None if it has no cgroup.
 
-        Who says what was asked for hears it again exactly, as long as it holds.
+        With `requested`, values that are in force are returned exactly as requested.
         """
         read = self.reader(pod_uid, container_id)
-        wanted = None if requested is None else container_limits(requested)
-        return None if read is None else read_resource_facts(self.version, read, wanted)
+        limits = None if requested is None else container_limits(requested)
+        return None if read is None else read_resource_facts(self.version, read, limits)
 
     def actuated_pod_resources(
         self, pod_uid: PodUID, requested: CgroupLimits | None = None
     ) -> ResourceFacts | None:
-        """What holds for a pod as a whole now; None if it has no cgroup."""
+        """Return the resources in force for a pod as a whole; None if it has no cgroup."""
         read = self.reader(pod_uid)
         return None if read is None else read_resource_facts(self.version, read, requested)
 
     def usage(self, pod_uid: PodUID, container_id: str) -> CgroupUsage | None:
-        """What a container uses; None if it has no cgroup."""
+        """Return the usage of a container; None if it has no cgroup."""
         read = self.reader(pod_uid, container_id)
         return None if read is None else read_usage(self.version, read)
 
     def pod_usage(self, pod_uid: PodUID) -> CgroupUsage | None:
-        """What all of a pod uses, and has used since it was made; None if it has no cgroup."""
+        """Return the usage of a pod, ended containers included; None if it has no cgroup."""
         read = self.reader(pod_uid)
         return None if read is None else read_usage(self.version, read)
 
     def reader(self, pod_uid: PodUID, *container_id: str) -> ReadFile | None:
-        """Reads the files of a cgroup, that of the pod or of a container; None if it has none."""
+        """Return a reader of the interface files of a pod or container; None without a cgroup."""
         path = _relative_path(pod_uid, *container_id)
         if path is None or not any((base / path).is_dir() for base in self._hierarchies):
             return None
         return partial(self._read, path)
 
     def write(self, pod_uid: PodUID, *container_id: str, setting: CgroupSetting) -> None:
-        """Set something of a cgroup that is there. Raises OSError."""
+        """Write a setting of an existing cgroup. Raises OSError."""
         path = _relative_path(pod_uid, *container_id)
         base = self._bases.get(setting.controller)
         if path is not None and base is not None:
             self._folders.write(base / path / setting.file, setting.text)
 
     def kill(self, pod_uid: PodUID, container_id: str) -> None:
-        """End what is left in it; it stays. Raises CgroupInUseError."""
+        """Kill all processes of a container; its cgroup stays. Raises CgroupInUseError."""
         path = _relative_path(pod_uid, container_id)
         if path is not None:
             for base in self._hierarchies:
                 self._kill_folder(base / path)
 
     def remove(self, pod_uid: PodUID, container_id: str) -> None:
-        """End what is left in it, and remove it. Raises CgroupInUseError."""
+        """Kill all processes of a container and remove its cgroup. Raises CgroupInUseError."""
         self._remove(_relative_path(pod_uid, container_id))
 
     def remove_pod(self, pod_uid: PodUID) -> None:
-        """The same for all of a pod. Raises CgroupInUseError."""
+        """Kill all processes of a pod and remove its cgroups. Raises CgroupInUseError."""
         self._remove(_relative_path(pod_uid))
 
     def retain_only(self, keep: Collection[PodUID]) -> None:
-        """Remove all of pods that nobody knows any more. Raises CgroupInUseError.
+        """Remove the cgroups of all other pods. Raises CgroupInUseError.
 
-        For before the first pod is started: one that is made meanwhile is not kept.
+        Call it before the first pod is started: a pod created meanwhile would be removed.
         """
-        found = {name for base in self._hierarchies for name in self._folders.child_names(base)}
-        stuck = []
-        for name in sorted(found - {f"{_POD}{uid}" for uid in keep}):
+        names = {name for base in self._hierarchies for name in self._folders.child_names(base)}
+        errors = []
+        for name in sorted(names - {f"{_POD}{uid}" for uid in keep}):
             try:
                 self._remove(Path(name))
             except CgroupInUseError as error:
-                stuck.append(str(error))
-        if stuck:
-            raise CgroupInUseError("; ".join(stuck))
+                errors.append(str(error))
+        if errors:
+            raise CgroupInUseError("; ".join(errors))
 
     def close(self) -> None:
-        """Let go of the cgroup of all pods, if there are none."""
+        """Remove the parent cgroup of all pods, if it is empty."""
         for base in self._hierarchies:
             if not self._folders.child_names(base):
                 self._folders.remove(base)
@@ -203,33 +203,33 @@ class Cgroups:
     def _create_with_limits(
         self, path: Path | None, limits: CgroupLimits, *, container: bool
     ) -> dict[str, str]:
-        """Make it and set it; what could not be done, by controller."""
+        """Create a cgroup and set its limits; return the errors by controller."""
         if path is None:
-            return dict.fromkeys(limits.limited_resources, "its ID is no name for a cgroup")
-        problems = self._missing | self._create_in_hierarchies(path)
+            return dict.fromkeys(limits.limited_resources, "its ID is not a valid cgroup name")
+        errors = self._missing | self._create_in_hierarchies(path)
         for setting in settings_for(self.version, limits, container=container):
-            if setting.controller not in problems and (why := self._apply_setting(path, setting)):
-                problems[setting.controller] = why
-        return problems
+            if setting.controller not in errors and (error := self._apply_setting(path, setting)):
+                errors[setting.controller] = error
+        return errors
 
     def _create_in_hierarchies(self, path: Path) -> dict[str, str]:
-        problems: dict[str, str] = {}
+        errors: dict[str, str] = {}
         for base in self._hierarchies:
             try:
                 self._create_path(base, path)
             except OSError as error:
-                why = f"no cgroup in {base}: {error.strerror}"
-                problems |= dict.fromkeys(self._controllers(base), why)
-        return problems
+                message = f"cannot create a cgroup in {base}: {error.strerror}"
+                errors |= dict.fromkeys(self._controllers(base), message)
+        return errors
 
     def _create_leaf(self, path: Path) -> dict[str, str]:
-        problems: dict[str, str] = {}
+        errors: dict[str, str] = {}
         for base in self._hierarchies:
             try:
                 self._folders.create(base / path / _LEAF)
             except OSError as error:
-                problems |= dict.fromkeys(self._controllers(base), str(error.strerror))
-        return problems
+                errors |= dict.fromkeys(self._controllers(base), str(error.strerror))
+        return errors
 
     def _controllers(self, base: Path) -> list[str]:
         return [name for name, folder in self._bases.items() if folder == base]
@@ -248,34 +248,34 @@ class Cgroups:
             self._folders.write(self._bases[setting.controller] / path / setting.file, setting.text)
         except OSError as error:
             if setting.required:
-                return f"{setting.file} cannot be {setting.text}: {error.strerror}"
+                return f"{setting.file} cannot be set to {setting.text}: {error.strerror}"
         return None
 
     def _paths(self, path: Path) -> CgroupPaths:
-        inside = path / _LEAF
-        made = [base / inside for base in self._hierarchies if (base / inside).is_dir()]
-        # Version 1 counts where the process was that is killed, version 2 also above.
-        counted = inside if self.version is CgroupVersion.V1 else path
+        leaf = path / _LEAF
+        leaves = [base / leaf for base in self._hierarchies if (base / leaf).is_dir()]
+        # Version 1 counts OOM kills in the process's own cgroup, version 2 also in its parents.
+        counted = leaf if self.version is CgroupVersion.V1 else path
         memory = self._bases.get("memory")
         events = None if memory is None else memory / counted / oom_events_file(self.version)
         return CgroupPaths(
-            procs=tuple(str(folder / PROCS) for folder in made),
+            procs=tuple(str(folder / PROCS) for folder in leaves),
             oom_events=str(events) if events is not None and events.is_file() else "",
         )
 
     def _read(self, path: Path, controller: str, file: str) -> str | None:
-        # Version 2 counts processor time whether it limits it or not.
+        # Version 2 counts CPU time even without the cpu controller.
         others = self._hierarchies if self.version is CgroupVersion.V2 else ()
         base = self._bases.get(controller) or next(iter(others), None)
         return None if base is None else self._folders.read(base / path / file)
 
     def _kill_folder(self, folder: Path) -> None:
         for _ in self._retries():
-            below = self._folders.subtree(folder)
-            if not (pids := [pid for path in below for pid in self._folders.pids(path)]):
+            folders = self._folders.subtree(folder)
+            if not (pids := [pid for path in folders for pid in self._folders.pids(path)]):
                 return
             self._folders.kill(folder)
-        raise CgroupInUseError(f"in cgroup {folder} the processes {pids} do not end")
+        raise CgroupInUseError(f"processes {pids} in cgroup {folder} do not end")
 
     def _remove(self, path: Path | None) -> None:
         if path is not None:
@@ -288,13 +288,13 @@ class Cgroups:
                 for path in self._folders.subtree(folder):
                     self._folders.remove(path)
             except OSError as error:
-                why = error.strerror
+                reason = error.strerror
                 self._folders.kill(folder)
             else:
                 return
         raise CgroupInUseError(
-            f"cgroup {folder} cannot be removed: {why}; "
-            f"in it are the processes {self._folders.pids(folder)}"
+            f"cannot remove cgroup {folder}: {reason}; "
+            f"it contains processes {self._folders.pids(folder)}"
         )
 
     def _retries(self) -> Iterator[None]:
@@ -305,26 +305,26 @@ class Cgroups:
 
 
 def unavailable_cgroups(reason: str) -> Cgroups:
-    """For where there are none: no limit holds, and why is said of each that is asked for."""
+    """Return cgroups that limit nothing; every requested limit fails with `reason`."""
     missing = dict.fromkeys(("cpu", "memory"), reason)
     return Cgroups(CgroupVersion.V2, {}, missing=missing, folders=CgroupFolders())
 
 
 def enable_controllers(folders: CgroupFolders, folder: Path, controllers: Collection[str]) -> None:
-    """Have what is made in a cgroup of version 2 be limited by these. Raises OSError."""
-    on = (folders.read(folder / "cgroup.subtree_control") or "").split()
+    """Version 2: enable controllers for the children of a cgroup. Raises OSError."""
+    enabled = (folders.read(folder / "cgroup.subtree_control") or "").split()
     for controller in controllers:
-        if controller not in on:
+        if controller not in enabled:
             folders.write(folder / "cgroup.subtree_control", f"+{controller}")
 
 
 def is_valid_name(text: str) -> bool:
-    """Whether a cgroup can be called this, in a folder of its own and nowhere else."""
+    """Return whether the text is a valid cgroup name: one path component, not a dot file."""
     return _VALID_NAME.fullmatch(text) is not None
 
 
 def _relative_path(pod_uid: PodUID, *container_id: str) -> Path | None:
-    """None for names that lead elsewhere: a manifest may bring a UID of its own."""
+    """Return the path of a cgroup; None for unsafe names, as a manifest may contain any UID."""
     parts = (f"{_POD}{pod_uid}", *container_id)
     return Path(*parts) if all(map(is_valid_name, parts)) else None
 
@@ -332,6 +332,8 @@ def _relative_path(pod_uid: PodUID, *container_id: str) -> Path | None:
 def _raise_if_unlimited(
     requested: Collection[str], problems: Mapping[str, str], paths: CgroupPaths
 ) -> None:
-    why = [f"{name} is not limited: {problems[name]}" for name in requested if name in problems]
-    if why:
-        raise LimitError("; ".join(why), paths)
+    unlimited = [
+        f"{name} is not limited: {problems[name]}" for name in requested if name in problems
+    ]
+    if unlimited:
+        raise LimitError("; ".join(unlimited), paths)

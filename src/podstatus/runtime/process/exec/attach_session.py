@@ -1,4 +1,4 @@
-"""Somebody who talks to a container itself: its log is followed, its input is a named pipe."""
+"""Attach session: output is followed in the container's log, input goes to its FIFO."""
 
 import asyncio
 import os
@@ -21,14 +21,14 @@ from podstatus.runtime.process.state.process_identity import send_signal
 from podstatus.runtime.streams import OutputStream, StreamOptions, TerminalSize
 
 _UNKNOWN_EXIT_CODE = 137
-"""Of a container whose end nobody saw."""
+"""Exit code of a container without an exit record."""
 _FIFO_FLAGS = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 WINDOW_SIZE_FILE = "winsize"
-"""Read by the keeper when it gets SIGWINCH: rows and columns."""
+"""Holds rows and columns; the monitor reads it on SIGWINCH."""
 
 
 class ProcessAttachSession:
-    """Follows what a container writes. To hang up leaves it as it is."""
+    """Streams of a running container. Closing the session leaves the container running."""
 
     def __init__(
         self,
@@ -43,8 +43,8 @@ class ProcessAttachSession:
         self._directory = directory
         self._launch = launch
         self._started = started
-        wanted = (OutputStream.STDOUT, request.stdout), (OutputStream.STDERR, request.stderr)
-        self._streams = {channel for channel, asked in wanted if asked}
+        requested = (OutputStream.STDOUT, request.stdout), (OutputStream.STDERR, request.stderr)
+        self._streams = {stream for stream, is_requested in requested if is_requested}
         self._clock = clock
         self._stdin = PipeWriter(_open_stdin(directory) if request.stdin and launch.stdin else None)
         self._log = LogReader(directory.log, follow=True)
@@ -55,12 +55,12 @@ class ProcessAttachSession:
         asyncio.get_running_loop().add_reader(monitor_fd, self._stop_watching)
 
     async def start(self) -> None:
-        """From here on nothing that is written is missed. Raises NoStreamError."""
+        """Open the log at its end; no later output is missed. Raises StreamUnavailableError."""
         await self._log.open()
         await self._log.seek_to_tail(0, None)
 
     async def read(self) -> tuple[OutputStream, bytes] | None:
-        """The next piece it wrote; None when it has ended and all is read."""
+        """Return the next chunk of output; None once the container has ended and all is read."""
         while not self._chunks:
             ended = self._ended.is_set()
             while (entries := await self._next_entries()) is not None:
@@ -73,28 +73,28 @@ class ProcessAttachSession:
         return self._chunks.popleft()
 
     async def write(self, data: bytes) -> None:
-        """Hand it input; if it does not read any, nothing happens."""
+        """Write to standard input; ignored if the container does not read it."""
         await self._stdin.write(data)
 
     async def close_stdin(self) -> None:
-        """It sees the end of its input if that was for one talk only (stdinOnce)."""
+        """Stop writing; the container sees the end of its input only with stdinOnce."""
         self._stdin.close()
 
     def resize(self, size: TerminalSize) -> None:
-        """Tell it how large the terminal is, if it has one."""
+        """Set the size of the container's terminal, if it has one."""
         if self._launch.tty:
-            beside = self._directory.path / f"{WINDOW_SIZE_FILE}.tmp"
-            beside.write_text(f"{size.rows} {size.columns}\n")
-            beside.rename(self._directory.path / WINDOW_SIZE_FILE)
+            temporary = self._directory.path / f"{WINDOW_SIZE_FILE}.tmp"
+            temporary.write_text(f"{size.rows} {size.columns}\n")
+            temporary.rename(self._directory.path / WINDOW_SIZE_FILE)
             send_signal(self._started.keeper, signal.SIGWINCH)
 
     async def wait(self) -> int:
-        """The exit code, once it has ended."""
+        """Wait until the container has ended; return its exit code."""
         await self._ended.wait()
         return await asyncio.to_thread(self._exit_code)
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the session and its files."""
         self._stdin.close()
         self._stop_watching()
         if self._reading is not None:
@@ -102,7 +102,7 @@ class ProcessAttachSession:
         await self._log.close()
 
     async def _next_entries(self) -> list[LogEntry] | None:
-        # What was read is not lost with somebody who stopped waiting for it.
+        # Shielded: entries must not be lost if the caller's wait is cancelled.
         if self._reading is None:
             if not self._log.has_more():
                 return None
@@ -112,15 +112,15 @@ class ProcessAttachSession:
         return entries
 
     def _select(self, entries: Iterable[LogEntry]) -> list[tuple[OutputStream, bytes]]:
-        """The entries as few pieces: what was written to one channel without a break."""
-        pieces: list[tuple[OutputStream, list[bytes]]] = []
+        """Return the entries as chunks: consecutive output to one stream is joined."""
+        chunks: list[tuple[OutputStream, list[bytes]]] = []
         for entry in entries:
             if entry.stream not in self._streams:
                 continue
-            if not pieces or pieces[-1][0] != entry.stream:
-                pieces.append((entry.stream, []))
-            pieces[-1][1].append(entry.text)
-        return [(channel, b"".join(texts)) for channel, texts in pieces]
+            if not chunks or chunks[-1][0] != entry.stream:
+                chunks.append((entry.stream, []))
+            chunks[-1][1].append(entry.text)
+        return [(stream, b"".join(texts)) for stream, texts in chunks]
 
     def _exit_code(self) -> int:
         try:
@@ -138,11 +138,11 @@ class ProcessAttachSession:
 
 def _open_stdin(directory: ContainerFolder) -> int | None:
     try:
-        opened = os.open(directory.stdin, _FIFO_FLAGS)
+        fifo = os.open(directory.stdin, _FIFO_FLAGS)
     except OSError:
-        # Nobody reads there, or it is not what it should be.
+        # No process reads it, or it is not a FIFO.
         return None
-    if stat.S_ISFIFO(os.fstat(opened).st_mode):
-        return opened
-    os.close(opened)
+    if stat.S_ISFIFO(os.fstat(fifo).st_mode):
+        return fifo
+    os.close(fifo)
     return None

@@ -1,7 +1,7 @@
-"""What a container's command was given, for one more command that is to have the same.
+"""The environment, user and capabilities of a container's command, for exec.
 
-An isolated container has it among the arguments of bubblewrap. Those were written by the agent:
-whatever the container did to itself since does not count.
+For an isolated container they are parsed from the arguments of bubblewrap. The agent wrote those,
+so whatever the container changed since has no effect.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,24 +45,24 @@ _OPTION_ARITY = {
     "--as-pid-1": 0,
     "--level-prefix": 0,
 }
-"""How many values follow an option of bubblewrap; 1 for all others."""
+"""Number of values of a bubblewrap option; 1 for all others."""
 
 
 class ExecContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command finds."""
+    """What a command inherits from its container."""
 
     env: dict[str, str]
     cwd: str
     user: int | None = None
     group: int | None = None
     groups: tuple[int, ...] | None = None
-    """None: as the agent's."""
+    """None: those of the agent."""
     capabilities: tuple[int, ...] | None = ()
-    """Numbers; None: as the agent's, an ordinary user."""
+    """Capability numbers; None: those of the agent, an ordinary user."""
 
 
 def exec_context(launch: LaunchRecord) -> ExecContext:
-    """What the command of a container was given."""
+    """Return the context of a container's command."""
     env, cwd, added = dict(launch.env), launch.cwd, set[str]()
     for option, values in _options(launch.bubblewrap or ()):
         match option, values:
@@ -96,18 +96,18 @@ def _capabilities(
 ) -> tuple[int, ...] | None:
     if launch.bubblewrap is None:
         return launch.capabilities
-    # Those it takes to become another user are gone with being root.
+    # The capabilities needed to switch the user are lost with the switch from root.
     return () if user else capability_numbers(added)
 
 
 def _switched_user(launch: LaunchRecord) -> tuple[int, int, tuple[int, ...]] | None:
-    """Who the command becomes inside, where root starts it: what `switch_user` put before it."""
+    """Return user, group and groups of the `setpriv` that root puts before a command, if any."""
     if launch.bubblewrap is None or "--" not in launch.argv:
         return None
     program, *options = launch.argv[: launch.argv.index("--")]
     values = dict(option.partition("=")[::2] for option in options)
     numbers = values.get("--reuid", ""), values.get("--regid", "")
-    # One of the pod's own may be written otherwise: that is for the container alone.
+    # A command of the pod itself may look similar; that affects only this container.
     if program.rpartition("/")[2] != "setpriv" or not all(map(str.isdecimal, numbers)):
         return None
     groups = tuple(
@@ -117,9 +117,9 @@ def _switched_user(launch: LaunchRecord) -> tuple[int, int, tuple[int, ...]] | N
 
 
 def _options(arguments: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Without the program, and without what follows `--`."""
-    at = 1
-    while at < len(arguments) and arguments[at] != "--":
-        count = _OPTION_ARITY.get(arguments[at], 1)
-        yield arguments[at], tuple(arguments[at + 1 : at + 1 + count])
-        at += 1 + count
+    """Yield the options of a bubblewrap command line, up to `--`."""
+    index = 1
+    while index < len(arguments) and arguments[index] != "--":
+        count = _OPTION_ARITY.get(arguments[index], 1)
+        yield arguments[index], tuple(arguments[index + 1 : index + 1 + count])
+        index += 1 + count

@@ -1,4 +1,4 @@
-"""A command that was started for somebody to talk to, where a container is."""
+"""Exec session: a command that runs in a container for a client."""
 
 import asyncio
 import fcntl
@@ -16,9 +16,9 @@ from podstatus.runtime.process.exec.pipes import PipeReader, PipeWriter
 from podstatus.runtime.streams import OutputStream, StreamUnavailableError, TerminalSize
 
 DRAIN_SECONDS = 1
-"""How long what the command left behind may keep its output open after its end."""
+"""How long background processes of an ended command may keep its output open."""
 _CLOSE_TIMEOUT_SECONDS = 15
-"""How long it may take to end all of it; longer than the program inside tries."""
+"""Time to end all processes; longer than the limit of the `nsenter` program."""
 _KILLED_EXIT_CODE = 137
 _MAX_MESSAGE_BYTES = 64 * 1024
 _EOT = b"\x04"
@@ -27,10 +27,10 @@ _LFLAG = 3
 
 
 class ProcessExecSession:
-    """Talks to the program `inside`, by a socket, and to the command that runs below it.
+    """Connects a client with the `nsenter` program and with the command below it.
 
-    The program tells when the command is executed or why not, then its exit code. When the
-    socket is closed it ends all that was started.
+    The program reports over a socket when the command is executed, or why not, then its exit code.
+    When the socket is closed, it kills all processes that were started.
     """
 
     def __init__(
@@ -58,36 +58,36 @@ class ProcessExecSession:
         loop.add_reader(self._control_socket, self._receive)
 
     async def wait_started(self) -> None:
-        """Come back when the command is executed. Raises NoStreamError if it cannot be."""
+        """Wait until the command is executed. Raises StreamUnavailableError if it cannot be."""
         await self._started
 
     async def read(self) -> tuple[OutputStream, bytes] | None:
-        """The next piece it wrote; None when there is no more."""
+        """Return the next chunk of output; None at the end."""
         return await self._outputs.read()
 
     async def write(self, data: bytes) -> None:
-        """Hand it input; it is held up while the command does not read."""
+        """Write to standard input; blocks while the command does not read."""
         await self._stdin.write(data)
 
     async def close_stdin(self) -> None:
-        """Close its input; on a terminal, what a user would type for that."""
+        """Close standard input; on a terminal, send the end-of-file character."""
         if self._terminal is None:
             self._stdin.close()
         elif termios.tcgetattr(self._terminal)[_LFLAG] & termios.ICANON:
             await self._stdin.write(_EOT)
 
     def resize(self, size: TerminalSize) -> None:
-        """Tell it how large the terminal is, if it has one."""
+        """Set the size of the command's terminal, if it has one."""
         if self._terminal is not None:
             rows, columns = (max(0, min(n, _MAX_WINDOW_SIZE)) for n in (size.rows, size.columns))
             fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))
 
     async def wait(self) -> int:
-        """The exit code; 137 if it went down with its container."""
+        """Wait for the exit code; 137 if the command was killed with its container."""
         return await asyncio.shield(self._exit_code)
 
     async def close(self) -> None:
-        """Hang up, and come back when nothing of it runs any more."""
+        """End the session; return when no process of the command runs any more."""
         self._disconnect()
         await wait_event_or_timeout(self._exited, self._clock, _CLOSE_TIMEOUT_SECONDS)
         if not self._exited.is_set():
@@ -108,25 +108,27 @@ class ProcessExecSession:
 
     def _receive(self) -> None:
         try:
-            message, opened, _, _ = socket.recv_fds(self._control_socket, _MAX_MESSAGE_BYTES, 1)
+            message, descriptors, _, _ = socket.recv_fds(
+                self._control_socket, _MAX_MESSAGE_BYTES, 1
+            )
         except BlockingIOError:
             return
         except OSError:
-            message, opened = b"", []
+            message, descriptors = b"", []
         if not message:
             asyncio.get_running_loop().remove_reader(self._control_socket)
             self._on_exit(_KILLED_EXIT_CODE)
             return
-        said = json.loads(message)
-        if "started" in said:
-            self._on_started(opened)
-        elif "exit" in said:
-            self._on_exit(said["exit"])
+        report = json.loads(message)
+        if "started" in report:
+            self._on_started(descriptors)
+        elif "exit" in report:
+            self._on_exit(report["exit"])
         elif not self._started.done():
-            self._started.set_exception(StreamUnavailableError(said["error"]))
+            self._started.set_exception(StreamUnavailableError(report["error"]))
 
-    def _on_started(self, opened: list[int]) -> None:
-        for terminal in opened:
+    def _on_started(self, descriptors: list[int]) -> None:
+        for terminal in descriptors:
             self._terminal = terminal
             self._stdin = PipeWriter(os.dup(terminal))
             self._outputs = PipeReader({os.dup(terminal): OutputStream.STDOUT})
@@ -136,7 +138,7 @@ class ProcessExecSession:
     def _on_exit(self, code: int) -> None:
         if not self._started.done():
             self._started.set_exception(StreamUnavailableError("the container has ended"))
-            # Who was waiting may be gone.
+            # Mark the exception as retrieved: the waiter may be gone.
             self._started.exception()
         if not self._exit_code.done():
             self._exit_code.set_result(code)

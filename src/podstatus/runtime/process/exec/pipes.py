@@ -1,4 +1,4 @@
-"""Pipes and terminals on the event loop, without a buffer of ours: who is slow slows the other."""
+"""Pipes and terminals on the event loop, unbuffered, so that back-pressure is preserved."""
 
 import asyncio
 import fcntl
@@ -13,7 +13,7 @@ CHUNK_BYTES = 64 * 1024
 
 
 class PipeWriter:
-    """Where somebody's words go to a process. Once it hears no more, they are dropped."""
+    """Writes to a process's input. Once the process has closed it, data is dropped."""
 
     def __init__(self, fd: int | None) -> None:
         self._fd = fd
@@ -22,23 +22,23 @@ class PipeWriter:
             os.set_blocking(fd, False)
 
     async def write(self, data: bytes) -> None:
-        """Hand over all of it; that takes as long as the process takes to read."""
-        left = memoryview(data)
-        while left and self._fd is not None:
+        """Write all data; blocks as long as the process does not read."""
+        remaining = memoryview(data)
+        while remaining and self._fd is not None:
             try:
-                left = left[os.write(self._fd, left) :]
+                remaining = remaining[os.write(self._fd, remaining) :]
             except BlockingIOError:
                 await self._wait_writable(self._fd)
             except OSError:
                 self.close()
 
     def close(self) -> None:
-        """No more is said."""
-        opened, self._fd = self._fd, None
-        if opened is not None:
+        """Close the pipe; pending writes return."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
             _wake(self._waiter)
-            asyncio.get_running_loop().remove_writer(opened)
-            os.close(opened)
+            asyncio.get_running_loop().remove_writer(fd)
+            os.close(fd)
 
     async def _wait_writable(self, fd: int) -> None:
         loop = asyncio.get_running_loop()
@@ -52,52 +52,52 @@ class PipeWriter:
 
 
 class PipeReader:
-    """What a process says, by where it says it. For one reader."""
+    """Reads the output streams of a process. For one reader at a time."""
 
     def __init__(self, streams: Mapping[int, OutputStream]) -> None:
         self._streams = dict(streams)
         self._remaining: dict[int, int] | None = None
         self._waiter: asyncio.Future[None] | None = None
-        for opened in streams:
-            os.set_blocking(opened, False)
+        for fd in streams:
+            os.set_blocking(fd, False)
 
     async def read(self) -> tuple[OutputStream, bytes] | None:
-        """The next piece; None when there is no more."""
-        # Whoever always has something to say must not keep the loop from everything else.
+        """Return the next chunk with its stream; None at the end."""
+        # Yield to the event loop: a process that writes constantly must not block it.
         await asyncio.sleep(0)
         while self._streams:
-            for opened, channel in list(self._streams.items()):
-                data = self._read(opened)
+            for fd, stream in list(self._streams.items()):
+                data = self._read(fd)
                 if data:
-                    # The others first, next time.
-                    self._streams[opened] = self._streams.pop(opened)
-                    return channel, data
+                    # Round robin: the other streams come first next time.
+                    self._streams[fd] = self._streams.pop(fd)
+                    return stream, data
                 if data is not None:
-                    self._close(opened)
+                    self._close(fd)
             if self._streams:
                 await self._wait_readable()
         return None
 
     def stop_at_buffered(self) -> None:
-        """Nothing that is written from now on is read: whoever wrote has ended."""
-        self._remaining = {opened: _buffered_bytes(opened) for opened in self._streams}
+        """Read only what is buffered now: the command has ended."""
+        self._remaining = {fd: _buffered_bytes(fd) for fd in self._streams}
         _wake(self._waiter)
 
     def close(self) -> None:
-        """Nothing more is read."""
-        for opened in list(self._streams):
-            self._close(opened)
+        """Close all streams; pending reads return None."""
+        for fd in list(self._streams):
+            self._close(fd)
         _wake(self._waiter)
 
     def _read(self, fd: int) -> bytes | None:
-        """What is there, empty at the end; None if nothing is there yet."""
+        """Return available data, empty at the end; None if there is none yet."""
         length = CHUNK_BYTES if self._remaining is None else min(CHUNK_BYTES, self._remaining[fd])
         try:
             data = os.read(fd, length)
         except BlockingIOError:
             return None if self._remaining is None else b""
         except OSError:
-            # So says a terminal whose other side is closed.
+            # A terminal whose other side is closed raises EIO.
             return b""
         if self._remaining is not None:
             self._remaining[fd] -= len(data)
@@ -111,18 +111,18 @@ class PipeReader:
     async def _wait_readable(self) -> None:
         loop = asyncio.get_running_loop()
         self._waiter = loop.create_future()
-        for opened in self._streams:
-            loop.add_reader(opened, _wake, self._waiter)
+        for fd in self._streams:
+            loop.add_reader(fd, _wake, self._waiter)
         try:
             await self._waiter
         finally:
-            for opened in self._streams:
-                loop.remove_reader(opened)
+            for fd in self._streams:
+                loop.remove_reader(fd)
 
 
-def _wake(waiting: asyncio.Future[None] | None) -> None:
-    if waiting is not None and not waiting.done():
-        waiting.set_result(None)
+def _wake(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)
 
 
 def _buffered_bytes(fd: int) -> int:

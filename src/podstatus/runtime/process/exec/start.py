@@ -1,7 +1,7 @@
-"""Talk to processes: to one more where a container is, or to the container itself.
+"""Starts exec and attach sessions.
 
-talk = await exec_in(started.process, launch, ("sh",), TalkRequest(stdin=True), clock=clock)
-talk = await attach_to(place, launch, started, TalkRequest(), clock=clock)
+session = await exec_in(started.process, launch, ("sh",), StreamOptions(stdin=True), clock=clock)
+session = await attach_to(folder, launch, started, StreamOptions(), clock=clock)
 """
 
 import json
@@ -39,10 +39,10 @@ async def exec_in(
     *,
     clock: Clock,
 ) -> ProcessStream:
-    """Run a command where a container's process is, with what that was given, as the same user.
+    """Run a command in a container, with its environment and as the same user.
 
-    Raises NoStreamError if the container has ended or the command cannot be executed. All that
-    the command starts ends with the talk, and with the container.
+    Raises StreamUnavailableError if the container has ended or the command cannot be executed. All
+    processes that the command starts end with the session, and with the container.
     """
     if not command:
         raise StreamUnavailableError("you must specify at least one command for the container")
@@ -52,16 +52,16 @@ async def exec_in(
             if target is None:
                 raise StreamUnavailableError(_CONTAINER_ENDED)
             stack.callback(os.close, target)
-            order = _encode_request(process, target, launch, command, request)
-            executed = _start(stack, order, target, request, clock)
+            encoded = _encode_request(process, target, launch, command, request)
+            session = _start(stack, encoded, target, request, clock)
     except OSError as error:
         raise StreamUnavailableError(f"cannot start a process: {error.strerror}") from error
     try:
-        await executed.wait_started()
+        await session.wait_started()
     except BaseException:
-        await executed.close()
+        await session.close()
         raise
-    return executed
+    return session
 
 
 async def attach_to(
@@ -72,22 +72,23 @@ async def attach_to(
     *,
     clock: Clock,
 ) -> ProcessStream:
-    """Talk to a container: what it writes from now on, and its input if it reads any.
+    """Attach to a container: its output from now on, and its input if it has one.
 
-    Raises NoStreamError if it has ended. What it writes is found in its log.
+    Output is read from the container's log. Raises StreamUnavailableError if the container has
+    ended.
     """
-    keeper = open_process(started.keeper)
-    if keeper is None:
+    monitor_fd = open_process(started.keeper)
+    if monitor_fd is None:
         raise StreamUnavailableError(_CONTAINER_ENDED)
-    attached = ProcessAttachSession(
-        directory, launch, started, request, monitor_fd=keeper, clock=clock
+    session = ProcessAttachSession(
+        directory, launch, started, request, monitor_fd=monitor_fd, clock=clock
     )
     try:
-        await attached.start()
+        await session.start()
     except BaseException:
-        await attached.close()
+        await session.close()
         raise
-    return attached
+    return session
 
 
 def _encode_request(
@@ -97,68 +98,67 @@ def _encode_request(
     command: Sequence[str],
     request: StreamOptions,
 ) -> bytes:
-    """As `inside.order.Order` reads it."""
-    found = exec_context(launch)
+    """Encode the request as `nsenter.request.ExecRequest`."""
+    context = exec_context(launch)
     terminal = {"TERM": "xterm"} if request.tty else {}
-    order = {
+    document = {
         "argv": list(command),
-        "env": terminal | found.env,
-        "cwd": found.cwd,
+        "env": terminal | context.env,
+        "cwd": context.cwd,
         "pid": process.pid,
         "process": target,
         "isolated": launch.bubblewrap is not None,
-        "user": found.user,
-        "group": found.group,
-        "groups": found.groups,
-        "capabilities": found.capabilities,
+        "user": context.user,
+        "group": context.group,
+        "groups": context.groups,
+        "capabilities": context.capabilities,
         "seccomp": launch.seccomp,
         "cgroups": list(launch.cgroups),
         "terminal": request.tty,
     }
-    return json.dumps(order).encode()
+    return json.dumps(document).encode()
 
 
 def _start(
     stack: ExitStack, encoded: bytes, target: int, request: StreamOptions, clock: Clock
 ) -> ProcessExecSession:
-    """Start the program that goes inside; what it alone needs is closed with the stack.
+    """Start the `nsenter` program; the child's descriptors are closed with `stack`.
 
     Raises OSError.
     """
-    handed = os.memfd_create("order", os.MFD_CLOEXEC)
-    stack.callback(os.close, handed)
-    os.write(handed, encoded)
-    kept = stack.enter_context(ExitStack())
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    stack.callback(theirs.close)
-    kept.callback(ours.close)
-    streams = _Pipes(stack, kept, request)
-    passed = theirs.fileno(), handed, target
+    request_fd = os.memfd_create("request", os.MFD_CLOEXEC)
+    stack.callback(os.close, request_fd)
+    os.write(request_fd, encoded)
+    parent_stack = stack.enter_context(ExitStack())
+    parent_socket, child_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    stack.callback(child_socket.close)
+    parent_stack.callback(parent_socket.close)
+    streams = _Pipes(stack, parent_stack, request)
+    inherited = child_socket.fileno(), request_fd, target
     program = str(Path(run_exec.__file__))
-    process = subprocess.Popen(  # noqa: S603 - no shell, and a program of ours
-        [sys.executable, "-I", "-S", "-X", "utf8", program, str(passed[0]), str(passed[1])],
+    process = subprocess.Popen(  # noqa: S603 - no shell, and a program of this package
+        [sys.executable, "-I", "-S", "-X", "utf8", program, str(inherited[0]), str(inherited[1])],
         stdin=streams.stdin,
         stdout=streams.stdout,
         stderr=streams.stderr,
-        pass_fds=passed,
+        pass_fds=inherited,
         env={},
         cwd="/",
         start_new_session=True,
     )
-    kept.callback(_kill, process)
-    executed = ProcessExecSession(process, ours, streams.input, streams.outputs, clock)
-    kept.pop_all()
-    return executed
+    parent_stack.callback(_kill, process)
+    session = ProcessExecSession(process, parent_socket, streams.input, streams.outputs, clock)
+    parent_stack.pop_all()
+    return session
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """Of one that nobody can talk to."""
     process.kill()
     process.wait()
 
 
 class _Pipes:
-    """The ends of the pipes; with a terminal there are none."""
+    """Both ends of the pipes; with a terminal there are none."""
 
     def __init__(self, stack: ExitStack, parent_stack: ExitStack, request: StreamOptions) -> None:
         self._child_stack, self._parent_stack = stack, parent_stack
@@ -182,8 +182,8 @@ class _Pipes:
         )
 
     def _open_output(self, stream: OutputStream) -> int:
-        ours, theirs = os.pipe2(os.O_CLOEXEC)
-        self._child_stack.callback(os.close, theirs)
-        self._parent_stack.callback(os.close, ours)
-        self.outputs[ours] = stream
-        return theirs
+        reader, writer = os.pipe2(os.O_CLOEXEC)
+        self._child_stack.callback(os.close, writer)
+        self._parent_stack.callback(os.close, reader)
+        self.outputs[reader] = stream
+        return writer

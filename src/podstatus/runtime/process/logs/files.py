@@ -1,9 +1,8 @@
-"""The files of a container's log, oldest first: `0.log.<when it was put away>`, …, and `0.log`.
+"""The files of a container's log, oldest first: `0.log.<time of rotation>`, …, and `0.log`.
 
-They are put away and removed by the keeper while they are read. A file that is open stays
-readable, so all that are there at one moment are opened together; which file comes next is found
-by what a file is (its inode), not by its name. Everything here blocks, for one block of a file at
-a time.
+The monitor rotates and removes files while they are read. An open file stays readable, so all files
+are opened together, and the next file is found by inode, not by name. Everything here blocks, for
+at most one block of a file at a time.
 """
 
 import os
@@ -16,14 +15,14 @@ from podstatus.runtime.process.logs.cri_format import LogEntry, parse_entry
 from podstatus.runtime.streams import OutputStream
 
 BLOCK_BYTES = 256 * 1024
-"""Many times as long as an entry can be."""
+"""Many times the maximum length of an entry."""
 _MAX_OPEN_ATTEMPTS = 20
-"""How often files are looked up anew if one is put away meanwhile: at worst, every few ms."""
+"""Retries if a file is rotated while the files are opened: at worst every few ms."""
 _OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class LogFile:
-    """An open file of a log, and how far it was read."""
+    """An open log file and its read position."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -35,27 +34,27 @@ class LogFile:
         self._skipping = False
 
     def size(self) -> int:
-        """How long it is now."""
+        """Return the current size in bytes."""
         return os.fstat(self._fd).st_size
 
     def stop_at_current_end(self) -> None:
-        """Read nothing that is written from now on: who writes fast would be read for ever."""
+        """Ignore later output: a fast writer would otherwise be read forever."""
         self._end = self.size()
 
     def close(self) -> None:
-        """No more is read."""
+        """Close the file; it cannot be read any more."""
         os.close(self._fd)
 
     def read(self) -> list[LogEntry] | None:
-        """The entries of the next block, of whole lines; None if there is none for now.
+        """Return the entries of the next block, whole lines only; None if there is none for now.
 
-        A line whose end is missing is read again next time: when the disk is full, the keeper
-        takes back what it wrote of it.
+        An unterminated line is read again next time: on a full disk, the monitor removes a partial
+        one.
         """
         block = self._read_block()
         end = block.rfind(b"\n") + 1
         if end == 0 and len(block) == BLOCK_BYTES:
-            # Far longer than any entry: nothing of it is kept.
+            # Far longer than any entry: skip it.
             end, self._skipping = len(block), True
             self.position += end
             return []
@@ -69,7 +68,7 @@ class LogFile:
         return _entries(lines)
 
     def read_partial(self) -> list[LogEntry]:
-        """The last line, if its end never came and it can be read all the same."""
+        """Return the last line although it is unterminated, if it is a valid entry."""
         rest = self._read_block()
         self.position += len(rest)
         return [] if self._skipping or not rest else _entries([rest])
@@ -83,14 +82,14 @@ class LogFile:
         return os.pread(self._fd, length, self.position)
 
     def read_backwards(self) -> Iterator[tuple[int, LogEntry]]:
-        """All entries from the last to the first, each with where it ends."""
+        """Yield all entries from last to first, each with the offset of its end."""
         start = self.size()
         rest, too_long = b"", False
         while start > 0:
             begin = max(0, start - BLOCK_BYTES)
             data = os.pread(self._fd, start - begin, begin) + rest
             start, end = begin, begin + len(data)
-            # What comes before belongs to a line that begins in an earlier block.
+            # Data before this offset belongs to a line that starts in an earlier block.
             first = 0 if begin == 0 else (data.find(b"\n") + 1 or len(data))
             lines = _lines(data[first:])
             for line in reversed(lines):
@@ -105,33 +104,33 @@ class LogFile:
 
 
 def open_log(log: Path) -> list[LogFile]:
-    """All files that there are of a log, oldest first. Raises FileNotFoundError for no folder."""
+    """Open all files of a log, oldest first. Raises FileNotFoundError if its folder is gone."""
     files: list[LogFile] = []
     for _ in range(_MAX_OPEN_ATTEMPTS):
         names = _file_names(log)
         close_all(files)
         files = [file for name in names if (file := _open(log.with_name(name))) is not None]
-        # The same names before and after: none was put away meanwhile, each name was one file.
+        # The same names before and after: no rotation in between, so each name was one file.
         if _file_names(log) == names:
             break
     return files
 
 
 def open_newer(log: Path, last: LogFile) -> list[LogFile]:
-    """The files that come after one; those that are left if it is gone. Empty: it is the newest."""
+    """Open the files newer than `last`, or all if it is gone; empty if it is the newest."""
     if _identity(log) == last.identity:
         return []
     files = open_log(log)
-    at = next((i for i, file in enumerate(files) if file.identity == last.identity), -1)
-    close_all(files[: at + 1])
-    return files[at + 1 :]
+    index = next((i for i, file in enumerate(files) if file.identity == last.identity), -1)
+    close_all(files[: index + 1])
+    return files[index + 1 :]
 
 
 def seek_to_tail(files: Sequence[LogFile], count: int, stream: OutputStream | None) -> None:
-    """Go to where so many lines of a channel are left; only what follows is read.
+    """Position the files so that only the last `count` lines of a stream are read.
 
-    Parts of a long line are one line, unless another stream's line ends between them just where
-    this begins: then only the rest of it is found.
+    Parts of a long line count as one line, unless a line of the other stream ends between them at
+    the very start of the tail: then only the rest of the long line is read.
     """
     seen: set[OutputStream] = set()
     for index in reversed(range(len(files))):
@@ -150,19 +149,19 @@ def seek_to_tail(files: Sequence[LogFile], count: int, stream: OutputStream | No
 
 
 def seek_to_end(files: Sequence[LogFile]) -> None:
-    """Read only what is written from now on."""
+    """Position the files so that only later output is read."""
     for file in files:
         file.position = file.size()
 
 
 def close_all(files: Sequence[LogFile]) -> None:
-    """None of them is read any more."""
+    """Close all files."""
     for file in files:
         file.close()
 
 
 def _file_names(log: Path) -> list[str]:
-    """Names tell the order: they end in when the file was put away."""
+    """Return the file names in order: the suffix is the time of the rotation."""
     names = {path.name for path in log.parent.iterdir()}
     older = sorted(name for name in names if name.startswith(f"{log.name}.") and _is_complete(name))
     return [*older, log.name] if log.name in names else older
@@ -190,7 +189,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """With their newlines; the last one may have none. Nothing but a newline ends a line."""
+    """Split into lines with their newlines; the last may have none. Only `\n` ends a line."""
     lines = [line + b"\n" for line in data.split(b"\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines

@@ -1,11 +1,11 @@
-"""Read a container's log while it is written.
+"""Reads a container's log while it is written.
 
-    async for piece in read_log(place, LogOptions(follow=True), has_ended=…, clock=…):
+    async for chunk in read_log(folder, LogOptions(follow=True), has_ended=…, clock=…):
 
-Upstream: ReadLogs, cri-client v0.36.4, pkg/logs/logs.go. There only the newest file is read; here
-the ones that were put away count as well, for what is asked for by lines and by time too: whoever
-asks for the last 100 lines gets them a second after the file was put away. Files are read in
-threads, a block at a time; to see whether there is more needs no thread.
+Upstream: ReadLogs, cri-client v0.36.4, pkg/logs/logs.go. Upstream reads only the newest file; here
+rotated files are read, too, also for `tail_lines` and `since`: a request for the last 100 lines
+gets them even a second after a rotation. Files are read in threads, a block at a time; the check
+for more data needs no thread.
 """
 
 import asyncio
@@ -28,26 +28,27 @@ from podstatus.runtime.process.records.layout import ContainerFolder
 from podstatus.runtime.streams import LogOptions, OutputStream, StreamUnavailableError
 
 POLL_SECONDS = 0.1
-"""Nothing in the standard library tells of changes to files. The keeper writes as often."""
+"""The standard library has no file notifications. The monitor writes about as often."""
 
 
 async def read_log(
     directory: ContainerFolder, options: LogOptions, *, has_ended: Callable[[], bool], clock: Clock
 ) -> AsyncIterator[bytes]:
-    """What is asked for, in pieces; followed until the container has ended and all is read.
+    """Yield the selected log in chunks; with `follow`, until the container has ended.
 
-    Raises NoStreamError if there is no log any more. One that was not begun is empty.
+    Raises StreamUnavailableError if the log does not exist any more. A log that was not begun is
+    empty.
     """
-    chosen = LogFilter(options)
+    log_filter = LogFilter(options)
     async with _open_reader(directory, follow=options.follow) as reader:
         await reader.seek_to_tail(options.tail_lines, options.stream)
         entries = _follow(reader, has_ended, clock) if options.follow else _read_all(reader)
-        async for some in entries:
-            if chosen.is_full:
+        async for batch in entries:
+            if log_filter.is_full:
                 return
-            if text := chosen.add(some):
+            if text := log_filter.add(batch):
                 yield text
-        if text := chosen.end():
+        if text := log_filter.end():
             yield text
 
 
@@ -71,7 +72,7 @@ async def _follow(
     reader: "LogReader", has_ended: Callable[[], bool], clock: Clock
 ) -> AsyncIterator[list[LogEntry]]:
     while True:
-        # Asked first: what is read after that is all there will be.
+        # Check first: whatever is read afterwards is complete.
         ended = has_ended()
         while reader.has_more() and (entries := await reader.read()) is not None:
             yield entries
@@ -82,52 +83,53 @@ async def _follow(
 
 
 class LogReader:
-    """Reads a log from its oldest file to its newest; to follow it, on into those that come."""
+    """Reads a log from its oldest to its newest file; with `follow`, also later files."""
 
     def __init__(self, log: Path, *, follow: bool) -> None:
         self._log = log
         self._follow = follow
         self._files: list[LogFile] = []
-        # A thread may still read when whoever asked for it is gone: it must not meet files that
-        # were closed, or worse, opened by somebody else. And nobody waits for it: a disk may hang.
+        # A thread may still read after its caller was cancelled. It must not use closed
+        # descriptors, which may have been reused; and the event loop must not wait for it, as a
+        # disk may hang.
         self._lock = threading.Lock()
         self._closed = False
 
     async def open(self) -> None:
-        """From here on nothing is missed. Raises NoStreamError if there is no log any more."""
+        """Open the log; no later output is missed. Raises StreamUnavailableError if it is gone."""
         try:
             await asyncio.to_thread(self._open)
         except OSError as error:
-            raise StreamUnavailableError(f"the log cannot be read: {error.strerror}") from error
+            raise StreamUnavailableError(f"cannot read the log: {error.strerror}") from error
 
     async def close(self) -> None:
-        """No more is read. If a thread still reads, it closes the files when it is done."""
+        """Stop reading. If a thread still reads, it closes the files when it is done."""
         self._closed = True
         self._close_if_requested()
 
     async def seek_to_tail(self, count: int | None, stream: OutputStream | None) -> None:
-        """Begin with so many of the last lines; None for all."""
+        """Start at the last `count` lines; None for all."""
         if count is not None:
             await asyncio.to_thread(self._seek_to_tail, count, stream)
 
     async def read(self) -> list[LogEntry] | None:
-        """The next entries; None if there are no more for now."""
+        """Return the next entries; None if there are none for now."""
         return await asyncio.to_thread(self._read)
 
     def has_more(self) -> bool:
-        """Whether a look is worth it."""
+        """Return whether there may be more to read. Never blocks on file contents."""
         if not self._files or len(self._files) > 1:
             return True
         file = self._files[0]
         try:
             newest = self._log.lstat()
         except FileNotFoundError:
-            # Just put away, and perhaps not for the first time.
+            # Just rotated, possibly more than once.
             return True
         return (newest.st_dev, newest.st_ino) != file.identity or newest.st_size > file.position
 
     def read_partial(self) -> list[LogEntry]:
-        """A last line whose end never came."""
+        """Return the last line although it is unterminated."""
         return self._files[-1].read_partial() if self._files else []
 
     def _close_if_requested(self) -> None:
@@ -174,13 +176,13 @@ class LogReader:
             return None
 
     def _next_file(self) -> list[LogEntry]:
-        done = self._files.pop(0)
-        entries = done.read_partial()
-        done.close()
+        file = self._files.pop(0)
+        entries = file.read_partial()
+        file.close()
         return entries
 
     def _open_newer(self) -> bool:
-        """Whether the newest file was put away. Only now it is whole: it is read once more."""
-        later = open_newer(self._log, self._files[-1]) if self._follow else []
-        self._files += later
-        return bool(later)
+        """Open newer files after a rotation. Only then is the last file complete: read it again."""
+        newer = open_newer(self._log, self._files[-1]) if self._follow else []
+        self._files += newer
+        return bool(newer)

@@ -1,7 +1,7 @@
-"""The last words of a container: its message file, or the end of its log.
+"""The termination message of a container: its message file, or the end of its log.
 
-The file was written by the container, which may be hostile: it may be a link, a pipe, a folder,
-huge, and need not be text.
+The container writes the file and may be hostile: it may be a link, a pipe, a folder, huge, or
+binary.
 
 Upstream: getTerminationMessage and convertToKubeContainerStatus,
 kuberuntime/kuberuntime_container.go v1.36.4.
@@ -22,7 +22,7 @@ from podstatus.runtime.streams import LogOptions
 
 MAX_MESSAGE_BYTES = 4096
 MAX_LOG_LINES, MAX_LOG_BYTES = 80, 2048
-"""Upstream's, in container/runtime.go: of more, the end is taken."""
+"""Upstream's, in container/runtime.go: only the end of longer text is used."""
 
 _SURROGATES = re.compile("[\udc80-\udcff]")
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -31,13 +31,13 @@ _FOLDER_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def termination_message(directory: ContainerFolder, launch: LaunchRecord, exit: ExitRecord) -> str:
-    """What is shown of an attempt that has ended: why it could not run, what it left to say."""
-    # What could not even be started has written no log.
+    """Return the message of an ended attempt: its start error and its own message."""
+    # A container that was not started has no log.
     fallback = launch.message_fallback and exit.exit_code != 0 and exit.reason != "StartError"
-    words = _message_from_file(directory, launch.message_path) if launch.message_path else ""
-    if not words and fallback:
-        words = _message_from_log(directory)
-    return ": ".join(part for part in (exit.message, words) if part)
+    message = _message_from_file(directory, launch.message_path) if launch.message_path else ""
+    if not message and fallback:
+        message = _message_from_log(directory)
+    return ": ".join(part for part in (exit.message, message) if part)
 
 
 def _message_from_file(directory: ContainerFolder, path: str) -> str:
@@ -50,30 +50,30 @@ def _message_from_file(directory: ContainerFolder, path: str) -> str:
 def _message_bytes(directory: ContainerFolder, path: Path) -> bytes:
     if path.parent == directory.path:
         return _read(directory, path) or b""
-    # Outside there is one file for all attempts of a container: the next one writes to it, too.
-    words = _read(directory, directory.message)
-    if words is None:
-        words = _read(directory, path) or b""
-        with suppress(OSError):  # a full disk: it is read again
-            _save(directory.message, words)
-    return words
+    # Without isolation, all attempts of a container share one file: save it before the next writes.
+    message = _read(directory, directory.message)
+    if message is None:
+        message = _read(directory, path) or b""
+        with suppress(OSError):  # on a full disk it is read again next time
+            _save(directory.message, message)
+    return message
 
 
 def _read(directory: ContainerFolder, path: Path) -> bytes | None:
-    """None if there is none."""
+    """Return the end of the file; None if it does not exist."""
     try:
-        with _open_message(directory, path) as opened:
-            return _read_tail(opened)
+        with _open_message(directory, path) as descriptor:
+            return _read_tail(descriptor)
     except FileNotFoundError:
         return None
 
 
 def _save(path: Path, message: bytes) -> None:
-    new = path.with_name(f"{path.name}.new")
-    descriptor = os.open(new, _WRITE_FLAGS, 0o600)
+    temporary = path.with_name(f"{path.name}.new")
+    descriptor = os.open(temporary, _WRITE_FLAGS, 0o600)
     with os.fdopen(descriptor, "wb") as writer:
         writer.write(message)
-    new.replace(path)
+    temporary.replace(path)
 
 
 def _read_tail(fd: int) -> bytes:
@@ -81,20 +81,20 @@ def _read_tail(fd: int) -> bytes:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(0, "not a regular file")
     if status.st_nlink > 1:
-        # A second name for somebody else's file shows what the container itself may not read.
-        raise OSError(0, "the file has more than one name")
+        # A hard link to a foreign file would reveal what the container itself may not read.
+        raise OSError(0, "the file has more than one hard link")
     return os.pread(fd, MAX_MESSAGE_BYTES, max(0, status.st_size - MAX_MESSAGE_BYTES))
 
 
 @contextmanager
 def _open_message(directory: ContainerFolder, path: Path) -> Iterator[int]:
-    # A folder that is ours alone is reached by a way that is ours, links or not.
-    ours = path.parent == directory.path
-    opened = os.open(path, _READ_FLAGS) if ours else _open_without_links(path)
+    # The attempt's own folder is private, so the path to it is safe, links or not.
+    is_private = path.parent == directory.path
+    descriptor = os.open(path, _READ_FLAGS) if is_private else _open_without_links(path)
     try:
-        yield opened
+        yield descriptor
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def _open_without_links(path: Path) -> int:
@@ -117,16 +117,16 @@ def _message_from_log(directory: ContainerFolder) -> str:
         return f"Error on reading termination message from logs: {error.strerror}"
     try:
         seek_to_tail(files, MAX_LOG_LINES, None)
-        chosen, end = LogFilter(LogOptions()), b""
+        log_filter, end = LogFilter(LogOptions()), b""
         for file in files:
             while (entries := file.read()) is not None:
-                end = (end + chosen.add(entries))[-MAX_LOG_BYTES:]
-            end = (end + chosen.add(file.read_partial()))[-MAX_LOG_BYTES:]
-        return _decode((end + chosen.end())[-MAX_LOG_BYTES:])
+                end = (end + log_filter.add(entries))[-MAX_LOG_BYTES:]
+            end = (end + log_filter.add(file.read_partial()))[-MAX_LOG_BYTES:]
+        return _decode((end + log_filter.end())[-MAX_LOG_BYTES:])
     finally:
         close_all(files)
 
 
 def _decode(data: bytes) -> str:
-    """As Go writes it into JSON: one mark for every byte that is no text."""
+    """Decode as Go encodes JSON: one replacement character for every invalid byte."""
     return _SURROGATES.sub("\ufffd", data.decode(errors="surrogateescape"))

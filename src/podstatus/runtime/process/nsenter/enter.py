@@ -1,12 +1,12 @@
-"""Go where a container is, with its rights and no more.
+"""Joins a container's namespaces with the container's privileges and no more.
 
-The way in is a way out for a container that is hostile, so:
+The entering process must not become a way out for a hostile container:
 
-- All rights beyond the container's are given up before the first process is inside its pid
-  namespace, where others could take hold of it.
-- This process is hidden from /proc of those inside, and the interpreter's file, which they could
-  reach through /proc/<pid>/exe, is run from a mount that is read-only for good (root only: for an
-  ordinary user the first is enough, since rights inside do not count outside).
+- All privileges beyond the container's are dropped before the first process is in its pid
+  namespace, where other processes could take control of it.
+- This process is non-dumpable, and so hidden from /proc inside. The interpreter's file, which a
+  container could reach through /proc/<pid>/exe, is run from a read-only mount (root only: for an
+  ordinary user the first is enough, since privileges inside do not count outside).
 """
 
 import base64
@@ -20,7 +20,7 @@ _READ_ONLY_FLAG = "--from-a-read-only-mount"
 
 
 def enter(request: ExecRequest) -> None:
-    """Join the container's cgroups and namespaces, become its user. Raises FailedError."""
+    """Join the container's cgroups and namespaces, switch to its user. Raises ExecError."""
     syscalls.set_not_dumpable()
     kinds = _other_namespaces(request.pid) if request.isolated else ()
     if request.isolated and "user" not in kinds:
@@ -31,14 +31,14 @@ def enter(request: ExecRequest) -> None:
         _join_container(request, kinds)
     except OSError as error:
         raise ExecError(f"cannot enter the container: {error.strerror}") from error
-    # Changes of user undo it.
+    # A change of user resets it.
     syscalls.set_not_dumpable()
     _confine(request)
 
 
 def _join_container(request: ExecRequest, kinds: tuple[str, ...]) -> None:
-    # In a user namespace of its own there is only its own user: it must be him who enters. To
-    # enter without one takes root, who becomes that user only then.
+    # With a user namespace, only its own user may enter. Without one, entering takes root, which
+    # then switches to that user.
     if "user" in kinds:
         _change_user(request)
     if kinds:
@@ -52,7 +52,7 @@ def _join_container(request: ExecRequest, kinds: tuple[str, ...]) -> None:
 
 
 def _confine(request: ExecRequest) -> None:
-    """Have what bubblewrap, or the shim, has given the container: from here on for all of this."""
+    """Apply no_new_privs and the seccomp filter of the container to this process."""
     try:
         syscalls.set_no_new_privileges()
         if request.seccomp:
@@ -71,7 +71,7 @@ def _other_namespaces(pid: int) -> tuple[str, ...]:
 
 
 def _namespace(pid: int | str, kind: str) -> str:
-    return os.readlink(f"/proc/{pid}/ns/{kind}")  # noqa: PTH115 - little is loaded here
+    return os.readlink(f"/proc/{pid}/ns/{kind}")  # noqa: PTH115 - loads as few modules as possible
 
 
 def _own_namespace(kind: str) -> str:
@@ -83,7 +83,7 @@ def _run_from_read_only_mount() -> None:
         return
     try:
         syscalls.unshare_mounts(os.path.dirname(os.path.realpath(sys.executable)))  # noqa: PTH120
-        os.execv(sys.executable, [*sys.orig_argv, _READ_ONLY_FLAG])  # noqa: S606 - no shell is what is wanted
+        os.execv(sys.executable, [*sys.orig_argv, _READ_ONLY_FLAG])  # noqa: S606 - deliberately no shell
     except OSError as error:
         raise ExecError(f"cannot prepare to enter the container: {error.strerror}") from error
 
@@ -91,11 +91,11 @@ def _run_from_read_only_mount() -> None:
 def _join_cgroups(files: list[str]) -> None:
     for name in files:
         try:
-            opened = os.open(name, os.O_WRONLY | os.O_CLOEXEC)
+            descriptor = os.open(name, os.O_WRONLY | os.O_CLOEXEC)
             try:
-                os.write(opened, b"0")
+                os.write(descriptor, b"0")
             finally:
-                os.close(opened)
+                os.close(descriptor)
         except OSError as error:
             raise ExecError(f"cannot join the cgroup {name}: {error.strerror}") from error
 

@@ -1,6 +1,6 @@
-"""Run a program, found as a container finds it; in words that users of kubectl know.
+"""Executes a program, resolved as in a container, with error messages that kubectl users know.
 
-Upstream: exec.LookPath of Go, by which runc looks for it.
+Upstream: Go's exec.LookPath, which runc uses.
 """
 
 import errno
@@ -15,8 +15,8 @@ _ALL_SIGNALS = frozenset(signal.valid_signals()) - {signal.SIGKILL, signal.SIGST
 
 
 def execute(argv: list[str], env: dict[str, str], cwd: str) -> None:
-    """Become that program. Raises FailedError."""
-    if any("\0" in word for word in argv):
+    """Replace this process by the program. Raises ExecError."""
+    if any("\0" in argument for argument in argv):
         raise ExecError(f"exec: {json.dumps(argv[0])}: invalid argument")
     try:
         os.chdir(cwd)
@@ -24,19 +24,19 @@ def execute(argv: list[str], env: dict[str, str], cwd: str) -> None:
         raise ExecError(f'chdir "{cwd}": {_describe_error(error)}') from error
     program = _find_program(argv[0], env.get("PATH", ""))
     try:
-        os.execve(program, argv, env)  # noqa: S606 - no shell is what is wanted
+        os.execve(program, argv, env)  # noqa: S606 - deliberately no shell
     except (OSError, ValueError) as error:
-        why = _describe_error(error) if isinstance(error, OSError) else str(error)
-        raise ExecError(f"exec {program}: {why}") from error
+        reason = _describe_error(error) if isinstance(error, OSError) else str(error)
+        raise ExecError(f"exec {program}: {reason}") from error
 
 
 def reset_signals() -> None:
-    """Python ignores some, which whoever is executed would go on to do."""
+    """Reset all signals to their defaults: a program inherits those that Python ignores."""
     for number in _ALL_SIGNALS:
         try:
             signal.signal(number, signal.SIG_DFL)
         except OSError:
-            # The C library keeps two for itself.
+            # The C library reserves two signals.
             continue
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
@@ -44,24 +44,24 @@ def reset_signals() -> None:
 def _find_program(name: str, path: str) -> str:
     if "/" in name:
         try:
-            why = _not_executable_reason(name)
+            reason = _not_executable_reason(name)
         except OSError as error:
             raise ExecError(f'exec: "{name}": stat {name}: {_describe_error(error)}') from error
-        if why:
-            raise ExecError(f'exec: "{name}": {why}')
+        if reason:
+            raise ExecError(f'exec: "{name}": {reason}')
         return name
     for folder in filter(None, path.split(":")):
-        found = f"{folder}/{name}"
+        candidate = f"{folder}/{name}"
         try:
-            if not _not_executable_reason(found):
-                return found
+            if not _not_executable_reason(candidate):
+                return candidate
         except OSError:
             continue
     raise ExecError(f'exec: "{name}": executable file not found in $PATH')
 
 
 def _not_executable_reason(path: str) -> str:
-    mode = os.stat(path).st_mode  # noqa: PTH116 - little is loaded here
+    mode = os.stat(path).st_mode  # noqa: PTH116 - loads as few modules as possible
     if stat.S_ISDIR(mode):
         return "is a directory"
     return "" if mode & 0o111 else "permission denied"

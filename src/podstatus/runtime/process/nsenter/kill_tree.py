@@ -1,25 +1,25 @@
-"""All processes below this one, and an end of them."""
+"""Kills all descendants of this process."""
 
 import os
 import signal
 import time
 
 _TIMEOUT_SECONDS = 10
-"""How long a process may take to end that the kernel does not let go of."""
+"""How long to wait for a process that the kernel cannot end."""
 
 
 def kill_tree(group: int) -> None:
-    """Kill all below, also what is started meanwhile; come back when none is left.
+    """Kill all descendants, including new ones; return when none is left.
 
-    All are stopped before the first is killed: so none starts another one unseen.
+    All are stopped before the first is killed, so that none forks unnoticed.
     """
     _kill_group(group)
     stopped: set[int] = set()
-    until = time.monotonic() + _TIMEOUT_SECONDS
-    while not reap()[0] and time.monotonic() < until:
-        found = _descendants()
-        new = found - stopped
-        for pid in new or found:
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while not reap()[0] and time.monotonic() < deadline:
+        descendants = _descendants()
+        new = descendants - stopped
+        for pid in new or descendants:
             _signal(pid, signal.SIGSTOP if new else signal.SIGKILL)
         stopped |= new
         if not new:
@@ -27,7 +27,7 @@ def kill_tree(group: int) -> None:
 
 
 def reap() -> tuple[bool, dict[int, int]]:
-    """Whether there are no children at all; and the wait status of those that have ended."""
+    """Return whether there are no children, and the wait status of each ended child."""
     ended: dict[int, int] = {}
     while True:
         try:
@@ -40,22 +40,21 @@ def reap() -> tuple[bool, dict[int, int]]:
 
 
 def _descendants() -> set[int]:
-    """The pids of all that descend from this process."""
     children: dict[int, list[int]] = {}
     for pid, parent in _parents():
         children.setdefault(parent, []).append(pid)
-    found: set[int] = set()
-    to_do = [os.getpid()]
-    while to_do:
-        below = children.get(to_do.pop(), [])
-        found.update(below)
-        to_do += below
-    return found
+    descendants: set[int] = set()
+    queue = [os.getpid()]
+    while queue:
+        pids = children.get(queue.pop(), [])
+        descendants.update(pids)
+        queue += pids
+    return descendants
 
 
 def _parents() -> list[tuple[int, int]]:
     try:
-        names = os.listdir("/proc")  # noqa: PTH208 - little is loaded here
+        names = os.listdir("/proc")  # noqa: PTH208 - loads as few modules as possible
     except OSError:
         return []
     return [(int(n), parent) for n in names if n.isdigit() and (parent := _parent(n)) is not None]
@@ -63,23 +62,23 @@ def _parents() -> list[tuple[int, int]]:
 
 def _parent(name: str) -> int | None:
     try:
-        opened = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(f"/proc/{name}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        # The name in brackets may hold anything.
-        return int(os.read(opened, 4096).rpartition(b")")[2].split()[1])
+        # The name in parentheses may contain any character.
+        return int(os.read(descriptor, 4096).rpartition(b")")[2].split()[1])
     except (OSError, IndexError, ValueError):
         return None
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def _signal(pid: int, number: int) -> None:
     try:
         os.kill(pid, number)
     except OSError:
-        # It has ended, or became another user's.
+        # It has ended, or belongs to another user now.
         return
 
 
@@ -87,5 +86,5 @@ def _kill_group(group: int) -> None:
     try:
         os.killpg(group, signal.SIGKILL)
     except OSError:
-        # It has ended.
+        # The group has ended.
         return

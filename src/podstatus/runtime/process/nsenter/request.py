@@ -1,4 +1,4 @@
-"""What the agent wants to be run, as JSON in a file that is handed over; and what it is told."""
+"""The agent's exec request (JSON in an inherited file), and the connection to the agent."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ExecRequest:
-    """How to run a command where a container is."""
+    """How to run a command in a container."""
 
     argv: list[str]
     env: dict[str, str]
@@ -21,45 +21,45 @@ class ExecRequest:
     group: int | None
     groups: list[int] | None
     capabilities: list[int] | None
-    """Those it has; None: as the agent's, an ordinary user."""
+    """The container's capabilities; None: those of the agent, an ordinary user."""
     seccomp: str
-    """The container's filter of system calls, a BPF program in base 64; empty for none."""
+    """The container's seccomp filter, a BPF program in base64; empty for none."""
     cgroups: list[str]
     terminal: bool
 
 
 def read_request(fd: int) -> ExecRequest:
-    """Read it from its beginning."""
+    """Read the request from the beginning of the file."""
     text = os.pread(fd, os.fstat(fd).st_size, 0)
     return ExecRequest(**json.loads(text))
 
 
 class ExecError(Exception):
-    """The command cannot be run; why, for whoever asked."""
+    """The command cannot be run; the message is for the client."""
 
 
 class AgentConnection:
-    """The other end of the socket. To hang up is all it ever says."""
+    """The socket to the agent. The agent sends nothing; closing it ends the command."""
 
     def __init__(self, connected: socket.socket) -> None:
         self.socket = connected
 
     def report_started(self, terminal: int | None) -> None:
-        """The command runs; with a terminal, the agent's side of it."""
+        """Report that the command runs, and pass the master side of its terminal, if any."""
         message = json.dumps({"started": True}).encode()
         socket.send_fds(self.socket, [message], [] if terminal is None else [terminal])
 
     def report_error(self, reason: str) -> None:
-        """It will never run."""
+        """Report that the command cannot be run."""
         self._send({"error": reason[:4096]})
 
     def report_exit(self, code: int) -> None:
-        """The command has ended; what it started may still run."""
+        """Report the command's exit code; processes it started may still run."""
         self._send({"exit": code})
 
-    def _send(self, what: dict[str, object]) -> None:
+    def _send(self, message: dict[str, object]) -> None:
         try:
-            self.socket.send(json.dumps(what).encode())
+            self.socket.send(json.dumps(message).encode())
         except OSError:
-            # It hung up, which is noticed where that is waited for.
+            # The agent closed the connection, which the poll loop notices.
             return

@@ -1,4 +1,4 @@
-"""Calls of the kernel that Python 3.11 has no words for."""
+"""System calls that Python 3.11 has no wrapper for."""
 
 import ctypes
 import errno
@@ -22,14 +22,14 @@ _AMBIENT_RAISE, _AMBIENT_CLEAR = 2, 4
 _CAPABILITIES_V3 = 0x20080522
 _CAPABILITIES, _WORD = 64, 32
 _DROP_FINISHED_ERRNOS = (errno.EINVAL, errno.EPERM)
-"""The kernel knows fewer capabilities; or we have no SETPCAP, and no_new_privs has to do."""
+"""EINVAL: the kernel has fewer capabilities. EPERM: no CAP_SETPCAP; no_new_privs must do."""
 _MS_READ_ONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1, 0x20, 0x1000, 0x4000, 0x40000
 _UNLOCK_TERMINAL, _OPEN_PEER = 0x40045431, 0x5441
 
 _SET_SECCOMP, _FILTER_MODE, _INSTRUCTION_BYTES = 22, 2, 8
 _JOIN_SESSION_KEYRING = 1
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
-"""The C library has no name for this call."""
+"""The C library has no wrapper for this system call."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -52,17 +52,17 @@ def _prctl(option: int, *values: int) -> None:
 
 
 def join_namespaces(process: int, kinds: Iterable[str]) -> None:
-    """Go where the process of a pidfd is, all at once: rights are those from before."""
+    """Join these namespaces of a pidfd's process in one call; privileges are checked only once."""
     _check(_libc.setns(process, sum(NAMESPACES[kind] for kind in kinds)))
 
 
 def unshare_mounts(folder: str) -> None:
-    """Own mounts from now on; this folder is read-only among them."""
+    """Enter a new mount namespace in which `folder` is read-only."""
     _check(_libc.unshare(NAMESPACES["mnt"]))
-    here = os.fsencode(folder)
+    target = os.fsencode(folder)
     _mount(b"none", b"/", _MS_REC | _MS_PRIVATE)
-    _mount(here, here, _MS_BIND)
-    _mount(b"none", here, _MS_REMOUNT | _MS_BIND | _MS_READ_ONLY)
+    _mount(target, target, _MS_BIND)
+    _mount(b"none", target, _MS_REMOUNT | _MS_BIND | _MS_READ_ONLY)
 
 
 def _mount(source: bytes, target: bytes, flags: int) -> None:
@@ -70,17 +70,17 @@ def _mount(source: bytes, target: bytes, flags: int) -> None:
 
 
 def set_not_dumpable() -> None:
-    """Let nobody look into this process through /proc, nor at the file it runs."""
+    """Make this process and the file it executes inaccessible through /proc."""
     _prctl(_DUMPABLE, 0)
 
 
 def keep_capabilities() -> None:
-    """They are still permitted after a change of user."""
+    """Keep permitted capabilities across a change of user."""
     _prctl(_KEEPCAPS, 1)
 
 
 def drop_bounding_set(numbers: frozenset[int]) -> None:
-    """No other capabilities than these can be gained any more."""
+    """Drop all other capabilities from the bounding set."""
     for number in range(_CAPABILITIES):
         if number not in numbers:
             try:
@@ -92,7 +92,7 @@ def drop_bounding_set(numbers: frozenset[int]) -> None:
 
 
 def set_capabilities(numbers: frozenset[int]) -> None:
-    """Have these, of those that there are, also in programs that are run."""
+    """Set exactly these capabilities, as far as permitted, also for executed programs."""
     numbers &= _permitted()
     low = sum(1 << number for number in numbers if number < _WORD)
     high = sum(1 << number - _WORD for number in numbers if number >= _WORD)
@@ -112,12 +112,12 @@ def _permitted() -> frozenset[int]:
 
 
 def set_no_new_privileges() -> None:
-    """No program that is run from here on gets more rights than there are now."""
+    """Set no_new_privs: no program executed later gains privileges."""
     _prctl(_NO_NEW_PRIVILEGES, 1)
 
 
 def install_seccomp_filter(program: bytes) -> None:
-    """Have the kernel judge all calls from here on, also of programs that are run."""
+    """Install a BPF filter for all later system calls, inherited by executed programs."""
     prepared = _Program(len(program) // _INSTRUCTION_BYTES, program)
     zeros = (ctypes.c_ulong(0),) * 2
     mode = ctypes.c_ulong(_FILTER_MODE)
@@ -125,9 +125,9 @@ def install_seccomp_filter(program: bytes) -> None:
 
 
 def join_new_keyring() -> None:
-    """Have a session keyring of one's own, where the kernel has any and the user's quota lets us.
+    """Join a new session keyring, if the kernel supports it and the user's quota allows it.
 
-    A filter refuses all calls that use one: this is for the time before it.
+    The seccomp filter denies all keyring calls; this covers processes before the filter.
     """
     number = _KEYCTL.get(os.uname().machine)
     if number is not None:
@@ -135,16 +135,16 @@ def join_new_keyring() -> None:
 
 
 def set_child_subreaper() -> None:
-    """Be the parent of all below whose parent ends."""
+    """Become the parent of every descendant whose own parent ends."""
     _prctl(_SUBREAPER, 1)
 
 
 def set_parent_death_signal(signal_number: int) -> None:
-    """Get a signal when the parent ends."""
+    """Request a signal for when the parent ends."""
     _prctl(_PDEATHSIG, signal_number)
 
 
 def open_peer(terminal: int) -> int:
-    """The other side of a pseudo terminal, without asking for it by name."""
+    """Open the slave side of a pseudo-terminal without resolving its path."""
     fcntl.ioctl(terminal, _UNLOCK_TERMINAL, struct.pack("i", 0))
     return fcntl.ioctl(terminal, _OPEN_PEER, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)

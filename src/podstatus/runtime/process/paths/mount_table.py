@@ -1,7 +1,7 @@
-"""What is mounted where: which file system a path is on, and under which other paths it is seen.
+"""The mount table: which filesystem a path is on, and at which other paths it is visible.
 
-A path alone does not tell what it shows: the same folder can be mounted a second time elsewhere,
-and a mount below a folder comes along when that folder is mounted in a container.
+A path alone does not identify its contents: the same folder can be mounted a second time elsewhere,
+and mounts below a folder come along when that folder is mounted in a container.
 
 Upstream: mountinfo, proc_pid_mountinfo(5).
 """
@@ -20,54 +20,54 @@ class MountEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     id: int
     device: str
-    """Of the file system, as `major:minor`."""
+    """Device of the filesystem, `major:minor`."""
     root: str
-    """Which folder or file of the file system is seen."""
+    """Folder or file of the filesystem that is mounted."""
     mount_point: str
     """Where it is mounted."""
     fs_type: str
-    """The type of the file system."""
+    """Type of the filesystem."""
 
 
 @functools.lru_cache(maxsize=1)
 def parse_mount_table(mountinfo: str) -> "MountTable":
-    """From /proc/self/mountinfo; it seldom changes between two looks."""
+    """Parse /proc/self/mountinfo; cached, since it seldom changes."""
     return MountTable(tuple(_parse_line(line) for line in mountinfo.splitlines() if line))
 
 
 class MountTable:
-    """All mounts of this mount namespace, in the order in which they were made."""
+    """All mounts of this mount namespace, in mount order."""
 
     def __init__(self, mounts: tuple[MountEntry, ...]) -> None:
         self._mounts = mounts
         self._by_id = {mount.id: mount for mount in mounts}
 
     def find_mount(self, path: str, mount_id: int | None = None) -> MountEntry | None:
-        """The mount that shows a path, by its ID if that is known and still there."""
+        """Return the mount that a path is on, by mount ID if that still exists."""
         if mount_id in self._by_id:
             return self._by_id[mount_id]
-        found = None
+        best = None
         for mount in self._mounts:
-            # The later one covers an earlier one at the same point.
-            deeper = found is None or len(mount.mount_point) >= len(found.mount_point)
+            # A later mount covers an earlier one at the same point.
+            deeper = best is None or len(mount.mount_point) >= len(best.mount_point)
             if deeper and is_within(path, mount.mount_point):
-                found = mount
-        return found
+                best = mount
+        return best
 
     def below(self, path: str) -> Iterator[MountEntry]:
-        """The mounts that come along if a folder is mounted with all below it."""
+        """Return the mounts that come along with a recursive bind of a folder."""
         return (m for m in self._mounts if m.mount_point != path and is_within(m.mount_point, path))
 
     def of_type(self, kind: str) -> Iterator[MountEntry]:
-        """The mounts of a type of file system."""
+        """Return the mounts of a filesystem type."""
         return (mount for mount in self._mounts if mount.fs_type == kind)
 
     def visible_paths(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """These paths, and all others under which they, or parts of them, are seen."""
-        places = dict.fromkeys(paths)
-        for path in tuple(places):
-            places |= dict.fromkeys(self._visible_paths(path))
-        return tuple(places)
+        """Return these paths and all others at which they, or parts of them, are visible."""
+        visible = dict.fromkeys(paths)
+        for path in tuple(visible):
+            visible |= dict.fromkeys(self._visible_paths(path))
+        return tuple(visible)
 
     def _visible_paths(self, path: str) -> Iterator[str]:
         mount = self.find_mount(path)
@@ -84,7 +84,7 @@ class MountTable:
 
 
 def is_within(path: str, folder: str) -> bool:
-    """Whether a path is a folder, or in it."""
+    """Return whether a path is the folder, or lies within it."""
     return folder in ("/", path) or path.startswith(folder + "/")
 
 
@@ -105,4 +105,4 @@ def _join(folder: str, rest: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    return _OCTAL_ESCAPE.sub(lambda found: chr(int(found[1], 8)), text)
+    return _OCTAL_ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)

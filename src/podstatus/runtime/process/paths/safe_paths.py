@@ -1,7 +1,7 @@
-"""Ways through folders that somebody hostile can write to: step by step, never by a link.
+"""Access to paths below folders that a hostile process can write to.
 
-A path is walked by opening each folder in the one before it, and no symbolic link is followed;
-so what is found lies where the path says.
+Each folder is opened relative to its parent, and no symbolic link is followed; the result is
+guaranteed to lie where the path says.
 """
 
 import contextlib
@@ -18,34 +18,35 @@ _PRIVATE_MODE = 0o700
 
 
 class UnsafePathError(Exception):
-    """A path leads through something that is no folder, such as a link; the message names it."""
+    """A component of the path is not a folder (a link, say); the message names it."""
 
 
 @contextlib.contextmanager
 def open_folder(
     base: Path, steps: tuple[str, ...] = (), *, make: int | None = None
 ) -> Iterator[int]:
-    """The folder so many steps below one that can be trusted, opened.
+    """Open the folder at `steps` below a trusted base.
 
-    Missing ones are made with the mode `make`, if that is given. Raises UnsafePathError, OSError.
+    Missing folders are created with mode `make`, unless that is None. Raises UnsafePathError,
+    OSError.
     """
-    here = os.open(base, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
+    folder = os.open(base, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
     try:
         walked = base
-        for step in steps:
-            walked /= step
-            below = _open_component(here, step, walked, make)
-            os.close(here)
-            here = below
-        yield here
+        for name in steps:
+            walked /= name
+            child = _open_component(folder, name, walked, make)
+            os.close(folder)
+            folder = child
+        yield folder
     finally:
-        os.close(here)
+        os.close(folder)
 
 
 def file_type_below(base: Path, steps: tuple[str, ...]) -> int | None:
-    """What there is (as `stat.S_IFMT`), no link among the steps; None if there is nothing.
+    """Return the type of a file (`stat.S_IFMT`); None if it does not exist.
 
-    Raises UnsafePathError.
+    Raises UnsafePathError if a component is a link.
     """
     try:
         with open_folder(base, steps[:-1]) as folder:
@@ -58,22 +59,22 @@ def file_type_below(base: Path, steps: tuple[str, ...]) -> int | None:
 
 
 def create_private(folder: Path) -> None:
-    """Make a folder for the agent alone, and those above it that are missing."""
+    """Create a folder and its missing parents, accessible only to the agent."""
     if not folder.is_dir():
         create_private(folder.parent)
         folder.mkdir(mode=_PRIVATE_MODE, exist_ok=True)
 
 
 def split_steps(path: str) -> tuple[str, ...]:
-    """The steps of a relative path, without those that lead nowhere."""
-    return tuple(step for step in path.split("/") if step not in ("", "."))
+    """Return the components of a path, without empty ones and dots."""
+    return tuple(name for name in path.split("/") if name not in ("", "."))
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder and all in it, never following a link. It is no error if it is gone.
+    """Remove a folder recursively without following links; no error if it does not exist.
 
-    Folders that their owner may not look into are opened up first, as far as they are ours. What
-    cannot be removed does not keep the rest. Raises OSError, the first.
+    Folders without permissions for their owner are made accessible first, where possible. After an
+    error the removal continues with the rest. Raises the first OSError.
     """
     try:
         with open_folder(path.parent) as parent:
@@ -83,49 +84,49 @@ def remove_tree(path: Path) -> None:
 
 
 def remove_below(folder: int, name: str) -> None:
-    """Remove something in an open folder, with all in it; as `remove_tree`."""
-    failed: list[OSError] = []
-    with _collect_errors(failed):
+    """Remove an entry of an open folder recursively; otherwise as `remove_tree`."""
+    errors: list[OSError] = []
+    with _collect_errors(errors):
         if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             os.unlink(name, dir_fd=folder)
             return
         with _open_writable(folder, name) as top:
-            _remove_contents(top, failed)
+            _remove_contents(top, errors)
         os.rmdir(name, dir_fd=folder)
-    if failed:
-        raise failed[0]
+    if errors:
+        raise errors[0]
 
 
-def _remove_contents(top: int, failed: list[OSError]) -> None:
-    """Remove all in a folder, however deep it is: the way to the bottom may have no name.
+def _remove_contents(top: int, errors: list[OSError]) -> None:
+    """Remove all entries of a folder, however deep: paths to the bottom may exceed PATH_MAX.
 
-    So what a folder holds of folders is moved up before it is removed, and no more than two are
-    open at a time.
+    Subfolders are therefore moved to the top before their parent is removed, and no more than two
+    folders are open at a time.
     """
-    waiting = _remove_files(top, failed)
-    while waiting:
-        name = waiting.pop()
-        with _collect_errors(failed):
-            with _open_writable(top, name) as here:
-                for inner in _remove_files(here, failed):
-                    with _collect_errors(failed):
-                        waiting.append(_move_to_top(here, inner, top))
+    queue = _remove_files(top, errors)
+    while queue:
+        name = queue.pop()
+        with _collect_errors(errors):
+            with _open_writable(top, name) as folder:
+                for inner in _remove_files(folder, errors):
+                    with _collect_errors(errors):
+                        queue.append(_move_to_top(folder, inner, top))
             os.rmdir(name, dir_fd=top)
 
 
-def _remove_files(folder: int, failed: list[OSError]) -> list[str]:
-    """Remove all but folders; the names of those."""
+def _remove_files(folder: int, errors: list[OSError]) -> list[str]:
+    """Remove all entries but folders; return the names of the folders."""
     with os.scandir(folder) as entries:
-        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for name, is_folder in found:
+        listing = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in listing:
         if not is_folder:
-            with _collect_errors(failed):
+            with _collect_errors(errors):
                 os.unlink(name, dir_fd=folder)
-    return [name for name, is_folder in found if is_folder]
+    return [name for name, is_folder in listing if is_folder]
 
 
 def _move_to_top(folder: int, name: str, top: int) -> str:
-    """The new name. To move a folder takes the right to change it."""
+    """Move a folder to the top; return its new name. Moving requires write access to it."""
     with _open_writable(folder, name):
         new = uuid.uuid4().hex
         os.rename(name, new, src_dir_fd=folder, dst_dir_fd=top)
@@ -134,17 +135,17 @@ def _move_to_top(folder: int, name: str, top: int) -> str:
 
 @contextlib.contextmanager
 def _open_writable(folder: int, name: str) -> Iterator[int]:
-    """Let us look into a folder and change it; a link is none."""
-    found = os.open(name, _PATH_FLAGS | os.O_DIRECTORY, dir_fd=folder)
+    """Open a folder, made accessible if necessary; never follows a link."""
+    path_fd = os.open(name, _PATH_FLAGS | os.O_DIRECTORY, dir_fd=folder)
     try:
-        # By the descriptor of the folder itself: by name it could be another one by now.
-        itself = Path(f"/proc/self/fd/{found}")
-        if os.fstat(found).st_mode & _PRIVATE_MODE != _PRIVATE_MODE:
+        # Through the descriptor: by name it could be another folder by now.
+        path = Path(f"/proc/self/fd/{path_fd}")
+        if os.fstat(path_fd).st_mode & _PRIVATE_MODE != _PRIVATE_MODE:
             with contextlib.suppress(PermissionError):
-                itself.chmod(_PRIVATE_MODE)
-        opened = os.open(itself, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
+                path.chmod(_PRIVATE_MODE)
+        opened = os.open(path, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
     finally:
-        os.close(found)
+        os.close(path_fd)
     try:
         yield opened
     finally:
@@ -152,31 +153,31 @@ def _open_writable(folder: int, name: str) -> Iterator[int]:
 
 
 @contextlib.contextmanager
-def _collect_errors(failed: list[OSError]) -> Iterator[None]:
-    """Go on whatever cannot be done; what is gone already needs nothing done."""
+def _collect_errors(errors: list[OSError]) -> Iterator[None]:
+    """Collect errors and continue; a missing file is no error."""
     try:
         yield
     except FileNotFoundError:
         return
     except OSError as error:
-        failed.append(error)
+        errors.append(error)
 
 
-def _open_component(here: int, step: str, walked: Path, make: int | None) -> int:
-    if step == ".." or "/" in step:
+def _open_component(folder: int, name: str, walked: Path, make: int | None) -> int:
+    if name == ".." or "/" in name:
         raise UnsafePathError(f"{walked} leads out of its folder")
     if make is not None:
         try:
-            os.mkdir(step, dir_fd=here)
+            os.mkdir(name, dir_fd=folder)
         except FileExistsError:
             pass
         else:
-            made = os.open(step, _FOLDER_FLAGS, dir_fd=here)
-            os.fchmod(made, make)  # whatever the umask is
-            return made
+            created = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+            os.fchmod(created, make)  # regardless of the umask
+            return created
     try:
-        return os.open(step, _FOLDER_FLAGS, dir_fd=here)
+        return os.open(name, _FOLDER_FLAGS, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise UnsafePathError(f"{walked} is no folder, or a symbolic link") from error
+            raise UnsafePathError(f"{walked} is not a folder, or is a symbolic link") from error
         raise

@@ -1,4 +1,4 @@
-"""How an attempt is started, from all that was prepared for it; pure."""
+"""Creation of the launch record of an attempt. Pure."""
 
 import base64
 import signal
@@ -15,15 +15,15 @@ FALLBACK_TO_LOGS = "FallbackToLogsOnError"
 
 
 class LogLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of what a container writes is kept."""
+    """Rotation limits of a container's log."""
 
     max_bytes: int = 10 * 2**20
-    """Of one file; then another one is begun."""
+    """Size of one file, after which it is rotated."""
     max_files: int = 5
 
 
 class AttemptIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """Which attempt it is."""
+    """Fields that identify an attempt."""
 
     id: str
     restart_count: int
@@ -38,7 +38,7 @@ def launch_record(
     cgroup: CgroupPaths,
     log_limits: LogLimits,
 ) -> LaunchRecord:
-    """All that the shim needs, and the agent later."""
+    """Return the record that the shim starts the attempt from, and that the agent reads later."""
     return LaunchRecord(
         id=attempt.id,
         container=container.name,
@@ -71,16 +71,16 @@ def launch_record(
 
 
 def stop_signal(container: Container) -> int:
-    """What a container is asked to end with; the API server lets no unknown one pass."""
-    wanted = container.lifecycle.stop_signal if container.lifecycle is not None else None
-    found = signal.Signals.__members__.get(wanted or "SIGTERM")
-    if found is not None:
-        return found
-    return _real_time_signal(wanted or "") or signal.SIGTERM
+    """Return the number of the stop signal; the API server rejects unknown names."""
+    name = container.lifecycle.stop_signal if container.lifecycle is not None else None
+    number = signal.Signals.__members__.get(name or "SIGTERM")
+    if number is not None:
+        return number
+    return _real_time_signal(name or "") or signal.SIGTERM
 
 
 def _real_time_signal(name: str) -> int | None:
-    """As in SIGRTMIN+3 or SIGRTMAX-2."""
+    """Parse names such as SIGRTMIN+3 or SIGRTMAX-2."""
     for base, first in (("SIGRTMIN+", signal.SIGRTMIN), ("SIGRTMAX", signal.SIGRTMAX)):
         rest = name.removeprefix(base)
         if rest != name and rest.lstrip("-").isdigit():

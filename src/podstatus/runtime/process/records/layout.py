@@ -1,22 +1,22 @@
-"""Where things of a pod are, for the agent and for the shim.
+"""Layout of the folder that agent and shim share.
 
     pods/<uid>/pod.json                     PodRecord, by the agent
-               shim.json                    ShimRecord, by the shim, once it can be asked
-               shim.log                     what shims complain about
-               volumes/<name>/              emptyDirs, and what is projected
-               containers/<id>/launch.json  Launch, by the agent: how to start it
-                               resized.json Resized, by the agent: what it was given later
-                               started.json StartRecord, by the shim, once the command runs
-                               exit.json    ExitRecord, by the shim, once all of it has ended
-                               0.log        what it wrote, in the format of CRI; <0.log.*> before it
-                               message      what it leaves as its last words
-                               stdin        a FIFO, if it reads its input
+               shim.json                    ShimRecord, by the shim, once it serves requests
+               shim.log                     errors of shims
+               volumes/<name>/              emptyDirs and projected volumes
+               containers/<id>/launch.json  LaunchRecord, by the agent: how to start it
+                               resized.json ResizeRecord, by the agent: resources after a resize
+                               started.json StartRecord, by the monitor, once the command runs
+                               exit.json    ExitRecord, by the monitor, once all processes ended
+                               0.log        output in the CRI format; rotated: 0.log.*
+                               message      termination message
+                               stdin        FIFO, if the container has standard input
                                tmp/         its /tmp, if it is isolated
 
-Files are written beside their place, as `<name>.new`, and renamed into it: who finds one finds it
-whole. That of `started.json` is there before anything is executed: an attempt that has neither of
-the two never ran. One that is damaged all the same, by a loss of power say, is set aside as
-`<name>.damaged`. All of it is for the owner only: 0700 and 0600.
+Files are written as `<name>.new` and renamed, so that readers never see a partial file. That of
+`started.json` is created before anything is executed: an attempt with neither of the two never ran.
+A file that is damaged nevertheless, such as by a power loss, is renamed to `<name>.damaged`.
+Everything is private to the owner: modes 0700 and 0600.
 """
 
 from pathlib import Path
@@ -31,7 +31,7 @@ LOG, MESSAGE, STDIN, TMP = "0.log", "message", "stdin", "tmp"
 
 
 class PodFolder:
-    """The folder of a pod."""
+    """Paths in the folder of a pod."""
 
     def __init__(self, root: Path, uid: PodUID) -> None:
         self.path = pods_folder(root) / _file_name(uid)
@@ -42,12 +42,12 @@ class PodFolder:
         self.containers = self.path / "containers"
 
     def container(self, name: str) -> "ContainerFolder":
-        """The folder of an attempt; its ID without the kind of runtime in front."""
+        """Return the folder of an attempt, given its ID without the scheme."""
         return ContainerFolder(self.containers / name)
 
 
 class ContainerFolder:
-    """The folder of one attempt at a container."""
+    """Paths in the folder of one attempt."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,20 +63,22 @@ class ContainerFolder:
 
 
 def pods_folder(root: Path) -> Path:
-    """Where the folders of all pods are."""
+    """Return the folder that holds the folders of all pods."""
     return root / "pods"
 
 
 def removed_folder(root: Path) -> Path:
-    """Where folders go that are about to be removed: out of everybody's sight at once."""
+    """Return the folder to which folders are moved before their removal, so that they vanish at
+    once.
+    """
     return root / "removed"
 
 
 def pod_uid(folder: Path) -> PodUID:
-    """Of which pod this is the folder."""
+    """Return the UID of the pod that a folder belongs to."""
     return PodUID(unquote(folder.name))
 
 
 def _file_name(uid: PodUID) -> str:
-    # Whoever makes pods makes their UIDs: none may lead out of the folder.
+    # UIDs come from the pods' authors: escape them, so that none leads out of the folder.
     return quote(uid, safe="").replace(".", "%2E")

@@ -1,8 +1,8 @@
-"""What agent and shim tell each other in files, as values. The shim reads and writes them as JSON.
+"""Records that agent and shim exchange as JSON files.
 
-Moments are nanoseconds since the Unix epoch. A process is told from a later one with the same
-pid by when it was started (field 22 of /proc/<pid>/stat, clock ticks since the machine booted)
-and by the boot (/proc/sys/kernel/random/boot_id).
+Times are nanoseconds since the Unix epoch. A process is distinguished from a later one with the
+same pid by its start time (field 22 of /proc/<pid>/stat, clock ticks since boot) and by the boot
+(/proc/sys/kernel/random/boot_id).
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from podstatus.runtime.resource_limits import CgroupLimits
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """Which process, of all there have ever been."""
+    """Identifies a process uniquely, across pid reuse and reboots."""
 
     pid: int
     start_ticks: int
@@ -29,106 +29,106 @@ class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     sandbox_id: str
     sandbox_attempt: int
-    """How many shims there were before."""
+    """Number of shims before this one."""
     created_at: int
     stopped: bool = False
-    """Its shim was told to end."""
+    """Its shim was asked to end."""
     limits: CgroupLimits | None = None
-    """What the pod as a whole was given; None if an older agent did not say."""
+    """Limits of the pod as a whole; None in records of older agents."""
 
 
 class ShimRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A shim that can be asked."""
+    """A shim that serves requests."""
 
     process: ProcessIdentity
     sandbox_id: str
 
 
 class HostPathArgument(msgspec.Struct, frozen=True, kw_only=True):
-    """A file or folder of the host that bubblewrap is handed open."""
+    """A host file or folder that bubblewrap receives as an open descriptor."""
 
     argument: int
-    """Which of bubblewrap's arguments becomes its number; the program is 0."""
+    """Index of the bubblewrap argument that becomes the descriptor number; the program is 0."""
     path: str
-    """Without links: none is followed."""
+    """Without symbolic links; none is followed."""
     device: int
     inode: int
-    """What was checked; if there is another by now, the attempt is not started."""
+    """The inode that was checked; if it differs, the attempt is not started."""
 
 
 class LaunchRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How to start an attempt; also what the agent wants to know of it later."""
+    """How to start an attempt, and what the agent needs to know about it later."""
 
     id: str
     container: str
-    """Its name in the pod's spec."""
+    """Container name in the pod's spec."""
     restart_count: int
     sandbox_id: str
     created_at: int
     image: str
     stop_signal: int
     message_path: str
-    """Where the shim's side of the termination message is; empty for none."""
+    """Host path of the termination message file; empty for none."""
     message_fallback: bool
-    """Whether the end of the log is taken if there is no message (FallbackToLogsOnError)."""
+    """Whether to use the end of the log if there is no message (FallbackToLogsOnError)."""
 
     argv: tuple[str, ...]
-    """The command, no shell."""
+    """The command; no shell is involved."""
     env: dict[str, str]
     cwd: str
-    """Where it starts. With `bubblewrap`, which has it among its arguments, this is empty."""
+    """Working directory. Empty with `bubblewrap`, which has it among its arguments."""
     bubblewrap: tuple[str, ...] | None = None
-    """Arguments of bubblewrap, its program first, up to the command; None: not isolated. All but
-    the program are handed over by `--args`, so that nobody sees them in a list of processes. The
-    environment is among them: bubblewrap itself runs with an empty one."""
+    """Program and arguments of bubblewrap, up to the command; None: not isolated. All but the
+    program are passed by `--args`, so that they do not appear in process lists. They include the
+    environment: bubblewrap itself runs with an empty one.
+    """
     host_paths: tuple[HostPathArgument, ...] = ()
     user: int | None = None
-    """Who it runs as; with `bubblewrap` the command itself changes to that inside, and this stays
-    None."""
+    """User ID to run as. None with `bubblewrap`: there the command switches inside."""
     group: int | None = None
     groups: tuple[int, ...] | None = None
-    """None: as the agent's."""
+    """None: those of the agent."""
     capabilities: tuple[int, ...] | None = None
-    """Numbers of all that can ever be had inside; None: what the agent, an ordinary user, has."""
+    """Bounding set, as capability numbers; None: that of the agent, an ordinary user."""
     seccomp: str = ""
-    """The filter of system calls, a BPF program in base 64; empty for none."""
+    """Seccomp filter, a BPF program in base64; empty for none."""
     cgroups: tuple[str, ...] = ()
-    """Files that the pid is written to before the command begins: `…/cgroup.procs`."""
+    """Files (`…/cgroup.procs`) to write the pid to before the command is executed."""
     oom_events: str = ""
-    """A file with a line `oom_kill N`; empty for none."""
+    """File with a line `oom_kill N`; empty for none."""
     stdin: bool = False
     stdin_once: bool = False
     tty: bool = False
     log_max_bytes: int
     log_max_files: int
     resources: dict[str, Any] = {}
-    """What was asked for, as it travels."""
+    """Requested resources, as a JSON document."""
 
 
 class ResizeRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt was given after it was started."""
+    """Resources applied to an attempt after its start."""
 
     resources: dict[str, Any]
-    """As they travel."""
+    """As a JSON document."""
 
 
 class StartRecord(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt whose command was executed."""
 
     process: ProcessIdentity
-    """Of the command itself: who is asked to end."""
+    """The command itself, which receives the stop signal."""
     keeper: ProcessIdentity
-    """Of the part of the shim that looks after it."""
+    """The container's monitor."""
     started_at: int
 
 
 class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt of which nothing runs any more."""
+    """An attempt of which no process runs any more."""
 
     exit_code: int
-    """128 and the signal for one that was killed; 128 for a command that cannot be executed."""
+    """128 + n if signal n killed it; 128 if the command could not be executed."""
     reason: str
-    """`Completed`, `Error`, `OOMKilled`, or `StartError`."""
+    """`Completed`, `Error`, `OOMKilled` or `StartError`."""
     message: str = ""
     """Why the command could not be executed."""
     started_at: int

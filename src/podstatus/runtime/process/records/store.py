@@ -1,6 +1,6 @@
-"""The records of pods on the disk: read, written, removed.
+"""Reads, writes and removes the records of pods on disk.
 
-What lies in a pod's folder may have been made by its containers: nothing is followed anywhere.
+Containers may have created files in a pod's folder: no symbolic link is ever followed.
 """
 
 import logging
@@ -41,7 +41,7 @@ _DAMAGED_SUFFIX = ".damaged"
 
 
 class RecordStore:
-    """The folder of the runtime. One process at a time may use it."""
+    """The folder of the runtime. Only one process at a time may use it."""
 
     def __init__(self, root: Path) -> None:
         """Raises RuntimeDownError if the folder cannot be used."""
@@ -53,16 +53,16 @@ class RecordStore:
             raise _unusable_error(root, error) from error
 
     def pod_folder(self, uid: PodUID) -> PodFolder:
-        """Of this pod, whether it is there or not."""
+        """Return the paths of a pod's folder, whether it exists or not."""
         return PodFolder(self._root, uid)
 
     def read_pods(self) -> list[PodRecord]:
-        """All pods that were started. Raises RuntimeDownError."""
+        """Return the records of all pods. Raises RuntimeDownError."""
         try:
-            found = sorted(pods_folder(self._root).iterdir())
+            folders = sorted(pods_folder(self._root).iterdir())
         except OSError as error:
             raise _unusable_error(self._root, error) from error
-        records = ((path, self._read_pod(path)) for path in found)
+        records = ((path, self._read_pod(path)) for path in folders)
         return [
             record
             for path, record in records
@@ -70,9 +70,9 @@ class RecordStore:
         ]
 
     def _read_pod(self, folder: Path) -> PodRecord | None:
-        """What is known of a pod; of a damaged record as much as its folder tells.
+        """Read the record of a pod; reconstruct a damaged one as far as possible.
 
-        Without one, the exits of its containers would be out of sight.
+        Without a record, the exits of its containers would not be listed.
         """
         path = folder / POD
         record = _read(path, PodRecord)
@@ -94,46 +94,46 @@ class RecordStore:
         )
 
     def read_launches(self, uid: PodUID) -> list[LaunchRecord]:
-        """All attempts that were made at a pod's containers. Raises RuntimeDownError."""
+        """Return the launch records of all attempts of a pod. Raises RuntimeDownError."""
         try:
-            found = sorted(self.pod_folder(uid).containers.iterdir())
+            folders = sorted(self.pod_folder(uid).containers.iterdir())
         except FileNotFoundError:
             return []
         except OSError as error:
             raise _unusable_error(self.pod_folder(uid).path, error) from error
-        launches = ((path, _read(ContainerFolder(path).launch, LaunchRecord)) for path in found)
+        launches = ((path, _read(ContainerFolder(path).launch, LaunchRecord)) for path in folders)
         return [
             launch for path, launch in launches if launch is not None and launch.id == path.name
         ]
 
     def read_last_shim(self, uid: PodUID) -> ShimRecord | None:
-        """What the last shim of a pod told about itself. Raises RuntimeDownError."""
+        """Return the record of the pod's last shim. Raises RuntimeDownError."""
         return _read(self.pod_folder(uid).shim, ShimRecord)
 
     def read_shim(self, record: PodRecord) -> ShimRecord | None:
-        """What the shim of a pod tells about itself. Raises RuntimeDownError."""
+        """Return the record of the current sandbox's shim, or None. Raises RuntimeDownError."""
         shim = self.read_last_shim(record.uid)
         return shim if shim is not None and shim.sandbox_id == record.sandbox_id else None
 
     def read_resize(self, directory: ContainerFolder) -> ResizeRecord | None:
-        """What an attempt was given after it was started. Raises RuntimeDownError."""
+        """Return the resize record of an attempt, or None. Raises RuntimeDownError."""
         return _read(directory.resized, ResizeRecord)
 
     def read_started(self, directory: ContainerFolder) -> StartRecord | None:
-        """Whether the command of an attempt was executed. Raises RuntimeDownError."""
+        """Return the start record of an attempt, or None. Raises RuntimeDownError."""
         return _read(directory.started, StartRecord)
 
     def was_started(self, directory: ContainerFolder) -> bool:
-        """Whether a keeper took an attempt up: its command may have been executed."""
-        # In this order: one becomes the other.
+        """Return whether a monitor took the attempt up: its command may have been executed."""
+        # In this order: the first is renamed to the second.
         return directory.starting.exists() or directory.started.exists()
 
     def read_exit(self, directory: ContainerFolder) -> ExitRecord | None:
-        """How an attempt ended. Raises RuntimeDownError."""
+        """Return the exit record of an attempt, or None. Raises RuntimeDownError."""
         return _read(directory.exit, ExitRecord)
 
     def create_pod_dir(self, uid: PodUID) -> None:
-        """Have a folder for a pod. Raises RuntimeDownError."""
+        """Create the folders of a pod if necessary. Raises RuntimeDownError."""
         folder = self.pod_folder(uid)
         try:
             for path in (folder.path, folder.volumes, folder.containers):
@@ -142,7 +142,7 @@ class RecordStore:
             raise _unusable_error(folder.path, error) from error
 
     def write_pod(self, record: PodRecord) -> None:
-        """Make this what is known of a pod. Raises RuntimeDownError."""
+        """Write the record of a pod. Raises RuntimeDownError."""
         folder = self.pod_folder(record.uid)
         self.create_pod_dir(record.uid)
         try:
@@ -151,23 +151,23 @@ class RecordStore:
             raise _unusable_error(folder.path, error) from error
 
     def create_container_dir(self, uid: PodUID, id: str) -> ContainerFolder:
-        """A folder for an attempt. Raises RuntimeDownError."""
-        place = self.pod_folder(uid).container(id)
+        """Create and return the folder of an attempt. Raises RuntimeDownError."""
+        folder = self.pod_folder(uid).container(id)
         try:
-            place.path.mkdir(mode=_PRIVATE_MODE)
+            folder.path.mkdir(mode=_PRIVATE_MODE)
         except OSError as error:
-            raise _unusable_error(place.path, error) from error
-        return place
+            raise _unusable_error(folder.path, error) from error
+        return folder
 
     def write_launch(self, directory: ContainerFolder, launch: LaunchRecord) -> None:
-        """Let the shim see how to start an attempt. Raises RuntimeDownError."""
+        """Write the launch record, which the shim then starts. Raises RuntimeDownError."""
         try:
             _write(directory.launch, launch)
         except OSError as error:
             raise _unusable_error(directory.path, error) from error
 
     def write_resize(self, directory: ContainerFolder, resized: ResizeRecord) -> None:
-        """Remember what an attempt was given; nothing if it is gone. Raises RuntimeDownError."""
+        """Write a resize record; does nothing if the attempt is gone. Raises RuntimeDownError."""
         try:
             _write(directory.resized, resized)
         except FileNotFoundError:
@@ -176,92 +176,92 @@ class RecordStore:
             raise _unusable_error(directory.path, error) from error
 
     def write_exit(self, directory: ContainerFolder, record: ExitRecord) -> ExitRecord:
-        """Record how an attempt ended, unless somebody else has; what is recorded then."""
-        new = directory.exit.with_name(f"{directory.exit.name}.guess")
+        """Write an exit record unless one exists; return the one on disk."""
+        temporary = directory.exit.with_name(f"{directory.exit.name}.guess")
         try:
-            _write(new, record)
-            # Not a rename: what a keeper knows is not replaced by what we think.
-            os.link(new, directory.exit)
+            _write(temporary, record)
+            # A link, not a rename: the monitor's own record must not be replaced by this estimate.
+            os.link(temporary, directory.exit)
         except FileExistsError:
             return self.read_exit(directory) or record
         except OSError as error:
-            logger.warning("end of a container cannot be recorded: %s error=%s", new, error)
+            logger.warning("cannot write exit record: file=%s error=%s", temporary, error)
         finally:
-            new.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
         return record
 
     def fsync(self, path: Path) -> None:
-        """Have a file that was written on the disk when this returns, unless it is gone again."""
-        for forced in (path, path.parent):
+        """Flush a file and its folder to disk; does nothing if the file is gone."""
+        for target in (path, path.parent):
             with suppress(FileNotFoundError):
-                _fsync(forced)
+                _fsync(target)
 
     def remove(self, path: Path) -> None:
-        """Take a folder away: at once out of sight, then from the disk. Raises RuntimeDownError."""
-        aside = self._quarantine(path)
-        if aside is not None:
-            _remove_tree(aside)
+        """Move a folder out of sight, then delete it. Raises RuntimeDownError."""
+        moved = self._quarantine(path)
+        if moved is not None:
+            _remove_tree(moved)
 
     def quarantine_leftovers(self) -> None:
-        """Put folders out of sight that never became a pod. Raises RuntimeDownError."""
+        """Move folders without a pod record out of sight. Raises RuntimeDownError."""
         for path in pods_folder(self._root).iterdir():
             if not (path / POD).exists() and not (path / f"{POD}{_DAMAGED_SUFFIX}").exists():
                 self._quarantine(path)
 
     def collect_garbage(self) -> None:
-        """Finish the removals that were begun; this may take long."""
+        """Finish interrupted removals; may take long."""
         for path in removed_folder(self._root).iterdir():
             _remove_tree(path)
 
     def _quarantine(self, path: Path) -> Path | None:
-        aside = removed_folder(self._root) / uuid.uuid4().hex
+        moved = removed_folder(self._root) / uuid.uuid4().hex
         try:
-            path.rename(aside)
+            path.rename(moved)
         except FileNotFoundError:
             return None
         except OSError as error:
             raise _unusable_error(path, error) from error
-        return aside
+        return moved
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
-    """None if it is not there. That it cannot be read says nothing: Raises RuntimeDownError."""
+    """Read a record; None if it does not exist. Raises RuntimeDownError if it is unreadable."""
     try:
         return decode_json(path.read_bytes(), kind)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise RuntimeDownError(f"{path} cannot be read: {error.strerror}") from error
+        raise RuntimeDownError(f"cannot read {path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeError) as error:
         _quarantine_damaged(path, error)
         return None
 
 
 def _quarantine_damaged(path: Path, reason: Exception) -> None:
-    """Let it be no more in the way: it is as if it had never been written."""
-    aside = path.with_name(f"{path.name}{_DAMAGED_SUFFIX}")
-    logger.error("record of a pod is damaged, set aside: file=%s error=%s", aside, reason)
+    """Rename a damaged record; from then on it counts as never written."""
+    renamed = path.with_name(f"{path.name}{_DAMAGED_SUFFIX}")
+    logger.error("damaged record of a pod renamed: file=%s error=%s", renamed, reason)
     try:
-        path.replace(aside)
+        path.replace(renamed)
     except OSError as error:
-        logger.error("damaged record cannot be set aside: file=%s error=%s", path, error)
+        logger.error("cannot rename damaged record: file=%s error=%s", path, error)
 
 
 def _write(path: Path, value: msgspec.Struct) -> None:
-    """Replace a file as a whole."""
-    new = path.with_name(f"{path.name}.new")
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    """Write a file atomically."""
+    temporary = path.with_name(f"{path.name}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as writer:
         writer.write(msgspec.json.encode(value))
-    new.replace(path)
+    temporary.replace(path)
 
 
 def _fsync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def _remove_tree(path: Path) -> None:
@@ -269,14 +269,15 @@ def _remove_tree(path: Path) -> None:
         remove_tree(path)
     except OSError as error:
         logger.warning(
-            "folder of a pod cannot be removed, the next start tries again: %s error=%s",
+            "cannot remove folder, will retry at the next start: folder=%s error=%s",
             path,
             error,
         )
 
 
 def _unusable_error(path: Path, error: OSError) -> RuntimeDownError:
-    why = error.strerror or str(error)
+    reason = error.strerror or str(error)
     return RuntimeDownError(
-        f"the process runtime cannot use {path}: {why.lower()}; make room, or make it writable"
+        f"the process runtime cannot use {path}: {reason.lower()}; "
+        "free some space, or make it writable"
     )

@@ -1,8 +1,8 @@
-"""Build the root filesystem that an isolated container sees.
+"""Builds the root filesystem of an isolated container.
 
-Its mounts are placed in the host's root, which is read-only: a mount point that does not exist
-cannot be made in it. So the folder where it is missing is shown entry by entry, in a folder of its
-own.
+Volumes are mounted into the host's root, which is read-only: a missing mount point cannot be
+created there. The folder in which it is missing is therefore replaced by a new folder with a mount
+for each of its entries.
 """
 
 import os
@@ -28,18 +28,18 @@ from podstatus.runtime.process.spec.config_errors import config_error, unsupport
 from podstatus.runtime.process.spec.mount_plan import PlannedMount, concurrent_writers, is_empty_dir
 
 PRIVATE_MOUNTS = ("/dev", "/proc", "/tmp")  # noqa: S108
-"""What every container has for itself."""
+"""Folders that every container has for itself."""
 HIDDEN_FOLDERS = ("/run", "/home", "/root", "/var/tmp")  # noqa: S108
-"""What is not for containers: sockets of the machine's services, what people have, leavings."""
+"""Not for containers: sockets of system services, home directories, temporary files."""
 _MASKED_FILES = ("/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list")
 _MAX_LINKS = 40
-"""As the kernel has it."""
+"""The kernel's limit."""
 _MAX_ENTRIES = 1000
-"""Each is a mount; /etc has some hundreds."""
+"""Each entry is a mount; /etc has a few hundred."""
 
 
 def hidden_folders(more: Iterable[str]) -> tuple[str, ...]:
-    """The folders that are hidden, of those that are there; none that lies in another one."""
+    """Return the existing hidden folders; none lies within another."""
     real = {os.path.realpath(path) for path in (*HIDDEN_FOLDERS, *more) if Path(path).is_dir()} - {
         *PRIVATE_MOUNTS
     }
@@ -49,7 +49,7 @@ def hidden_folders(more: Iterable[str]) -> tuple[str, ...]:
 
 
 def hidden_files(paths: Iterable[str], hidden: Collection[str]) -> tuple[str, ...]:
-    """Those of the paths that are files, and would be seen."""
+    """Return the paths that are files and would be visible."""
     return tuple(
         path
         for path in paths
@@ -58,55 +58,55 @@ def hidden_files(paths: Iterable[str], hidden: Collection[str]) -> tuple[str, ..
 
 
 def masked_files() -> tuple[str, ...]:
-    """Files of /proc that are not for containers, of those that are there."""
+    """Return the existing files of /proc that containers must not read."""
     return tuple(path for path in _MASKED_FILES if Path(path).exists())
 
 
 def is_within_any(path: str, folders: Iterable[str]) -> bool:
-    """Whether a path is one of the folders, or in one."""
+    """Return whether a path is one of the folders, or lies within one."""
     return any(is_within(path, folder) for folder in folders)
 
 
 def resolve_target(target: str, covered: Collection[str]) -> tuple[str, str | None]:
-    """Where a mount point is without links, and the folder in which it is missing, if it is.
+    """Resolve a mount point without links; also return the folder in which it is missing, if any.
 
-    What lies in a covered folder is not the host's. Raises CannotStartError.
+    Paths within a covered folder are not the host's. Raises CannotStartError.
     """
-    here, steps, links = "/", _components(target), 0
+    folder, steps, links = "/", _components(target), 0
     while steps:
-        step = steps.pop(0)
-        below = posixpath.normpath(posixpath.join(here, step))
-        if below in covered:
-            return posixpath.join(below, *steps), None
+        name = steps.pop(0)
+        path = posixpath.normpath(posixpath.join(folder, name))
+        if path in covered:
+            return posixpath.join(path, *steps), None
         try:
-            mode = os.lstat(below).st_mode
+            mode = os.lstat(path).st_mode
         except FileNotFoundError:
-            return posixpath.join(below, *steps), here
+            return posixpath.join(path, *steps), folder
         except OSError as error:
-            raise config_error(f"cannot mount at {target}: {error.strerror}: {below}") from error
+            raise config_error(f"cannot mount at {target}: {error.strerror}: {path}") from error
         if not stat.S_ISLNK(mode):
-            here = below
+            folder = path
             continue
         links += 1
         if links > _MAX_LINKS:
             raise config_error(f"cannot mount at {target}: too many symbolic links")
-        leads_to = str(Path(below).readlink())
-        here = "/" if leads_to.startswith("/") else here
-        steps = [*_components(leads_to), *steps]
-    return here, None
+        link = str(Path(path).readlink())
+        folder = "/" if link.startswith("/") else folder
+        steps = [*_components(link), *steps]
+    return folder, None
 
 
 def expand_folders(
     missing_in: Iterable[str], hidden: Collection[str]
 ) -> tuple[ExpandedFolder, ...]:
-    """The root and other folders, with what is to be shown in each. Raises CannotStartError."""
+    """Return the root and these folders with their visible entries. Raises CannotStartError."""
     return tuple(_expand(path, hidden) for path in sorted({"/", *missing_in}))
 
 
 def _expand(path: str, hidden: Collection[str]) -> ExpandedFolder:
     entries, links = [], {}
-    with os.scandir(path) as found:
-        for entry in found:
+    with os.scandir(path) as listing:
+        for entry in listing:
             if is_within_any(entry.path, (*PRIVATE_MOUNTS, *hidden)) or not _is_text(entry.name):
                 continue
             if entry.is_symlink():
@@ -114,13 +114,13 @@ def _expand(path: str, hidden: Collection[str]) -> ExpandedFolder:
             elif entry.is_dir() or entry.is_file():
                 entries.append(entry.name)
     if len(entries) > _MAX_ENTRIES:
-        why = f"there is no such path on the host, and {path} is too large; make it there"
-        raise unsupported_field("volumeMounts.mountPath", path, why)
+        reason = f"no such path on the host, and {path} has too many entries; create it there"
+        raise unsupported_field("volumeMounts.mountPath", path, reason)
     return ExpandedFolder(path=path, entries=tuple(sorted(entries)), links=links)
 
 
 def _is_text(name: str) -> bool:
-    """Whether it can be handed on; what is no UTF-8 is not shown."""
+    """Return whether the name is UTF-8; other names are not shown, as they cannot be passed on."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -129,23 +129,23 @@ def _is_text(name: str) -> bool:
 
 
 def _components(path: str) -> list[str]:
-    return [step for step in path.split("/") if step not in ("", ".")]
+    return [name for name in path.split("/") if name not in ("", ".")]
 
 
 class ResolvedMount(msgspec.Struct, frozen=True, kw_only=True):
-    """Something of the host, and where the spec wants it."""
+    """A host path and its target in the container."""
 
     source: Path
     host_path: HostPath | None = None
-    """What was checked at the source, if that is of the host."""
+    """The checked inode, if the source is a hostPath volume."""
     planned: PlannedMount | None = None
-    """None: the file for the message."""
+    """None: the termination message file."""
     target: str
     read_only: bool = False
 
 
 class SandboxBuilder:
-    """Finds places for the mounts of one container."""
+    """Resolves the mounts of one container and builds its sandbox."""
 
     def __init__(self, pod: Pod, container: Container, hidden_paths: Sequence[str]) -> None:
         self._pod = pod
@@ -160,9 +160,9 @@ class SandboxBuilder:
     def build(
         self, mounts: Sequence[ResolvedMount], *, tmp: Path, env: Mapping[str, str], hostname: str
     ) -> SandboxSpec:
-        """The sandbox with all of these in it. Raises CannotStartError."""
-        for thing in sorted(mounts, key=lambda thing: thing.target.count("/")):
-            self._add_mount(thing)
+        """Return the sandbox with these mounts. Raises CannotStartError."""
+        for mount in sorted(mounts, key=lambda mount: mount.target.count("/")):
+            self._add_mount(mount)
         return SandboxSpec(
             folders=expand_folders(self._missing_in, self._hidden),
             hidden=self._hidden,
@@ -177,41 +177,43 @@ class SandboxBuilder:
             share_ipc=self._pod.spec.host_ipc,
         )
 
-    def _add_mount(self, thing: ResolvedMount) -> None:
-        target, missing_in = resolve_target(thing.target, self._covered)
+    def _add_mount(self, resolved: ResolvedMount) -> None:
+        target, missing_in = resolve_target(resolved.target, self._covered)
         if target in self._targets:
-            raise config_error(f"two things are to be mounted at {target}; choose another path")
+            raise config_error(f"two volumes are mounted at {target}; choose another path")
         if missing_in is not None:
             self._missing_in.add(missing_in)
-        self._ensure_mount_point(target, thing)
+        self._ensure_mount_point(target, resolved)
         mount = Mount(
-            source=str(thing.source),
+            source=str(resolved.source),
             target=target,
-            read_only=thing.read_only,
-            host_path=thing.host_path,
+            read_only=resolved.read_only,
+            host_path=resolved.host_path,
         )
-        self._mounts.append((mount, thing))
+        self._mounts.append((mount, resolved))
         self._covered.add(target)
-        self._targets[target] = mount, thing
+        self._targets[target] = mount, resolved
 
-    def _ensure_mount_point(self, target: str, thing: ResolvedMount) -> None:
-        """If it is to be seen inside of another volume, let there be a place for it.
+    def _ensure_mount_point(self, target: str, resolved: ResolvedMount) -> None:
+        """Create the mount point of a volume that is mounted within another volume.
 
-        Bubblewrap would make it, but follow links on the way.
+        Bubblewrap would create it, but follow links on the way.
         """
-        around = self._enclosing_mount(target)
-        if around is None:
+        enclosing = self._enclosing_mount(target)
+        if enclosing is None:
             return
-        mount, outer = around
+        mount, outer = enclosing
         self._check_mount_point(target, outer)
         steps = tuple(target[len(mount.target) :].strip("/").split("/"))
         try:
-            _create_mount_point(Path(mount.source), steps, is_folder=thing.source.is_dir())
+            _create_mount_point(Path(mount.source), steps, is_folder=resolved.source.is_dir())
         except (UnsafePathError, OSError) as error:
-            raise config_error(f"cannot mount at {target}: there is no place for it") from error
+            raise config_error(
+                f"cannot mount at {target}: the mount point cannot be created"
+            ) from error
 
     def _enclosing_mount(self, target: str) -> tuple[Mount, ResolvedMount] | None:
-        """The volume that a mount point lies in; the innermost."""
+        """Return the innermost volume that a mount point lies in, or None."""
         while target != "/":
             target = posixpath.dirname(target)
             if target in self._targets:
@@ -221,13 +223,13 @@ class SandboxBuilder:
     def _check_mount_point(self, target: str, outer: ResolvedMount) -> None:
         planned = outer.planned
         if planned is None or planned.volume.host_path is not None:
-            raise config_error(f"cannot mount at {target}: it lies in a path of the host")
+            raise config_error(f"cannot mount at {target}: it lies within a hostPath volume")
         if not is_empty_dir(planned.volume):
             return
         for other, _ in concurrent_writers(self._pod, self._container, planned.volume.name):
             raise config_error(
                 f"cannot mount at {target} safely: it lies in volume "
-                f"{go_quoted(planned.volume.name)}, which container {other.name} can change "
+                f"{go_quoted(planned.volume.name)}, which container {other.name} can modify "
                 "meanwhile; choose a path outside of it"
             )
 
@@ -235,7 +237,7 @@ class SandboxBuilder:
         return (*masked_files(), *hidden_files(self._hidden_paths, self._hidden))
 
     def _visible_in_mounts(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Where what is the agent's would be seen through a path of the host."""
+        """Return where paths of the agent would be visible through host path mounts."""
         return tuple(
             mount.target.rstrip("/") + "/" + os.path.relpath(path, mount.source)
             for path in paths
@@ -245,10 +247,10 @@ class SandboxBuilder:
 
 
 def _create_mount_point(base: Path, steps: tuple[str, ...], *, is_folder: bool) -> None:
-    found = file_type_below(base, steps) if _has_parent(base, steps) else None
-    if found is not None:
-        if (found == stat.S_IFDIR) != is_folder:
-            raise UnsafePathError("there is something else")
+    file_type = file_type_below(base, steps) if _has_parent(base, steps) else None
+    if file_type is not None:
+        if (file_type == stat.S_IFDIR) != is_folder:
+            raise UnsafePathError("a file of another type exists")
         return
     if is_folder:
         with open_folder(base, steps, make=0o755):

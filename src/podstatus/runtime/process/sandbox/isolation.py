@@ -1,4 +1,4 @@
-"""How containers are kept apart from each other and from the machine."""
+"""Isolation of containers, and detection of bubblewrap."""
 
 import os
 import subprocess
@@ -18,47 +18,50 @@ _INSTALL_HINT = (
 
 
 class Isolation(Enum):
-    """What is between a container and the machine."""
+    """How containers are isolated from the machine."""
 
     BUBBLEWRAP = "bubblewrap"
     NONE = "none"
 
 
 class Bubblewrap(msgspec.Struct, frozen=True, kw_only=True):
-    """A program that makes sandboxes, which was tried."""
+    """A bubblewrap program that was found to work."""
 
     program: str
     version: str
     setpriv: str = ""
-    """What changes the user inside; empty if there is none."""
+    """Program that switches the user inside; empty if there is none."""
     supports_bind_fd: bool = False
-    """Whether it mounts a file that it is handed open, and not only one that has a name."""
+    """Whether it can mount an open descriptor instead of a path."""
 
 
 class BubblewrapUnavailableError(Exception):
-    """There is no bubblewrap, or it does not work; the message says why and what to do."""
+    """Bubblewrap is missing or does not work; the message says why and what to do."""
 
 
 def find_bubblewrap() -> Bubblewrap:
-    """The bubblewrap of this machine. Raises NoBubblewrapError if it makes no sandbox."""
+    """Find bubblewrap on PATH and try it. Raises BubblewrapUnavailableError."""
     program = find_program("bwrap")
     if program is None:
-        raise BubblewrapUnavailableError(f"there is no bwrap on PATH; {_INSTALL_HINT}")
+        raise BubblewrapUnavailableError(f"bwrap is not on PATH; {_INSTALL_HINT}")
     version = _output(program, "--version").rpartition(" ")[2]
     sandbox = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     _output(program, *sandbox, "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--", "true")
-    # Inside, only what the system has is to be seen.
-    binds = "--ro-bind-fd" in _output(program, "--help")
+    # setpriv runs inside, where only the default PATH of the system is visible.
+    supports_bind_fd = "--ro-bind-fd" in _output(program, "--help")
     setpriv = find_program("setpriv", DEFAULT_PATH) or ""
     return Bubblewrap(
-        program=os.path.realpath(program), version=version, setpriv=setpriv, supports_bind_fd=binds
+        program=os.path.realpath(program),
+        version=version,
+        setpriv=setpriv,
+        supports_bind_fd=supports_bind_fd,
     )
 
 
 def _output(program: str, *arguments: str) -> str:
     try:
-        # Only what we found on PATH, with arguments that are all ours.
-        done = subprocess.run(  # noqa: S603
+        # The program is from PATH, and all arguments are constants.
+        result = subprocess.run(  # noqa: S603
             [program, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -69,13 +72,13 @@ def _output(program: str, *arguments: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BubblewrapUnavailableError(
-            f"{program} cannot be used: {error}; {_INSTALL_HINT}"
+            f"cannot run {program}: {error}; {_INSTALL_HINT}"
         ) from error
-    if done.returncode:
-        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+    if result.returncode:
+        message = (result.stderr.strip().splitlines() or [f"exit code {result.returncode}"])[-1]
         raise BubblewrapUnavailableError(
-            f"{program} cannot make a sandbox: {said}; allow user namespaces "
+            f"{program} cannot create a sandbox: {message}; allow user namespaces "
             "(sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone or "
             f"kernel.apparmor_restrict_unprivileged_userns), or {_INSTALL_HINT}"
         )
-    return done.stdout.strip()
+    return result.stdout.strip()

@@ -1,4 +1,4 @@
-"""Whether this machine can filter system calls, and for which architecture."""
+"""Detection of seccomp support and of the architecture for filters."""
 
 import os
 import sys
@@ -13,19 +13,17 @@ _32_BIT_LIMIT = 2**32
 
 
 class SeccompUnavailableError(Exception):
-    """No filter can be had here; the message says why."""
+    """Seccomp filters cannot be used; the message says why."""
 
 
 @cache
 def find_architecture() -> Architecture:
-    """The architecture that filters are made for. Raises NoSeccompError."""
+    """Return the architecture for filters. Raises SeccompUnavailableError."""
     machine = os.uname().machine
-    found = ARCHITECTURES.get(machine)
-    if found is None or sys.maxsize < _32_BIT_LIMIT:
-        known = ", ".join(ARCHITECTURES)
-        raise SeccompUnavailableError(
-            f"there is no seccomp profile for {machine}, only for {known}"
-        )
+    architecture = ARCHITECTURES.get(machine)
+    if architecture is None or sys.maxsize < _32_BIT_LIMIT:
+        supported = ", ".join(ARCHITECTURES)
+        raise SeccompUnavailableError(f"no seccomp profile for {machine}; supported: {supported}")
     try:
         actions = _ACTIONS_FILE.read_text().split()
     except OSError as error:
@@ -33,5 +31,5 @@ def find_architecture() -> Architecture:
             f"the kernel has no seccomp: {_ACTIONS_FILE}: {error.strerror}"
         ) from error
     if missing := _REQUIRED_ACTIONS.difference(actions):
-        raise SeccompUnavailableError(f"the seccomp of this kernel is too old: no {min(missing)}")
-    return found
+        raise SeccompUnavailableError(f"this kernel's seccomp is too old: it lacks {min(missing)}")
+    return architecture

@@ -1,12 +1,12 @@
-"""Mounts, messages and files of containers that run without isolation.
+"""Volumes and message files of containers that run without isolation.
 
 Only paths below /tmp can be mounted. Every user can write there:
 
-    pods/<uid>/outside.json     the claimed paths, written before anything is made
-    /tmp/data/.podstatus-pod    in a folder that is an emptyDir: the UID of the pod that owns it
+    pods/<uid>/outside.json     the claimed paths, written before anything is created
+    /tmp/data/.podstatus-pod    in an emptyDir: the UID of the pod that owns it
 
-A folder without this mark, or a file of another user, is neither used nor removed. No link is
-followed.
+A folder without this mark, or a file of another user, is neither used nor removed. Symbolic links
+are never followed.
 """
 
 import contextlib
@@ -48,22 +48,22 @@ _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOE
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pod has outside of its folder."""
+    """Paths of a pod outside of its folder."""
 
     folders: tuple[str, ...] = ()
     files: dict[str, int] = {}
-    """With the user that each was made for."""
+    """By path, the user that the file was created for."""
 
 
 class UnsandboxedFiles:
-    """Makes and removes what pods have below /tmp."""
+    """Creates and removes the files of pods below /tmp."""
 
     def __init__(self, root: Path, tmp: Path = TMP) -> None:
         self._root = root
         self._tmp = tmp
 
     def covers(self, path: str) -> bool:
-        """Whether a path lies below /tmp."""
+        """Return whether a path lies below /tmp."""
         steps = split_steps(path)
         return (
             ".." not in steps
@@ -72,14 +72,14 @@ class UnsandboxedFiles:
         )
 
     def create_folder(self, uid: PodUID, path: str) -> Path:
-        """Make a folder for a pod; if it is there and the pod's, it stays as it is.
+        """Create a folder for a pod; an existing one of the same pod stays as it is.
 
         Raises CannotStartError.
         """
         steps = self._steps(path)
         with self._parent(path, steps) as parent:
-            found = _mode(parent, steps[-1])
-            if found is None:
+            mode = _mode(parent, steps[-1])
+            if mode is None:
                 self._claim(uid, folder=path)
                 os.mkdir(steps[-1], 0o700, dir_fd=parent)
             elif _is_marked(parent, steps[-1], uid):
@@ -88,31 +88,31 @@ class UnsandboxedFiles:
                 parent, steps[-1]
             ):
                 raise _not_owned_error(path)
-            with _open_folder(parent, steps[-1]) as made:
-                _write_mark(made, uid)
-                os.fchmod(made, _WORLD_WRITABLE)
+            with _open_folder(parent, steps[-1]) as folder:
+                _write_mark(folder, uid)
+                os.fchmod(folder, _WORLD_WRITABLE)
         return Path(path)
 
     def create_file(self, uid: PodUID, path: str, *, user: int, group: int) -> Path:
-        """Make an empty file for a pod, in place of the one it had. Raises CannotStartError."""
+        """Create an empty file for a pod, replacing its previous one. Raises CannotStartError."""
         steps = self._steps(path)
         with self._parent(path, steps) as parent:
             if _mode(parent, steps[-1]) is not None:
-                made_for = self._read_claims(uid).files.get(path)
-                if made_for is None or not _is_regular_file(parent, steps[-1], made_for):
+                owner = self._read_claims(uid).files.get(path)
+                if owner is None or not _is_regular_file(parent, steps[-1], owner):
                     raise _not_owned_error(path)
                 os.unlink(steps[-1], dir_fd=parent)
             self._claim(uid, files={path: user})
-            made = os.open(steps[-1], _CREATE_FLAGS, 0o600, dir_fd=parent)
+            descriptor = os.open(steps[-1], _CREATE_FLAGS, 0o600, dir_fd=parent)
             try:
                 if os.geteuid() == 0:
-                    os.fchown(made, user, group)
+                    os.fchown(descriptor, user, group)
             finally:
-                os.close(made)
+                os.close(descriptor)
         return Path(path)
 
     def remove(self, uid: PodUID) -> None:
-        """Remove all that is still the pod's."""
+        """Remove all files and folders that still belong to the pod."""
         claims = self._read_claims(uid)
         for path, user in claims.files.items():
             with contextlib.suppress(UnsafePathError, OSError):
@@ -137,8 +137,8 @@ class UnsandboxedFiles:
             with open_folder(self._tmp, steps[:-1]) as parent:
                 yield parent
         except (UnsafePathError, OSError) as error:
-            why = str(error) if isinstance(error, UnsafePathError) else error.strerror
-            raise config_error(f"cannot make {path}: {why}") from error
+            reason = str(error) if isinstance(error, UnsafePathError) else error.strerror
+            raise config_error(f"cannot create {path}: {reason}") from error
 
     def _read_claims(self, uid: PodUID) -> Claims:
         try:
@@ -150,7 +150,7 @@ class UnsandboxedFiles:
     def _claim(
         self, uid: PodUID, *, folder: str = "", files: Mapping[str, int] | None = None
     ) -> None:
-        """Remember it before it is made: whatever happens then, it is found again."""
+        """Record the path before it is created, so that it is found again in any case."""
         old = self._read_claims(uid)
         new = Claims(
             folders=tuple(sorted({*old.folders, folder} - {""})),
@@ -158,25 +158,27 @@ class UnsandboxedFiles:
         )
         if new == old:
             return
-        place = PodFolder(self._root, uid).path
-        create_private(place)
-        beside = place / f"{_CLAIMS_FILE}.new"
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        folder_path = PodFolder(self._root, uid).path
+        create_private(folder_path)
+        temporary = folder_path / f"{_CLAIMS_FILE}.new"
+        with os.fdopen(
+            os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
+        ) as out:
             out.write(msgspec.json.encode(new))
             out.flush()
             os.fsync(out.fileno())
-        beside.rename(place / _CLAIMS_FILE)
+        temporary.rename(folder_path / _CLAIMS_FILE)
 
 
 @contextlib.contextmanager
 def _open_folder(parent: int, name: str) -> Iterator[int]:
-    opened = os.open(
+    descriptor = os.open(
         name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
     )
     try:
-        yield opened
+        yield descriptor
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def _mode(parent: int, name: str) -> int | None:
@@ -187,7 +189,7 @@ def _mode(parent: int, name: str) -> int | None:
 
 
 def _is_unfinished(parent: int, name: str) -> bool:
-    """Whether it is what an agent that died had made, and not marked yet."""
+    """Return whether it was created by an agent that died before it wrote the mark."""
     try:
         with _open_folder(parent, name) as folder, os.scandir(folder) as entries:
             return os.fstat(folder).st_uid == os.geteuid() and not any(entries)
@@ -196,12 +198,12 @@ def _is_unfinished(parent: int, name: str) -> bool:
 
 
 def _is_regular_file(parent: int, name: str, user: int) -> bool:
-    """Whether it is a file of ours: of the agent, or of the user that the container runs as."""
+    """Return whether it is a regular file of the agent or of the container's user."""
     try:
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_uid in (os.geteuid(), user)
+    return stat.S_ISREG(status.st_mode) and status.st_uid in (os.geteuid(), user)
 
 
 def _is_marked(parent: int, name: str, uid: PodUID) -> bool:
@@ -232,7 +234,7 @@ def _write_mark(folder: int, uid: PodUID) -> None:
 
 def _not_owned_error(path: str) -> Exception:
     return config_error(
-        f"{path} exists and is not the pod's; remove it, or choose another path below /tmp"
+        f"{path} exists and is not owned by the pod; remove it, or choose another path below /tmp"
     )
 
 
@@ -242,7 +244,7 @@ _INSTALL_HINT = "run the agent with --isolation=bubblewrap (Debian: apt install 
 def create_folders(
     pod: Pod, container: Container, env: Mapping[str, str], files: UnsandboxedFiles
 ) -> None:
-    """Make the emptyDirs that a container sees below /tmp. Raises CannotStartError."""
+    """Create the emptyDirs of a container below /tmp. Raises CannotStartError."""
     planned = plan_mounts(pod, container, env)
     for mount in planned:
         _check_mount(pod, mount, files)
@@ -253,15 +255,16 @@ def create_folders(
 def create_message_file(
     pod: Pod, container: Container, files: UnsandboxedFiles, run_as: ProcessCredentials
 ) -> str:
-    """Make the file for the last words, if it is below /tmp; where it is. Raises CannotStartError.
+    """Create the termination message file if it is below /tmp, and return its path.
 
-    /dev is the host's: a container that leaves the path as it is has no message.
+    Empty otherwise: /dev is the host's, so a container with the default path has no message. Raises
+    CannotStartError.
     """
     path = container.termination_message_path
     if not files.covers(path):
         return ""
-    made = files.create_file(pod.uid, path, user=run_as.user, group=run_as.group)
-    return str(made)
+    file = files.create_file(pod.uid, path, user=run_as.user, group=run_as.group)
+    return str(file)
 
 
 def _check_mount(pod: Pod, mount: PlannedMount, files: UnsandboxedFiles) -> None:
@@ -273,19 +276,19 @@ def _check_mount(pod: Pod, mount: PlannedMount, files: UnsandboxedFiles) -> None
         )
     if not is_empty_dir(volume):
         kind = volume_type(volume)
-        raise _unsupported_error(f"volume {name} ({kind}) cannot be mounted", "leave it out")
+        raise _unsupported_error(f"volume {name} ({kind}) cannot be mounted", "remove it")
     if not files.covers(mount.target):
         raise _unsupported_error(
             f"volume {name} cannot be mounted at {mount.target}", "mount it below /tmp"
         )
     if mount.steps or mount.read_only:
-        what = "subPath" if mount.steps else "readOnly"
-        raise _unsupported_error(f"{what} of volume {name} cannot be honoured", "leave it out")
+        field = "subPath" if mount.steps else "readOnly"
+        raise _unsupported_error(f"{field} of volume {name} is not supported", "remove it")
     _check_exclusive(pod, mount)
 
 
 def _check_exclusive(pod: Pod, mount: PlannedMount) -> None:
-    """A volume is one folder, and a folder one volume, for all containers of the pod."""
+    """Require that each volume has one path, the same in all containers of the pod."""
     spec = pod.spec
     for container in (*(spec.init_containers or ()), *(spec.containers or ())):
         for other in container.volume_mounts or ():
@@ -298,5 +301,7 @@ def _check_exclusive(pod: Pod, mount: PlannedMount) -> None:
                 )
 
 
-def _unsupported_error(what: str, instead: str) -> CannotStartError:
-    return config_error(f"{what}: containers are not isolated here; {_INSTALL_HINT}, or {instead}")
+def _unsupported_error(problem: str, remedy: str) -> CannotStartError:
+    return config_error(
+        f"{problem}: containers are not isolated here; {_INSTALL_HINT}, or {remedy}"
+    )

@@ -1,12 +1,12 @@
-"""A seccomp profile as a program of the kernel's classic BPF.
+"""Assembles a seccomp profile into a classic BPF program.
 
-    load the architecture; another one: kill the process
-    load the number of the call
-    a binary search for the range of numbers that share a decision
-    the decision: return, or look at an argument first
+    load the architecture; kill the process if it is another one
+    load the number of the system call
+    binary search for the range of numbers that share a decision
+    the decision: return, or check an argument first
 
-A 32-bit process has another architecture. The x32 ABI of x86_64 has this one, and numbers above
-all that are known: ENOSYS, as on a kernel without x32.
+A 32-bit process has another architecture. The x32 ABI of x86_64 has the same architecture, and
+numbers above all known ones: ENOSYS, as on a kernel without x32.
 
 Upstream: Documentation/userspace-api/seccomp_filter.rst, linux/seccomp.h, linux/filter.h.
 """
@@ -34,7 +34,7 @@ _JUMP, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST = 0x05, 0x15, 0x35
 _RETURN = 0x06
 _KILL_PROCESS, _ERRNO, _ALLOW = 0x8000_0000, 0x0005_0000, 0x7FFF_0000
 _MAX_JUMP = 255
-"""Instructions that a conditional jump can skip."""
+"""Maximum number of instructions that a conditional jump can skip."""
 MAX_INSTRUCTIONS: Final = 4096
 """BPF_MAXINSNS of linux/bpf_common.h."""
 
@@ -43,12 +43,12 @@ class _Instruction(msgspec.Struct, frozen=True):
     code: int
     operand: int
     if_true: int = 0
-    """How many instructions are skipped."""
+    """Number of instructions to skip."""
     if_false: int = 0
 
 
 class _Range(msgspec.Struct, frozen=True, kw_only=True):
-    """Calls from this number on, up to the next range."""
+    """System calls from this number up to the next range."""
 
     first: int
     decision: Decision
@@ -58,9 +58,9 @@ _Code = list[_Instruction]
 
 
 def assemble(audit_architecture: int, profile: Mapping[int, Decision]) -> bytes:
-    """The program, as an array of struct sock_filter.
+    """Return the program as an array of struct sock_filter.
 
-    Numbers between those of the profile are refused with EPERM, those above it with ENOSYS.
+    Numbers missing from the profile are denied with EPERM, those above it with ENOSYS.
     """
     code = [
         _Instruction(_LOAD, _ARCHITECTURE),

@@ -1,8 +1,8 @@
-"""The default seccomp profile: which system calls a container may make.
+"""The default seccomp profile: the system calls that a container may make.
 
-What is not listed is refused with EPERM, as containerd decides it; docs/decisions/0038 has where
-we are stricter. A call that the profile does not know at all is ENOSYS: a C library that tries a
-newer one then falls back.
+Calls that are not listed are denied with EPERM, as in containerd; docs/decisions/0038 lists where
+this profile is stricter. Calls that are unknown to the profile fail with ENOSYS, so that a C
+library that tries a newer call falls back.
 
 Upstream: DefaultProfile, contrib/seccomp/seccomp_default.go of containerd v2.2; the ENOSYS of
 unknown calls: libcontainer/seccomp/patchbpf of runc.
@@ -20,26 +20,26 @@ _FULL_MASK: Final = 0xFFFF_FFFF
 
 
 class Allowed(msgspec.Struct, frozen=True):
-    """The kernel decides, as without a filter."""
+    """The call proceeds as without a filter."""
 
 
 class Denied(msgspec.Struct, frozen=True):
-    """The call fails."""
+    """The call fails with an errno."""
 
     error_number: int
     """The errno that the caller sees."""
 
 
 class ArgumentFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """What comes of the call depends on one of its arguments.
+    """The decision depends on one argument of the call.
 
-    The low 32 bits are compared: what Linux reads of these arguments.
+    Only its low 32 bits are compared, as Linux reads no more of these arguments.
     """
 
     argument: int
     mask: int = _FULL_MASK
     values: tuple[int, ...]
-    """What the masked argument is compared to."""
+    """Values that the masked argument is compared to."""
     matching: Allowed | Denied
     others: Allowed | Denied
 
@@ -103,8 +103,9 @@ ALWAYS: Final = frozenset(
         (_FILES, _POLLING, _MEMORY, _PROCESSES, _NETWORKING_AND_IPC, _TIME_AND_MACHINE)
     ).split()
 )
-"""Calls that every container may make. Of uprobe and uretprobe, which only code that the kernel
-itself has placed can make, Linux asks no filter."""
+"""Calls that every container may make. Linux applies no filter to uprobe and uretprobe, which only
+code placed by the kernel itself can call.
+"""
 
 BY_CAPABILITY: Final[Mapping[str, frozenset[str]]] = {
     capability: frozenset(names.split())
@@ -131,7 +132,7 @@ BY_CAPABILITY: Final[Mapping[str, frozenset[str]]] = {
         "SYS_TTY_CONFIG": "vhangup",
     }.items()
 }
-"""What a container may call as well if it has the capability."""
+"""Additional calls for containers with the capability."""
 
 # linux/sched.h: CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET.
 _NAMESPACES: Final = 0x0002_0000 | 0x7E00_0000
@@ -149,8 +150,8 @@ ARGUMENT_FILTERED: Final[Mapping[str, Decision]] = {
     "personality": ArgumentFilter(
         argument=0, values=_PERSONALITIES, matching=ALLOWED, others=NOT_PERMITTED
     ),
-    # A process may be traced by its own wish (PTRACE_TRACEME), not by the tracer's: without
-    # isolation all processes of the user are in reach.
+    # A process may ask to be traced (PTRACE_TRACEME), but not attach to others: without isolation,
+    # all processes of the user are within reach.
     "ptrace": ArgumentFilter(
         argument=0,
         values=(_PTRACE_ATTACH, _PTRACE_SEIZE),
@@ -161,11 +162,11 @@ ARGUMENT_FILTERED: Final[Mapping[str, Decision]] = {
         argument=0, values=(_AF_ALG, _AF_VSOCK), matching=NOT_PERMITTED, others=ALLOWED
     ),
 }
-"""Calls that are judged by what is asked of them, without a capability that allows all of it."""
+"""Calls whose arguments are checked, unless a capability allows them altogether."""
 
 
 def decide(name: str, capabilities: Collection[str]) -> Decision:
-    """What comes of a call by a container with these capabilities, named as in a spec."""
+    """Return the decision for a call by a container with these capabilities, named as in a spec."""
     if name in ALWAYS or any(name in BY_CAPABILITY.get(each, ()) for each in capabilities):
         return ALLOWED
     return ARGUMENT_FILTERED.get(name, NOT_PERMITTED)
@@ -174,5 +175,5 @@ def decide(name: str, capabilities: Collection[str]) -> Decision:
 def default_profile(
     architecture: Architecture, capabilities: Collection[str]
 ) -> Mapping[int, Decision]:
-    """What comes of each call that the architecture has, by its number."""
+    """Return the decision for each call of the architecture, by number."""
     return {number: decide(name, capabilities) for name, number in architecture.numbers.items()}

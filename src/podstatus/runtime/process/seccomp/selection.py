@@ -1,4 +1,4 @@
-"""Which seccomp filter a container gets: the default one, unless its spec says otherwise.
+"""Selects the seccomp filter of a container: the default one, unless its spec says otherwise.
 
 Upstream: SeccompProfile of pkg/apis/core; the kubelet's seccompDefault, which is on here.
 """
@@ -17,7 +17,7 @@ from podstatus.runtime.process.spec.security import HostSupport, ProcessCredenti
 
 _FIELD: Final = "securityContext.seccompProfile.type"
 _RUNTIME_DEFAULT, _UNCONFINED = "RuntimeDefault", "Unconfined"
-_REMEDY: Final = "leave it out, or set RuntimeDefault"
+_REMEDY: Final = "remove it, or set RuntimeDefault"
 _ISOLATED_REASON: Final = (
     "without the filter a container can reach the keyrings and cgroups of the agent's user; "
     f"{_REMEDY}"
@@ -27,19 +27,19 @@ _ISOLATED_REASON: Final = (
 def seccomp_program(
     pod: Pod, container: Container, run_as: ProcessCredentials, support: HostSupport
 ) -> bytes:
-    """The filter as a BPF program; empty for none. Raises CannotStartError."""
-    wanted = _profile_type(pod, container)
-    if wanted == _UNCONFINED:
+    """Return the filter as a BPF program; empty for none. Raises CannotStartError."""
+    profile = _profile_type(pod, container)
+    if profile == _UNCONFINED:
         if support.isolated:
-            raise unsupported_field(_FIELD, wanted, _ISOLATED_REASON)
+            raise unsupported_field(_FIELD, profile, _ISOLATED_REASON)
         return b""
-    if wanted not in ("", _RUNTIME_DEFAULT):
-        why = f"there are no profiles of this machine; {_REMEDY}"
-        raise unsupported_field(_FIELD, wanted, why)
+    if profile not in ("", _RUNTIME_DEFAULT):
+        reason = f"this runtime loads no profiles from files; {_REMEDY}"
+        raise unsupported_field(_FIELD, profile, reason)
     if not support.seccomp_unavailable:
         return _program(support.machine, frozenset(run_as.capabilities))
-    if wanted:
-        raise unsupported_field(_FIELD, wanted, f"{support.seccomp_unavailable}; leave it out")
+    if profile:
+        raise unsupported_field(_FIELD, profile, f"{support.seccomp_unavailable}; remove it")
     return b""
 
 

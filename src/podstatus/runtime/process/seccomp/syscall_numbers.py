@@ -1,4 +1,4 @@
-"""Numbers of system calls by architecture, as the headers of Linux 6.19 have them.
+"""System call numbers by architecture, from the headers of Linux 6.19.
 
 Upstream: arch/x86/entry/syscalls/syscall_64.tbl, scripts/syscall.tbl (which aarch64 uses).
 """
@@ -10,14 +10,14 @@ import msgspec
 
 
 class Architecture(msgspec.Struct, frozen=True, kw_only=True):
-    """An ABI of the kernel."""
+    """A system call ABI of the kernel."""
 
     machine: str
-    """What uname(2) calls it."""
+    """Machine name of uname(2)."""
     audit: int
-    """How seccomp names it: AUDIT_ARCH_… of linux/audit.h."""
+    """Seccomp's identifier: AUDIT_ARCH_… of linux/audit.h."""
     numbers: Mapping[str, int]
-    """By the name of the call."""
+    """System call number by name."""
 
 
 _NAMES_AND_NUMBERS: Final = """
@@ -407,7 +407,7 @@ waitid 247 95
 write 1 64
 writev 20 66
 """
-"""A dash: the architecture does not have it."""
+"""A dash: the architecture lacks the call."""
 
 
 def _numbers(column: int) -> dict[str, int]:

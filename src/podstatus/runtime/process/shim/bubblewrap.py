@@ -1,7 +1,7 @@
-"""A command inside of bubblewrap: how it is called, and what it tells of the command.
+"""A command in bubblewrap: how bubblewrap is called, and what it reports about the command.
 
-It tells on a file of its own, a line of JSON each: `child-pid`, as seen from outside, and
-`exit-code`, the latter only if the command could be executed. What it cannot do it says on stderr.
+Bubblewrap writes one JSON object per line to a status file descriptor: `child-pid`, as seen from
+outside, and `exit-code`, the latter only if the command was executed. Its errors go to stderr.
 """
 
 import base64
@@ -19,11 +19,13 @@ from .stderr_log import log_error
 _PREFIX = "bwrap: "
 
 _COMPARED_BYTES = 4096
-"""Bytes of a command line that tell it from bubblewrap's: enough for its arguments of ours."""
+"""Leading bytes of a command line that are compared; they cover the arguments passed here, so that
+they distinguish bubblewrap from its command.
+"""
 
 
 class BubblewrapProcess:
-    """Bubblewrap, to be started, and then what is known of the command in it."""
+    """Arguments of bubblewrap before its start; state of the command in it afterwards."""
 
     def __init__(self, launch: LaunchSpec) -> None:
         arguments = [encode(argument) for argument in launch.bubblewrap or ()]
@@ -31,34 +33,38 @@ class BubblewrapProcess:
         if not arguments or not command:
             raise StartFailedError("no command")
         host_paths = open_host_paths(launch.host_paths)
-        for wanted, opened in zip(launch.host_paths, host_paths, strict=True):
-            arguments[wanted["argument"]] = b"%d" % opened
+        for host_path, descriptor in zip(launch.host_paths, host_paths, strict=True):
+            arguments[host_path["argument"]] = b"%d" % descriptor
         self.status_fd, writable = os.pipe()
         os.set_blocking(self.status_fd, False)
-        words = b"".join(argument + b"\0" for argument in arguments[1:])
-        handed = {b"--args": _memfd(words), b"--json-status-fd": writable}
+        nul_separated = b"".join(argument + b"\0" for argument in arguments[1:])
+        descriptors = {b"--args": _memfd(nul_separated), b"--json-status-fd": writable}
         if launch.seccomp:
-            handed[b"--seccomp"] = _memfd(base64.b64decode(launch.seccomp))
-        options = [word for name, file in handed.items() for word in (name, b"%d" % file)]
+            descriptors[b"--seccomp"] = _memfd(base64.b64decode(launch.seccomp))
+        options = [
+            argument for name, file in descriptors.items() for argument in (name, b"%d" % file)
+        ]
         argv = [arguments[0], *options, b"--", *command]
-        # An ordinary user's sandbox has a user namespace of its own, and no rights outside of it.
+        # The sandbox of an ordinary user has its own user namespace and no privileges outside.
         traced = os.geteuid() == 0
-        self.program = Program(argv, {}, "/", (*handed.values(), *host_paths), traced)
+        self.program = Program(argv, {}, "/", (*descriptors.values(), *host_paths), traced)
         self._own_command_line = _command_line(argv)
         self._unread = b""
         self.command: Process | None = None
-        """The command, or what will become it."""
+        """The command, or the process that is about to execute it."""
         self.exit_code: int | None = None
 
     def on_started(self, pid: int) -> None:
-        """Bubblewrap is executed: it has its own of our files now, and is to be hidden."""
+        """Called once bubblewrap is executed: protect its monitor, close the descriptors it
+        inherited.
+        """
         if self.program.traced and not set_monitor_not_dumpable(pid):
-            log_error("bubblewrap's monitor stays dumpable: it could not be traced")
+            log_error("bubblewrap's monitor remains dumpable: it could not be traced")
         for file in self.program.inherited:
             os.close(file)
 
     def poll(self) -> bool:
-        """Take in what it tells; whether the command was executed."""
+        """Read bubblewrap's status; return whether the command was executed."""
         self._read_status()
         if self.exit_code is not None:
             return True
@@ -72,44 +78,44 @@ class BubblewrapProcess:
         now = find_process(self.command.pid)
         if now is None or now.start_ticks != self.command.start_ticks:
             return False
-        # Empty: in the middle of being executed, or ended.
+        # Empty: an execve is in progress, or the process has ended.
         return line not in (b"", self._own_command_line)
 
     def _read_status(self) -> None:
         try:
-            while piece := os.read(self.status_fd, 4096):
-                self._unread += piece
+            while chunk := os.read(self.status_fd, 4096):
+                self._unread += chunk
         except BlockingIOError:
             pass
         *lines, self._unread = self._unread.split(b"\n")
         for line in filter(None, lines):
-            told = json.loads(line)
-            if "child-pid" in told:
-                pid = told["child-pid"]
-                # One that is gone already cannot be mistaken for another: nothing starts at 0.
+            status = json.loads(line)
+            if "child-pid" in status:
+                pid = status["child-pid"]
+                # A process that is already gone cannot be mistaken for another: no start time is 0.
                 self.command = find_process(pid) or Process(pid, 0, 0)
-            if "exit-code" in told:
-                self.exit_code = told["exit-code"]
+            if "exit-code" in status:
+                self.exit_code = status["exit-code"]
 
 
 def error_message(output: bytes) -> str:
-    """What bubblewrap could not do, in the words of those who start containers otherwise."""
+    """Translate bubblewrap's last error into the wording of other container runtimes."""
     lines = output.decode(errors="replace").replace("\r\n", "\n").splitlines()
     own = [line for line in lines if line.startswith(_PREFIX)]
     if not own:
         return "bubblewrap ended before the command was executed"
-    words = own[-1].removeprefix(_PREFIX)
-    for theirs, ours in (("execvp ", 'exec: "'), ("Can't chdir to ", 'chdir "')):
-        what, colon, why = words.removeprefix(theirs).rpartition(": ")
-        if words.startswith(theirs) and colon:
-            return f'{ours}{what}": {why.lower()}'
-    return f"bubblewrap: {words}"
+    error = own[-1].removeprefix(_PREFIX)
+    for prefix, replacement in (("execvp ", 'exec: "'), ("Can't chdir to ", 'chdir "')):
+        subject, colon, reason = error.removeprefix(prefix).rpartition(": ")
+        if error.startswith(prefix) and colon:
+            return f'{replacement}{subject}": {reason.lower()}'
+    return f"bubblewrap: {error}"
 
 
 def _memfd(content: bytes) -> int:
     file = os.memfd_create("bubblewrap")
-    with open(file, "wb", closefd=False) as whole:  # a write may take less than all
-        whole.write(content)
+    with open(file, "wb", closefd=False) as writer:  # os.write may write only a part
+        writer.write(content)
     os.lseek(file, 0, os.SEEK_SET)
     return file
 

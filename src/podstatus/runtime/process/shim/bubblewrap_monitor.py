@@ -1,10 +1,10 @@
-"""Bubblewrap's monitor, made non-dumpable: no container gets at the host through its /proc entries.
+"""Makes bubblewrap's monitor non-dumpable, so that containers cannot use its /proc entries.
 
-The monitor stays outside of the sandbox, as root and without capabilities. That is the very right
-by which the kernel lets a container that runs as root open `/proc/<monitor>/root`, wherever it
-finds a procfs. A process that is not dumpable takes CAP_SYS_PTRACE on the host to look into.
-Bubblewrap makes itself dumpable when it has dropped its capabilities, so it is traced until it
-does so, and the value that it sets is changed from 1 to 0.
+The monitor stays outside of the sandbox, as root and without capabilities. With exactly these
+credentials, a container that runs as root may open `/proc/<monitor>/root` through any procfs it
+finds. Access to a non-dumpable process requires CAP_SYS_PTRACE on the host. Bubblewrap makes itself
+dumpable after it has dropped its capabilities, so it is traced up to that call, whose argument is
+changed from 1 to 0.
 
 See ptrace(2), PR_SET_DUMPABLE in prctl(2), and `drop_privs` of bubblewrap.c v0.8.0.
 """
@@ -25,17 +25,17 @@ _ENTRY = 1
 _GENERAL_REGISTERS = 1
 _SET_DUMPABLE, _DUMPABLE, _NOT_DUMPABLE = 4, 1, 0
 _MAX_STOPS = 20_000
-"""Bubblewrap makes some hundred calls until then, and two more for each file it was handed."""
+"""Bubblewrap makes a few hundred system calls until then, and two more per inherited file."""
 _TERMINATED_CODES = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 
 
 class _Abi(NamedTuple):
     prctl: int
-    """The number of the system call."""
+    """Number of the system call."""
     registers: int
-    """How many bytes they take."""
+    """Size of the register set, in bytes."""
     second: int
-    """Where the one with the second argument of a system call is."""
+    """Offset of the second system call argument."""
 
 
 _ABIS = {
@@ -51,53 +51,52 @@ class _Vector(ctypes.Structure):
 
 
 def await_tracer() -> None:
-    """Stop when the next program is executed, for `set_monitor_not_dumpable` of the parent to go on
-    from.
+    """Stop at the next execve, so that the parent can call `set_monitor_not_dumpable`.
 
-    Nothing happens where the kernel, or its administrator, forbids tracing.
+    Has no effect where the kernel or its configuration forbids tracing.
     """
     if platform.machine() in _ABIS:
         _libc.ptrace(ctypes.c_long(_TRACE_ME), 0, 0, 0)
 
 
 def set_monitor_not_dumpable(pid: int) -> bool:
-    """Let a bubblewrap that awaits us run until it is hidden; whether it is.
+    """Let a bubblewrap that called `await_tracer` run until it is non-dumpable.
 
-    One that ends before that is left to be reaped.
+    Returns whether it is. A bubblewrap that ends before that is left for the caller to reap.
     """
-    machine = _ABIS.get(platform.machine())
-    if machine is None or not _is_traced(pid):
+    abi = _ABIS.get(platform.machine())
+    if abi is None or not _is_traced(pid):
         return False
     try:
-        return _trace_until_not_dumpable(pid, machine)
+        return _trace_until_not_dumpable(pid, abi)
     except OSError:
-        # It is gone, which the keeper sees, or it would stand still for good.
+        # Either it has ended, which the caller notices, or it would stay stopped forever.
         if not _has_ended(pid):
             os.kill(pid, signal.SIGKILL)
         return False
 
 
-def _trace_until_not_dumpable(pid: int, machine: _Abi) -> bool:
+def _trace_until_not_dumpable(pid: int, abi: _Abi) -> bool:
     if _next_stop(pid) is None:
         return False
     _ptrace(_SET_OPTIONS, pid, 0, _MARK_SYSCALLS | _KILL_WITH_TRACER)
-    deliver, hidden = 0, False
+    deliver, changed = 0, False
     for _ in range(_MAX_STOPS):
         _ptrace(_SYSCALL, pid, 0, deliver)
         stop = _next_stop(pid)
         if stop is None:
             return False
         deliver = 0 if stop in (_SYSCALL_STOP, signal.SIGTRAP) else stop
-        if stop == _SYSCALL_STOP and _is_set_dumpable_call(pid, machine):
-            _set_second_argument(pid, machine, _NOT_DUMPABLE)
-            hidden = True
+        if stop == _SYSCALL_STOP and _is_set_dumpable_call(pid, abi):
+            _set_second_argument(pid, abi, _NOT_DUMPABLE)
+            changed = True
             break
     _ptrace(_DETACH, pid, 0, deliver)
-    return hidden
+    return changed
 
 
 def _next_stop(pid: int) -> int | None:
-    """The signal that it stopped with; None if it has ended."""
+    """Return the signal that stopped the process; None if it has ended."""
     event = os.waitid(os.P_PID, pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
     if event is None or event.si_code in _TERMINATED_CODES:
         return None
@@ -109,18 +108,18 @@ def _has_ended(pid: int) -> bool:
     return event is not None
 
 
-def _is_set_dumpable_call(pid: int, machine: _Abi) -> bool:
+def _is_set_dumpable_call(pid: int, abi: _Abi) -> bool:
     buffer = ctypes.create_string_buffer(96)
     _ptrace(_GET_SYSCALL, pid, len(buffer), ctypes.addressof(buffer))
     kind, number, first, second = struct.unpack_from("=B23xQQQ", buffer.raw)
-    return (kind, number, first, second) == (_ENTRY, machine.prctl, _SET_DUMPABLE, _DUMPABLE)
+    return (kind, number, first, second) == (_ENTRY, abi.prctl, _SET_DUMPABLE, _DUMPABLE)
 
 
-def _set_second_argument(pid: int, machine: _Abi, value: int) -> None:
-    buffer = ctypes.create_string_buffer(machine.registers)
+def _set_second_argument(pid: int, abi: _Abi, value: int) -> None:
+    buffer = ctypes.create_string_buffer(abi.registers)
     vector = _Vector(ctypes.addressof(buffer), len(buffer))
     _ptrace(_GET_REGISTERS, pid, _GENERAL_REGISTERS, ctypes.addressof(vector))
-    struct.pack_into("=Q", buffer, machine.second, value)
+    struct.pack_into("=Q", buffer, abi.second, value)
     vector.length = len(buffer)
     _ptrace(_SET_REGISTERS, pid, _GENERAL_REGISTERS, ctypes.addressof(vector))
 
@@ -134,7 +133,7 @@ def _is_traced(pid: int) -> bool:
 
 
 def _ptrace(request: int, pid: int, address: int, data: int) -> None:
-    words = (ctypes.c_long(request), ctypes.c_long(pid))
-    if _libc.ptrace(*words, ctypes.c_void_p(address), ctypes.c_void_p(data)) < 0:
+    arguments = (ctypes.c_long(request), ctypes.c_long(pid))
+    if _libc.ptrace(*arguments, ctypes.c_void_p(address), ctypes.c_void_p(data)) < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"ptrace {request:#x}: {os.strerror(number)}")

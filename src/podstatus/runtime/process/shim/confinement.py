@@ -1,4 +1,4 @@
-"""What a command can never get rid of: no new privileges, capabilities, keyring, seccomp filter."""
+"""Irrevocable restrictions of a command: no_new_privs, capabilities, keyring, seccomp."""
 
 import ctypes
 import errno
@@ -11,10 +11,10 @@ _INSTRUCTION_BYTES = 8
 _CAPABILITIES_V3 = 0x20080522
 _CAPABILITIES, _WORD = 64, 32
 _DROP_FINISHED_ERRNOS = (errno.EINVAL, errno.EPERM)
-"""The kernel knows fewer capabilities; or we have no SETPCAP, and no_new_privs has to do."""
+"""EINVAL: the kernel has fewer capabilities. EPERM: no CAP_SETPCAP; no_new_privs must do."""
 _JOIN_SESSION_KEYRING = 1
 _KEYCTL = {"x86_64": 250, "aarch64": 219}
-"""The C library has no name for this call."""
+"""The C library has no wrapper for this system call."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -26,20 +26,20 @@ class _Program(ctypes.Structure):
 
 
 def set_no_new_privileges() -> None:
-    """Let no program that is executed from here on gain any, by set-user-ID or otherwise."""
+    """Set no_new_privs: no program executed later gains privileges, such as by set-user-ID."""
     _prctl(_SET_NO_NEW_PRIVILEGES, ctypes.c_ulong(1))
 
 
 def install_seccomp_filter(program: bytes) -> None:
-    """Have the kernel judge all calls from here on, also of programs that are executed."""
+    """Install a BPF filter for all later system calls, inherited by executed programs."""
     prepared = _Program(len(program) // _INSTRUCTION_BYTES, program)
     _prctl(_SET_SECCOMP, ctypes.c_ulong(_FILTER_MODE), ctypes.byref(prepared))
 
 
 def join_new_keyring() -> None:
-    """Have a session keyring of one's own, where the kernel has any and the user's quota lets us.
+    """Join a new session keyring, if the kernel supports it and the user's quota allows it.
 
-    A filter refuses all calls that use one: this is for the time before it.
+    The seccomp filter denies all keyring calls; this covers processes before the filter.
     """
     number = _KEYCTL.get(os.uname().machine)
     if number is not None:
@@ -47,10 +47,10 @@ def join_new_keyring() -> None:
 
 
 def limit_inherited_capabilities(numbers: frozenset[int]) -> None:
-    """Let what bubblewrap executes have no others. Bubblewrap itself keeps all: it needs them.
+    """Restrict the capabilities of what bubblewrap executes; bubblewrap itself keeps all it has.
 
-    What root executes gets what is inheritable and what is in the bounding set; bubblewrap makes
-    the former what the command is to have.
+    A program executed by root gets the inheritable capabilities that are in the bounding set;
+    bubblewrap sets the inheritable ones to those of the command.
     """
     _, permitted, _ = _capabilities()
     _set_capabilities(permitted, permitted, permitted)
@@ -58,14 +58,14 @@ def limit_inherited_capabilities(numbers: frozenset[int]) -> None:
 
 
 def set_capabilities(numbers: frozenset[int]) -> None:
-    """Have these, of those that there are."""
+    """Set exactly these capabilities, as far as they are permitted."""
     _, permitted, _ = _capabilities()
-    left = permitted & sum(1 << number for number in numbers)
-    _set_capabilities(left, left, left)
+    capabilities = permitted & sum(1 << number for number in numbers)
+    _set_capabilities(capabilities, capabilities, capabilities)
 
 
 def drop_bounding_set(numbers: frozenset[int]) -> None:
-    """Never gain other capabilities again; those that there are stay."""
+    """Drop all other capabilities from the bounding set; current capabilities stay."""
     for number in range(_CAPABILITIES):
         if number not in numbers:
             try:
@@ -77,7 +77,7 @@ def drop_bounding_set(numbers: frozenset[int]) -> None:
 
 
 def _capabilities() -> tuple[int, int, int]:
-    """Effective, permitted and inheritable, a bit each."""
+    """Return the effective, permitted and inheritable sets as bit masks."""
     data = ctypes.create_string_buffer(6 * 4)
     _check(_libc.capget(struct.pack("Ii", _CAPABILITIES_V3, 0), data), "capget")
     words = struct.unpack("6I", data.raw)
@@ -94,7 +94,7 @@ def _set_capabilities(*sets: int) -> None:
 
 
 def _prctl(option: int, *values: object) -> None:
-    # All five: some options demand zeros in those they do not use.
+    # All five arguments: some options require unused ones to be zero.
     zeros = (ctypes.c_ulong(0),) * (4 - len(values))
     _check(_libc.prctl(ctypes.c_int(option), *values, *zeros), f"prctl {option}")
 

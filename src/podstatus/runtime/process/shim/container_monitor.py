@@ -1,6 +1,6 @@
-"""The keeper of a container: starts its command, keeps its log, records its end.
+"""The monitor of a container: starts its command, writes its log, records its exit.
 
-A process of its own, forked from the shim, so that all its descendants are this container.
+A process of its own, forked from the shim, so that all its descendants belong to this container.
 """
 
 import os
@@ -35,31 +35,34 @@ from .streams import ContainerStreams, OutputPump, open_streams
 from .wall_clock import wall_nanos
 
 _START_ERROR = 128
-"""The exit code of a command that could not be executed, as containerd has it."""
+"""Exit code of a command that could not be executed, as in containerd."""
 
 _SHIM_ENDED = signal.SIGUSR1
 
 _DRAIN_SECONDS = 1.0
 _DRAIN_BYTES = 2 * 2**20
-"""How long and how much is read of a pipe that somebody outside of the container has as well. A
-pipe holds 1 MiB at most, so that what the container wrote is always read."""
+"""Limits for reading a pipe that a process outside of the container holds open, too. A pipe holds
+at most 1 MiB, so the container's own output is always read completely.
+"""
 
 _SMALL_READ_BYTES, _READ_DELAY_SECONDS = 4096, 0.005
-"""Who prints line by line is read a few milliseconds apart, in larger pieces: less work for all."""
+"""After a small read, wait a few milliseconds: output line by line is read in larger chunks, at
+less cost.
+"""
 
 _PROMPT_TIMEOUT_MS = 30.0
-"""How long the beginning of a line on a terminal waits for its end: somebody may look at it."""
+"""How long an unterminated line on a terminal waits for its end; it may be a prompt."""
 
 _MAX_POLL_SECONDS = 0.1
-"""Seconds between two looks at what bubblewrap is up to; the first ones are milliseconds apart."""
+"""Maximum interval of checks on bubblewrap; the first ones are milliseconds apart."""
 
 _RETRY_SECONDS = 1.0
 _RECORD_TIMEOUT_SECONDS = 5.0
-"""How long the keeper tries to record an end although it should end itself."""
+"""How long the monitor tries to record an exit after it was asked to end."""
 
 
 class ContainerMonitor:
-    """Keeps one container, from its launch to its end."""
+    """Runs one container, from its launch to its exit."""
 
     def __init__(self, folder: Path, launch: LaunchSpec, *, shim: int) -> None:
         self._folder, self._launch, self._shim = folder, launch, shim
@@ -79,33 +82,33 @@ class ContainerMonitor:
         self._logged_files: set[str] = set()
 
     def run(self) -> None:
-        """Returns when nothing of the container is left and its end is recorded."""
+        """Return when no process of the container is left and its exit is recorded."""
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self._signals.start()
-        # Who kills the shim's group has not killed those who clean up.
+        # Own process group: killing the shim's group must not kill the processes that clean up.
         os.setpgid(0, 0)
         syscalls.set_process_name("podstatus-keep")
         syscalls.set_child_subreaper()
         if not syscalls.set_parent_death_signal(self._shim, _SHIM_ENDED):
             return
-        with suppress(OSError):  # then its end is recorded when there is room
+        with suppress(OSError):  # otherwise the exit is recorded once there is space
             reserve_space(self._folder / EXIT)
         try:
             mark_starting(self._folder / STARTED)
             if os.getppid() != self._shim:
-                return  # who found the shim gone before may have found that nothing had begun
+                return  # an agent may have found the shim gone and concluded that nothing ran
             self._start()
-        except Exception as error:  # noqa: BLE001  whatever it is, it was not started
-            why = str(error) if isinstance(error, StartFailedError) else describe_error(error)
+        except Exception as error:  # noqa: BLE001  any error means that it was not started
+            reason = str(error) if isinstance(error, StartFailedError) else describe_error(error)
             kill_tree(self._reap, self._wait)
-            self._record_exit(_start_error_record(why))
+            self._record_exit(_start_error_record(reason))
             return
         try:
             self._monitor()
             has_ended = self._status is not None
         finally:
             kill_tree(self._reap, self._wait)
-        # Killed because the shim is gone: that is no end of its own to tell of.
+        # If it was killed because the shim is gone, there is no exit of its own to record.
         if has_ended:
             self._record_exit(self._exit_record())
 
@@ -123,7 +126,7 @@ class ContainerMonitor:
             ends.close()
 
     def _monitor(self) -> None:
-        """Until the command has ended, or must be left."""
+        """Pump streams until the command has ended or the shim is gone."""
         while self._status is None and not self._shim_is_gone:
             self._run_once()
 
@@ -141,7 +144,7 @@ class ContainerMonitor:
         self._handle_signals(self._signals.take())
 
     def _poll_sandbox(self) -> float:
-        """See whether bubblewrap has executed the command; when to look again."""
+        """Check whether bubblewrap has executed the command; return the next timeout in ms."""
         sandbox = self._sandbox
         if sandbox is not None and sandbox.poll() and sandbox.command is not None:
             self._on_started(sandbox.command)
@@ -160,20 +163,22 @@ class ContainerMonitor:
         return self._pending_start is None
 
     def _register_streams(self, poll: select.poll) -> float | None:
-        """Wait for what there is to read and to write; for how many milliseconds at most."""
-        rest = self._next_read - time.monotonic()
-        if rest > 0:
-            return rest * 1000
-        wanted: dict[int, int] = {}
+        """Register the streams to wait for; return the timeout in ms, None for none."""
+        delay = self._next_read - time.monotonic()
+        if delay > 0:
+            return delay * 1000
+        events_by_file: dict[int, int] = {}
         outputs = [output for output in self._streams.outputs if not output.has_ended]
         for output in outputs:
-            wanted[output.file] = select.POLLIN
+            events_by_file[output.file] = select.POLLIN
         if (source := self._streams.input) is not None:
             if source.source is not None:
-                wanted[source.source] = select.POLLIN
+                events_by_file[source.source] = select.POLLIN
             if source.target is not None:
-                wanted[source.target] = wanted.get(source.target, 0) | select.POLLOUT
-        for file, events in wanted.items():
+                events_by_file[source.target] = (
+                    events_by_file.get(source.target, 0) | select.POLLOUT
+                )
+        for file, events in events_by_file.items():
             poll.register(file, events)
         is_prompt = self._launch.tty and any(output.has_partial for output in outputs)
         return _PROMPT_TIMEOUT_MS if is_prompt else None
@@ -202,7 +207,7 @@ class ContainerMonitor:
         self._handle_signals(self._signals.take())
 
     def _kill(self) -> None:
-        """Kill the command; bubblewrap stays to tell of it."""
+        """Kill the command, but not bubblewrap, which reports the exit code."""
         if self._status is not None:
             return
         if self._started_at and self._sandbox is not None and self._sandbox.command is not None:
@@ -211,7 +216,7 @@ class ContainerMonitor:
             os.kill(self._pid, signal.SIGKILL)
 
     def _reap(self) -> bool:
-        """Collect who has ended; whether there is any child left."""
+        """Reap ended children; return whether any child is left."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -223,7 +228,7 @@ class ContainerMonitor:
                 self._status, self._ended_at = status, wall_nanos()
 
     def _exit_record(self) -> Json:
-        """What there is to record, when all has ended."""
+        """Return the exit record; call after all processes have ended."""
         sandbox = self._sandbox
         if sandbox is not None and sandbox.poll() and not self._started_at:
             self._on_started(sandbox.command or Process(self._pid, 0, 0))
@@ -246,7 +251,7 @@ class ContainerMonitor:
         return "Error" if code else "Completed"
 
     def _drain(self) -> None:
-        """Pass on what is still in the pipes."""
+        """Write the remaining output of the pipes to the log."""
         deadline = time.monotonic() + _DRAIN_SECONDS
         for output in self._streams.outputs:
             _drain_output(output, deadline)
@@ -255,7 +260,7 @@ class ContainerMonitor:
 
     def _write(self, name: str, record: Json) -> bool:
         try:
-            # An agent that found the shim gone may have recorded the end, and have shown it.
+            # An agent that found the shim gone may have recorded an exit and reported it already.
             write_record(self._folder / name, record, once=name == EXIT)
         except OSError as error:
             if name not in self._logged_files:
@@ -265,7 +270,7 @@ class ContainerMonitor:
         return True
 
     def _record_exit(self, record: Json) -> None:
-        """Record the end; on a full disk as soon as there is room, for nobody else knows it."""
+        """Record the exit; on a full disk, retry, since no other process knows it."""
         until = None
         while not self._write(EXIT, record) and self._folder.exists():
             self._wait(_RETRY_SECONDS)
@@ -280,7 +285,7 @@ def _start_error_record(reason: str) -> Json:
 
 
 def _drain_output(output: OutputPump, deadline: float) -> None:
-    """Somebody outside may have the other end: then there is none."""
+    """Read to the end of the output, or to the limits if another process holds it open."""
     poll, count = select.poll(), 0
     poll.register(output.file, select.POLLIN)
     while not output.has_ended and count < _DRAIN_BYTES:
@@ -290,5 +295,5 @@ def _drain_output(output: OutputPump, deadline: float) -> None:
 
 
 def _exit_code(status: int) -> int:
-    """128 and the signal for one that was killed."""
+    """Return the exit code, 128 + n for a process killed by signal n."""
     return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)

@@ -1,8 +1,8 @@
-"""Paths of the host, opened for bubblewrap to mount: those that the agent has checked, or none.
+"""Opens host paths for bubblewrap to mount, only if they are the ones the agent has checked.
 
-Between the agent's check and the mount another pod may swap a folder for a link, so each is opened
-step by step, no link is followed, and what is there must be the same file. Bubblewrap is handed
-the open file.
+Between the agent's check and the mount, another pod may replace a folder by a symbolic link. Each
+path is therefore opened component by component without following links, and the result must be the
+same inode. Bubblewrap receives the open descriptor.
 """
 
 import os
@@ -15,11 +15,11 @@ _PATH_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_host_paths(host_paths: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Open each of `records.HostPathArgument`. Raises CannotStartError."""
+    """Open each `records.HostPathArgument`. Raises StartFailedError."""
     opened: list[int] = []
     try:
         for path in host_paths:
-            # One by one: those before one that fails are closed.
+            # In a loop: on an error, those opened before are closed.
             opened.append(_open_verified(path["path"], path["device"], path["inode"]))  # noqa: PERF401
     except BaseException:
         for file in opened:
@@ -32,22 +32,22 @@ def _open_verified(path: str, device: int, inode: int) -> int:
     try:
         file = _walk(path)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise StartFailedError(f'hostPath "{path}": {why}') from error
-    found = os.fstat(file)
-    if (found.st_dev, found.st_ino) != (device, inode):
+        reason = (error.strerror or str(error)).lower()
+        raise StartFailedError(f'hostPath "{path}": {reason}') from error
+    status = os.fstat(file)
+    if (status.st_dev, status.st_ino) != (device, inode):
         os.close(file)
-        raise StartFailedError(f'hostPath "{path}": it was replaced while the container started')
+        raise StartFailedError(f'hostPath "{path}": replaced while the container started')
     return file
 
 
 def _walk(path: str) -> int:
-    """A link is opened as such, and then is no folder to go on from, nor the same file."""
-    here = os.open("/", _PATH_FLAGS | os.O_DIRECTORY)
-    for step in filter(None, path.split("/")):
+    """Open a path without following links; a link itself is not the checked inode."""
+    folder = os.open("/", _PATH_FLAGS | os.O_DIRECTORY)
+    for name in filter(None, path.split("/")):
         try:
-            below = os.open(step, _PATH_FLAGS, dir_fd=here)
+            child = os.open(name, _PATH_FLAGS, dir_fd=folder)
         finally:
-            os.close(here)
-        here = below
-    return here
+            os.close(folder)
+        folder = child
+    return folder

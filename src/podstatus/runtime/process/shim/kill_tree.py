@@ -1,4 +1,4 @@
-"""Ending all that a process has started, also what forks as fast as it can."""
+"""Kills all descendants of a process, including fork bombs."""
 
 import contextlib
 import os
@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterable
 from .processes import Process, children, descendants, signal_process, youngest_children
 
 _KILL_ROUNDS, _YOUNGEST_ROUNDS = 50, 50
-"""How often all children are shot at, and the youngest in between, before all are stopped."""
+"""Passes over all children, and over the youngest in between, before everything is stopped."""
 
 _STOP_ROUNDS = 200
-"""How often it is looked for more to stop; a bomb that still grows is shot at as it is."""
+"""Passes that stop new processes; a bomb that still grows is then killed as it is."""
 
 _MAX_WAIT_SECONDS = 0.2
-"""Seconds. Each end wakes the waiting; this is for what /proc did not show in the round before."""
+"""Every exit wakes the waiter; this covers processes that /proc did not show in the last pass."""
 
 
 def kill_tree(reap: Callable[[], bool], wait: Callable[[float], None]) -> None:
-    """Kill every descendant and wait for each; returns when there is none.
+    """Kill all descendants and wait for them; return when none is left.
 
-    `reap` collects who has ended and says whether there is any child left: an orphan becomes
-    ours, so without a child there is no descendant. `wait` returns when one ends, or when so many
-    seconds have passed.
+    `reap` reaps ended children and returns whether any child is left. Orphans become children of
+    this process (a subreaper), so without children there are no descendants. `wait` returns when a
+    child ends, or after the given seconds.
     """
     pause = 0.001
     while reap():
@@ -35,25 +35,25 @@ def kill_tree(reap: Callable[[], bool], wait: Callable[[float], None]) -> None:
 
 
 def kill_children(pids: Iterable[int]) -> None:
-    """Kill some of our children. What they started becomes ours: look again."""
+    """Kill these children. Their children become ours, so callers have to check again."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
 
 def _kill_until_none(reap: Callable[[], bool]) -> bool:
-    """Kill children until there are no new ones; False if there is no end of them.
+    """Kill children until there are no new ones; False if new ones keep appearing.
 
-    Who forks and ends, again and again, has another pid at every look. But what it forked is ours
-    as soon as it ends, so one of many short looks hits it before it forks again.
+    A process that forks and exits repeatedly has a new pid in every pass. But its child becomes
+    ours when it exits, so one of many short passes kills it before it forks again.
     """
     killed: set[int] = set()
     for _ in range(_KILL_ROUNDS):
-        found = set(children())
-        if found <= killed:
+        current = set(children())
+        if current <= killed:
             return True
-        kill_children(found)
-        killed |= found
+        kill_children(current)
+        killed |= current
         for _ in range(_YOUNGEST_ROUNDS):
             kill_children(youngest_children())
         reap()
@@ -61,7 +61,7 @@ def _kill_until_none(reap: Callable[[], bool]) -> bool:
 
 
 def _stop_all() -> None:
-    """Stop everything first: the places that the killed leave are taken by those who fork."""
+    """Stop everything first: otherwise running processes fork into the freed process slots."""
     stopped: set[Process] = set()
     for _ in range(_STOP_ROUNDS):
         newcomers = set(descendants(os.getpid())) - stopped

@@ -1,4 +1,4 @@
-"""What the agent wants started: launches that nobody has begun with."""
+"""Launch requests of the agent that no monitor has taken yet."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +9,7 @@ from .wall_clock import wall_nanos
 
 
 class LaunchQueue:
-    """The launches of one sandbox, each of them once."""
+    """The launches of one sandbox, each returned once."""
 
     def __init__(self, containers: Path, sandbox_id: str) -> None:
         self._containers = containers
@@ -17,11 +17,11 @@ class LaunchQueue:
         self._seen: set[str] = set()
 
     def take_new(self) -> Iterator[tuple[Path, LaunchSpec]]:
-        """Those that were not there the last time, with their folders; the older ones first."""
+        """Yield the launches that are new since the last call, with their folders, oldest first."""
         folders = {path.name: path for path in self._folders() if (path / LAUNCH).exists()}
-        found = [folders[name] for name in folders.keys() - self._seen]
+        new = [folders[name] for name in folders.keys() - self._seen]
         self._seen &= folders.keys()
-        for folder in sorted(found, key=_age):
+        for folder in sorted(new, key=_age):
             self._seen.add(folder.name)
             launch = self._read(folder)
             if launch is not None and launch.sandbox_id == self._sandbox_id:
@@ -41,35 +41,35 @@ class LaunchQueue:
         except (OSError, TypeError, ValueError) as error:
             record_start_error(
                 folder,
-                f"{LAUNCH} cannot be used: {describe_error(error)}",
+                f"{LAUNCH} is unusable: {describe_error(error)}",
                 finished_at=_age(folder),
             )
             return None
 
 
 def record_start_error(folder: Path, reason: str, *, finished_at: int) -> None:
-    """Record that an attempt was not started."""
+    """Record that an attempt could not be started."""
     log_error(f"cannot launch {folder.name}: {reason}")
     record = exit_record(128, "StartError", message=reason, finished_at=finished_at)
     try:
         write_record(folder / EXIT, record, once=True)
     except OSError as error:
-        log_error(f"cannot record that: {error}")
+        log_error(f"cannot record the failed start: {error}")
 
 
 def record_lost_container(folder: Path) -> bool:
-    """Record the end of an attempt whose keeper was killed; whether somebody has recorded it.
+    """Record the exit of an attempt whose monitor was killed; return whether a record exists.
 
-    Of one that had said that it started the agent sees itself that its keeper is gone.
+    For an attempt with a start record, the agent itself notices that the monitor is gone.
     """
     if (folder / STARTED).exists() or (folder / EXIT).exists() or not folder.exists():
         return True
-    told = "The container could not be located when the pod was terminated"
-    record = exit_record(137, "ContainerStatusUnknown", message=told, finished_at=wall_nanos())
+    message = "The container could not be located when the pod was terminated"
+    record = exit_record(137, "ContainerStatusUnknown", message=message, finished_at=wall_nanos())
     try:
         write_record(folder / EXIT, record, once=True)
     except OSError as error:
-        log_error(f"cannot record that {folder.name} is lost: {error}")
+        log_error(f"cannot record the lost container {folder.name}: {error}")
         return False
     return True
 

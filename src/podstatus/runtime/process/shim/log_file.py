@@ -1,4 +1,4 @@
-"""The log of a container: a file, and a few before it."""
+"""The log file of a container, with rotation."""
 
 import os
 import time
@@ -10,7 +10,7 @@ from .wall_clock import wall_nanos
 
 
 class LogWriter:
-    """Where entries go. A disk that is full costs entries, never the container its life."""
+    """Appends entries to the log. A full disk loses entries but never stops the container."""
 
     def __init__(self, path: Path, *, max_bytes: int, max_files: int) -> None:
         self._path = path
@@ -22,7 +22,7 @@ class LogWriter:
         self._rotated_at = 0
 
     def write(self, entries: bytes) -> None:
-        """Append whole entries. What cannot be written is counted, and told when one can again."""
+        """Append whole entries. Dropped entries are counted and logged once writing works."""
         if self._dropped and not self._log_dropped():
             self._dropped += entries.count(b"\n")
             return
@@ -30,7 +30,7 @@ class LogWriter:
         self._dropped += entries.count(b"\n", stored)
 
     def close(self) -> None:
-        """There will be no more entries."""
+        """Close the log; no more entries follow."""
         if self._dropped and not self._log_dropped():
             log_error(f"{self._path}: {self._dropped} lines were dropped: {self._error}")
         self._close_file()
@@ -46,29 +46,29 @@ class LogWriter:
         return True
 
     def _write_entries(self, entries: bytes) -> int:
-        """Write as much as can be; how many bytes that were."""
-        done = 0
+        """Write as many bytes as possible; return how many were written."""
+        written = 0
         try:
-            while done < len(entries):
+            while written < len(entries):
                 file = self._open_file()
-                end = self._fitting_end(entries, done)
-                if end == done:
+                end = self._fitting_end(entries, written)
+                if end == written:
                     self._rotate()
                     continue
-                stored = self._append(file, entries[done:end])
-                done += stored
-                if done < end:
+                appended = self._append(file, entries[written:end])
+                written += appended
+                if written < end:
                     break
         except OSError as error:
             self._error = _describe_error(error)
-        return done
+        return written
 
     def _fitting_end(self, entries: bytes, start: int) -> int:
-        room = self._max_bytes - self._size
-        if len(entries) - start <= room:
+        available = self._max_bytes - self._size
+        if len(entries) - start <= available:
             return len(entries)
-        end = entries.rfind(b"\n", start, start + max(room, 0)) + 1
-        if end == 0 and self._size == 0:  # a single one that is too long for any file
+        end = entries.rfind(b"\n", start, start + max(available, 0)) + 1
+        if end == 0 and self._size == 0:  # a single entry that is too long for any file
             end = entries.index(b"\n", start) + 1
         return end or start
 
@@ -79,7 +79,7 @@ class LogWriter:
                 written += os.write(file, entries[written:])
         except OSError as error:
             self._error = _describe_error(error)
-            # Never half an entry: the next one would be taken for its end.
+            # Never leave half an entry: the next one would be read as its end.
             written = entries.rfind(b"\n", 0, written) + 1
             os.ftruncate(file, self._size + written)
         self._size += written
@@ -87,7 +87,7 @@ class LogWriter:
 
     def _rotate(self) -> None:
         self._close_file()
-        # Never the same twice, and in order, also when the clock is set back.
+        # Unique and ascending names, even if the clock is set back.
         self._rotated_at = max(wall_nanos(), self._rotated_at + 1)
         seconds, fraction = divmod(self._rotated_at, 10**9)
         when = time.strftime("%Y%m%d-%H%M%S", time.gmtime(seconds))

@@ -1,26 +1,26 @@
-"""What a container writes, as entries of a log in the format of CRI.
+"""Encodes container output as log entries in the CRI format.
 
     2026-11-15T20:00:00.123456789Z stdout F a line
     2026-11-15T20:00:00.123456789Z stderr P the beginning of a long one
 
-Bytes pass as they are. Upstream of the limit: containerd's max_container_log_line_size.
+Bytes are not changed. Upstream of the limit: containerd's max_container_log_line_size.
 """
 
 import time
 
 MAX_ENTRY_BYTES = 16 * 1024
-"""Bytes of a line that go into one entry."""
+"""Bytes of a line per entry; longer lines are split."""
 
 
 def timestamp(unix_nanos: int) -> bytes:
-    """Nanoseconds since the epoch as RFC 3339 in UTC, always with nine digits."""
+    """Format ns since the Unix epoch as RFC 3339 in UTC, always with nine digits."""
     seconds, fraction = divmod(unix_nanos, 10**9)
     text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
     return f"{text}.{fraction:09}Z".encode()
 
 
 class LogLineEncoder:
-    """The lines of one stream, made of the pieces that are read from it."""
+    """Encodes the output of one stream, read in chunks of any alignment."""
 
     def __init__(self, stream: str) -> None:
         self._stream = stream.encode()
@@ -29,26 +29,26 @@ class LogLineEncoder:
 
     @property
     def has_partial(self) -> bool:
-        """Whether there is the beginning of a line that no entry has yet."""
+        """Whether an unterminated line is buffered."""
         return bool(self._partial)
 
-    def feed(self, piece: bytes, now: int) -> bytes:
-        """The entries for a piece of at most LONGEST bytes."""
+    def feed(self, chunk: bytes, now: int) -> bytes:
+        """Return the entries for a chunk of at most MAX_ENTRY_BYTES bytes."""
         full, partial = self._prefixes(now)
-        first, newline, others = piece.partition(b"\n")
+        first, newline, others = chunk.partition(b"\n")
         entries = self._split_long(self._partial + first, partial)
         if not newline:
             return entries
         entries += full + self._partial + b"\n"
         self._open = False
-        # No line of these can be too long, for the piece is not: so one pass at the speed of C.
+        # No line here exceeds the limit, as the chunk does not: so a single replace will do.
         whole, newline, self._partial = others.rpartition(b"\n")
         if newline:
             entries += full + whole.replace(b"\n", b"\n" + full) + b"\n"
         return entries
 
     def flush(self, now: int) -> bytes:
-        """An entry for the beginning of a line, whose end is still to come."""
+        """Return an entry for the buffered part of a line whose end is still to come."""
         if not self._partial:
             return b""
         entry = self._prefixes(now)[1] + self._partial + b"\n"
@@ -56,7 +56,7 @@ class LogLineEncoder:
         return entry
 
     def end(self, now: int) -> bytes:
-        """An entry for a line that will not be finished any more."""
+        """Return an entry for the last, unterminated line."""
         if not self._partial and not self._open:
             return b""
         entry = self._prefixes(now)[0] + self._partial + b"\n"

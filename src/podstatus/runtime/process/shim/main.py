@@ -1,6 +1,6 @@
-"""The shim of a pod: forks a keeper for every launch, and leaves nothing behind.
+"""The shim of a pod: forks a monitor for every launch, and leaves no processes behind.
 
-Asked by signals: SIGHUP, there is something to launch; SIGTERM, end all containers, then yourself.
+Controlled by signals: SIGHUP starts new launches; SIGTERM ends all containers, then the shim.
 """
 
 import fcntl
@@ -22,14 +22,15 @@ from .wall_clock import wall_nanos
 _SIGNALS = (signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD)
 
 _FOLDER_POLL_SECONDS = 60.0
-"""How soon it is noticed that somebody has removed the pod's folder: no agent would ever find the
-containers again."""
+"""How soon the shim notices that the pod's folder was removed; no agent could find its containers
+any more.
+"""
 _STRAY_POLL_SECONDS = 0.2
-"""How soon what outlived its keeper is shot at again; only while there is any."""
+"""How soon processes that outlived their monitor are killed again; only while there are any."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the shim; the exit code."""
+    """Run the shim; return the exit code."""
     try:
         folder, sandbox_id = arguments
     except ValueError:
@@ -39,13 +40,13 @@ def main(arguments: Sequence[str]) -> int:
         pod = Path(folder).resolve(strict=True)
         _daemonize()
         return Shim(pod, sandbox_id).run()
-    except Exception as error:  # noqa: BLE001  one line for whoever looks
+    except Exception as error:  # noqa: BLE001  reported as one line in the log
         log_error(f"the shim of {folder} ends: {describe_error(error)}")
         return 1
 
 
 class Shim:
-    """Has a keeper for each container of a sandbox."""
+    """Runs one monitor per container of a sandbox."""
 
     def __init__(self, pod: Path, sandbox_id: str) -> None:
         self._pod, self._sandbox_id = pod, sandbox_id
@@ -55,17 +56,15 @@ class Shim:
         self._has_strays = self._launch_requested = self._is_ending = False
 
     def run(self) -> int:
-        """Until it is told to end."""
+        """Run until SIGTERM has been handled; return the exit code."""
         if not is_sandbox_active(self._pod, self._sandbox_id):
             return self._log_abandoned()
         lock = self._lock_pod()
         if read_sandbox(self._pod) == self._sandbox_id:
-            log_error(
-                f"sandbox {self._sandbox_id} had its shim already; a new one needs a new name"
-            )
+            log_error(f"sandbox {self._sandbox_id} already had a shim; use a new sandbox ID")
             return 1
         write_record(self._pod / SHIM, shim_record(self._sandbox_id))
-        # Only now: an agent that gives up a sandbox says so first and looks for its shim then.
+        # Check again: an agent that gives up a sandbox first records that, then looks for its shim.
         if not is_sandbox_active(self._pod, self._sandbox_id):
             return self._log_abandoned()
         self._start_launches(lock)
@@ -74,19 +73,19 @@ class Shim:
         return 0
 
     def _log_abandoned(self) -> int:
-        log_error(f"sandbox {self._sandbox_id} was given up before its shim came up")
+        log_error(f"sandbox {self._sandbox_id} was given up before its shim started")
         return 1
 
     def _lock_pod(self) -> int:
-        """One shim at a time: another one may still be ending."""
+        """Lock the pod's folder: a previous shim may still be ending."""
         lock = os.open(self._pod, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(lock, fcntl.LOCK_EX)
         return lock
 
     def _wait_signal(self) -> int:
         seconds = _STRAY_POLL_SECONDS if self._has_strays else _FOLDER_POLL_SECONDS
-        told = signal.sigtimedwait(_SIGNALS, seconds)
-        return signal.SIGCHLD if told is None else told.si_signo
+        info = signal.sigtimedwait(_SIGNALS, seconds)
+        return signal.SIGCHLD if info is None else info.si_signo
 
     def _handle_signal(self, number: int, lock: int) -> None:
         if number == signal.SIGHUP:
@@ -94,9 +93,9 @@ class Shim:
         if number == signal.SIGTERM or not self._pod.exists():
             self._terminate()
         self._reap()
-        # On a full disk it is tried again: an agent that waits for it asks every half minute.
+        # On a full disk, retry at each wake-up: a waiting agent signals every half minute.
         self._lost = [folder for folder in self._lost if not record_lost_container(folder)]
-        # What is left of a container must not meet the next attempt at it.
+        # Remaining processes of a container must be gone before its next attempt starts.
         if self._launch_requested and not self._has_strays and not self._is_ending:
             self._launch_requested = False
             self._start_launches(lock)
@@ -104,17 +103,17 @@ class Shim:
     def _terminate(self) -> None:
         if not self._is_ending:
             self._is_ending = True
-            for keeper in self._monitors:
-                os.kill(keeper, signal.SIGTERM)
+            for monitor in self._monitors:
+                os.kill(monitor, signal.SIGTERM)
 
     def _start_launches(self, lock: int) -> None:
         shim = os.getpid()
         for folder, launch in self._launches.take_new():
-            # What is here by now will not be looked through again: keepers share its memory.
+            # Exclude existing objects from garbage collection: monitors share these pages.
             gc.collect()
             gc.freeze()
             try:
-                keeper = os.fork()
+                monitor = os.fork()
             except OSError as error:
                 record_start_error(
                     folder,
@@ -122,10 +121,10 @@ class Shim:
                     finished_at=wall_nanos(),
                 )
                 continue
-            if keeper == 0:
+            if monitor == 0:
                 os.close(lock)
                 _run_monitor(folder, launch, shim=shim)
-            self._monitors[keeper] = folder
+            self._monitors[monitor] = folder
 
     def _reap(self) -> None:
         while True:
@@ -137,7 +136,7 @@ class Shim:
             if pid == 0:
                 break
             self._on_monitor_exit(pid, status)
-        # A keeper that ends as it should leaves none; then there is nothing to look for.
+        # A monitor that exits with 0 leaves no processes; no search is needed then.
         if self._has_strays:
             strays = [pid for pid in children() if pid not in self._monitors]
             kill_children(strays)
@@ -149,7 +148,7 @@ class Shim:
             self._has_strays = True
         if folder is not None and status != 0:
             code = os.waitstatus_to_exitcode(status)
-            log_error(f"the keeper of {folder.name} ended with {code}; its container is killed")
+            log_error(f"the monitor of {folder.name} ended with {code}; killing its container")
             self._lost.append(folder)
 
 
@@ -158,23 +157,23 @@ def _run_monitor(folder: Path, launch: LaunchSpec, *, shim: int) -> None:
     try:
         ContainerMonitor(folder, launch, shim=shim).run()
         code = 0
-    except BaseException as error:  # noqa: BLE001  this process must not go on as a shim
-        log_error(f"the keeper of {folder.name} ends: {describe_error(error)}")
+    except BaseException as error:  # noqa: BLE001  this process must not continue as a shim
+        log_error(f"the monitor of {folder.name} ends: {describe_error(error)}")
     finally:
         os._exit(code)
 
 
 def _daemonize() -> None:
-    """Be nobody's child, hold nobody's files, and wait for signals instead of being hit."""
+    """Detach from the parent's session and files, and block the signals to wait for."""
     if os.getsid(0) != os.getpid():
-        # The leader of a group cannot begin a session; its child can.
+        # A process group leader cannot create a session; its child can.
         if os.getpgrp() == os.getpid() and os.fork() != 0:
             os._exit(0)
         os.setsid()
     syscalls.set_process_name("podstatus-shim")
     syscalls.set_child_subreaper()
     if os.geteuid() == 0:
-        # Also for the keepers, which are forked from here.
+        # Inherited by the monitors, which are forked from here.
         syscalls.set_not_dumpable()
     os.chdir("/")
     os.umask(0o077)
@@ -186,8 +185,8 @@ def _daemonize() -> None:
 
 
 def _close_files() -> None:
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(nothing, 1)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
     highest = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
     os.closerange(3, highest + 1)

@@ -1,10 +1,10 @@
-"""Whether the kernel ended something of a container for want of memory."""
+"""Detection of OOM kills in a container."""
 
 from pathlib import Path
 
 
 def was_oom_killed(events: str) -> bool:
-    """What the file says that counts such ends, a line `oom_kill N`; empty for no file."""
+    """Return whether the cgroup's event file has a nonzero `oom_kill`; empty path: no file."""
     if not events:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The processes of this machine, as /proc tells them."""
+"""Processes of this machine, read from /proc."""
 
 import errno
 import os
@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 _PARENT, _START_TICKS = 1, 19
-"""Among the fields of /proc/<pid>/stat behind the name, which may hold anything."""
+"""Fields of /proc/<pid>/stat after the name; the name may contain any character."""
 
 _NO_PROCESS = (errno.ESRCH, errno.ENOENT, errno.EINVAL)
-"""Nobody has the pid; or by now a thread has it, as newer and as older kernels say that."""
+"""No process has the pid, or it is the ID of a thread (the errno depends on the kernel)."""
 
 _MAX_YOUNGEST = 24
-"""Processes; each takes a microsecond to look at."""
+"""Checking one pid takes about a microsecond."""
 
 
 class Process(NamedTuple):
-    """A process, told from a later one with its pid by when it was started."""
+    """A process; the start time distinguishes it from a later process with the same pid."""
 
     pid: int
     parent: int
@@ -26,7 +26,7 @@ class Process(NamedTuple):
 
 
 def find_process(pid: int) -> Process | None:
-    """The process with this pid, also one that nobody has waited for yet."""
+    """Return the process with this pid, zombies included, or None."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
@@ -36,60 +36,60 @@ def find_process(pid: int) -> Process | None:
 
 
 def descendants(pid: int) -> list[Process]:
-    """Everything that a process has started and that still is, parents first."""
+    """Return all descendants of a process, parents first."""
     children: dict[int, list[Process]] = {}
     for name in _pids():
         process = find_process(int(name)) if name.isdecimal() else None
         if process is not None:
             children.setdefault(process.parent, []).append(process)
-    found = list(children.get(pid, ()))
-    for process in found:  # grows as it goes
-        found.extend(children.get(process.pid, ()))
-    return found
+    result = list(children.get(pid, ()))
+    for process in result:  # the list grows during the iteration
+        result.extend(children.get(process.pid, ()))
+    return result
 
 
 def children() -> list[int]:
-    """Pids of our own children. They stay theirs until we wait for them."""
+    """Return the pids of our children; a pid cannot be reused before we reap it."""
     return [pid for pid in map(int, filter(str.isdecimal, _pids())) if _is_child(pid)]
 
 
 def youngest_children() -> list[int]:
-    """Those among the last few processes that were started on this machine: a very short look."""
+    """Return our children among the newest few pids of this machine: a very short check."""
     last = int(Path("/proc/loadavg").read_bytes().split()[-1])
     return [pid for pid in range(max(last - _MAX_YOUNGEST, 2), last + 1) if _is_child(pid)]
 
 
 def signal_process(process: Process, number: signal.Signals) -> None:
-    """Send a signal to exactly this process, if it still is and may be sent any."""
+    """Signal exactly this process; does nothing if it is gone or may not be signalled."""
     try:
-        opened = os.pidfd_open(process.pid)
+        pidfd = os.pidfd_open(process.pid)
     except OSError as error:
         if error.errno not in _NO_PROCESS:
             raise
         return
     try:
-        # What is open cannot become another one; its parent may have changed.
+        # A pidfd never refers to another process; verify that it is the expected one.
         now = find_process(process.pid)
         if now is not None and now.start_ticks == process.start_ticks:
-            signal.pidfd_send_signal(opened, number)
+            signal.pidfd_send_signal(pidfd, number)
     except (ProcessLookupError, PermissionError):
         pass
     finally:
-        os.close(opened)
+        os.close(pidfd)
 
 
 @cache
 def boot_id() -> str:
-    """Which boot of the machine this is."""
+    """Return the ID of the current boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def _pids() -> list[str]:
-    return os.listdir("/proc")  # noqa: PTH208  a pass over all must be cheap
+    return os.listdir("/proc")  # noqa: PTH208  listing all processes must be cheap
 
 
 def _is_child(pid: int) -> bool:
-    # Asked about one that is not, the kernel refuses: far cheaper than to read who its parent is.
+    # The kernel rejects a pid that is not our child: far cheaper than reading its parent.
     try:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:

@@ -1,6 +1,6 @@
-"""The records that agent and shim leave for each other, on the shim's side: JSON that lasts.
+"""Records that agent and shim exchange as durable JSON files; the shim's side.
 
-The agent's side, with what each field means, is `podstatus.runtime.process.records.models`.
+The agent's side, which documents each field, is `podstatus.runtime.process.records.models`.
 """
 
 import json
@@ -21,12 +21,12 @@ LOG, STDIN, WINSIZE = "0.log", "stdin", "winsize"
 Json = Mapping[str, object]
 
 _RESERVED_BYTES = 512
-"""Bytes. How a container ended takes some 150."""
+"""An exit record takes about 150 bytes."""
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 
 
 class LaunchSpec(NamedTuple):
-    """How to start an attempt: what the shim needs of it."""
+    """How to start an attempt: the fields of a launch record that the shim needs."""
 
     sandbox_id: str
     argv: list[str]
@@ -49,13 +49,13 @@ class LaunchSpec(NamedTuple):
 
 
 def read_launch(folder: Path) -> LaunchSpec:
-    """How to start the attempt whose folder this is. Raises OSError, ValueError or TypeError."""
-    told = json.loads((folder / LAUNCH).read_bytes())
-    return LaunchSpec(**{field: told[field] for field in LaunchSpec._fields if field in told})
+    """Read the launch record of an attempt. Raises OSError, ValueError or TypeError."""
+    record = json.loads((folder / LAUNCH).read_bytes())
+    return LaunchSpec(**{field: record[field] for field in LaunchSpec._fields if field in record})
 
 
 def read_sandbox(pod: Path) -> str | None:
-    """Of which sandbox the pod's last shim was."""
+    """Return the sandbox ID of the pod's last shim, or None."""
     try:
         return str(json.loads((pod / SHIM).read_bytes())["sandbox_id"])
     except (OSError, ValueError, KeyError, TypeError):
@@ -63,29 +63,29 @@ def read_sandbox(pod: Path) -> str | None:
 
 
 def is_sandbox_active(pod: Path, sandbox_id: str) -> bool:
-    """Whether a sandbox is still wanted. Raises OSError, ValueError, KeyError or TypeError."""
+    """Return whether the sandbox is in use. Raises OSError, ValueError, KeyError or TypeError."""
     try:
-        told = json.loads((pod / POD).read_bytes())
+        record = json.loads((pod / POD).read_bytes())
     except FileNotFoundError:
         return True
-    return bool(told["sandbox_id"] == sandbox_id and not told.get("stopped", False))
+    return bool(record["sandbox_id"] == sandbox_id and not record.get("stopped", False))
 
 
 def shim_record(sandbox_id: str) -> Json:
-    """That this process is the shim."""
+    """Return the record of this process as the shim of a sandbox."""
     return {"process": _identity(_own_process()), "sandbox_id": sandbox_id}
 
 
 def start_record(command: Process, started_at: int) -> Json:
-    """That a command was executed, kept by this process."""
-    keeper = _identity(_own_process())
-    return {"process": _identity(command), "keeper": keeper, "started_at": started_at}
+    """Return the record of an executed command, with this process as its monitor."""
+    monitor = _identity(_own_process())
+    return {"process": _identity(command), "keeper": monitor, "started_at": started_at}
 
 
 def exit_record(
     exit_code: int, reason: str, *, message: str = "", started_at: int = 0, finished_at: int
 ) -> Json:
-    """How it ended; or why it did not begin."""
+    """Return the record of an exit, or of a failed start."""
     return {
         "exit_code": exit_code,
         "reason": reason,
@@ -96,63 +96,63 @@ def exit_record(
 
 
 def reserve_space(path: Path) -> None:
-    """Have room for a record that is written later, when the disk may be full. Raises OSError."""
-    beside = _temporary_path(path)
-    beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, _CREATE_FLAGS, 0o600), "wb") as file:
+    """Reserve disk space for a record that may be written on a full disk. Raises OSError."""
+    temporary = _temporary_path(path)
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, _CREATE_FLAGS, 0o600), "wb") as file:
         file.write(b" " * _RESERVED_BYTES)
 
 
 def mark_starting(path: Path) -> None:
-    """Leave a trace that a record is about to be written; it needs no room. Raises OSError.
+    """Mark that a record is about to be written; needs no disk space. Raises OSError.
 
-    Should its writer be killed, whoever looks knows that it had begun.
+    If the writer is killed, the mark shows that it had begun.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
     os.close(os.open(_temporary_path(path), flags, 0o600))
 
 
 def write_record(path: Path, record: Json, *, once: bool = False) -> None:
-    """Put a record in its place, whole, so that it is there after a power cut. Raises OSError.
+    """Write a record atomically and durably. Raises OSError.
 
-    `once`: what is in its place already stays, somebody may have acted on it.
+    `once`: an existing record stays, since a reader may have acted on it.
     """
-    beside = _temporary_path(path)
-    # What was reserved is used up to its end: JSON may be followed by blanks.
+    temporary = _temporary_path(path)
+    # Pad to the reserved size: blanks may follow JSON.
     text = json.dumps(record).encode().ljust(_RESERVED_BYTES)
-    with os.fdopen(_open_temporary(beside), "wb") as file:
+    with os.fdopen(_open_temporary(temporary), "wb") as file:
         file.write(text)
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
     if once:
-        _link_once(beside, path)
+        _link_once(temporary, path)
     else:
-        beside.replace(path)
+        temporary.replace(path)
     _fsync_folder(path.parent)
 
 
-def _link_once(beside: Path, path: Path) -> None:
+def _link_once(temporary: Path, path: Path) -> None:
     try:
-        rename_no_replace(beside, path)
+        rename_no_replace(temporary, path)
     except FileExistsError:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _temporary_path(path: Path) -> Path:
     return path.with_name(path.name + ".new")
 
 
-def _open_temporary(beside: Path) -> int:
-    """The file that was reserved, or a new one. Nobody else's: no link, no second name."""
+def _open_temporary(temporary: Path) -> int:
+    """Open the reserved file, or a new one; never a symbolic link or a file with a second link."""
     with suppress(OSError):
-        file = os.open(beside, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        found = os.fstat(file)
-        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+        file = os.open(temporary, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        status = os.fstat(file)
+        if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
             return file
         os.close(file)
-    beside.unlink(missing_ok=True)
-    return os.open(beside, _CREATE_FLAGS, 0o600)
+    temporary.unlink(missing_ok=True)
+    return os.open(temporary, _CREATE_FLAGS, 0o600)
 
 
 def _fsync_folder(path: Path) -> None:

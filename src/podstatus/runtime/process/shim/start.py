@@ -1,4 +1,4 @@
-"""Starting a program: a fork, then everything that must be so before it is executed."""
+"""Starts a program: fork, set up the child, execve."""
 
 import base64
 import contextlib
@@ -15,7 +15,7 @@ from .signals import restore_defaults
 from .streams import ChildStreams
 
 _UMASK = 0o022
-"""As in any container; the shim's own is stricter."""
+"""The usual umask in containers; the shim's own is stricter."""
 
 
 class StartFailedError(Exception):
@@ -23,51 +23,51 @@ class StartFailedError(Exception):
 
 
 class Program(NamedTuple):
-    """What is executed, and how it finds itself."""
+    """Program to execute, with its environment."""
 
     argv: list[bytes]
     env: Mapping[bytes, bytes]
     cwd: str
     inherited: Sequence[int] = ()
-    """Open files that it gets besides 0, 1 and 2, under their numbers."""
+    """Open file descriptors that it inherits besides 0, 1 and 2, with the same numbers."""
     traced: bool = False
-    """Whether it stops when it is executed, for `monitor.hide_monitor`."""
+    """Whether it stops at execve, for `bubblewrap_monitor.set_monitor_not_dumpable`."""
 
 
 def unsandboxed_program(launch: LaunchSpec) -> Program:
-    """The command itself, not isolated."""
+    """Return the command itself, to run without isolation."""
     env = {encode(name): encode(value) for name, value in launch.env.items()}
     return Program([encode(argument) for argument in launch.argv], env, launch.cwd or "/")
 
 
 def encode(text: str) -> bytes:
-    """As it was in the pod's spec, whatever the locale of this machine. Raises CannotStartError."""
+    """Encode text of the pod's spec as UTF-8, whatever the locale. Raises StartFailedError."""
     try:
         encoded = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        raise StartFailedError(f"{text!r} cannot be passed on: {error.reason}") from None
+        raise StartFailedError(f"{text!r} cannot be passed to a program: {error.reason}") from None
     if b"\0" in encoded:
-        raise StartFailedError(f"{text!r} cannot be passed on: it holds a zero byte")
+        raise StartFailedError(f"{text!r} cannot be passed to a program: it contains a NUL")
     return encoded
 
 
 def start_program(program: Program, launch: LaunchSpec, ends: ChildStreams) -> int:
-    """Its pid, once it is executed. Raises CannotStartError."""
-    told, tell = os.pipe()
-    keeper = os.getpid()
+    """Start the program; return its pid once it is executed. Raises StartFailedError."""
+    error_pipe, child_error_pipe = os.pipe()
+    monitor_pid = os.getpid()
     try:
         with _error_context("fork"):
             pid = os.fork()
         if pid == 0:
-            _run_child(program, launch, ends, error_fd=tell, monitor_pid=keeper)
+            _run_child(program, launch, ends, error_fd=child_error_pipe, monitor_pid=monitor_pid)
     finally:
-        os.close(tell)
-    # The other end closes when the program is executed: then there is nothing to read.
-    with os.fdopen(told, "rb") as file:
-        problem = file.read()
-    if problem:
+        os.close(child_error_pipe)
+    # The child's end is close-on-exec: end of file without data means success.
+    with os.fdopen(error_pipe, "rb") as file:
+        message = file.read()
+    if message:
         os.waitpid(pid, 0)
-        raise StartFailedError(problem.decode(errors="replace"))
+        raise StartFailedError(message.decode(errors="replace"))
     return pid
 
 
@@ -89,13 +89,13 @@ def _run_child(
             os.set_inheritable(file, True)
         if program.traced:
             bubblewrap_monitor.await_tracer()
-        # Only now: it is forgotten when the user changes.
+        # Not earlier: a change of user resets the parent death signal.
         if syscalls.set_parent_death_signal(monitor_pid, signal.SIGKILL):
             _confine(launch)
             _execute(program)
     except StartFailedError as error:
         os.write(error_fd, str(error).encode(errors="backslashreplace"))
-    except BaseException as error:  # noqa: BLE001  this process must not go on as a keeper
+    except BaseException as error:  # noqa: BLE001  this process must not continue as a monitor
         os.write(error_fd, f"{type(error).__name__}: {error}".encode(errors="backslashreplace"))
     finally:
         os._exit(127)
@@ -120,7 +120,7 @@ def _enter_cgroups(launch: LaunchSpec) -> None:
 
 
 def _change_user(launch: LaunchSpec) -> None:
-    # Also an ordinary user may ask for what it is already.
+    # An ordinary user may also ask for the IDs it already has.
     if launch.groups is not None and set(launch.groups) != set(os.getgroups()):
         with _error_context(f"groups {launch.groups}"):
             os.setgroups(launch.groups)
@@ -144,14 +144,14 @@ def _bound_capabilities(launch: LaunchSpec) -> None:
 
 
 def _retain_capabilities(launch: LaunchSpec) -> None:
-    """Bubblewrap sees to those of what it executes."""
+    """Set capabilities, unless bubblewrap sets those of the program it executes."""
     if launch.capabilities is not None and launch.bubblewrap is None:
         with _error_context("capabilities"):
             confinement.set_capabilities(frozenset(launch.capabilities))
 
 
 def _confine(launch: LaunchSpec) -> None:
-    """Bubblewrap, which may be set-user-ID, sees to it itself."""
+    """Set no_new_privs and seccomp, unless bubblewrap (possibly set-user-ID) does so."""
     if launch.bubblewrap is not None:
         return
     with _error_context("no_new_privs"):
@@ -165,31 +165,35 @@ def _execute(program: Program) -> NoReturn:
     if not program.argv:
         raise StartFailedError("no command")
     name = program.argv[0]
-    shown = name.decode(errors="surrogateescape")
+    program_name = name.decode(errors="surrogateescape")
     if b"/" in name:
-        with _error_context(f'exec: "{shown}"'):
+        with _error_context(f'exec: "{program_name}"'):
             os.execve(name, program.argv, program.env)  # noqa: S606  no shell is the point
-    refused: OSError | None = None
+    first_error: OSError | None = None
     for folder in filter(None, program.env.get(b"PATH", b"").split(b":")) if name else ():
         try:
             os.execve(folder + b"/" + name, program.argv, program.env)  # noqa: S606
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            refused = refused or error
-    why = "executable file not found in $PATH" if refused is None else _describe_error(refused)
-    raise StartFailedError(f'exec: "{shown}": {why}')
+            first_error = first_error or error
+    reason = (
+        "executable file not found in $PATH"
+        if first_error is None
+        else _describe_error(first_error)
+    )
+    raise StartFailedError(f'exec: "{program_name}": {reason}')
 
 
 @contextlib.contextmanager
-def _error_context(what: str) -> Iterator[None]:
+def _error_context(context: str) -> Iterator[None]:
     try:
         yield
     except (OSError, OverflowError, ValueError) as error:
-        why = _describe_error(error) if isinstance(error, OSError) else str(error)
-        raise StartFailedError(f"{what}: {why}") from error
+        reason = _describe_error(error) if isinstance(error, OSError) else str(error)
+        raise StartFailedError(f"{context}: {reason}") from error
 
 
 def _describe_error(error: OSError) -> str:
-    """As Go says it."""
+    """Return the error message in Go's spelling."""
     return (error.strerror or str(error)).lower()

@@ -1,4 +1,4 @@
-"""What goes wrong in the shim itself: a line each on stderr, which the agent keeps in a file."""
+"""Errors of the shim itself: one line each on stderr, which the agent redirects to a file."""
 
 import contextlib
 import os
@@ -8,16 +8,16 @@ _STDERR = 2
 
 
 def log_error(message: str) -> None:
-    """Say it, in one line."""
+    """Write one timestamped line; whitespace is collapsed."""
     line = " ".join(message.split())
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    # There is nobody else to tell if that fails.
+    # If this fails, there is no other place to report to.
     with contextlib.suppress(OSError):
         os.write(_STDERR, f"{now} {os.getpid()} {line}\n".encode(errors="backslashreplace"))
 
 
 def describe_error(error: BaseException) -> str:
-    """An error that nobody foresaw, and where it was raised."""
+    """Describe an unexpected error and where it was raised."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

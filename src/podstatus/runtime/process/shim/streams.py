@@ -1,4 +1,4 @@
-"""What a command reads from and writes to, seen from the keeper's side and from its own."""
+"""Standard streams of a command: the monitor's ends and the command's ends."""
 
 import errno
 import fcntl
@@ -15,26 +15,26 @@ from .records import STDIN, WINSIZE, LaunchSpec
 from .wall_clock import wall_nanos
 
 _MAX_READS = 8
-"""How many pieces at once: two pipes full; then the other stream has its turn."""
+"""Chunks per turn: two full pipes; then the other stream gets its turn."""
 
 
 class ChildStreams(NamedTuple):
-    """The command's side: files that become its 0, 1 and 2."""
+    """The command's ends: files that become its 0, 1 and 2."""
 
     stdin: int
     stdout: int
     stderr: int
     terminal: int | None
-    """What becomes its controlling terminal."""
+    """File that becomes its controlling terminal."""
 
     def close(self) -> None:
-        """The command has its own of each now."""
+        """Close the parent's copies; the command has its own."""
         for file in {self.stdin, self.stdout, self.stderr}:
             os.close(file)
 
 
 class OutputPump:
-    """A stream that the command writes to, on its way to the log."""
+    """Copies one output stream of the command to the log."""
 
     def __init__(self, file: int, stream: str, log: LogWriter) -> None:
         os.set_blocking(file, False)
@@ -45,49 +45,49 @@ class OutputPump:
 
     @property
     def has_partial(self) -> bool:
-        """Whether the beginning of a line waits for its end."""
+        """Whether an unterminated line is buffered."""
         return self._lines.has_partial
 
     def pump(self) -> int:
-        """Pass on some of what there is; how many bytes."""
+        """Copy some of the available output; return the number of bytes."""
         count, entries, now = 0, [], wall_nanos()
         for _ in range(_MAX_READS):
-            piece = self.read()
-            entries.append(self._lines.feed(piece, now))
-            count += len(piece)
-            if len(piece) < MAX_ENTRY_BYTES:
+            chunk = self.read()
+            entries.append(self._lines.feed(chunk, now))
+            count += len(chunk)
+            if len(chunk) < MAX_ENTRY_BYTES:
                 break
         self._log.write(b"".join(entries))
         return count
 
     def read(self) -> bytes:
-        """The next piece; empty if there is none (any more)."""
+        """Return the next chunk; empty at the end, or if none is available."""
         try:
-            piece = os.read(self.file, MAX_ENTRY_BYTES)
+            chunk = os.read(self.file, MAX_ENTRY_BYTES)
         except BlockingIOError:
             return b""
         except OSError as error:
-            if error.errno != errno.EIO:  # a terminal that nobody has open
+            if error.errno != errno.EIO:  # a terminal that no process has open
                 raise
-            piece = b""
-        self.has_ended = not piece
-        return piece
+            chunk = b""
+        self.has_ended = not chunk
+        return chunk
 
     def flush(self) -> None:
-        """Pass on the beginning of a line as well."""
+        """Log an unterminated line as a partial entry."""
         self._log.write(self._lines.flush(wall_nanos()))
 
     def end(self) -> None:
-        """Pass on a line that is not finished."""
+        """Log the last, unterminated line."""
         self._log.write(self._lines.end(wall_nanos()))
 
 
 class StdinPump:
-    """What somebody writes into the FIFO, on its way to the command."""
+    """Copies input from the FIFO to the command."""
 
     def __init__(self, fifo: Path, target: int, *, once: bool, is_terminal: bool) -> None:
         os.set_blocking(target, False)
-        # Open for writing as well, it never ends, whoever comes and goes.
+        # Opened for writing as well, the FIFO has no end of file when writers come and go.
         mode = os.O_RDONLY if once else os.O_RDWR
         self._source: int | None = _open_fifo(fifo, mode)
         self._target = target
@@ -96,16 +96,16 @@ class StdinPump:
 
     @property
     def source(self) -> int | None:
-        """Where to read from, if there is room for what would be read."""
+        """File to read from; None while the buffer is full."""
         return None if self._buffer else self._source
 
     @property
     def target(self) -> int | None:
-        """Where to write to, if there is anything to write."""
+        """File to write to; None while there is nothing to write."""
         return self._target if self._buffer else None
 
     def pump(self) -> None:
-        """Pass on what there is; at its end the command's input ends."""
+        """Copy available input; at its end, close the command's input."""
         if self._source is None:
             return
         try:
@@ -117,11 +117,11 @@ class StdinPump:
             self._buffer = self._buffer[os.write(self._target, self._buffer) :]
         except BlockingIOError:
             pass
-        except OSError:  # it does not read any more
+        except OSError:  # the command does not read any more
             self.close()
 
     def close(self) -> None:
-        """Nothing more will be passed on."""
+        """Stop copying and close the files."""
         if self._source is None:
             return
         os.close(self._source)
@@ -131,14 +131,14 @@ class StdinPump:
 
 
 class ContainerStreams(NamedTuple):
-    """The keeper's side."""
+    """The monitor's ends."""
 
     outputs: list[OutputPump]
     input: StdinPump | None
     terminal: int | None
 
     def resize(self, folder: Path) -> None:
-        """Give the terminal, if there is one, the size that a file tells: rows and columns."""
+        """Set the terminal's size, if it has one, from the file with rows and columns."""
         if self.terminal is None:
             return
         try:
@@ -146,13 +146,13 @@ class ContainerStreams(NamedTuple):
             size = struct.pack("HHHH", int(rows), int(columns), 0, 0)
             fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, size)
         except (OSError, ValueError, struct.error):
-            return  # none yet, or one that makes no sense
+            return  # no size yet, or an invalid one
 
 
 def open_streams(
     folder: Path, launch: LaunchSpec, log: LogWriter
 ) -> tuple[ContainerStreams, ChildStreams]:
-    """Both sides of what the launch asks for. Raises OSError."""
+    """Open both ends of the streams that the launch record asks for. Raises OSError."""
     if launch.stdin:
         _make_fifo(folder / STDIN)
     return _open_terminal(folder, launch, log) if launch.tty else _open_pipes(folder, launch, log)
@@ -161,29 +161,31 @@ def open_streams(
 def _open_pipes(
     folder: Path, launch: LaunchSpec, log: LogWriter
 ) -> tuple[ContainerStreams, ChildStreams]:
-    out, its_out = os.pipe()
-    err, its_err = os.pipe()
+    out, child_out = os.pipe()
+    err, child_err = os.pipe()
     outputs = [OutputPump(out, "stdout", log), OutputPump(err, "stderr", log)]
     if not launch.stdin:
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        return ContainerStreams(outputs, None, None), ChildStreams(nothing, its_out, its_err, None)
-    its_in, into = os.pipe()
-    source = StdinPump(folder / STDIN, into, once=launch.stdin_once, is_terminal=False)
-    return ContainerStreams(outputs, source, None), ChildStreams(its_in, its_out, its_err, None)
+        null = os.open(os.devnull, os.O_RDONLY)
+        return ContainerStreams(outputs, None, None), ChildStreams(null, child_out, child_err, None)
+    child_in, stdin_writer = os.pipe()
+    source = StdinPump(folder / STDIN, stdin_writer, once=launch.stdin_once, is_terminal=False)
+    return ContainerStreams(outputs, source, None), ChildStreams(
+        child_in, child_out, child_err, None
+    )
 
 
 def _open_terminal(
     folder: Path, launch: LaunchSpec, log: LogWriter
 ) -> tuple[ContainerStreams, ChildStreams]:
-    ours, its = os.openpty()
+    master, slave = os.openpty()
     if launch.user is not None:
-        os.fchown(its, launch.user, -1)
+        os.fchown(slave, launch.user, -1)
     source = None
     if launch.stdin:
-        source = StdinPump(folder / STDIN, ours, once=launch.stdin_once, is_terminal=True)
-    streams = ContainerStreams([OutputPump(ours, "stdout", log)], source, ours)
+        source = StdinPump(folder / STDIN, master, once=launch.stdin_once, is_terminal=True)
+    streams = ContainerStreams([OutputPump(master, "stdout", log)], source, master)
     streams.resize(folder)
-    return streams, ChildStreams(its, its, its, its)
+    return streams, ChildStreams(slave, slave, slave, slave)
 
 
 def _make_fifo(path: Path) -> None:
@@ -195,8 +197,8 @@ def _make_fifo(path: Path) -> None:
 
 
 def _open_fifo(path: Path, mode: int) -> int:
-    opened = os.open(path, mode | os.O_NONBLOCK | os.O_NOFOLLOW)
-    if not stat.S_ISFIFO(os.fstat(opened).st_mode):
-        os.close(opened)
-        raise FileExistsError(f"{path} is no FIFO")
-    return opened
+    fifo = os.open(path, mode | os.O_NONBLOCK | os.O_NOFOLLOW)
+    if not stat.S_ISFIFO(os.fstat(fifo).st_mode):
+        os.close(fifo)
+        raise FileExistsError(f"{path} is not a FIFO")
+    return fifo

@@ -1,4 +1,4 @@
-"""What time it is, whatever the clock of the machine shows."""
+"""Wall-clock time, clamped to the supported range."""
 
 import time
 
@@ -7,7 +7,7 @@ _MAX_NANOS = 8_204_889_600_000_000_000
 
 
 def wall_nanos() -> int:
-    """Nanoseconds since the Unix epoch. A clock out of range counts as one at its end."""
+    """Return ns since the Unix epoch. A clock out of range counts as at the end of the range."""
     try:
         now = time.time_ns()
     except OverflowError:  # a year after 2262

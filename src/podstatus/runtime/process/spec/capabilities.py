@@ -1,8 +1,9 @@
-"""Which of root's powers a container keeps.
+"""Capabilities of a container.
 
-Under bubblewrap those of common container runtimes would be too many: here root is the machine's,
-and so is the network. What could undo the isolation, or reach beyond it, is never given. Without
-isolation there is nothing to undo: containerd's default set, and what is asked for.
+Under bubblewrap, the default set of common container runtimes would be too large: root is the
+machine's root, and the network is the host's. Capabilities that could undo the isolation, or reach
+beyond it, are never granted. Without isolation there is nothing to undo: containers get
+containerd's default set and what they request.
 """
 
 from collections.abc import Collection
@@ -55,7 +56,7 @@ CAPABILITIES: Final = (
     "BPF",
     "CHECKPOINT_RESTORE",
 )
-"""By their numbers: see capability.h of the kernel."""
+"""Indexed by number: see capability.h of the kernel."""
 
 SANDBOX_DEFAULT: Final = frozenset(
     ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETUID")
@@ -70,31 +71,31 @@ ADDABLE: Final = frozenset(("IPC_LOCK", "NET_RAW", "SETPCAP", "SYS_CHROOT", "SYS
 def effective_capabilities(
     requested: Capabilities | None, *, user: int, root: bool, isolated: bool
 ) -> tuple[str, ...]:
-    """What a container of this user has in the end. Raises CannotStartError.
+    """Return the capabilities of a container that runs as this user. Raises CannotStartError.
 
-    `root` is whether the agent is. As in any container, only root has any of it at all.
+    `root`: the agent runs as root. As in any container, only the root user has capabilities.
     """
     add = _normalize(requested.add if requested else None)
     drop = _normalize(requested.drop if requested else None)
     if add and not root:
-        why = "the agent is an ordinary user and has none to give; run it as root, or leave it out"
-        raise _unsupported_error("add", add, why)
+        reason = "the agent is an ordinary user and cannot grant any; run it as root, or remove it"
+        raise _unsupported_error("add", add, reason)
     _check_known(add)
     if not isolated:
         return _unsandboxed(add, drop, user=user, root=root)
-    if beyond := add - SANDBOX_DEFAULT - ADDABLE:
-        why = (
-            f"{', '.join(sorted(beyond))} would break the isolation; allowed: "
+    if forbidden := add - SANDBOX_DEFAULT - ADDABLE:
+        reason = (
+            f"{', '.join(sorted(forbidden))} would break the isolation; allowed: "
             f"{', '.join(sorted(SANDBOX_DEFAULT | ADDABLE))}"
         )
-        raise _unsupported_error("add", add, why)
+        raise _unsupported_error("add", add, reason)
     if not root or user:
         return ()
     return tuple(sorted((frozenset() if ALL in drop else SANDBOX_DEFAULT - drop) | add))
 
 
 def capability_numbers(names: Collection[str]) -> tuple[int, ...]:
-    """As the kernel counts them; names as in a spec, with CAP_ in front or without."""
+    """Return the kernel's numbers; names as in a spec, with or without CAP_."""
     short = _normalize(tuple(names))
     return tuple(number for number, name in enumerate(CAPABILITIES) if name in short)
 
@@ -103,16 +104,16 @@ def _unsandboxed(
     add: frozenset[str], drop: frozenset[str], *, user: int, root: bool
 ) -> tuple[str, ...]:
     if add and user:
-        raise _unsupported_error("add", add, "only root has any; leave out runAsUser")
+        raise _unsupported_error("add", add, "only root has capabilities; remove runAsUser")
     if not root or user:
         return ()
-    kept = frozenset() if ALL in drop else DEFAULT - drop
-    return tuple(sorted(kept | (frozenset(CAPABILITIES) if ALL in add else add)))
+    retained = frozenset() if ALL in drop else DEFAULT - drop
+    return tuple(sorted(retained | (frozenset(CAPABILITIES) if ALL in add else add)))
 
 
 def _check_known(add: frozenset[str]) -> None:
     if unknown := add - {ALL, *CAPABILITIES}:
-        raise _unsupported_error("add", unknown, "there is no such capability; leave it out")
+        raise _unsupported_error("add", unknown, "unknown capability; remove it")
 
 
 def _unsupported_error(field: str, names: frozenset[str], reason: str) -> Exception:

@@ -1,4 +1,4 @@
-"""How a container is told that it cannot be started as its spec says."""
+"""Errors for containers that cannot be started as their spec says."""
 
 from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.port import CannotStartError
@@ -7,14 +7,14 @@ CONFIG_ERROR = "CreateContainerConfigError"
 
 
 def config_error(message: str) -> CannotStartError:
-    """The error for a spec that cannot be followed."""
+    """Return the error for an invalid or unsatisfiable spec."""
     return CannotStartError(CONFIG_ERROR, message)
 
 
 def unsupported_field(field: str, value: object, reason: str) -> CannotStartError:
-    """The error for a field that this runtime cannot honour, and so does not ignore."""
-    shown = go_quoted(value) if isinstance(value, str) else _as_json(value)
-    return config_error(f"{field}: {shown} cannot be honoured: {reason}")
+    """Return the error for a field that this runtime does not support, and so must not ignore."""
+    text = go_quoted(value) if isinstance(value, str) else _as_json(value)
+    return config_error(f"{field}: {text} is not supported: {reason}")
 
 
 def _as_json(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What a pod may know about itself: fields of it, and resources of its containers.
+"""The downward API: fields of a pod, and resources of its containers.
 
 Upstream: podFieldSelectorRuntimeValue, pkg/kubelet/kubelet_pods.go; ExtractFieldPathAsString,
 pkg/fieldpath/fieldpath.go; ExtractContainerResourceValue, pkg/api/v1/resource/helpers.go;
@@ -17,15 +17,15 @@ from podstatus.kube.validation.names import qualified_name
 from podstatus.runtime.process.spec.config_errors import config_error
 
 _DEFAULTED_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-"""Whose limit is what the node has, if a container sets none."""
+"""Resources whose limit defaults to the node's allocatable amount."""
 _POD_LEVEL = ("cpu", "memory")
 _SUBSCRIPTED_FIELDS = ("metadata.annotations", "metadata.labels")
 _NOT_FOR_ENV = ("spec.restartPolicy", "spec.schedulerName", "status.phase")
-"""Known as labels of fields, without a value for containers."""
+"""Valid field labels that have no value for containers."""
 
 
 class DownwardContext:
-    """What is known of the node that a pod is on."""
+    """What the downward API needs to know about the node."""
 
     def __init__(self, host_ips: Sequence[str], allocatable: Mapping[str, Quantity]) -> None:
         self.host_ips = tuple(host_ips)
@@ -33,7 +33,7 @@ class DownwardContext:
 
 
 def env_field(pod: Pod, selector: ObjectFieldSelector, context: DownwardContext) -> str:
-    """The value of a `fieldRef` of a variable. Pods are in the network of the host."""
+    """Return the value of a variable's `fieldRef`. Pod IPs are those of the host."""
     path = "spec.nodeName" if selector.field_path == "spec.host" else selector.field_path
     if selector.api_version not in ("", "v1"):
         raise config_error(f"unsupported pod version: {selector.api_version}")
@@ -55,7 +55,7 @@ def env_field(pod: Pod, selector: ObjectFieldSelector, context: DownwardContext)
 
 
 def metadata_field(pod: Pod, path: str) -> str:
-    """The value of a `fieldRef` of a volume: what does not change without the pod's metadata."""
+    """Return the value of a volume's `fieldRef`, which changes only with the pod's metadata."""
     base, subscript = _split(path)
     maps = {
         "metadata.annotations": pod.metadata.annotations or {},
@@ -79,13 +79,13 @@ def _entry(maps: Mapping[str, Mapping[str, str]], path: str, base: str, subscrip
     if base not in maps:
         raise config_error(f"fieldPath {go_quoted(path)} does not support subscript")
     name = subscript.lower() if base == "metadata.annotations" else subscript
-    if wrong := qualified_name(name):
-        raise config_error(f"invalid key subscript in {path}: {';'.join(wrong)}")
+    if errors := qualified_name(name):
+        raise config_error(f"invalid key subscript in {path}: {';'.join(errors)}")
     return maps[base].get(subscript, "")
 
 
 def _split(path: str) -> tuple[str, str | None]:
-    """`metadata.labels['x']` in two; None if there is no subscript."""
+    """Split `metadata.labels['x']`; None if there is no subscript."""
     base, opened, rest = path.partition("['")
     if not (opened and base and rest.endswith("']")):
         return path, None
@@ -95,12 +95,12 @@ def _split(path: str) -> tuple[str, str | None]:
 def resource_value(
     pod: Pod, container: Container | None, selector: ResourceFieldSelector, context: DownwardContext
 ) -> str:
-    """The value of a `resourceFieldRef`: how many times the divisor, rounded up."""
+    """Return the value of a `resourceFieldRef`: a multiple of the divisor, rounded up."""
     if selector.container_name or container is None:
         container = _find_container(pod, selector.container_name)
     kind, _, name = selector.resource.partition(".")
-    known = name in _DEFAULTED_RESOURCES or name.startswith("hugepages-")
-    if kind not in ("limits", "requests") or not known:
+    supported = name in _DEFAULTED_RESOURCES or name.startswith("hugepages-")
+    if kind not in ("limits", "requests") or not supported:
         raise config_error(f"unsupported container resource : {selector.resource}")
     amount = _quantity(pod, container, kind, name, context)
     divisor = selector.divisor if selector.divisor.compare(Quantity("0")) else Quantity("1")

@@ -1,7 +1,7 @@
-"""The environment of a container: what its spec says, and three variables of ours.
+"""The environment of a container: the variables of its spec, and three defaults.
 
 Upstream: makeEnvironmentVariables, pkg/kubelet/kubelet_pods.go v1.36.4. Names from `envFrom` are
-taken as they are, as v1.36 does. There are no services here, so there are no variables of theirs.
+not changed, as in v1.36. There are no services here, so there are no service variables.
 """
 
 import base64
@@ -25,26 +25,26 @@ from podstatus.runtime.process.spec.config_errors import config_error, unsupport
 from podstatus.runtime.process.spec.downward_api import DownwardContext, env_field, resource_value
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""What containers commonly have; nothing of the agent's own."""
+"""The usual PATH in containers; independent of the agent's."""
 _MAX_SHOWN_LENGTH = 100
 """Characters of a name that a message shows."""
 
 
 class ReferencedObjects(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects that a spec names, as the API server has them; None for those it has not."""
+    """The objects that a spec refers to; None for those that do not exist."""
 
     config_maps: Mapping[str, ConfigMap | None] = {}
     secrets: Mapping[str, Secret | None] = {}
 
 
 def referenced_names(container: Container) -> tuple[set[str], set[str]]:
-    """The names of the configMaps and of the secrets that an environment is made of."""
+    """Return the names of the configMaps and secrets that the environment refers to."""
     config_maps, secrets = set(), set()
-    for whole in container.env_from or ():
-        if whole.config_map_ref is not None:
-            config_maps.add(whole.config_map_ref.name)
-        elif whole.secret_ref is not None:
-            secrets.add(whole.secret_ref.name)
+    for env_from in container.env_from or ():
+        if env_from.config_map_ref is not None:
+            config_maps.add(env_from.config_map_ref.name)
+        elif env_from.secret_ref is not None:
+            secrets.add(env_from.secret_ref.name)
     for variable in container.env or ():
         source = variable.value_from
         if variable.value or source is None:
@@ -63,60 +63,60 @@ def declared_environment(
     context: DownwardContext,
     budget: ExecBudget | None = None,
 ) -> dict[str, str]:
-    """The variables of the spec: what commands, arguments and subPathExpr may refer to.
+    """Return the spec's variables, to which command, args and subPathExpr may refer.
 
-    They are taken from the budget as they are made. Raises CannotStartError.
+    Each is charged to the budget. Raises CannotStartError.
     """
-    known = _Objects(pod.namespace, objects)
+    referenced = _Objects(pod.namespace, objects)
     env = _Variables(budget or ExecBudget())
-    _add_env_from(container, known, env)
+    _add_env_from(container, referenced, env)
     for variable in container.env or ():
         if variable.value:
             env.expand(variable.name, variable.value)
         elif variable.value_from is None:
             env.set(variable.name, "")
         else:
-            value = _value_from(pod, container, variable.value_from, known, context)
+            value = _value_from(pod, container, variable.value_from, referenced, context)
             if value is not None:
                 env.set(variable.name, value)
     return env.values
 
 
 def full_environment(declared: Mapping[str, str], *, hostname: str, home: str) -> dict[str, str]:
-    """All that a container sees: what was declared, over what every container has."""
+    """Return the whole environment: declared variables override the defaults."""
     return {"PATH": DEFAULT_PATH, "HOME": home, "HOSTNAME": hostname, **declared}
 
 
 def secret_bytes(namespace: str, name: str, key: str, text: str) -> bytes:
-    """A value of a secret, which travels in base64. Raises CannotStartError."""
+    """Decode a value of a secret, which is base64. Raises CannotStartError."""
     return _decode_base64(f"key {key} in Secret {namespace}/{name}", text)
 
 
 def binary_bytes(namespace: str, name: str, key: str, text: str) -> bytes:
-    """A binary value of a configMap, which travels in base64. Raises CannotStartError."""
+    """Decode a binary value of a configMap, which is base64. Raises CannotStartError."""
     return _decode_base64(f"key {key} in ConfigMap {namespace}/{name}", text)
 
 
 class _Objects:
-    """The objects of a namespace, by what may be asked of them."""
+    """Lookups in the objects of a namespace."""
 
     def __init__(self, namespace: str, objects: ReferencedObjects) -> None:
         self._namespace = namespace
         self._objects = objects
 
     def config_map(self, name: str, *, optional: bool | None) -> dict[str, str] | None:
-        found = self._objects.config_maps.get(name)
-        if found is None:
+        obj = self._objects.config_maps.get(name)
+        if obj is None:
             _check_optional("configmap", name, optional=optional)
             return None
-        return found.data or {}
+        return obj.data or {}
 
     def secret(self, name: str, *, optional: bool | None) -> dict[str, str] | None:
-        found = self._objects.secrets.get(name)
-        if found is None:
+        obj = self._objects.secrets.get(name)
+        if obj is None:
             _check_optional("secret", name, optional=optional)
             return None
-        return found.data or {}
+        return obj.data or {}
 
     def secret_text(self, name: str, key: str, value: str) -> str:
         data = secret_bytes(self._namespace, name, key, value)
@@ -124,7 +124,7 @@ class _Objects:
             return data.decode()
         except UnicodeDecodeError as error:
             raise config_error(
-                f"key {key} in Secret {self._namespace}/{name} is no UTF-8 text and cannot be a "
+                f"key {key} in Secret {self._namespace}/{name} is not UTF-8 and cannot be a "
                 "variable; mount the secret as a volume instead"
             ) from error
 
@@ -138,7 +138,7 @@ class _Objects:
 
 
 class _Variables:
-    """Variables that can be handed to a process, each checked as it is set."""
+    """Environment variables, each checked as it is set."""
 
     def __init__(self, budget: ExecBudget) -> None:
         self.values: dict[str, str] = {}
@@ -174,15 +174,15 @@ def _check_optional(kind: str, name: str, *, optional: bool | None) -> None:
 
 
 def _add_env_from(container: Container, objects: _Objects, env: _Variables) -> None:
-    for whole in container.env_from or ():
-        if (config_map := whole.config_map_ref) is not None:
+    for env_from in container.env_from or ():
+        if (config_map := env_from.config_map_ref) is not None:
             data = objects.config_map(config_map.name, optional=config_map.optional) or {}
             for key, value in data.items():
-                env.set(whole.prefix + key, value)
-        elif (secret := whole.secret_ref) is not None:
+                env.set(env_from.prefix + key, value)
+        elif (secret := env_from.secret_ref) is not None:
             data = objects.secret(secret.name, optional=secret.optional) or {}
             for key, value in data.items():
-                env.set(whole.prefix + key, objects.secret_text(secret.name, key, value))
+                env.set(env_from.prefix + key, objects.secret_text(secret.name, key, value))
 
 
 def _value_from(
@@ -192,7 +192,7 @@ def _value_from(
     objects: _Objects,
     context: DownwardContext,
 ) -> str | None:
-    """The value of a variable that is taken from elsewhere; None if it is not to be set."""
+    """Return the value from the source; None if the variable is not to be set."""
     if source.field_ref is not None:
         return env_field(pod, source.field_ref, context)
     if source.resource_field_ref is not None:
@@ -200,8 +200,8 @@ def _value_from(
     if source.config_map_key_ref is not None or source.secret_key_ref is not None:
         return _key_value(source, objects)
     if source.file_key_ref is not None:
-        why = "this runtime reads no variables from files of volumes; use a configMap"
-        raise unsupported_field("env.valueFrom.fileKeyRef", source.file_key_ref.path, why)
+        reason = "this runtime does not read variables from volumes; use a configMap"
+        raise unsupported_field("env.valueFrom.fileKeyRef", source.file_key_ref.path, reason)
     return ""
 
 
@@ -210,23 +210,27 @@ def _key_value(source: EnvVarSource, objects: _Objects) -> str | None:
         texts = objects.config_map(ref.name, optional=ref.optional)
         if texts is not None and objects.has_key("ConfigMap", ref, texts):
             return texts[ref.key]
-    elif (wanted := source.secret_key_ref) is not None:
-        data = objects.secret(wanted.name, optional=wanted.optional)
-        if data is not None and objects.has_key("Secret", wanted, data):
-            return objects.secret_text(wanted.name, wanted.key, data[wanted.key])
+    elif (secret_ref := source.secret_key_ref) is not None:
+        data = objects.secret(secret_ref.name, optional=secret_ref.optional)
+        if data is not None and objects.has_key("Secret", secret_ref, data):
+            return objects.secret_text(secret_ref.name, secret_ref.key, data[secret_ref.key])
     return None
 
 
 def _check_variable(name: str, value: str) -> None:
-    """What no process can be given, whatever the API server let pass."""
+    """Reject what cannot be passed to a process, even if the API server accepted it."""
     if not name or "=" in name or "\0" in name:
         raise config_error(f"invalid environment variable name {go_quoted(name)}")
     if "\0" in value:
-        raise config_error(f"the value of environment variable {go_quoted(name)} has a NUL in it")
+        raise config_error(
+            f"the value of environment variable {go_quoted(name)} contains a NUL character"
+        )
 
 
-def _decode_base64(what: str, text: str) -> bytes:
+def _decode_base64(description: str, text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
-        raise config_error(f"the value of {what} is not base64; write the object again") from error
+        raise config_error(
+            f"the value of {description} is not base64; write the object again"
+        ) from error

@@ -1,4 +1,4 @@
-"""Which part of which volume is seen where in a container, and what cannot be mounted.
+"""Validates the volumeMounts of a container.
 
 Upstream: makeMounts, pkg/kubelet/kubelet_pods.go v1.36.4.
 """
@@ -18,24 +18,24 @@ from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.process.spec.config_errors import config_error, unsupported_field
 from podstatus.runtime.process.spec.projections import projected_source
 
-TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - where it is
+TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path, not a token
 _SUPPORTED_VOLUMES = "emptyDir, hostPath, configMap, secret, downwardAPI and projected"
 
 
 class PlannedMount(msgspec.Struct, frozen=True, kw_only=True):
-    """A volume, or a part of it, and where it is to be seen."""
+    """A volume or a subPath of it, and its target in the container."""
 
     volume: Volume
     steps: tuple[str, ...]
-    """Of the way to the part, from the volume's root."""
+    """Components of the subPath."""
     target: str
     read_only: bool
     contender: str = ""
-    """A container that may change the way to the part while it is walked; empty for none."""
+    """Container that may modify the subPath while it is resolved; empty for none."""
 
 
 def plan_mounts(pod: Pod, container: Container, env: Mapping[str, str]) -> tuple[PlannedMount, ...]:
-    """The mounts of a container, checked. Raises CannotStartError."""
+    """Return the validated mounts of a container. Raises CannotStartError."""
     volumes = {volume.name: volume for volume in pod.spec.volumes or ()}
     return tuple(
         _plan_mount(pod, container, mount, volumes, env) for mount in container.volume_mounts or ()
@@ -43,7 +43,7 @@ def plan_mounts(pod: Pod, container: Container, env: Mapping[str, str]) -> tuple
 
 
 def volume_type(volume: Volume) -> str:
-    """What kind of volume it is, as the spec spells it; `emptyDir` if it says nothing."""
+    """Return the volume's type as spelled in the spec; `emptyDir` if none is set."""
     for field in structs.fields(volume):
         if field.name != "name" and getattr(volume, field.name) is not None:
             return field.encode_name
@@ -51,14 +51,14 @@ def volume_type(volume: Volume) -> str:
 
 
 def is_empty_dir(volume: Volume) -> bool:
-    """Whether it is a folder of the pod."""
+    """Return whether the volume is an emptyDir."""
     return volume_type(volume) == "emptyDir"
 
 
 def concurrent_writers(
     pod: Pod, container: Container, volume: str
 ) -> Iterator[tuple[Container, VolumeMount]]:
-    """Who may write to a volume while this container is started."""
+    """Yield the containers that may write to a volume while this container is started."""
     for other in _concurrent_containers(pod, container):
         for mount in other.volume_mounts or ():
             if mount.name == volume and not mount.read_only:
@@ -66,10 +66,10 @@ def concurrent_writers(
 
 
 def mount_target(path: str, field: str) -> str:
-    """A path of a container, in its plain form. Raises CannotStartError."""
+    """Normalise a path in a container. Raises CannotStartError."""
     target = posixpath.normpath("/" + path.lstrip("/"))
     if "\0" in path or ".." in path.split("/"):
-        raise unsupported_field(field, path, "it is no plain path; write it without ..")
+        raise unsupported_field(field, path, "the path is not valid; write it without ..")
     if target in {"/", "/proc"} or target.startswith("/proc/"):
         raise unsupported_field(field, path, "nothing can be mounted there; choose another path")
     return target
@@ -88,30 +88,30 @@ def _plan_mount(
         raise config_error(f"cannot find volume {where}")
     _check_type(volume)
     if mount.mount_propagation not in (None, "", "None"):
-        why = "mounts of the host and of containers are kept apart; leave it out"
-        raise unsupported_field("volumeMounts.mountPropagation", mount.mount_propagation, why)
+        reason = "mounts never propagate between host and containers; remove the field"
+        raise unsupported_field("volumeMounts.mountPropagation", mount.mount_propagation, reason)
     steps = _sub_path(mount, env)
     if steps and volume.host_path is not None:
-        why = "the host may change the way to it; put the whole path into hostPath.path"
-        raise unsupported_field("volumeMounts.subPath", "/".join(steps), why)
-    ours = projected_source(volume) is not None
+        reason = "the path may change on the host; put the whole path into hostPath.path"
+        raise unsupported_field("volumeMounts.subPath", "/".join(steps), reason)
+    is_projected = projected_source(volume) is not None
     return PlannedMount(
         volume=volume,
         steps=steps,
         target=mount_target(mount.mount_path, "volumeMounts.mountPath"),
-        read_only=mount.read_only or ours,
-        contender="" if ours else _contender(pod, container, mount.name, steps),
+        read_only=mount.read_only or is_projected,
+        contender="" if is_projected else _contender(pod, container, mount.name, steps),
     )
 
 
 def _check_type(volume: Volume) -> None:
     kind = volume_type(volume)
     if kind == "emptyDir" and volume.empty_dir is not None and volume.empty_dir.medium:
-        why = "it would be a folder on the disk; leave it out if that will do"
-        raise unsupported_field("volumes.emptyDir.medium", volume.empty_dir.medium, why)
+        reason = "it would be a folder on disk; remove the field if that is sufficient"
+        raise unsupported_field("volumes.emptyDir.medium", volume.empty_dir.medium, reason)
     if kind not in _SUPPORTED_VOLUMES.replace(" and ", ", ").split(", "):
-        why = f"this runtime has no such volumes; there are {_SUPPORTED_VOLUMES}"
-        raise unsupported_field(f"volumes.{kind}", volume.name, why)
+        reason = f"this runtime does not support this type; supported: {_SUPPORTED_VOLUMES}"
+        raise unsupported_field(f"volumes.{kind}", volume.name, reason)
 
 
 def _sub_path(mount: VolumeMount, env: Mapping[str, str]) -> tuple[str, ...]:
@@ -133,22 +133,22 @@ def _sub_path(mount: VolumeMount, env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _steps(path: str) -> tuple[str, ...]:
-    return tuple(step for step in path.split("/") if step not in ("", "."))
+    return tuple(name for name in path.split("/") if name not in ("", "."))
 
 
 def _contender(pod: Pod, container: Container, volume: str, steps: tuple[str, ...]) -> str:
-    """Who could put a link in the way, between a look at it and the mount."""
+    """Return a container that could insert a link between the check and the mount, if any."""
     if not steps:
         return ""
     for other, mount in concurrent_writers(pod, container, volume):
-        theirs = () if mount.sub_path_expr else _steps(mount.sub_path)
-        if len(theirs) < len(steps) and steps[: len(theirs)] == theirs:
+        other_steps = () if mount.sub_path_expr else _steps(mount.sub_path)
+        if len(other_steps) < len(steps) and steps[: len(other_steps)] == other_steps:
             return other.name
     return ""
 
 
 def _concurrent_containers(pod: Pod, container: Container) -> Iterator[Container]:
-    """The containers that may run while this one is started."""
+    """Yield the containers that may run while this one is started."""
     spec = pod.spec
     plain_init = any(
         init.name == container.name and not is_restartable_init_container(init)

@@ -1,4 +1,4 @@
-"""Which files a volume of configMaps, secrets, tokens and the pod's own fields has.
+"""The files of projected volumes: configMaps, secrets, tokens, downward API.
 
 Upstream: MakePayload of pkg/volume/{configmap,secret}; CollectData, pkg/volume/downwardapi;
 collectData, pkg/volume/projected; validatePath, pkg/volume/util/atomic_writer.go; all v1.36.4.
@@ -35,27 +35,28 @@ DEFAULT_MODE = 0o644
 _PRIVATE_MODE = 0o600
 _MAX_NAME_LENGTH, _MAX_PATH_LENGTH = 255, 4096
 _MAX_DEPTH = 100
-"""Folders on the way to a file."""
+"""Maximum number of components of a file's path."""
 MAX_FILES, MAX_BYTES = 100_000, 32 * 1024 * 1024
-"""Of one volume, counted as they are made. An object of the API has at most 1 MiB, but a volume may
-show one key at many paths, and the pod's annotations in many files."""
-_UNSUPPORTED = "this runtime does not have it; leave it out"
+"""Limits of one volume. An API object has at most 1 MiB, but a volume may project one key to many
+paths, and the pod's annotations into many files.
+"""
+_UNSUPPORTED = "this runtime does not support it; remove it"
 
 
 class ProjectedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file of a volume is to be."""
+    """Contents, mode and owner of a projected file."""
 
     data: bytes
     mode: int
     user: int | None = None
-    """Whose it is, if not the agent's."""
+    """Owner, if not the agent."""
 
 
 Files = dict[str, ProjectedFile]
 
 
 class ProjectionInputs(msgspec.Struct, frozen=True, kw_only=True):
-    """What the contents of a volume are made of."""
+    """Everything that the contents of a volume depend on."""
 
     objects: ReferencedObjects
     tokens: Mapping[ServiceAccountTokenProjection, str] = {}
@@ -64,7 +65,7 @@ class ProjectionInputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VolumeFingerprint(msgspec.Struct, frozen=True, kw_only=True):
-    """What tells the contents of a volume from others, without a look at them."""
+    """Identifies the contents of a volume without computing them."""
 
     source: ProjectedVolumeSource
     owner: Ownership
@@ -76,7 +77,7 @@ class VolumeFingerprint(msgspec.Struct, frozen=True, kw_only=True):
 def volume_fingerprint(
     source: ProjectedVolumeSource, inputs: ProjectionInputs
 ) -> VolumeFingerprint | None:
-    """What the contents are made of; None if nothing but a look at all of them tells."""
+    """Return the fingerprint; None if the contents must be computed to see a change."""
     if any(part.downward_api is not None for part in source.sources or ()):
         return None
     versions = []
@@ -86,11 +87,11 @@ def volume_fingerprint(
         ("Secret", secrets, inputs.objects.secrets),
     ):
         for name in sorted(names):
-            metadata = None if (found := objects.get(name)) is None else found.metadata
+            metadata = None if (obj := objects.get(name)) is None else obj.metadata
             if metadata is not None and not metadata.resource_version:
                 return None
-            of_object = (metadata.uid, metadata.resource_version) if metadata else ("", "")
-            versions.append((kind, name, *of_object))
+            identity = (metadata.uid, metadata.resource_version) if metadata else ("", "")
+            versions.append((kind, name, *identity))
     return VolumeFingerprint(
         source=source,
         owner=inputs.owner,
@@ -100,7 +101,7 @@ def volume_fingerprint(
 
 
 def projected_source(volume: Volume) -> ProjectedVolumeSource | None:
-    """The volume as one that is projected; None if it is of another kind."""
+    """Return the volume as a projected one; None for other types."""
     if volume.projected is not None:
         return volume.projected
     if (config_map := volume.config_map) is not None:
@@ -124,20 +125,20 @@ def projected_source(volume: Volume) -> ProjectedVolumeSource | None:
 
 
 def needed_objects(source: ProjectedVolumeSource) -> tuple[set[str], set[str]]:
-    """The names of the configMaps and of the secrets that a volume shows."""
+    """Return the names of the configMaps and secrets that a volume projects."""
     parts = source.sources or ()
     config_maps = {part.config_map.name for part in parts if part.config_map is not None}
     return config_maps, {part.secret.name for part in parts if part.secret is not None}
 
 
 def needed_tokens(source: ProjectedVolumeSource) -> list[ServiceAccountTokenProjection]:
-    """The tokens that a volume shows."""
+    """Return the tokens that a volume projects."""
     parts = source.sources or ()
     return [p.service_account_token for p in parts if p.service_account_token is not None]
 
 
 def projected_files(pod: Pod, source: ProjectedVolumeSource, inputs: ProjectionInputs) -> Files:
-    """The files of a volume by their path in it. Raises CannotStartError."""
+    """Return the files of a volume by path. Raises CannotStartError."""
     mode = DEFAULT_MODE if source.default_mode is None else source.default_mode
     files: Files = {}
     size = 0
@@ -170,10 +171,12 @@ def _source_files(
         items = part.downward_api.items or ()
         return ((item.path, _downward_file(pod, item, mode, inputs)) for item in items)
     if (token := part.service_account_token) is not None:
-        # The group of the volume is let in by whoever writes it.
-        own = inputs.owner.user is not None or inputs.owner.group is not None
+        # The writer gives the volume's group access.
+        has_owner = inputs.owner.user is not None or inputs.owner.group is not None
         data = inputs.tokens[token].encode()
-        file = ProjectedFile(data=data, mode=_PRIVATE_MODE if own else mode, user=inputs.owner.user)
+        file = ProjectedFile(
+            data=data, mode=_PRIVATE_MODE if has_owner else mode, user=inputs.owner.user
+        )
         return ((token.path, file),)
     for field, value in (
         ("clusterTrustBundle", part.cluster_trust_bundle),
@@ -187,19 +190,19 @@ def _source_files(
 def _config_map_files(
     pod: Pod, source: ConfigMapProjection, mode: int, inputs: ProjectionInputs
 ) -> Iterator[tuple[str, ProjectedFile]]:
-    found = inputs.objects.config_maps.get(source.name)
-    if found is None:
+    config_map = inputs.objects.config_maps.get(source.name)
+    if config_map is None:
         if not source.optional:
             raise config_error(f"configmap {go_quoted(source.name)} not found")
         return
-    texts, coded = found.data or {}, found.binary_data or {}
+    texts, binary = config_map.data or {}, config_map.binary_data or {}
 
     def read(key: str) -> bytes:
         if key in texts:
             return texts[key].encode("utf-8", "surrogateescape")
-        return binary_bytes(pod.namespace, source.name, key, coded[key])
+        return binary_bytes(pod.namespace, source.name, key, binary[key])
 
-    keys = ChainMap(texts, coded)
+    keys = ChainMap(texts, binary)
     missing = "configmap references non-existent config key: {}"
     yield from _select_items(keys, read, source.items, mode, missing, optional=source.optional)
 
@@ -207,18 +210,18 @@ def _config_map_files(
 def _secret_files(
     pod: Pod, source: SecretProjection, mode: int, inputs: ProjectionInputs
 ) -> Iterator[tuple[str, ProjectedFile]]:
-    found = inputs.objects.secrets.get(source.name)
-    if found is None:
+    secret = inputs.objects.secrets.get(source.name)
+    if secret is None:
         if not source.optional:
             raise config_error(f"secret {go_quoted(source.name)} not found")
         return
-    coded = found.data or {}
+    encoded = secret.data or {}
 
     def read(key: str) -> bytes:
-        return secret_bytes(pod.namespace, source.name, key, coded[key])
+        return secret_bytes(pod.namespace, source.name, key, encoded[key])
 
     missing = "references non-existent secret key: {}"
-    yield from _select_items(coded, read, source.items, mode, missing, optional=source.optional)
+    yield from _select_items(encoded, read, source.items, mode, missing, optional=source.optional)
 
 
 def _select_items(
@@ -230,11 +233,11 @@ def _select_items(
     *,
     optional: bool | None,
 ) -> Iterator[tuple[str, ProjectedFile]]:
-    """All keys, or those that were named, each with its path and mode."""
+    """Yield all keys, or the selected ones, each with its path and mode."""
     for item in items or (KeyToPath(key=key, path=key) for key in keys):
         if item.key in keys:
-            own = mode if item.mode is None else item.mode
-            yield item.path, ProjectedFile(data=read(item.key), mode=own)
+            item_mode = mode if item.mode is None else item.mode
+            yield item.path, ProjectedFile(data=read(item.key), mode=item_mode)
         elif not optional:
             raise config_error(missing.format(item.key))
 
@@ -252,7 +255,7 @@ def _downward_file(
 
 
 def _clean_path(path: str) -> str:
-    """A path that stays in its volume and out of the way of our own names."""
+    """Normalise a path; it must stay in its volume and must not clash with internal names."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     if not names:
         raise config_error(f"invalid path: must not be empty: {go_quoted(path)}")

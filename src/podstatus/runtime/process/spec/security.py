@@ -1,7 +1,7 @@
-"""As whom a container runs, and what of its security context cannot be had here.
+"""The user, groups and capabilities of a container, and what cannot be granted.
 
-Every field is honoured or refused, none is ignored: whoever asks for a protection that is not
-there is told so before anything runs. docs/decisions/0022 has the table.
+Every field is honoured or rejected, none is ignored: a container with a security setting that
+cannot be applied is never started. docs/decisions/0022 has the table.
 
 Upstream: DetermineEffectiveSecurityContext, pkg/securitycontext/util.go; verifyRunAsNonRoot,
 pkg/kubelet/kuberuntime/security_context_others.go; FsUserFrom, pkg/volume/util/util.go; v1.36.4.
@@ -21,51 +21,51 @@ from podstatus.runtime.process.spec.config_errors import config_error, unsupport
 T = TypeVar("T")
 ROOT = 0
 _UNIX_IDS = 2**32 - 1
-"""The last one means `leave it as it is` to the kernel."""
+"""The largest ID means "unchanged" to the kernel."""
 
 
 class HostSupport(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent can do: who it is, and how it keeps containers apart."""
+    """What the agent can do: its user, and its means of isolation."""
 
     user: int
     group: int
     groups: tuple[int, ...] = ()
     isolated: bool
-    """By bubblewrap."""
+    """Whether bubblewrap is used."""
     can_switch_user: bool = True
-    """Whether there is a program that changes the user inside of bubblewrap."""
+    """Whether there is a program to switch the user inside bubblewrap."""
     machine: str = "x86_64"
-    """The architecture that seccomp filters are made for."""
+    """The architecture for seccomp filters."""
     seccomp_unavailable: str = ""
-    """Why there are no filters; empty: there are."""
+    """Why seccomp is unavailable; empty if it is available."""
 
     @property
     def is_root(self) -> bool:
-        """Whether it may become anybody."""
+        """Whether the agent may switch to any user."""
         return self.user == ROOT
 
 
 class ProcessCredentials(msgspec.Struct, frozen=True, kw_only=True):
-    """As whom a container runs."""
+    """User, groups and capabilities of a container's process."""
 
     user: int
     group: int
     groups: tuple[int, ...] | None = None
-    """Besides its own; None: as the agent's."""
+    """Supplementary groups; None: those of the agent."""
     capabilities: tuple[str, ...] = ()
-    """What is left of root's powers."""
+    """Effective capabilities."""
 
 
 class Ownership(msgspec.Struct, frozen=True, kw_only=True):
-    """To whom the volumes of a pod belong; None: to the agent."""
+    """Owner of a pod's volumes; None: the agent."""
 
     group: int | None = None
     user: int | None = None
-    """Of tokens: the one user that all containers run as."""
+    """Owner of tokens: the user of all containers, if there is only one."""
 
 
 def credentials(pod: Pod, container: Container, support: HostSupport) -> ProcessCredentials:
-    """As whom this container is to run. Raises CannotStartError."""
+    """Return the credentials of this container. Raises CannotStartError."""
     of_pod = pod.spec.security_context or PodSecurityContext()
     own = container.security_context or SecurityContext()
     user = _first_set(own.run_as_user, of_pod.run_as_user)
@@ -74,12 +74,12 @@ def credentials(pod: Pod, container: Container, support: HostSupport) -> Process
     _check_ids(user, group, groups, support)
     _check_non_root(pod, container, user, support)
     uid = support.user if user is None else user
-    # An image would say which group a user is in. There is none: the one of the same number.
+    # An image would define the user's group. There is none: use the group of the same number.
     gid = group if group is not None else support.group if user is None else user
     changed = (uid, gid) != (support.user, support.group) or bool(groups)
     if changed and support.is_root and support.isolated and not support.can_switch_user:
-        why = "that takes the program setpriv; install it (Debian: apt install util-linux)"
-        raise unsupported_field("securityContext.runAsUser", uid, why)
+        reason = "this requires the program setpriv; install it (Debian: apt install util-linux)"
+        raise unsupported_field("securityContext.runAsUser", uid, reason)
     return ProcessCredentials(
         user=uid,
         group=gid,
@@ -91,7 +91,7 @@ def credentials(pod: Pod, container: Container, support: HostSupport) -> Process
 
 
 def ownership(pod: Pod, support: HostSupport) -> Ownership:
-    """To whom the volumes of this pod belong, as far as that can be."""
+    """Return the owner of this pod's volumes, as far as the agent may set it."""
     of_pod = pod.spec.security_context or PodSecurityContext()
     if not support.is_root:
         return Ownership(group=of_pod.fs_group if of_pod.fs_group in _own_groups(support) else None)
@@ -114,21 +114,23 @@ def _own_groups(support: HostSupport) -> set[int]:
 
 
 def _check_ids(user: int | None, group: int | None, groups: set[int], support: HostSupport) -> None:
-    asked = {"runAsUser": user, "runAsGroup": group}
-    for field, number in (*asked.items(), *(("supplementalGroups", g) for g in sorted(groups))):
+    ids = {"runAsUser": user, "runAsGroup": group}
+    for field, number in (*ids.items(), *(("supplementalGroups", g) for g in sorted(groups))):
         if number is not None and not 0 <= number < _UNIX_IDS:
-            raise unsupported_field(f"securityContext.{field}", number, "there is no such id")
+            raise unsupported_field(f"securityContext.{field}", number, "the ID is out of range")
     if support.is_root:
         return
-    why = f"the agent is an ordinary user ({support.user}) and can be nobody else; run it as root"
+    reason = (
+        f"the agent is an ordinary user ({support.user}) and cannot switch users; run it as root"
+    )
     if user not in (None, support.user):
-        raise unsupported_field("securityContext.runAsUser", user, why)
+        raise unsupported_field("securityContext.runAsUser", user, reason)
     if group not in (None, support.group):
-        raise unsupported_field("securityContext.runAsGroup", group, why)
+        raise unsupported_field("securityContext.runAsGroup", group, reason)
     if others := groups - _own_groups(support):
-        why = f"the agent is an ordinary user and not in group {min(others)}; run it as root"
+        reason = f"the agent is an ordinary user and not in group {min(others)}; run it as root"
         raise unsupported_field(
-            "securityContext.supplementalGroups or fsGroup", tuple(sorted(groups)), why
+            "securityContext.supplementalGroups or fsGroup", tuple(sorted(groups)), reason
         )
 
 
@@ -137,8 +139,8 @@ def _check_non_root(pod: Pod, container: Container, user: int | None, support: H
     own = container.security_context or SecurityContext()
     if not _first_set(own.run_as_non_root, of_pod.run_as_non_root):
         return
-    shown = go_quoted(f"{pod.name}_{pod.namespace}({pod.uid})")
-    where = f"(pod: {shown}, container: {container.name})"
+    pod_name = go_quoted(f"{pod.name}_{pod.namespace}({pod.uid})")
+    where = f"(pod: {pod_name}, container: {container.name})"
     if user == ROOT:
         raise config_error(f"container's runAsUser breaks non-root policy {where}")
     if user is None and support.is_root:

@@ -1,7 +1,7 @@
-"""What of a pod's spec cannot be had from processes of this machine, and why.
+"""Fields of a pod's spec that the process runtime does not support, and why.
 
-Each rule is a row: the field, what was asked for, and why it cannot be; a value that asks for
-nothing beyond what is there anyway is fine.
+Each rule yields the field, its value, and the reason. A value that demands no more than the default
+is accepted.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ from podstatus.kube.objects.pod_spec import PodSecurityContext
 from podstatus.runtime.process.spec.config_errors import unsupported_field
 
 _UNCONFINED_PROFILES = ("", "Unconfined")
-_APP_ARMOR = "AppArmor is not supported by this runtime; leave it out, or set Unconfined"
-_SELINUX = "this runtime sets no SELinux labels; leave it out"
-_WINDOWS = "processes of this machine are not of Windows; leave it out"
-_DNS = "pods are in the network of the host and use its resolver; leave it out"
+_APP_ARMOR = "AppArmor is not supported by this runtime; remove it, or set Unconfined"
+_SELINUX = "this runtime sets no SELinux labels; remove it"
+_WINDOWS = "this runtime runs on Linux only; remove it"
+_DNS = "pods use the host's network and resolver; remove it"
 
 
 class UnsupportedField(NamedTuple):
-    """A field that cannot be honoured."""
+    """A field that is not supported."""
 
     field: str
     value: object
@@ -33,9 +33,9 @@ class UnsupportedField(NamedTuple):
 
 
 def check_fields(pod: Pod, container: Container, *, isolated: bool) -> None:
-    """Raise CannotStartError for the first field that cannot be honoured."""
-    for refused in _unsupported(pod, container, isolated=isolated):
-        raise unsupported_field(*refused)
+    """Raise CannotStartError for the first unsupported field."""
+    for field in _unsupported(pod, container, isolated=isolated):
+        raise unsupported_field(*field)
 
 
 def _unsupported(pod: Pod, container: Container, *, isolated: bool) -> Iterator[UnsupportedField]:
@@ -53,45 +53,45 @@ def _unsupported(pod: Pod, container: Container, *, isolated: bool) -> Iterator[
 def _pod_fields(pod: Pod, *, isolated: bool) -> Iterator[UnsupportedField]:
     spec = pod.spec
     if isolated and spec.host_pid:
-        why = "each container is alone in a pid namespace, which ends it as a whole; leave it out"
-        yield UnsupportedField("hostPID", True, why)
+        reason = (
+            "each container has its own pid namespace, by which it is ended as a whole; remove it"
+        )
+        yield UnsupportedField("hostPID", True, reason)
     if isolated and spec.share_process_namespace:
-        why = "each container is alone in a pid namespace; leave it out"
-        yield UnsupportedField("shareProcessNamespace", True, why)
+        reason = "each container has its own pid namespace; remove it"
+        yield UnsupportedField("shareProcessNamespace", True, reason)
     if spec.host_users is False:
-        why = "containers are in the user namespace of the agent; leave it out, or set true"
-        yield UnsupportedField("hostUsers", False, why)
+        reason = "containers are in the agent's user namespace; remove it, or set true"
+        yield UnsupportedField("hostUsers", False, reason)
     if spec.host_aliases:
         names = tuple(name for alias in spec.host_aliases for name in alias.hostnames or ())
-        yield UnsupportedField("hostAliases", names, "/etc/hosts is the host's; leave it out")
+        yield UnsupportedField("hostAliases", names, "/etc/hosts is the host's; remove it")
     if spec.dns_policy == "None" or spec.dns_config is not None:
         field = "dnsConfig" if spec.dns_config is not None else "dnsPolicy"
         yield UnsupportedField(field, spec.dns_policy or "ClusterFirst", _DNS)
     if spec.runtime_class_name:
-        why = "this runtime has no classes; leave it out"
-        yield UnsupportedField("runtimeClassName", spec.runtime_class_name, why)
+        reason = "this runtime has no runtime classes; remove it"
+        yield UnsupportedField("runtimeClassName", spec.runtime_class_name, reason)
     if spec.resource_claims:
         names = tuple(claim.name for claim in spec.resource_claims)
-        yield UnsupportedField("resourceClaims", names, "this runtime has no devices; leave it out")
+        yield UnsupportedField("resourceClaims", names, "this runtime has no devices; remove it")
     if spec.os is not None and spec.os.name == "windows":
         yield UnsupportedField("os.name", spec.os.name, _WINDOWS)
     if spec.set_hostname_as_fqdn:
-        yield UnsupportedField(
-            "setHostnameAsFQDN", True, "there is no cluster domain here; leave it out"
-        )
+        yield UnsupportedField("setHostnameAsFQDN", True, "there is no cluster domain; remove it")
 
 
 def _pod_context_fields(context: PodSecurityContext) -> Iterator[UnsupportedField]:
     if context.sysctls:
         names = tuple(sysctl.name for sysctl in context.sysctls)
-        why = "sysctls would be set for the whole machine; leave them out"
-        yield UnsupportedField("securityContext.sysctls", names, why)
+        reason = "sysctls would apply to the whole machine; remove them"
+        yield UnsupportedField("securityContext.sysctls", names, reason)
     if context.windows_options is not None:
         yield UnsupportedField("securityContext.windowsOptions", "set", _WINDOWS)
     if context.supplemental_groups_policy not in (None, "Merge", "Strict"):
-        why = "there are Merge and Strict"
+        reason = "valid values are Merge and Strict"
         field = "securityContext.supplementalGroupsPolicy"
-        yield UnsupportedField(field, context.supplemental_groups_policy, why)
+        yield UnsupportedField(field, context.supplemental_groups_policy, reason)
 
 
 def _container_fields(
@@ -101,26 +101,24 @@ def _container_fields(
         yield UnsupportedField(
             "securityContext.privileged",
             True,
-            "privileged containers are not supported; leave it out",
+            "privileged containers are not supported; remove it",
         )
     if context.read_only_root_filesystem and not isolated:
-        why = "the root is the host's own; run the agent with --isolation=bubblewrap"
-        yield UnsupportedField("securityContext.readOnlyRootFilesystem", True, why)
+        reason = "the root filesystem is the host's; run the agent with --isolation=bubblewrap"
+        yield UnsupportedField("securityContext.readOnlyRootFilesystem", True, reason)
     if context.proc_mount not in (None, "", "Default"):
-        why = "what /proc shows is fixed; leave it out, or set Default"
-        yield UnsupportedField("securityContext.procMount", context.proc_mount, why)
+        reason = "/proc cannot be configured; remove it, or set Default"
+        yield UnsupportedField("securityContext.procMount", context.proc_mount, reason)
     if context.windows_options is not None:
         yield UnsupportedField("securityContext.windowsOptions", "set", _WINDOWS)
     if container.volume_devices:
         names = tuple(device.name for device in container.volume_devices)
         yield UnsupportedField(
-            "volumeDevices", names, "this runtime has no block devices; leave it out"
+            "volumeDevices", names, "this runtime has no block devices; remove it"
         )
     if container.resources.claims:
         names = tuple(claim.name for claim in container.resources.claims)
-        yield UnsupportedField(
-            "resources.claims", names, "this runtime has no devices; leave it out"
-        )
+        yield UnsupportedField("resources.claims", names, "this runtime has no devices; remove it")
 
 
 def _profiles(
@@ -130,5 +128,5 @@ def _profiles(
     if app_armor is not None and app_armor.type not in _UNCONFINED_PROFILES:
         yield UnsupportedField("securityContext.appArmorProfile.type", app_armor.type, _APP_ARMOR)
     if labels is not None and labels != SELinuxOptions():
-        shown = labels.level or labels.type or labels.role or labels.user
-        yield UnsupportedField("securityContext.seLinuxOptions", shown, _SELINUX)
+        label = labels.level or labels.type or labels.role or labels.user
+        yield UnsupportedField("securityContext.seLinuxOptions", label, _SELINUX)

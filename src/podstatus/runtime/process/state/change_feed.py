@@ -1,4 +1,4 @@
-"""Tell whoever asks which pods are to be looked at again."""
+"""Publishes the UIDs of changed pods to subscribers."""
 
 import asyncio
 import weakref
@@ -8,25 +8,25 @@ from podstatus.kube.objects.pod import PodUID
 
 
 class ChangeFeed:
-    """All who asked. For one event loop."""
+    """All subscriptions. Not thread-safe: for one event loop."""
 
     def __init__(self) -> None:
         self._subscriptions: weakref.WeakSet[_Subscription] = weakref.WeakSet()
 
     def subscribe(self) -> AsyncIterator[PodUID]:
-        """The pods that change from now on."""
-        watcher = _Subscription()
-        self._subscriptions.add(watcher)
-        return watcher
+        """Return a subscription to changes from now on; it never ends."""
+        subscription = _Subscription()
+        self._subscriptions.add(subscription)
+        return subscription
 
     def publish(self, uid: PodUID) -> None:
-        """The facts of this pod have changed."""
-        for watcher in self._subscriptions:
-            watcher.notify(uid)
+        """Notify all subscriptions that this pod has changed."""
+        for subscription in self._subscriptions:
+            subscription.notify(uid)
 
 
 class _Subscription(AsyncIterator[PodUID]):
-    """Many changes of a pod count as one."""
+    """Repeated changes of a pod are coalesced."""
 
     def __init__(self) -> None:
         self._pods: dict[PodUID, None] = {}

@@ -1,4 +1,4 @@
-"""Be told when processes end, whoever their parents are."""
+"""Watches processes for their exit, whether or not they are children of this process."""
 
 import asyncio
 import logging
@@ -14,36 +14,36 @@ logger = logging.getLogger(__name__)
 
 
 class ExitWatcher:
-    """Processes that somebody waits for. For one event loop; holds a descriptor for each."""
+    """Watched processes, one pidfd each. Not thread-safe: for one event loop."""
 
     def __init__(self) -> None:
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._poller = select.poll()
         self._failed_callbacks: list[Callable[[], None]] = []
-        """Of those that ended, who could not do then what is to be done."""
+        """Exit callbacks that raised; retried at the next poll."""
 
     def watch(self, process: ProcessIdentity, on_end: Callable[[], None]) -> bool:
-        """Call back when it has ended; False if it has already."""
-        opened = open_process(process)
-        if opened is None:
+        """Call `on_end` when the process has ended; return False if it already has."""
+        pidfd = open_process(process)
+        if pidfd is None:
             return False
-        self._callbacks[opened] = on_end
-        self._poller.register(opened, select.POLLIN)
-        asyncio.get_running_loop().add_reader(opened, self._on_exit, opened)
+        self._callbacks[pidfd] = on_end
+        self._poller.register(pidfd, select.POLLIN)
+        asyncio.get_running_loop().add_reader(pidfd, self._on_exit, pidfd)
         return True
 
     def poll(self) -> None:
-        """Do not wait for the loop: call back now for those that have ended, or once more."""
-        untold, self._failed_callbacks = self._failed_callbacks, []
-        for on_end in untold:
+        """Run the callbacks of ended processes now, and retry failed ones."""
+        failed, self._failed_callbacks = self._failed_callbacks, []
+        for on_end in failed:
             self._call(on_end)
-        for opened, _ in self._poller.poll(0):
-            self._on_exit(opened)
+        for pidfd, _ in self._poller.poll(0):
+            self._on_exit(pidfd)
 
     def close(self) -> None:
-        """Watch nobody any more."""
-        for opened in list(self._callbacks):
-            self._unwatch(opened)
+        """Stop watching all processes."""
+        for pidfd in list(self._callbacks):
+            self._unwatch(pidfd)
 
     def _on_exit(self, fd: int) -> None:
         on_end = self._unwatch(fd)
@@ -54,9 +54,9 @@ class ExitWatcher:
         try:
             on_end()
         except (OSError, RuntimeDownError) as error:
-            # Nobody else will ever tell of this end.
+            # Retry: there is no other notification of this exit.
             self._failed_callbacks.append(on_end)
-            logger.warning("end of a process is not noted, will retry: error=%s", error)
+            logger.warning("exit callback failed, will retry: error=%s", error)
 
     def _unwatch(self, fd: int) -> Callable[[], None] | None:
         on_end = self._callbacks.pop(fd, None)

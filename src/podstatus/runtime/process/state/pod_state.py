@@ -1,4 +1,4 @@
-"""A pod and the attempts at its containers, as far as they are known; pure."""
+"""State of a pod and of its container attempts. Pure."""
 
 import hashlib
 from collections.abc import Sequence
@@ -31,92 +31,93 @@ _LOST_EXIT_CODE = 137
 
 
 class ContainerAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One attempt at running a container."""
+    """One attempt to run a container."""
 
     launch: LaunchRecord
     started: StartRecord | None = None
     exit: ExitRecord | None = None
     message: str = ""
-    """What it left as its last words."""
+    """Termination message."""
     resources: ResourceFacts | None = None
-    """The limits in force."""
+    """Resources in force."""
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing of it runs any more."""
+        """Whether no process of it runs any more."""
         return self.exit is not None
 
     @property
     def is_lost(self) -> bool:
-        """Whether whoever looked after it was killed, so that nobody knows how it ended."""
+        """Whether its monitor was killed, so that its exit status is unknown."""
         return self.exit is not None and self.exit.reason == STATUS_UNKNOWN
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known what came of starting it."""
+        """Whether the result of the start is known."""
         return self.started is not None or self.has_ended
 
 
 class PodState(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is known of a pod; attempts newest first."""
+    """State of a pod; attempts are sorted newest first."""
 
     record: PodRecord
     is_ready: bool = False
-    """Whether its shim can be asked."""
+    """Whether its shim serves requests."""
     was_ready: bool = False
-    """Whether it ever could: before that, there is no sandbox to speak of."""
+    """Whether its shim ever did; before that, the pod has no sandbox."""
     attempts: tuple[ContainerAttempt, ...] = ()
     resources: ResourceFacts | None = None
-    """What is in force for the pod as a whole."""
+    """Resources in force for the pod as a whole."""
 
     @property
     def has_sandbox(self) -> bool:
-        """Whether there is one, or was one, this or another."""
+        """Whether the pod has or had a sandbox."""
         return self.was_ready or self.record.sandbox_attempt > 0
 
     def find(self, id: str) -> ContainerAttempt | None:
-        """This attempt."""
-        return next((found for found in self.attempts if found.launch.id == id), None)
+        """Return the attempt with this ID, or None."""
+        return next((attempt for attempt in self.attempts if attempt.launch.id == id), None)
 
     def find_attempt(self, name: str, restart_count: int) -> ContainerAttempt | None:
-        """The attempt with this number at a container, in the sandbox in use."""
-        for found in self.attempts:
-            launch = found.launch
-            told = launch.container, launch.restart_count, launch.sandbox_id
-            if told == (name, restart_count, self.record.sandbox_id):
-                return found
+        """Return the container's attempt with this restart count in the current sandbox."""
+        for attempt in self.attempts:
+            launch = attempt.launch
+            key = launch.container, launch.restart_count, launch.sandbox_id
+            if key == (name, restart_count, self.record.sandbox_id):
+                return attempt
         return None
 
     def find_unsettled(self, name: str) -> ContainerAttempt | None:
-        """The attempt at a container that an agent before this one did not see start."""
-        for found in self.attempts:
-            is_here = found.launch.sandbox_id == self.record.sandbox_id
-            if found.launch.container == name and is_here and not found.is_settled:
-                return found
+        """Return the container's attempt whose start a previous agent did not see complete."""
+        for attempt in self.attempts:
+            is_here = attempt.launch.sandbox_id == self.record.sandbox_id
+            if attempt.launch.container == name and is_here and not attempt.is_settled:
+                return attempt
         return None
 
     def prunable_attempts(self, name: str) -> tuple[ContainerAttempt, ...]:
-        """The attempts at a container that nobody needs: all but the newest two, if they ended."""
-        kin = [found for found in self.attempts if found.launch.container == name]
-        return tuple(found for found in kin[2:] if found.has_ended)
+        """Return the container's ended attempts, except for the newest two attempts."""
+        same_container = [attempt for attempt in self.attempts if attempt.launch.container == name]
+        return tuple(attempt for attempt in same_container[2:] if attempt.has_ended)
 
     def next_created_at(self, now: int) -> int:
-        """When an attempt is made, later than all before it: the clock may have been set back.
+        """Return the creation time of a new attempt: later than all others, whatever the clock
+        says.
 
-        Attempts are told apart by it, and with a wrong order an old exit would be the newest.
+        Attempts are sorted by it; with a wrong order, an old exit would count as the newest.
         """
-        return max(now, *(found.launch.created_at + 1 for found in self.attempts), 0)
+        return max(now, *(attempt.launch.created_at + 1 for attempt in self.attempts), 0)
 
     def with_attempt(self, attempt: ContainerAttempt) -> "PodState":
-        """With another state of an attempt, or a new one."""
-        others = [found for found in self.attempts if found.launch.id != attempt.launch.id]
+        """Return the state with an attempt added or replaced."""
+        others = [a for a in self.attempts if a.launch.id != attempt.launch.id]
         attempts = sorted((attempt, *others), key=_newest_first)
         return structs.replace(self, attempts=tuple(attempts))
 
     def without_attempt(self, id: str) -> "PodState":
-        """Without this attempt."""
-        kept = tuple(found for found in self.attempts if found.launch.id != id)
-        return structs.replace(self, attempts=kept)
+        """Return the state without this attempt."""
+        attempts = tuple(a for a in self.attempts if a.launch.id != id)
+        return structs.replace(self, attempts=attempts)
 
 
 def _newest_first(attempt: ContainerAttempt) -> tuple[int, int, str]:
@@ -125,20 +126,20 @@ def _newest_first(attempt: ContainerAttempt) -> tuple[int, int, str]:
 
 
 def container_id(id: str) -> str:
-    """The ID of an attempt as it is shown."""
+    """Return the container ID as shown in the API."""
     return f"{NAME}://{id}"
 
 
 def folder_name(container_id: str) -> str:
-    """The name of an attempt's folder, of its ID as it is shown; whatever else it is, no path."""
+    """Return the folder name of a container ID; never contains a slash."""
     return container_id.removeprefix(f"{NAME}://").replace("/", "")
 
 
 def lost_exit_record(attempt: ContainerAttempt, noticed_at: int) -> ExitRecord:
-    """The end of an attempt that nobody saw, in the kubelet's words for it.
+    """Return the exit record of an attempt whose monitor was killed, in the kubelet's words.
 
-    It is listed as an end: that nothing of it runs any more is known. As a state that is not
-    known the kubelet would count its restart twice, and start it whatever its policy says.
+    It is listed as exited, since it is known that no process runs any more. For an unknown state,
+    the kubelet would count its restart twice, and restart it regardless of its policy.
     """
     started_at = attempt.started.started_at if attempt.started is not None else 0
     return ExitRecord(
@@ -146,21 +147,21 @@ def lost_exit_record(attempt: ContainerAttempt, noticed_at: int) -> ExitRecord:
         reason=STATUS_UNKNOWN,
         message="The container could not be located when the pod was terminated",
         started_at=started_at,
-        finished_at=max(noticed_at, started_at),  # by a clock that was set back, perhaps
+        finished_at=max(noticed_at, started_at),  # the clock may have been set back
     )
 
 
 def runtime_pod(
     state: PodState, ips: Sequence[str], previous: tuple[PodState, RuntimePod] | None = None
 ) -> RuntimePod:
-    """What is listed of a pod; with this runtime its addresses are those of its host.
+    """Return what the runtime lists for a pod; its IPs are those of the host.
 
-    What was listed `previous` of attempts that have not changed is listed again: the same objects,
-    so that a change of one container does not cost as much as all containers.
+    Facts of unchanged attempts are the same objects as in `previous`, so that a change of one
+    container does not cost a rebuild of all.
     """
     record = state.record
-    # What a killed shim leaves ends in a moment; until then there is no point in another one.
-    is_up = state.is_ready or any(not found.has_ended for found in state.attempts)
+    # What a killed shim leaves behind ends soon; until then a new sandbox is pointless.
+    is_up = state.is_ready or any(not a.has_ended for a in state.attempts)
     sandbox = SandboxFacts(
         id=record.sandbox_id,
         state=SandboxState.READY if is_up else SandboxState.NOT_READY,
@@ -180,31 +181,31 @@ def runtime_pod(
 def _all_facts(
     state: PodState, previous: tuple[PodState, RuntimePod] | None
 ) -> tuple[ContainerFacts, ...]:
-    known: dict[int, ContainerFacts] = {}
+    reusable: dict[int, ContainerFacts] = {}
     if previous is not None:
         pairs = zip(previous[0].attempts, previous[1].facts.containers, strict=True)
-        known = {id(attempt): facts for attempt, facts in pairs}
-    found = []
+        reusable = {id(attempt): facts for attempt, facts in pairs}
+    result = []
     for attempt in state.attempts:
         active = attempt.launch.sandbox_id == state.record.sandbox_id
-        facts = known.get(id(attempt))
+        facts = reusable.get(id(attempt))
         if facts is None or facts.active is not active:
             facts = _facts(attempt, active=active)
-        found.append(facts)
-    return tuple(found)
+        result.append(facts)
+    return tuple(result)
 
 
 def _facts(attempt: ContainerAttempt, *, active: bool) -> ContainerFacts:
     launch, started, end = attempt.launch, attempt.started, attempt.exit
-    began = started.started_at if started is not None else 0
+    started_at = started.started_at if started is not None else 0
     if end is not None and end.started_at:
-        began = end.started_at
+        started_at = end.started_at
     return ContainerFacts(
         name=launch.container,
         state=_run_state(attempt),
         id=container_id(launch.id),
         created_at=_to_time(launch.created_at),
-        started_at=_to_time(began),
+        started_at=_to_time(started_at),
         finished_at=_to_time(end.finished_at) if end is not None else UNSET_TIME,
         exit_code=end.exit_code if end is not None else 0,
         reason=end.reason if end is not None else "",
@@ -230,5 +231,5 @@ def _to_time(nanos: int) -> Time:
 
 
 def _image_ref(image: str) -> str:
-    """An image by a digest: of its name, since it is nothing but a label."""
+    """Return the image with a digest; the digest is of the name, as an image is only a label."""
     return f"{image}@sha256:{hashlib.sha256(image.encode()).hexdigest()}"

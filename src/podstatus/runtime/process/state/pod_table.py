@@ -1,6 +1,6 @@
-"""What is known of all pods, kept equal to the disk and to the processes there are.
+"""State of all pods, kept equal to the disk and to the running processes.
 
-Nothing in here waits.
+Nothing here blocks.
 """
 
 import asyncio
@@ -32,21 +32,21 @@ from podstatus.runtime.resource_limits import CgroupLimits
 
 
 class ActuatedResources(Protocol):
-    """Says which limits hold."""
+    """Reads the resources in force."""
 
     def actuated_resources(
         self, uid: PodUID, id: str, requested: ResourceRequirements
     ) -> ResourceFacts:
-        """For an attempt that was given these."""
+        """Return the resources in force for an attempt, given its requested ones."""
 
     def actuated_pod_resources(
         self, uid: PodUID, requested: CgroupLimits | None
     ) -> ResourceFacts | None:
-        """For a pod that was given these."""
+        """Return the resources in force for a pod, given its requested limits."""
 
 
 class PodTable:
-    """The pods, by UID. For one event loop."""
+    """The pods by UID. Not thread-safe: for one event loop."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class PodTable:
         self.changes = ChangeFeed()
 
     def load(self) -> None:
-        """Find out what agents before this one left. Raises RuntimeDownError."""
+        """Load the records of previous agents. Raises RuntimeDownError."""
         for record in self._records.read_pods():
             was_ready = self._records.read_shim(record) is not None
             self._store(PodState(record=record, was_ready=was_ready))
@@ -75,7 +75,7 @@ class PodTable:
                 self.add(record.uid, launch)
 
     def never_started(self) -> list[tuple[PodUID, str]]:
-        """The attempts that were asked of a shim that was killed before anything ran."""
+        """Return the attempts whose shim was killed before it took them up."""
         return [
             (uid, attempt.launch.id)
             for uid, state in self._pods.items()
@@ -84,60 +84,60 @@ class PodTable:
         ]
 
     def was_started(self, uid: PodUID, attempt: ContainerAttempt) -> bool:
-        """Whether the command of an attempt may have been executed."""
+        """Return whether the command of an attempt may have been executed."""
         shim = self._records.read_last_shim(uid)
-        # What was not on the disk when the machine lost its power proves nothing.
-        was_lately = shim is not None and shim.process.boot_id == boot_id()
-        place = self._records.pod_folder(uid).container(attempt.launch.id)
-        return not was_lately or self._records.was_started(place)
+        # After a power loss, a missing file proves nothing: it may not have reached the disk.
+        same_boot = shim is not None and shim.process.boot_id == boot_id()
+        folder = self._records.pod_folder(uid).container(attempt.launch.id)
+        return not same_boot or self._records.was_started(folder)
 
     def close(self) -> None:
-        """Watch nobody any more."""
+        """Stop watching processes."""
         self.exits.close()
 
     def find(self, uid: PodUID) -> PodState | None:
-        """What is known of a pod."""
+        """Return the state of a pod, or None."""
         return self._pods.get(uid)
 
     def states(self) -> list[PodState]:
-        """What is known of all pods."""
+        """Return the states of all pods."""
         return list(self._pods.values())
 
     def runtime_pods(self) -> list[RuntimePod]:
-        """What is listed: the same objects as long as nothing changes."""
+        """Return all listed pods; the same objects while nothing changes."""
         self.exits.poll()
         ips = self._host_ips()
         return [self._to_runtime_pod(state, ips) for state in self._pods.values()]
 
     def runtime_pod_list(self, uid: PodUID) -> list[RuntimePod]:
-        """What is listed of one pod, if it is there."""
+        """Return the listed pod as a list of one; empty if the pod does not exist."""
         self.exits.poll()
         state = self._pods.get(uid)
         return [] if state is None else [self._to_runtime_pod(state, self._host_ips())]
 
     @contextmanager
     def subscribe(self, uid: PodUID) -> Iterator[asyncio.Event]:
-        """Something that is set whenever anything about a pod changes."""
+        """Provide an event that is set at every change of the pod."""
         event = asyncio.Event()
-        waiting = self._waiters.setdefault(uid, set())
-        waiting.add(event)
+        waiters = self._waiters.setdefault(uid, set())
+        waiters.add(event)
         try:
             yield event
         finally:
-            waiting.discard(event)
-            if not waiting:
+            waiters.discard(event)
+            if not waiters:
                 self._waiters.pop(uid, None)
 
-    # What happened
+    # Updates
 
     def set_sandbox(self, record: PodRecord) -> None:
-        """A pod gets a sandbox; what was made in those before it is kept."""
-        known = self._pods.get(record.uid)
-        attempts = known.attempts if known is not None else ()
+        """Set a new sandbox of a pod; attempts in previous sandboxes are retained."""
+        previous = self._pods.get(record.uid)
+        attempts = previous.attempts if previous is not None else ()
         self._store(PodState(record=record, attempts=attempts))
 
     def poll_shim(self, uid: PodUID) -> bool:
-        """Find out whether a pod's shim can be asked."""
+        """Check whether the pod's shim serves requests; watch it if so."""
         state = self._pods[uid]
         if state.is_ready:
             return True
@@ -152,59 +152,59 @@ class PodTable:
         return True
 
     def shim(self, uid: PodUID) -> ShimRecord | None:
-        """The shim of a pod, if it is there."""
+        """Return the record of the pod's shim if it runs, else None."""
         state = self._pods.get(uid)
         shim = self._records.read_shim(state.record) if state is not None else None
         return shim if shim is not None and is_alive(shim.process) else None
 
     def set_stopped(self, record: PodRecord) -> None:
-        """A pod has no sandbox any more."""
+        """Mark the pod's sandbox as stopped."""
         state = self._pods[record.uid]
         self._store(structs.replace(state, record=record, is_ready=False))
         self.poll_attempts(record.uid)
 
     def add(self, uid: PodUID, launch: LaunchRecord) -> ContainerAttempt:
-        """An attempt was made."""
+        """Add a new attempt."""
         attempt = ContainerAttempt(launch=launch, resources=self._actuated_resources(uid, launch))
         self._store(self._pods[uid].with_attempt(attempt))
         return self.poll_attempt(uid, launch.id)
 
     def poll_attempt(self, uid: PodUID, id: str) -> ContainerAttempt:
-        """Find out how far an attempt has come."""
+        """Read the records of an attempt and return its new state."""
         attempt = self._pods[uid].find(id)
         if attempt is None:
             raise KeyError(id)
-        place = self._records.pod_folder(uid).container(id)
-        attempt = self._with_start(uid, attempt, place)
-        attempt = self._with_exit(uid, attempt, place)
+        folder = self._records.pod_folder(uid).container(id)
+        attempt = self._with_start(uid, attempt, folder)
+        attempt = self._with_exit(uid, attempt, folder)
         self._replace(uid, attempt)
         return attempt
 
     def poll_attempts(self, uid: PodUID) -> None:
-        """Find out how far those attempts have come that have not ended."""
+        """Read the records of all attempts that have not ended."""
         for attempt in self._pods[uid].attempts:
             if not attempt.has_ended:
                 self.poll_attempt(uid, attempt.launch.id)
 
     def update_resources(self, record: PodRecord) -> None:
-        """A pod was given other limits, or some of them: find out which hold now."""
+        """Read the resources in force after a complete or partial resize."""
         uid = record.uid
-        in_force = self._limits.actuated_pod_resources(uid, record.limits)
-        state = structs.replace(self._pods[uid], record=record, resources=in_force)
+        pod_resources = self._limits.actuated_pod_resources(uid, record.limits)
+        state = structs.replace(self._pods[uid], record=record, resources=pod_resources)
         for attempt in state.attempts:
             if not attempt.has_ended:
-                holds = self._actuated_resources(uid, attempt.launch)
-                state = state.with_attempt(structs.replace(attempt, resources=holds))
+                resources = self._actuated_resources(uid, attempt.launch)
+                state = state.with_attempt(structs.replace(attempt, resources=resources))
         if state != self._pods[uid]:
             self._store(state)
 
     def remove_attempt(self, uid: PodUID, id: str) -> None:
-        """An attempt was removed."""
+        """Drop an attempt that was removed."""
         if uid in self._pods:
             self._store(self._pods[uid].without_attempt(id))
 
     def remove(self, uid: PodUID) -> None:
-        """A pod was removed."""
+        """Drop a pod that was removed."""
         self._pods.pop(uid, None)
         self._runtime_pods.pop(uid, None)
         self._notify(uid)
@@ -218,7 +218,7 @@ class PodTable:
         if started is None:
             return attempt
         id = attempt.launch.id
-        # One that has ended already is found by its exit, or lost.
+        # One that has already ended is found by its exit record, or is lost.
         self.exits.watch(started.keeper, lambda: self._on_monitor_exit(uid, id))
         return structs.replace(attempt, started=started)
 
@@ -227,10 +227,10 @@ class PodTable:
     ) -> ContainerAttempt:
         if attempt.exit is not None:
             return attempt
-        # In this order: a keeper writes first and ends then.
-        is_kept = self._is_monitored(uid, attempt)
+        # In this order: a monitor writes its record before it ends.
+        is_monitored = self._is_monitored(uid, attempt)
         end = self._records.read_exit(directory)
-        if end is None and not is_kept:
+        if end is None and not is_monitored:
             end = self._records.write_exit(directory, lost_exit_record(attempt, self._now()))
         if end is None:
             return attempt
@@ -239,13 +239,13 @@ class PodTable:
 
     def _actuated_resources(self, uid: PodUID, launch: LaunchRecord) -> ResourceFacts:
         resized = self._records.read_resize(self._records.pod_folder(uid).container(launch.id))
-        told = launch.resources if resized is None else resized.resources
+        requested = launch.resources if resized is None else resized.resources
         return self._limits.actuated_resources(
-            uid, launch.id, from_document(told, ResourceRequirements)
+            uid, launch.id, from_document(requested, ResourceRequirements)
         )
 
     def _is_monitored(self, uid: PodUID, attempt: ContainerAttempt) -> bool:
-        """Whether somebody looks after an attempt, who will tell how it ended."""
+        """Return whether a monitor or shim is left that will record the exit."""
         if attempt.started is not None:
             return is_alive(attempt.started.keeper)
         shim = self.shim(uid)
@@ -278,9 +278,9 @@ class PodTable:
 
     def _to_runtime_pod(self, state: PodState, ips: Sequence[str]) -> RuntimePod:
         uid = state.record.uid
-        known = self._runtime_pods.get(uid)
-        if known is not None and known[0] is state:
-            return known[1]
-        listed = runtime_pod(state, ips, known)
+        cached = self._runtime_pods.get(uid)
+        if cached is not None and cached[0] is state:
+            return cached[1]
+        listed = runtime_pod(state, ips, cached)
         self._runtime_pods[uid] = state, listed
         return listed

@@ -1,4 +1,4 @@
-"""Which process is which: a pid alone may be somebody else's by now."""
+"""Identification of processes: a pid alone may have been reused."""
 
 import errno
 import os
@@ -9,13 +9,13 @@ from pathlib import Path
 from podstatus.runtime.process.records.models import ProcessIdentity
 
 _STATE, _START_TICKS = 0, 19
-"""Among the fields of /proc/<pid>/stat behind the name, which may hold anything."""
+"""Fields of /proc/<pid>/stat after the name; the name may contain any character."""
 _NO_PROCESS = (errno.ESRCH, errno.ENOENT, errno.EINVAL)
-"""Nobody has the pid; or by now a thread has it, as newer and as older kernels say that."""
+"""No process has the pid, or it is the ID of a thread (the errno depends on the kernel)."""
 
 
 def read_identity(pid: int) -> ProcessIdentity | None:
-    """The process that has this pid now; None if there is none, or only its remains."""
+    """Return the process with this pid; None if there is none, or only a zombie."""
     fields = _read_stat(pid)
     if fields is None or fields[_STATE] in ("Z", "X"):
         return None
@@ -23,45 +23,45 @@ def read_identity(pid: int) -> ProcessIdentity | None:
 
 
 def is_alive(process: ProcessIdentity) -> bool:
-    """Whether it still runs."""
+    """Return whether the process still runs."""
     return read_identity(process.pid) == process
 
 
 def open_process(process: ProcessIdentity) -> int | None:
-    """A file descriptor that stands for it, readable once it has ended; None if it is gone."""
+    """Return a pidfd, readable once the process has ended; None if it is gone."""
     try:
-        opened = os.pidfd_open(process.pid)
+        pidfd = os.pidfd_open(process.pid)
     except OSError as error:
         if error.errno not in _NO_PROCESS:
             raise
         return None
-    is_it = False
+    matches = False
     try:
-        # Only now: what is open cannot become another one.
-        is_it = is_alive(process)
+        # Only now: a pidfd never refers to another process.
+        matches = is_alive(process)
     finally:
-        if not is_it:
-            os.close(opened)
-    return opened if is_it else None
+        if not matches:
+            os.close(pidfd)
+    return pidfd if matches else None
 
 
 def send_signal(process: ProcessIdentity, number: int) -> bool:
-    """Send it a signal; False if it is gone."""
-    opened = open_process(process)
-    if opened is None:
+    """Send a signal; return False if the process is gone."""
+    pidfd = open_process(process)
+    if pidfd is None:
         return False
     try:
-        signal.pidfd_send_signal(opened, number)
+        signal.pidfd_send_signal(pidfd, number)
     except ProcessLookupError:
         return False
     finally:
-        os.close(opened)
+        os.close(pidfd)
     return True
 
 
 @cache
 def boot_id() -> str:
-    """Which boot of the machine this is."""
+    """Return the ID of the current boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 

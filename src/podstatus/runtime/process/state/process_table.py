@@ -1,4 +1,4 @@
-"""All processes of the machine in one look at /proc: who came from whom, and what they used."""
+"""Snapshot of all processes of the machine: parents, CPU time, memory."""
 
 import os
 from collections import defaultdict
@@ -12,13 +12,13 @@ from podstatus.runtime.process.state.process_identity import boot_id
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-# Among the fields of /proc/<pid>/stat behind the name, which may hold anything; see proc(5).
+# Fields of /proc/<pid>/stat after the name, which may contain any character; see proc(5).
 _STATE, _PARENT, _USER, _SYSTEM, _CHILDREN_USER, _CHILDREN_SYSTEM = 0, 1, 11, 12, 13, 14
 _THREADS, _START, _RESIDENT = 17, 19, 21
 
 
 class ProcessRow(msgspec.Struct, frozen=True, gc=False):
-    """A process at one moment."""
+    """A process at one point in time."""
 
     pid: int
     parent: int
@@ -26,15 +26,15 @@ class ProcessRow(msgspec.Struct, frozen=True, gc=False):
     """One letter; `Z` is a zombie."""
     start_ticks: int
     own_seconds: float
-    """Of processor time."""
+    """CPU time."""
     children_seconds: float
-    """Of its children that it has waited for, and theirs."""
+    """CPU time of reaped children, recursively."""
     threads: int
     resident_bytes: int
 
 
 class ProcessTable:
-    """The processes, by pid and by parent."""
+    """The processes by pid and by parent."""
 
     def __init__(self, rows: Iterable[ProcessRow]) -> None:
         self.rows: Mapping[int, ProcessRow] = {row.pid: row for row in rows}
@@ -43,28 +43,28 @@ class ProcessTable:
             self._children[row.parent].append(row)
 
     def find(self, process: ProcessIdentity) -> ProcessRow | None:
-        """The process, if it is still there."""
+        """Return the process, or None if it is gone."""
         row = self.rows.get(process.pid)
         if row is None or row.start_ticks != process.start_ticks or process.boot_id != boot_id():
             return None
         return row
 
     def descendants(self, pid: int) -> list[ProcessRow]:
-        """All that came from a process and still has it as an ancestor; not itself."""
-        found: list[ProcessRow] = []
-        waiting = [pid]
-        while waiting:
-            children = self._children.get(waiting.pop(), ())
-            found += children
-            waiting += [row.pid for row in children]
-        return found
+        """Return all descendants of a process, without itself."""
+        result: list[ProcessRow] = []
+        queue = [pid]
+        while queue:
+            children = self._children.get(queue.pop(), ())
+            result += children
+            queue += [row.pid for row in children]
+        return result
 
 
 def read_processes(proc: Path = Path("/proc")) -> ProcessTable:
-    """Look once at all of them; those that end meanwhile are left out."""
+    """Read all processes once; those that end meanwhile are omitted."""
     names = os.listdir(proc)  # noqa: PTH208 - a thousand Path objects are not free
-    found = (_read(f"{proc}/{name}/stat", int(name)) for name in names if name.isdecimal())
-    return ProcessTable(row for row in found if row is not None)
+    rows = (_read(f"{proc}/{name}/stat", int(name)) for name in names if name.isdecimal())
+    return ProcessTable(row for row in rows if row is not None)
 
 
 def _read(path: str, pid: int) -> ProcessRow | None:

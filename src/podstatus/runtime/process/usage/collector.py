@@ -1,4 +1,4 @@
-"""What containers and pods use: by their cgroups, else by their processes; and by their folders."""
+"""Resource usage of containers and pods: from cgroups, else from processes; disk from folders."""
 
 import asyncio
 import time
@@ -26,43 +26,41 @@ from podstatus.runtime.process.usage.totals import (
 
 
 class RunningContainer(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt that runs."""
+    """A running attempt."""
 
     id: str
-    """Without the kind of runtime in front."""
-    keeper: ProcessIdentity
+    """Container ID without the scheme."""
+    monitor: ProcessIdentity
 
 
 class PodUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pod uses."""
+    """Usage of a pod and its containers."""
 
     pod: Usage
     containers: Mapping[str, Usage]
-    """Those that run, by name."""
+    """Running containers, by name."""
 
 
 RunningContainers = Mapping[PodUID, Mapping[str, RunningContainer]]
-"""All pods, each with its containers that run, by name."""
+"""All pods, each with its running containers by name."""
 
 
 class _PodReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read of a pod."""
-
     pod: CgroupUsage | None
     containers: Mapping[str, CgroupUsage]
 
 
 class _UsageTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What is remembered of a pod from one reading to the next."""
+    """State of a pod between two readings."""
 
     pod: UsageSample
     containers: Mapping[str, UsageSample]
     ended_seconds: float
-    """Of containers that ended, as far as they were seen."""
+    """CPU time of ended containers, as of their last reading."""
 
 
 class UsageCollector:
-    """Reads all pods at once; how busy they are shows from the second time on."""
+    """Reads the usage of all pods at once; CPU rates are available from the second reading on."""
 
     def __init__(
         self,
@@ -81,23 +79,23 @@ class UsageCollector:
         self._totals: dict[PodUID, _UsageTotals] = {}
 
     async def read(self, pods: RunningContainers) -> dict[PodUID, PodUsage]:
-        """What each of these uses; of the others nothing is remembered."""
-        found = await asyncio.to_thread(self._read_usage, pods)
-        return self._update_totals(pods, found)
+        """Return the usage of each of these pods; state of other pods is dropped."""
+        readings = await asyncio.to_thread(self._read_usage, pods)
+        return self._update_totals(pods, readings)
 
     def _read_usage(self, pods: RunningContainers) -> dict[PodUID, _PodReading]:
-        """All that is read, and nothing that is changed: this is another thread."""
-        counted = {
+        """Read everything without changing any state: this runs in another thread."""
+        cgroup_usage = {
             (uid, name): self._cgroups.usage(uid, running.id)
             for uid, containers in pods.items()
             for name, running in containers.items()
         }
-        table = None if all(map(is_complete, counted.values())) else self._processes()
+        table = None if all(map(is_complete, cgroup_usage.values())) else self._processes()
         return {
             uid: _PodReading(
                 pod=self._cgroups.pod_usage(uid),
                 containers={
-                    name: fill_missing(counted[uid, name], _process_usage(table, running))
+                    name: fill_missing(cgroup_usage[uid, name], _process_usage(table, running))
                     for name, running in containers.items()
                 },
             )
@@ -107,23 +105,24 @@ class UsageCollector:
     def _update_totals(
         self, pods: RunningContainers, readings: Mapping[PodUID, _PodReading]
     ) -> dict[PodUID, PodUsage]:
-        at, moment = self._clock.now(), self._monotonic()
-        before = self._totals
+        at, monotonic = self._clock.now(), self._monotonic()
+        previous = self._totals
         self._totals = {
-            uid: _new_totals(uid, pods[uid], readings[uid], before.get(uid), moment) for uid in pods
+            uid: _new_totals(uid, pods[uid], readings[uid], previous.get(uid), monotonic)
+            for uid in pods
         }
         sizes = self._sizes.sizes(pods)
         return {
-            uid: _pod_usage(book, before.get(uid), at=at, disk=sizes[uid])
-            for uid, book in self._totals.items()
+            uid: _pod_usage(totals, previous.get(uid), at=at, disk=sizes[uid])
+            for uid, totals in self._totals.items()
         }
 
 
 def _process_usage(table: ProcessTable | None, running: RunningContainer) -> CgroupUsage | None:
-    keeper = None if table is None else table.find(running.keeper)
-    if table is None or keeper is None:
+    monitor = None if table is None else table.find(running.monitor)
+    if table is None or monitor is None:
         return None
-    return sum_processes(keeper, table.descendants(keeper.pid))
+    return sum_processes(monitor, table.descendants(monitor.pid))
 
 
 def _new_totals(

@@ -1,7 +1,7 @@
-"""How much of the disk folders take, without ever letting anybody wait for it.
+"""Disk usage of folders, measured without blocking the caller.
 
-What containers leave in their folder is theirs: links are not followed, other file systems are
-not entered, and who has more files than can be counted is not counted.
+Folders are under the control of containers: links are not followed, other filesystems are not
+entered, and a folder with too many entries is not measured.
 """
 
 import os
@@ -16,18 +16,18 @@ from podstatus.kube.objects.pod import PodUID
 MAX_ENTRIES = 200_000
 """About a second of work."""
 MAX_DEPTH = 100
-"""Each level keeps a folder open."""
+"""Each level keeps a descriptor open."""
 _MAX_AGE_SECONDS = 60.0
 _BLOCK_BYTES = 512
-"""What `st_blocks` counts, whatever the file system's blocks are."""
+"""Unit of `st_blocks`, whatever the filesystem's block size."""
 _OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class DiskUsageCache:
-    """Sizes of the folders of pods, each at most a minute old if the disk keeps up.
+    """Sizes of pod folders, at most a minute old if the disk keeps up.
 
-    A daemon thread counts, one at a time: a disk that hangs keeps neither the loop nor the end of
-    the process waiting. Until it has counted, nothing is known.
+    A daemon thread measures one folder at a time: a hanging disk blocks neither the event loop nor
+    the exit of the process. Until it has measured a folder, its size is unknown.
     """
 
     def __init__(
@@ -44,11 +44,11 @@ class DiskUsageCache:
         self._scan: _Scan | None = None
 
     def sizes(self, uids: Mapping[PodUID, object]) -> dict[PodUID, int | None]:
-        """What is known of these; what is old is counted anew. All others are forgotten."""
+        """Return the known sizes, and measure stale ones again; other pods are dropped."""
         self._collect()
-        self._sizes = {uid: known for uid, known in self._sizes.items() if uid in uids}
-        old = self._monotonic() - _MAX_AGE_SECONDS
-        stale = [uid for uid in uids if uid not in self._sizes or self._sizes[uid][0] < old]
+        self._sizes = {uid: entry for uid, entry in self._sizes.items() if uid in uids}
+        oldest = self._monotonic() - _MAX_AGE_SECONDS
+        stale = [uid for uid in uids if uid not in self._sizes or self._sizes[uid][0] < oldest]
         if stale and self._scan is None:
             self._scan = _Scan({uid: self._folder_of(uid) for uid in stale}, self._size_of)
         return {uid: self._sizes[uid][1] if uid in self._sizes else None for uid in uids}
@@ -61,7 +61,7 @@ class DiskUsageCache:
 
 
 class _Scan:
-    """One look at some folders. What it found may be read when it is done."""
+    """One pass over some folders; `sizes` may be read once `done` is set."""
 
     def __init__(
         self, folders: Mapping[PodUID, Path], size_of: Callable[[Path], int | None]
@@ -83,17 +83,17 @@ class _Scan:
 def folder_size(
     folder: Path, *, max_entries: int = MAX_ENTRIES, max_depth: int = MAX_DEPTH
 ) -> int | None:
-    """Bytes on the disk of all that is in a folder; None if that is too much to count, or gone."""
+    """Return the bytes on disk of a folder's contents; None if it is too large, or gone."""
     try:
-        opened = os.open(folder, _OPEN_FLAGS)
+        descriptor = os.open(folder, _OPEN_FLAGS)
     except OSError:
         return None
-    count = _SizeCounter(os.fstat(opened).st_dev, max_entries, max_depth)
+    counter = _SizeCounter(os.fstat(descriptor).st_dev, max_entries, max_depth)
     try:
-        count.add_folder(opened, 0)
+        counter.add_folder(descriptor, 0)
     except (_LimitExceededError, OSError):
         return None
-    return count.bytes
+    return counter.bytes
 
 
 class _LimitExceededError(Exception):
@@ -101,7 +101,7 @@ class _LimitExceededError(Exception):
 
 
 class _SizeCounter:
-    """Counts what is in a folder. Who swaps a folder for a link meanwhile leads nowhere."""
+    """Sums up a folder tree through descriptors, so that a swapped-in link has no effect."""
 
     def __init__(self, device: int, max_entries: int, max_depth: int) -> None:
         self.bytes = 0
@@ -111,7 +111,7 @@ class _SizeCounter:
         self._hard_links: set[int] = set()
 
     def add_folder(self, fd: int, depth: int) -> None:
-        """All in a folder that is open; it is closed in the end."""
+        """Add all contents of an open folder; closes it."""
         try:
             if depth > self._max_depth:
                 raise _LimitExceededError
@@ -127,16 +127,16 @@ class _SizeCounter:
         if self._remaining_entries < 0:
             raise _LimitExceededError
         try:
-            found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-            if not stat.S_ISDIR(found.st_mode):
-                self._add(found)
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if not stat.S_ISDIR(status.st_mode):
+                self._add(status)
                 return
-            if found.st_dev != self._device:
+            if status.st_dev != self._device:
                 return
-            opened = os.open(name, _OPEN_FLAGS, dir_fd=parent)
+            descriptor = os.open(name, _OPEN_FLAGS, dir_fd=parent)
         except OSError:
-            return  # it is gone, or not ours to look at
-        self.add_folder(opened, depth + 1)
+            return  # it is gone, or may not be read
+        self.add_folder(descriptor, depth + 1)
 
     def _add(self, info: os.stat_result) -> None:
         if info.st_dev != self._device or info.st_ino in self._hard_links:

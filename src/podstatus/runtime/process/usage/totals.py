@@ -1,4 +1,4 @@
-"""What containers and pods use, worked out of what was read of them."""
+"""Computes the usage of containers and pods from samples."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -13,20 +13,20 @@ _N = TypeVar("_N", int, float)
 
 
 class UsageSample(msgspec.Struct, frozen=True, kw_only=True):
-    """What was read of a container or a pod at one moment."""
+    """One reading of a container or pod."""
 
     id: str
-    """Of what: another attempt at a container begins to count anew."""
+    """ID of the attempt or pod; a new attempt starts from zero."""
     monotonic_seconds: float
-    """In seconds, of a clock that nobody sets."""
+    """Monotonic clock, seconds."""
     usage: CgroupUsage
 
 
 def sum_processes(monitor: ProcessRow, processes: Sequence[ProcessRow]) -> CgroupUsage:
-    """What a container uses that has no cgroup: all processes that came from its keeper.
+    """Return the usage of a container without a cgroup: the sum over its monitor's descendants.
 
-    The keeper itself is ours, but not those it has waited for. Memory that processes share is
-    counted for each of them.
+    The monitor itself belongs to the agent, but its reaped children count. Shared memory is counted
+    once per process.
     """
     seconds = sum(row.own_seconds + row.children_seconds for row in processes)
     return CgroupUsage(
@@ -37,7 +37,7 @@ def sum_processes(monitor: ProcessRow, processes: Sequence[ProcessRow]) -> Cgrou
 
 
 def sum_containers(parts: Sequence[CgroupUsage], *, ended_seconds: float) -> CgroupUsage:
-    """What a pod uses that has no cgroup. What is not known of one part is not known of all."""
+    """Return the usage of a pod without a cgroup; unknown if that of one container is unknown."""
     seconds = _sum(part.cpu_seconds for part in parts)
     return CgroupUsage(
         cpu_seconds=None if seconds is None else seconds + ended_seconds,
@@ -47,7 +47,7 @@ def sum_containers(parts: Sequence[CgroupUsage], *, ended_seconds: float) -> Cgr
 
 
 def fill_missing(reading: CgroupUsage | None, other: CgroupUsage | None) -> CgroupUsage:
-    """What is known, the first of two before the second."""
+    """Return the first reading, completed from the second."""
     first, second = reading or CgroupUsage(), other or CgroupUsage()
     return CgroupUsage(
         cpu_seconds=second.cpu_seconds if first.cpu_seconds is None else first.cpu_seconds,
@@ -57,21 +57,23 @@ def fill_missing(reading: CgroupUsage | None, other: CgroupUsage | None) -> Cgro
 
 
 def is_complete(reading: CgroupUsage | None) -> bool:
-    """Whether nothing is missing."""
+    """Return whether all values are known."""
     return reading is not None and None not in msgspec.structs.astuple(reading)
 
 
 def ensure_monotonic(reading: UsageSample, previous: UsageSample | None) -> UsageSample:
-    """Processor time only grows. A sum over processes could shrink: some end unseen."""
-    spent = None if previous is None or previous.id != reading.id else previous.usage.cpu_seconds
-    if spent is None or (reading.usage.cpu_seconds or 0.0) >= spent:
+    """Keep CPU time from decreasing: a sum over processes may shrink when some end unnoticed."""
+    cpu_seconds = (
+        None if previous is None or previous.id != reading.id else previous.usage.cpu_seconds
+    )
+    if cpu_seconds is None or (reading.usage.cpu_seconds or 0.0) >= cpu_seconds:
         return reading
-    used = msgspec.structs.replace(reading.usage, cpu_seconds=spent)
+    used = msgspec.structs.replace(reading.usage, cpu_seconds=cpu_seconds)
     return msgspec.structs.replace(reading, usage=used)
 
 
 def to_usage(reading: UsageSample, previous: UsageSample | None, *, at: int) -> Usage:
-    """As others are told it; `at` is in nanoseconds since the Unix epoch."""
+    """Convert a sample to `Usage`; `at` is in ns since the Unix epoch."""
     return Usage(
         at=at,
         cpu_seconds=reading.usage.cpu_seconds,
@@ -88,13 +90,13 @@ def _cores(reading: UsageSample, previous: UsageSample | None) -> float | None:
         or reading.monotonic_seconds <= previous.monotonic_seconds
     ):
         return None
-    now, then = reading.usage.cpu_seconds, previous.usage.cpu_seconds
-    if now is None or then is None:
+    current, earlier = reading.usage.cpu_seconds, previous.usage.cpu_seconds
+    if current is None or earlier is None:
         return None
-    return (now - then) / (reading.monotonic_seconds - previous.monotonic_seconds)
+    return (current - earlier) / (reading.monotonic_seconds - previous.monotonic_seconds)
 
 
 def _sum(numbers: Iterable[_N | None]) -> _N | None:
-    listed = list(numbers)
-    known = [number for number in listed if number is not None]
-    return sum(known) if len(known) == len(listed) else None
+    values = list(numbers)
+    known = [number for number in values if number is not None]
+    return sum(known) if len(known) == len(values) else None

@@ -1,11 +1,11 @@
-"""Files of a volume that change all at once, as the kubelet's do.
+"""Atomic updates of a volume's files, as in the kubelet.
 
     volume/key         -> ..data/key
     volume/..data      -> ..2026_11_15_20_25_00.123456789
     volume/..2026_11_…/key
 
-A reader sees the old files or the new ones, never some of each: `..data` is replaced by a
-rename. Containers see these volumes read-only, so nobody else writes here.
+A reader sees the old files or the new ones, never a mix: `..data` is replaced by a rename.
+Containers see these volumes read-only, so the agent is the only writer.
 
 Upstream: AtomicWriter, pkg/volume/util/atomic_writer.go v1.36.4.
 """
@@ -33,9 +33,9 @@ def write_atomically(
     now: int,
     check: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Make these the files of the volume; False if they are already.
+    """Make `files` the contents of the volume; return False if they already are.
 
-    `check` is called between two files, and may raise: what was there before stays.
+    `check` is called between two files and may raise; the previous contents then stay.
     """
     current = _current_version(volume)
     changed = current is None or not _is_unchanged(volume / current, files, check)
@@ -66,9 +66,9 @@ def _is_unchanged(
 
 
 def _existing_files(folder: Path) -> Iterator[str]:
-    for here, _, names in os.walk(folder):
-        below = os.path.relpath(here, folder)
-        yield from names if below == "." else (f"{below}/{name}" for name in names)
+    for directory, _, names in os.walk(folder):
+        relative = os.path.relpath(directory, folder)
+        yield from names if relative == "." else (f"{relative}/{name}" for name in names)
 
 
 def _write_version(
@@ -81,7 +81,7 @@ def _write_version(
     stamp = str(Time.from_unix_nanos(now)).partition(".")[0].rstrip("Z")
     name = f"..{stamp.translate(str.maketrans('-T:', '___'))}.{now % 10**9:09}"
     folder = volume / name
-    shutil.rmtree(folder, ignore_errors=True)  # of one who wrote at the same moment and died
+    shutil.rmtree(folder, ignore_errors=True)  # left by a writer that died with the same timestamp
     _create_folder(folder, owner)
     for path, file in files.items():
         check()
@@ -91,8 +91,8 @@ def _write_version(
 
 
 def _create_parents(folder: Path, path: str, owner: Ownership) -> None:
-    for step in path.split("/")[:-1]:
-        folder /= step
+    for name in path.split("/")[:-1]:
+        folder /= name
         if not folder.is_dir():
             _create_folder(folder, owner)
 
@@ -104,7 +104,7 @@ def _create_folder(folder: Path, owner: Ownership) -> None:
 
 
 def set_folder_owner(folder: Path, owner: Ownership, *, writable: bool = False) -> None:
-    """Let the group of the volumes of a pod into a folder."""
+    """Give the pod's volume group access to a folder."""
     if owner.group is not None:
         os.chown(folder, -1, owner.group)
         mode = stat.S_IMODE(folder.stat().st_mode)
@@ -112,28 +112,28 @@ def set_folder_owner(folder: Path, owner: Ownership, *, writable: bool = False) 
 
 
 def _write(path: Path, file: ProjectedFile, owner: Ownership) -> None:
-    # Never readable for more than it is to be, not even for a moment.
-    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(opened, "wb") as stream:
+    # Created with mode 0600, so that the file is never readable by more users than intended.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
         stream.write(file.data)
         mode = file.mode
         if file.user is not None or owner.group is not None:
             user = -1 if file.user is None else file.user
-            os.fchown(opened, user, -1 if owner.group is None else owner.group)
+            os.fchown(descriptor, user, -1 if owner.group is None else owner.group)
         if owner.group is not None:
             mode |= _GROUP_READ_MODE
-        os.fchmod(opened, mode)
+        os.fchmod(descriptor, mode)
 
 
 def _switch(volume: Path, name: str) -> None:
-    new = volume / _NEW_DATA_LINK
-    new.unlink(missing_ok=True)
-    new.symlink_to(name)
-    new.rename(volume / DATA_LINK)
+    link = volume / _NEW_DATA_LINK
+    link.unlink(missing_ok=True)
+    link.symlink_to(name)
+    link.rename(volume / DATA_LINK)
 
 
 def _link_names(volume: Path, names: set[str], check: Callable[[], None]) -> None:
-    """Let there be a link for each name, and none for those that are gone."""
+    """Create a link for each name and remove the links of other names."""
     for name in names:
         check()
         with contextlib.suppress(FileExistsError):

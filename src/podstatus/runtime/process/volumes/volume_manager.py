@@ -1,4 +1,4 @@
-"""The volumes of pods that are isolated: made, filled and found again."""
+"""Creates, fills and updates the volumes of isolated pods."""
 
 import asyncio
 import os
@@ -48,7 +48,7 @@ _WORLD_WRITABLE = 0o777
 
 
 class VolumeManager:
-    """Makes the volumes of pods."""
+    """Creates the volumes of pods. Not thread-safe: for one event loop."""
 
     def __init__(
         self,
@@ -67,40 +67,45 @@ class VolumeManager:
         self._fingerprints: dict[PodUID, dict[str, VolumeFingerprint]] = {}
 
     async def create_volumes(self, pod: Pod, support: HostSupport) -> None:
-        """Make and fill what can be; again if it is there already. Raises CannotStartError.
+        """Create and fill the pod's volumes; idempotent. Raises CannotStartError.
 
-        What this runtime does not have is told to the containers that mount it.
+        An unsupported volume type is an error only of the containers that mount it.
         """
         owner = ownership(pod, support)
         for volume in pod.spec.volumes or ():
             try:
                 await self._create_volume(pod, volume, owner)
             except CannotStartError as error:
-                why = f"MountVolume.SetUp failed for volume {go_quoted(volume.name)} : "
-                raise CannotStartError(FAILED_MOUNT, why + error.message) from error
+                message = f"MountVolume.SetUp failed for volume {go_quoted(volume.name)} : "
+                raise CannotStartError(FAILED_MOUNT, message + error.message) from error
             except OSError as error:
-                why = f"MountVolume.SetUp failed for volume {go_quoted(volume.name)} : {error}"
-                raise CannotStartError(FAILED_MOUNT, why) from error
+                message = f"MountVolume.SetUp failed for volume {go_quoted(volume.name)} : {error}"
+                raise CannotStartError(FAILED_MOUNT, message) from error
 
     async def refresh_volumes(self, pod: Pod, support: HostSupport) -> None:
-        """Let the contents follow the objects they are made of. Raises CannotStartError."""
+        """Update projected volumes from their objects. Raises CannotStartError."""
         owner = ownership(pod, support)
         volumes = [(volume, projected_source(volume)) for volume in pod.spec.volumes or ()]
-        shown = [
+        projected = [
             (volume, source)
             for volume, source in volumes
             if source is not None and self._folder(pod, volume).is_dir()
         ]
-        # One object may be in many volumes: it is asked for once.
-        objects = await self._resolver.fetch(pod, *_needed_objects(source for _, source in shown))
-        # All at once: a large one keeps no other waiting, and what fails does not either.
-        done = await asyncio.gather(
-            *(self._update_volume(pod, volume, source, objects, owner) for volume, source in shown),
+        # Fetch each object once, even if several volumes use it.
+        objects = await self._resolver.fetch(
+            pod, *_needed_objects(source for _, source in projected)
+        )
+        # Concurrently, so that a large or failing volume does not delay the others.
+        results = await asyncio.gather(
+            *(
+                self._update_volume(pod, volume, source, objects, owner)
+                for volume, source in projected
+            ),
             return_exceptions=True,
         )
-        for failed in done:
-            if failed is not None:
-                raise failed
+        for error in results:
+            if error is not None:
+                raise error
 
     async def _update_volume(
         self,
@@ -110,22 +115,22 @@ class VolumeManager:
         objects: ReferencedObjects,
         owner: Ownership,
     ) -> None:
-        known = await self._projection_inputs(pod, source, objects, owner)
-        # The pod may be removed meanwhile: nothing of it must come back.
+        inputs = await self._projection_inputs(pod, source, objects, owner)
+        # The pod may be removed meanwhile; its folder must not be created again.
         with suppress(FileNotFoundError):
-            await self._write_volume(pod, volume, source, known)
+            await self._write_volume(pod, volume, source, inputs)
 
     async def forget(self, uid: PodUID) -> None:
-        """Let go of a pod that is about to be removed; nothing of it is written any more."""
+        """Stop writing the volumes of a pod that is about to be removed, and drop its state."""
         self._fingerprints.pop(uid, None)
         await self._writers.stop(uid)
 
     def close(self) -> None:
-        """Write nothing any more."""
+        """Stop all writers."""
         self._writers.close()
 
     def host_path(self, planned: PlannedMount) -> HostPath | None:
-        """What of the host was asked for, checked; None if it is the pod's own.
+        """Return the checked host path of a mount; None for other volumes.
 
         Raises CannotStartError.
         """
@@ -135,38 +140,38 @@ class VolumeManager:
         return prepare_host_path(source, self._hidden_paths, read_only=planned.read_only)
 
     def source(self, pod: Pod, planned: PlannedMount, container: str) -> Path:
-        """What of the pod's own is to be mounted. Raises CannotStartError."""
+        """Return the path below the pod's folder to mount. Raises CannotStartError."""
         volume = planned.volume
         folder = self._folder(pod, volume)
         if not planned.steps:
             return folder
         if is_empty_dir(volume):
             return _empty_dir_sub_path(folder, planned, container)
-        # Ours alone: what is there now, whatever it is replaced by later. As upstream's.
-        part = Path(os.path.realpath(folder / DATA_LINK)).joinpath(*planned.steps)
-        if not part.exists():
+        # Only the agent writes here: resolve the current version, as upstream does.
+        path = Path(os.path.realpath(folder / DATA_LINK)).joinpath(*planned.steps)
+        if not path.exists():
             raise _sub_path_error(planned, container)
-        return part
+        return path
 
     async def _create_volume(self, pod: Pod, volume: Volume, owner: Ownership) -> None:
         source = projected_source(volume)
         if source is not None:
             objects = await self._resolver.fetch(pod, *needed_objects(source))
-            known = await self._projection_inputs(pod, source, objects, owner)
+            inputs = await self._projection_inputs(pod, source, objects, owner)
             folder = self._folder(pod, volume)
             if not folder.is_dir():
                 create_private(folder.parent)
                 folder.mkdir()
                 folder.chmod(0o755)
-            await self._write_volume(pod, volume, source, known)
+            await self._write_volume(pod, volume, source, inputs)
         else:
-            # Thousands of them take seconds, and so does a disk that is slow.
+            # In a thread: thousands of volumes, or a slow disk, take seconds.
             await self._writers.run(
                 pod.uid, volume.name, lambda _: self._prepare_volume(pod, volume, owner)
             )
 
     def _prepare_volume(self, pod: Pod, volume: Volume, owner: Ownership) -> None:
-        """Have a folder of the pod, or of the host. In a thread."""
+        """Create an emptyDir or check a host path. Runs in a thread."""
         if is_empty_dir(volume):
             folder = self._folder(pod, volume)
             if not folder.is_dir():
@@ -175,15 +180,18 @@ class VolumeManager:
                 folder.chmod(_WORLD_WRITABLE)
             set_folder_owner(folder, owner, writable=True)
         elif volume.host_path is not None:
-            # What is not safe is reported by the containers that mount it.
+            # An unsafe path is reported by the containers that mount it.
             with suppress(UnsafeHostPathError):
                 prepare_host_path(volume.host_path, self._hidden_paths, read_only=True)
 
     async def _projection_inputs(
         self, pod: Pod, source: ProjectedVolumeSource, objects: ReferencedObjects, owner: Ownership
     ) -> ProjectionInputs:
-        """What the contents of a volume are made of."""
-        tokens = {w: await self._resolver.token(pod, w) for w in needed_tokens(source)}
+        """Collect the inputs of a projected volume."""
+        tokens = {
+            projection: await self._resolver.token(pod, projection)
+            for projection in needed_tokens(source)
+        }
         return ProjectionInputs(
             objects=objects, tokens=tokens, context=self._context(), owner=owner
         )
@@ -191,11 +199,15 @@ class VolumeManager:
     async def _write_volume(
         self, pod: Pod, volume: Volume, source: ProjectedVolumeSource, inputs: ProjectionInputs
     ) -> None:
-        """Put the contents into a volume, unless they are there."""
+        """Write the contents of a projected volume, unless its fingerprint is unchanged."""
         folder, now = self._folder(pod, volume), self._clock.now()
-        contents = volume_fingerprint(source, inputs)
-        filled = self._fingerprints.get(pod.uid, {})
-        if contents is not None and filled.get(volume.name) == contents and _has_data(folder):
+        fingerprint = volume_fingerprint(source, inputs)
+        fingerprints = self._fingerprints.get(pod.uid, {})
+        if (
+            fingerprint is not None
+            and fingerprints.get(volume.name) == fingerprint
+            and _has_data(folder)
+        ):
             return
 
         def write(check: CancelCheck) -> None:
@@ -203,14 +215,14 @@ class VolumeManager:
             set_folder_owner(folder, inputs.owner)
             write_atomically(folder, files, inputs.owner, now, check)
 
-        filled.pop(volume.name, None)
+        fingerprints.pop(volume.name, None)
         await self._writers.run(pod.uid, volume.name, write)
-        if contents is not None:
-            self._fingerprints.setdefault(pod.uid, {})[volume.name] = contents
+        if fingerprint is not None:
+            self._fingerprints.setdefault(pod.uid, {})[volume.name] = fingerprint
 
     def _folder(self, pod: Pod, volume: Volume) -> Path:
         if not volume.name or path_segment(volume.name):
-            raise config_error(f"{go_quoted(volume.name)} is no name of a volume")
+            raise config_error(f"{go_quoted(volume.name)} is not a valid volume name")
         return PodFolder(self._root, pod.uid).volumes / volume.name
 
 
@@ -229,13 +241,13 @@ def _needed_objects(sources: Iterable[ProjectedVolumeSource]) -> tuple[set[str],
 
 
 def _empty_dir_sub_path(folder: Path, planned: PlannedMount, container: str) -> Path:
-    """A part of a folder that containers write to: no link is followed on the way to it."""
+    """Return a subPath of a folder that containers write to, without following links."""
     if planned.contender:
         raise config_error(
             f"subPath {go_quoted('/'.join(planned.steps))} of volume "
             f"{go_quoted(planned.volume.name)} cannot be mounted safely: container "
-            f"{planned.contender} can change the way to it meanwhile; mount the whole volume in "
-            f"{container}, or a volume of its own"
+            f"{planned.contender} can change the path meanwhile; mount the whole volume in "
+            f"{container}, or use a separate volume"
         )
     try:
         if file_type_below(folder, planned.steps) is None:
@@ -247,7 +259,7 @@ def _empty_dir_sub_path(folder: Path, planned: PlannedMount, container: str) -> 
 
 
 def _sub_path_error(planned: PlannedMount, container: str) -> CannotStartError:
-    """Upstream's words, which tell nothing about the host."""
+    """Upstream's message, which reveals nothing about the host."""
     return config_error(
         f"failed to prepare subPath for volumeMount {go_quoted(planned.volume.name)} of container "
         f"{go_quoted(container)}"

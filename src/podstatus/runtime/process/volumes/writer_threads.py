@@ -1,7 +1,7 @@
-"""Threads that write volumes: tens of thousands of files take seconds, and the event loop none.
+"""Threads that write volumes: tens of thousands of files take seconds, too long for the event loop.
 
-A volume has one writer at a time. One whose caller is cancelled writes on; the next one waits for
-it, and a pod's writers are stopped before its folder goes.
+A volume has one writer at a time. A writer whose caller is cancelled continues, and the next writer
+waits for it. A pod's writers are stopped before its folder is removed.
 """
 
 import asyncio
@@ -16,24 +16,24 @@ from podstatus.kube.objects.pod import PodUID
 
 T = TypeVar("T")
 CancelCheck = Callable[[], None]
-"""To be called between two files. Raises FileNotFoundError if the pod is being removed."""
+"""Called between two files. Raises FileNotFoundError if the pod is being removed."""
 
 MAX_THREADS = 4
-"""Apart from the loop's own threads, so that slow volumes hold up volumes only."""
+"""Separate from the loop's default executor, so that slow volumes delay only volumes."""
 
 
 class VolumeWriterPool:
-    """Runs what fills volumes. For one event loop."""
+    """Runs volume writers in threads. Not thread-safe itself: for one event loop."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="podstatus-volumes")
         self._jobs: dict[tuple[PodUID, str], _Job] = {}
 
     async def run(self, uid: PodUID, volume: str, work: Callable[[CancelCheck], T]) -> T:
-        """What the work returns, or raises, in a thread; after those before it are done."""
+        """Run `work` in a thread after earlier work on the volume; return or raise its result."""
         key = uid, volume
-        while (before := self._jobs.get(key)) is not None:
-            await self._wait_done(key, before)
+        while (previous := self._jobs.get(key)) is not None:
+            await self._wait_done(key, previous)
         job = self._jobs[key] = _Job()
         future = self._pool.submit(work, job.check)
         job.future = future
@@ -44,7 +44,7 @@ class VolumeWriterPool:
                 self._remove_job(key, job)
 
     async def stop(self, uid: PodUID) -> None:
-        """Have those of a pod stop, and come back when they have."""
+        """Stop the writers of a pod; return when they have ended."""
         jobs = [(key, job) for key, job in self._jobs.items() if key[0] == uid]
         for _, job in jobs:
             job.stop()
@@ -52,17 +52,17 @@ class VolumeWriterPool:
             await self._wait_done(key, job)
 
     def close(self) -> None:
-        """Have all stop; those that wait never begin."""
+        """Stop all writers; queued work never starts."""
         for job in self._jobs.values():
             job.stop()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def _wait_done(self, key: tuple[PodUID, str], job: "_Job") -> None:
         if job.future is not None and not job.future.done():
-            ended = asyncio.wrap_future(job.future)
-            await asyncio.wait([ended])
+            finished = asyncio.wrap_future(job.future)
+            await asyncio.wait([finished])
             with suppress(asyncio.CancelledError):
-                ended.exception()
+                finished.exception()
         self._remove_job(key, job)
 
     def _remove_job(self, key: tuple[PodUID, str], job: "_Job") -> None:
@@ -71,8 +71,6 @@ class VolumeWriterPool:
 
 
 class _Job:
-    """Work in a thread."""
-
     def __init__(self) -> None:
         self.future: Future[Any] | None = None
         self._stopped = threading.Event()

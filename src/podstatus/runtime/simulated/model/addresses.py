@@ -1,4 +1,4 @@
-"""The addresses of simulated pods: each has its own, and gives it back."""
+"""IP addresses of simulated pods."""
 
 from ipaddress import IPv4Network
 
@@ -6,33 +6,34 @@ POD_CIDR = "10.88.0.0/16"
 
 
 class AddressPool:
-    """Hands out the addresses of a private network, one after another and then from the front.
+    """Allocates addresses of a private network in ascending order, wrapping around at the end.
 
-    So one that was given back rests for long: nobody takes a new pod for the one that had it.
+    A released address is therefore reused as late as possible, and a new pod is not mistaken for
+    the previous owner of its address.
     """
 
     def __init__(self, network: str = POD_CIDR) -> None:
         self._network = IPv4Network(network)
         self._allocated: set[str] = set()
         self._last = 1
-        """The place of the newest address; those before are the network's and the node's own."""
+        """Index of the newest address; lower ones belong to the network and the node."""
 
     def allocate(self) -> str | None:
-        """A free address, None if there is none."""
-        room = self._network.num_addresses - 3
-        for step in range(room):
-            place = 2 + (self._last - 1 + step) % room
-            found = str(self._network[place])
-            if found not in self._allocated:
-                self._last = place
-                self._allocated.add(found)
-                return found
+        """Allocate a free address; None if all are in use."""
+        usable = self._network.num_addresses - 3
+        for step in range(usable):
+            index = 2 + (self._last - 1 + step) % usable
+            address = str(self._network[index])
+            if address not in self._allocated:
+                self._last = index
+                self._allocated.add(address)
+                return address
         return None
 
     def reserve(self, address: str) -> None:
-        """Take this one: a pod has it from before."""
+        """Mark an address as allocated: a stored pod has it."""
         self._allocated.add(address)
 
     def release(self, address: str) -> None:
-        """Let others have it."""
+        """Return an address to the pool."""
         self._allocated.discard(address)

@@ -1,7 +1,7 @@
-"""The life of a simulated container: all of it follows from its script and from what was asked.
+"""State of a simulated container, computed from its script and the stop requests it received.
 
-Nothing happens at the end of a container but that its time is over. So nobody has to be there:
-an attempt that was written down is read back later and has ended when it should have.
+A container ends because its time is over; nothing has to run for that. An attempt that was stored
+and is read back later has therefore ended when it should have.
 """
 
 from typing import Any, Literal
@@ -21,11 +21,11 @@ READINESS: ProbeName = "readiness"
 LIVENESS: ProbeName = "liveness"
 
 _START_ERROR_EXIT_CODE = 128
-"""The exit code that runtimes give to what could not be executed."""
+"""Exit code that runtimes report for a container that could not be executed."""
 
 
 class SimulatedAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One attempt at running a container; moments in nanoseconds since the Unix epoch."""
+    """One attempt to run a container; times in nanoseconds since the Unix epoch."""
 
     id: str
     name: str
@@ -36,21 +36,21 @@ class SimulatedAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     script: Script
     began: int
     probes: tuple[ProbeName, ...] = ()
-    """Those that the container has."""
+    """Probes that the container's spec defines."""
     cpu_cores: float = 0.0
     memory_bytes: int = 0
     resources: dict[str, Any] = {}
-    """What it was given, as it travels."""
+    """Resources that were applied, as a JSON document."""
     start_error: str = ""
-    """Why it could not run, if it could not."""
+    """Why the attempt could not run; empty if it could."""
     asked: int | None = None
-    """When it was asked to end."""
+    """When the stop signal was sent."""
     forced: int | None = None
-    """When it is made to end, if it has not by then."""
+    """When the container is killed if it still runs."""
 
 
 class ContainerExit(msgspec.Struct, frozen=True):
-    """How an attempt ends, and when."""
+    """When and how an attempt ends."""
 
     at: int
     exit_code: int
@@ -59,10 +59,10 @@ class ContainerExit(msgspec.Struct, frozen=True):
 
 
 def find_exit(attempt: SimulatedAttempt) -> ContainerExit | None:
-    """When and how it ends if nothing else is asked of it; None if it never does."""
+    """Return when and how the attempt ends unless it is stopped earlier; None if never."""
     script = attempt.script
     if attempt.asked is attempt.forced is script.run is None and not attempt.start_error:
-        return None  # most do not end by themselves, and all of a pod are asked at each change
+        return None  # fast path: each change evaluates all attempts, and most run until stopped
     if attempt.start_error:
         return ContainerExit(
             attempt.began, _START_ERROR_EXIT_CODE, START_ERROR, attempt.start_error
@@ -83,13 +83,13 @@ def find_exit(attempt: SimulatedAttempt) -> ContainerExit | None:
 
 
 def has_ended(attempt: SimulatedAttempt, now: int) -> bool:
-    """Whether its time is over."""
+    """Return whether the attempt has ended at `now`."""
     end = find_exit(attempt)
     return end is not None and end.at <= now
 
 
 def attempt_facts(attempt: SimulatedAttempt, now: int, *, active: bool) -> ContainerFacts:
-    """What a runtime reports about it."""
+    """Return what the runtime lists for the attempt."""
     end = find_exit(attempt)
     ended = end if end is not None and end.at <= now else None
     return ContainerFacts(
@@ -111,23 +111,23 @@ def attempt_facts(attempt: SimulatedAttempt, now: int, *, active: bool) -> Conta
 
 
 def probe_outcomes(attempt: SimulatedAttempt, now: int) -> tuple[dict[ProbeName, bool], int | None]:
-    """What its probes say, and when that may change next; nothing of one that has ended.
+    """Return the probe results, and when they may change next; empty for an ended attempt.
 
-    The others say nothing before the startup probe has passed.
-    Upstream: doProbe, prober/worker.go v1.36.4.
+    While the startup probe has not passed, the other probes have no result. Upstream: doProbe,
+    prober/worker.go v1.36.4.
     """
     if not attempt.probes or has_ended(attempt, now):
         return {}, None
-    found = {probe: _probe_at(attempt, probe, now) for probe in attempt.probes}
-    if STARTUP in found and found[STARTUP][0] is not True:
-        found = {STARTUP: found[STARTUP]}
-    said = {probe: says for probe, (says, _) in found.items() if says is not None}
-    moments = [until for _, until in found.values() if until is not None]
-    return said, min(moments, default=None)
+    states = {probe: _probe_at(attempt, probe, now) for probe in attempt.probes}
+    if STARTUP in states and states[STARTUP][0] is not True:
+        states = {STARTUP: states[STARTUP]}
+    results = {probe: result for probe, (result, _) in states.items() if result is not None}
+    changes = [until for _, until in states.values() if until is not None]
+    return results, min(changes, default=None)
 
 
 def cpu_seconds(attempt: SimulatedAttempt, now: int) -> float:
-    """How much of the processors it has used."""
+    """Return the CPU time used so far, in core-seconds."""
     end = find_exit(attempt)
     until = now if end is None else min(now, end.at)
     return max(0, until - attempt.began) / 1e9 * attempt.cpu_cores
@@ -137,15 +137,15 @@ def _probe_at(
     attempt: SimulatedAttempt, probe: ProbeName, now: int
 ) -> tuple[bool | None, int | None]:
     script, began = attempt.script, attempt.began
-    line = {READINESS: script.ready, STARTUP: script.started, LIVENESS: script.alive}[probe]
+    timeline = {READINESS: script.ready, STARTUP: script.started, LIVENESS: script.alive}[probe]
     if probe == READINESS and attempt.asked is not None and script.stop_ready is not None:
-        line, began = script.stop_ready, attempt.asked
-    says, ends = line.at(max(0, now - began))
-    return says, None if ends is None else began + ends
+        timeline, began = script.stop_ready, attempt.asked
+    result, ends = timeline.at(max(0, now - began))
+    return result, None if ends is None else began + ends
 
 
 def _started_at(attempt: SimulatedAttempt) -> Time:
-    # As containerd has it: what never ran began at the Unix epoch.
+    # As in containerd: the start time of a container that never ran is the Unix epoch.
     return Time.from_unix_nanos(0 if attempt.start_error else attempt.began)
 
 

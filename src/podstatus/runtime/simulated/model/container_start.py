@@ -1,4 +1,4 @@
-"""Make an attempt of a container's spec and its script, or say why there can be none."""
+"""Creation of an attempt from a container's spec and script, and the errors of failed starts."""
 
 import hashlib
 
@@ -19,7 +19,7 @@ from podstatus.runtime.simulated.model.pod_record import SimulatedSandbox
 from podstatus.runtime.simulated.model.script import START_ERROR, Script
 
 _USED_FRACTION = 0.5
-"""Of what it requests, a container uses so much."""
+"""Fraction of its requests that a container uses unless its script says otherwise."""
 _MIN_CPU_CORES = 0.005
 _MIN_MEMORY_BYTES = 16 * 2**20
 
@@ -33,7 +33,7 @@ def new_attempt(
     restart_count: int,
     began: int,
 ) -> SimulatedAttempt:
-    """An attempt that begins now."""
+    """Return an attempt that starts at `began`."""
     failure = start_failure(container, script) if script.fail == START_ERROR else None
     return SimulatedAttempt(
         id=id,
@@ -53,7 +53,7 @@ def new_attempt(
 
 
 def resize_attempt(attempt: SimulatedAttempt, container: Container) -> SimulatedAttempt:
-    """An attempt that was given what the container asks for now."""
+    """Return the attempt with the resources of the container's current spec."""
     return structs.replace(
         attempt,
         cpu_cores=_cpu_cores(container, attempt.script),
@@ -63,11 +63,11 @@ def resize_attempt(attempt: SimulatedAttempt, container: Container) -> Simulated
 
 
 def start_failure(container: Container, script: Script) -> CannotStartError:
-    """Why a container whose script says `fail` cannot be started."""
+    """Return the error for a container whose script has `fail`."""
     if script.fail == START_ERROR:
-        message = f"failed to start container {container.name!r}: its script says fail=StartError"
+        message = f"failed to start container {container.name!r}: its script has fail=StartError"
         return CannotStartError("RunContainerError", script.message or message)
-    message = f"container {container.name!r} cannot be started: its script says fail={script.fail}"
+    message = f"container {container.name!r} cannot be started: its script has fail={script.fail}"
     if script.fail == "ErrImageNeverPull":
         # Upstream: EnsureImageExists, images/image_manager.go v1.36.4.
         message = f'Container image "{container.image}" is not present with pull policy of Never'
@@ -75,7 +75,7 @@ def start_failure(container: Container, script: Script) -> CannotStartError:
 
 
 def image_ref(image: str) -> str:
-    """An image by a digest: of its name, since there is nothing else of it."""
+    """Return the image with a digest; the digest is of the name, as there is no content."""
     return f"{image}@sha256:{hashlib.sha256(image.encode()).hexdigest()}"
 
 

@@ -1,4 +1,4 @@
-"""A simulated pod as it is kept: its sandboxes, the attempts at its containers, and no more."""
+"""The stored state of a simulated pod: its sandboxes and container attempts."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -31,17 +31,17 @@ from podstatus.runtime.simulated.model.container import (
 
 
 class SimulatedSandbox(msgspec.Struct, frozen=True, kw_only=True):
-    """What the containers of a pod share."""
+    """The sandbox that the containers of a pod share."""
 
     id: str
     attempt: int = 0
     ip: str | None = None
-    """None in the network of the node."""
+    """None for a pod in the host network."""
     ready: bool = True
 
 
 class SimulatedPodRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """All there is of a pod; sandboxes and attempts newest first."""
+    """State of one pod; sandboxes and attempts are sorted newest first."""
 
     format: Literal[1] = 1
     uid: PodUID
@@ -50,67 +50,67 @@ class SimulatedPodRecord(msgspec.Struct, frozen=True, kw_only=True):
     sandboxes: tuple[SimulatedSandbox, ...] = ()
     attempts: tuple[SimulatedAttempt, ...] = ()
     limits: CgroupLimits | None = None
-    """What the pod as a whole was given; None if an older agent did not say."""
+    """Resources of the pod as a whole; None in records of older agents."""
 
     @property
     def sandbox(self) -> SimulatedSandbox | None:
-        """The one in use, if it is ready."""
+        """The newest sandbox if it is ready, else None."""
         return next((sandbox for sandbox in self.sandboxes[:1] if sandbox.ready), None)
 
     def find(self, container_id: str) -> SimulatedAttempt | None:
-        """This attempt."""
-        return next((found for found in self.attempts if found.id == container_id), None)
+        """Return the attempt with this ID, or None."""
+        return next((a for a in self.attempts if a.id == container_id), None)
 
     def find_attempt(self, name: str, restart_count: int) -> SimulatedAttempt | None:
-        """The attempt with this number at a container, in the sandbox in use."""
+        """Return the container's attempt with this restart count in the newest sandbox, or None."""
         in_use = self.sandboxes[0].id if self.sandboxes else ""
-        for found in self.attempts:
-            if found.name == name and (found.restart_count, found.sandbox) == (
+        for attempt in self.attempts:
+            if attempt.name == name and (attempt.restart_count, attempt.sandbox) == (
                 restart_count,
                 in_use,
             ):
-                return found
+                return attempt
         return None
 
     def with_sandbox(self, sandbox: SimulatedSandbox, limits: CgroupLimits) -> "SimulatedPodRecord":
-        """With a new sandbox, given these; of the older ones the newest is kept."""
+        """Return the record with a new sandbox and its limits; one older sandbox is retained."""
         return structs.replace(self, sandboxes=(sandbox, *self.sandboxes[:1]), limits=limits)
 
     def with_attempt(self, attempt: SimulatedAttempt) -> "SimulatedPodRecord":
-        """With a new attempt; of the older ones at the same container the newest is kept."""
-        kin = [found for found in self.attempts if found.name == attempt.name]
-        forgotten = {found.id for found in kin[1:] if has_ended(found, attempt.began)}
-        kept = [found for found in self.attempts if found.id not in forgotten]
-        return structs.replace(self, attempts=(attempt, *kept))
+        """Return the record with a new attempt; one older attempt per container is retained."""
+        same_container = [a for a in self.attempts if a.name == attempt.name]
+        pruned = {a.id for a in same_container[1:] if has_ended(a, attempt.began)}
+        retained = [a for a in self.attempts if a.id not in pruned]
+        return structs.replace(self, attempts=(attempt, *retained))
 
     def with_replaced_attempt(self, attempt: SimulatedAttempt) -> "SimulatedPodRecord":
-        """With another state of an attempt."""
-        swapped = (attempt if found.id == attempt.id else found for found in self.attempts)
-        return structs.replace(self, attempts=tuple(swapped))
+        """Return the record with the attempt of the same ID replaced."""
+        attempts = (attempt if a.id == attempt.id else a for a in self.attempts)
+        return structs.replace(self, attempts=tuple(attempts))
 
     def without_attempt(self, container_id: str) -> "SimulatedPodRecord":
-        """Without this attempt."""
-        kept = (found for found in self.attempts if found.id != container_id)
-        return structs.replace(self, attempts=tuple(kept))
+        """Return the record without this attempt."""
+        retained = (attempt for attempt in self.attempts if attempt.id != container_id)
+        return structs.replace(self, attempts=tuple(retained))
 
     def with_stopped_sandbox(self) -> "SimulatedPodRecord":
-        """With no sandbox ready."""
-        over = (structs.replace(sandbox, ready=False) for sandbox in self.sandboxes)
-        return structs.replace(self, sandboxes=tuple(over))
+        """Return the record with all sandboxes not ready."""
+        stopped = (structs.replace(sandbox, ready=False) for sandbox in self.sandboxes)
+        return structs.replace(self, sandboxes=tuple(stopped))
 
     def running_attempts(self, now: int) -> tuple[SimulatedAttempt, ...]:
-        """The attempts that have not ended."""
-        return tuple(found for found in self.attempts if not has_ended(found, now))
+        """Return the attempts that have not ended."""
+        return tuple(attempt for attempt in self.attempts if not has_ended(attempt, now))
 
 
 class ListedAttempt(msgspec.Struct, frozen=True):
-    """What was listed of an attempt."""
+    """The facts last listed for an attempt."""
 
     attempt: SimulatedAttempt
     facts: ContainerFacts
 
     def is_current(self, attempt: SimulatedAttempt, now: int, *, active: bool) -> bool:
-        """Whether the same is to be listed of an attempt now."""
+        """Return whether the facts are still those of the attempt at `now`."""
         return (
             self.attempt is attempt
             and self.facts.active is active
@@ -124,23 +124,23 @@ NO_LISTED_ATTEMPTS: Final[Mapping[str, ListedAttempt]] = MappingProxyType({})
 def runtime_pod(
     record: SimulatedPodRecord, now: int, listed: Mapping[str, ListedAttempt] = NO_LISTED_ATTEMPTS
 ) -> tuple[RuntimePod, dict[str, ListedAttempt]]:
-    """What the runtime lists of it, and the same by attempt: the next list is made from that.
+    """Return the listed pod, and its listed attempts by ID for reuse by the next call.
 
-    Attempts that have not changed are the same objects in both lists, so that a change of one
-    container does not cost as much as all containers.
+    Facts of unchanged attempts are the same objects as in `listed`, so that a change of one
+    container does not cost a rebuild of all.
     """
     in_use = record.sandboxes[0].id if record.sandboxes else ""
     sandbox = record.sandbox
     by_id: dict[str, ListedAttempt] = {}
     containers = []
     for attempt in record.attempts:
-        active, before = attempt.sandbox == in_use, listed.get(attempt.id)
-        if before is None or not before.is_current(attempt, now, active=active):
-            before = ListedAttempt(attempt, attempt_facts(attempt, now, active=active))
-        by_id[attempt.id] = before
-        containers.append(before.facts)
+        active, entry = attempt.sandbox == in_use, listed.get(attempt.id)
+        if entry is None or not entry.is_current(attempt, now, active=active):
+            entry = ListedAttempt(attempt, attempt_facts(attempt, now, active=active))
+        by_id[attempt.id] = entry
+        containers.append(entry.facts)
     facts = PodFacts(
-        sandboxes=tuple(_sandbox_facts(found) for found in record.sandboxes),
+        sandboxes=tuple(_sandbox_facts(s) for s in record.sandboxes),
         containers=tuple(containers),
         ips=(sandbox.ip,) if sandbox is not None and sandbox.ip else (),
         resources=None if record.limits is None else limit_facts(record.limits),
@@ -150,20 +150,20 @@ def runtime_pod(
 
 
 def next_exit(record: SimulatedPodRecord, now: int) -> int | None:
-    """When the next of its containers ends, if one does."""
+    """Return when the next container ends; None if none will."""
     ends = (find_exit(attempt) for attempt in record.attempts)
     return min((end.at for end in ends if end is not None and end.at > now), default=None)
 
 
 def next_change(record: SimulatedPodRecord, now: int, end: int | None) -> int | None:
-    """When something of it is otherwise: the next end, or what a probe says."""
-    moments = [probe_outcomes(a, now)[1] for a in record.attempts if a.probes]
-    moments.append(end)
-    return min((at for at in moments if at is not None), default=None)
+    """Return when the pod's facts or probe results change next: `end`, or a probe step."""
+    times = [probe_outcomes(a, now)[1] for a in record.attempts if a.probes]
+    times.append(end)
+    return min((at for at in times if at is not None), default=None)
 
 
 def pod_usage(record: SimulatedPodRecord, now: int) -> Usage:
-    """What its containers use."""
+    """Return the total usage of the pod's containers."""
     running = record.running_attempts(now)
     return Usage(
         at=now,
@@ -176,7 +176,7 @@ def pod_usage(record: SimulatedPodRecord, now: int) -> Usage:
 
 
 def container_usage(record: SimulatedPodRecord, now: int) -> dict[str, Usage]:
-    """What each of its containers that run uses."""
+    """Return the usage of each running container, by name."""
     return {
         attempt.name: Usage(
             at=now,

@@ -1,6 +1,6 @@
-"""What a probe says over time, as a value: `-4s+5s*` fails for 4 s, passes for 5 s, and again.
+"""Probe results over time: `-4s+5s*` fails for 4 s, passes for 5 s, and repeats.
 
-A step is a sign and how long it lasts. Only the last may go without: then it stays so.
+A step is a sign and a duration. Only the last step may omit the duration; it then lasts forever.
 """
 
 import re
@@ -14,34 +14,34 @@ _SIGNS = {"+": True, "-": False, "?": None}
 
 
 class TimelineError(ValueError):
-    """A text is no timeline."""
+    """The text is not a valid timeline."""
 
 
 class TimelineStep(msgspec.Struct, frozen=True, array_like=True):
-    """What is said for so many nanoseconds."""
+    """One result and how long it lasts."""
 
     says: bool | None
-    """None: nothing yet."""
+    """None: no result yet."""
     nanos: int | None = None
-    """None: for ever."""
+    """Duration in nanoseconds; None: forever."""
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """Steps from a beginning on; without any it passes at once."""
+    """Steps relative to a start time; the default passes at once."""
 
     steps: tuple[TimelineStep, ...] = (TimelineStep(True),)
     repeats: bool = False
 
     def __post_init__(self) -> None:
         if not self.steps or any(step.nanos is None for step in self.steps[:-1]):
-            raise TimelineError("only the last step may last for ever")
+            raise TimelineError("only the last step may omit its duration")
         if self.repeats and not all(step.nanos for step in self.steps):
-            raise TimelineError("what is repeated must have lengths")
+            raise TimelineError("every step of a repeating timeline needs a duration")
 
     def at(self, elapsed: int) -> tuple[bool | None, int | None]:
-        """What is said after so many nanoseconds, and how long after the beginning it ends."""
-        round_began, left = self._find_cycle(elapsed)
-        ends = round_began
+        """Return the result after `elapsed` ns and the offset in ns at which it ends, if ever."""
+        cycle_start, left = self._find_cycle(elapsed)
+        ends = cycle_start
         for step in self.steps:
             if step.nanos is None:
                 return step.says, None
@@ -59,13 +59,13 @@ class Timeline(msgspec.Struct, frozen=True):
 
 
 def parse_timeline(text: str) -> Timeline:
-    """Read a timeline. Raises TimelineError."""
+    """Parse a timeline. Raises TimelineError."""
     repeats = text.endswith("*")
     body = text.removesuffix("*")
-    found = list(_STEP_PATTERN.finditer(body))
-    if not found or "".join(match[0] for match in found) != body:
+    steps = list(_STEP_PATTERN.finditer(body))
+    if not steps or "".join(match[0] for match in steps) != body:
         raise TimelineError(text)
-    return Timeline(tuple(_parse_step(*match.groups()) for match in found), repeats)
+    return Timeline(tuple(_parse_step(*match.groups()) for match in steps), repeats)
 
 
 def _parse_step(sign: str, number: str | None, unit: str | None) -> TimelineStep:

@@ -1,4 +1,4 @@
-"""What becomes of a simulated pod that is given other resources."""
+"""In-place resize of a simulated pod."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,14 +17,14 @@ from podstatus.runtime.simulated.model.script import NEVER
 def resize_duration(
     record: SimulatedPodRecord, pod: Pod, containers: Mapping[str, str], now: int
 ) -> int | None:
-    """How long it takes, as the scripts of these attempts say; None: it never ends.
+    """Return how long the resize takes, in ns, according to the scripts; None: it never ends.
 
-    Raises CannotResizeError if one of them cannot be resized.
+    Raises CannotResizeError if the script of one of the attempts has `resize=fail`.
     """
     length = 0
     for _, attempt in _running_attempts(record, pod, containers, now):
         if attempt.script.resize_fails:
-            raise CannotResizeError(f"container {attempt.name!r}: its script says resize=fail")
+            raise CannotResizeError(f"container {attempt.name!r}: its script has resize=fail")
         if attempt.script.resize is None:
             return NEVER
         length = max(length, attempt.script.resize)
@@ -34,7 +34,7 @@ def resize_duration(
 def apply_resize(
     record: SimulatedPodRecord, pod: Pod, containers: Mapping[str, str], now: int
 ) -> SimulatedPodRecord:
-    """The pod as a whole, and these attempts, with what the pod asks for now."""
+    """Return the record with the resources of the pod's spec, for the pod and these attempts."""
     for container, attempt in _running_attempts(record, pod, containers, now):
         record = record.with_replaced_attempt(resize_attempt(attempt, container))
     return structs.replace(record, limits=pod_limits(pod))
@@ -43,7 +43,7 @@ def apply_resize(
 def _running_attempts(
     record: SimulatedPodRecord, pod: Pod, containers: Mapping[str, str], now: int
 ) -> Iterator[tuple[Container, SimulatedAttempt]]:
-    """Those of these attempts that run, with what they are attempts at."""
+    """Yield the running ones of these attempts, each with its container."""
     running = {attempt.id: attempt for attempt in record.running_attempts(now)}
     for container in (*(pod.spec.init_containers or ()), *(pod.spec.containers or ())):
         attempt = running.get(containers.get(container.name, ""))

@@ -1,22 +1,22 @@
-"""When to look at which pod again."""
+"""Priority queue of the times at which pods change next."""
 
 import heapq
 
 from podstatus.kube.objects.pod import PodUID
 
 _MAX_STALE_ENTRIES = 64
-"""Moments that were put off stay in the heap; so many more than are needed may."""
+"""Superseded entries stay in the heap; it is compacted when more than this many are superfluous."""
 
 
 class PodSchedule:
-    """At most one moment for each pod, the earliest first."""
+    """At most one due time per pod, earliest first."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, PodUID]] = []
         self._due: dict[PodUID, int] = {}
 
     def reschedule(self, uid: PodUID, at: int | None) -> None:
-        """Look at this pod at that time, and not at the one said before; None: never."""
+        """Set the pod's due time, replacing the previous one; None removes it."""
         if self._due.get(uid) == at:
             return
         if at is None:
@@ -29,7 +29,7 @@ class PodSchedule:
             heapq.heapify(self._heap)
 
     def pop_due(self, now: int) -> list[PodUID]:
-        """The pods whose moment has come; they have none any more."""
+        """Remove and return the pods whose due time has come."""
         due = []
         while (at := self.next_due()) is not None and at <= now:
             _, uid = heapq.heappop(self._heap)
@@ -38,7 +38,7 @@ class PodSchedule:
         return due
 
     def next_due(self) -> int | None:
-        """The earliest moment of all."""
+        """Return the earliest due time, or None."""
         while self._heap:
             at, uid = self._heap[0]
             if self._due.get(uid) == at:

@@ -3,9 +3,9 @@
     podstatus.dev/simulate: "run=3s, exit=1"                     every container of the pod
     simulate.podstatus.dev/app: "run=2s, exit=42; run=forever"   the container `app`
 
-Words are separated by commas, attempts by semicolons; the last attempt repeats. What is not said
-has a default: a container starts at once, runs until it is asked to end, then ends at once with
-exit code 0. docs/runtimes.md has every word with examples.
+Pairs are separated by commas, attempts by semicolons; the last attempt repeats. By default a
+container starts at once, runs until it is stopped, and then exits at once with code 0.
+docs/runtimes.md documents every key with examples.
 """
 
 import re
@@ -20,27 +20,30 @@ from podstatus.runtime.simulated.model.durations import parse_duration
 from podstatus.runtime.simulated.model.probe_timeline import Timeline, TimelineError, parse_timeline
 
 _MAX_QUOTED = 3
-"""Of mistakes of one kind so many are quoted; the text may be one long mistake."""
+"""Errors of one kind that are quoted; the text may be one long error."""
 
 
 class ParseErrors:
-    """Mistakes by what would be right: that is said once."""
+    """Errors grouped by what is expected instead, so that each hint appears once."""
 
     def __init__(self) -> None:
         self._by_expectation: dict[str, list[str]] = {}
 
     def add(self, quoted: str, expected: str) -> None:
-        """Take note of a mistake, and of what is allowed."""
+        """Add an error and a description of what is valid."""
         self._by_expectation.setdefault(expected, []).append(quoted)
 
     def __bool__(self) -> bool:
         return bool(self._by_expectation)
 
     def __str__(self) -> str:
-        told = [f"{_quote_list(quoted)}; {right}" for right, quoted in self._by_expectation.items()]
-        if len(told) == 1:
-            return told[0]
-        return ". ".join(f"({number}) {text}" for number, text in enumerate(told, 1))
+        messages = [
+            f"{_quote_list(quoted)}; {expected}"
+            for expected, quoted in self._by_expectation.items()
+        ]
+        if len(messages) == 1:
+            return messages[0]
+        return ". ".join(f"({number}) {text}" for number, text in enumerate(messages, 1))
 
 
 def _quote_list(quoted: list[str]) -> str:
@@ -50,139 +53,141 @@ def _quote_list(quoted: list[str]) -> str:
 
 POD_ANNOTATION = "podstatus.dev/simulate"
 CONTAINER_PREFIX = "simulate.podstatus.dev/"
-"""In front of a container's name. A name has at most 63 characters and no more fit behind the
-slash, so nothing else can stand there."""
+"""Prefix of a container's name. Both a container name and the name part of an annotation key have
+at most 63 characters, so nothing else fits.
+"""
 
 START_ERROR = "StartError"
-"""The failure of an attempt that was made; others leave nothing behind."""
+"""The only failure that leaves an attempt behind."""
 OOM = "oom"
 KILLED_EXIT_CODE = 137
 NEVER = None
 """A duration that does not end."""
 
-_PAIR = r'\s*(?P<word>[a-z-]+)\s*=\s*(?P<value>"[^"]*"|[^\s,;"]+)\s*(?:[,;]|\Z)'
-_UNPARSED = r'(?P<unread>[^,;"]*)[,;]|.+'
-"""What is passed over to go on after a mistake; all that is left from a quotation mark on, as
-nobody knows where that text ends."""
+_PAIR = r'\s*(?P<key>[a-z-]+)\s*=\s*(?P<value>"[^"]*"|[^\s,;"]+)\s*(?:[,;]|\Z)'
+_UNPARSED = r'(?P<unparsed>[^,;"]*)[,;]|.+'
+"""Skipped text after an error. From a quotation mark on, that is the rest of the text, as the end
+of the quoted value is unknown.
+"""
 _TOKEN = re.compile(f"{_PAIR}|{_UNPARSED}", re.DOTALL)
 _PAIRS_EXPECTED = (
-    "pairs such as run=3s are expected, commas between them, semicolons between attempts"
+    "expected pairs such as run=3s, separated by commas, and semicolons between attempts"
 )
 _REASON = re.compile(r"[A-Z][A-Za-z]*")
 _MAX_EXIT_CODE = 255
 
 _FieldParser = Callable[[str], dict[str, Any] | None]
-"""From the value of a word to fields of a script; None if it cannot be read."""
+"""From a value to fields of a script; None if the value is invalid."""
 
 
 class ScriptError(ValueError):
-    """A script cannot be read; the message quotes the mistakes and says what is allowed."""
+    """The script is invalid; the message quotes the errors and says what is expected."""
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one attempt at running a container does; durations in nanoseconds."""
+    """Behaviour of one attempt to run a container; durations in nanoseconds."""
 
     start: int | None = 0
-    """How long starting it takes."""
+    """How long the start takes."""
     fail: str = ""
-    """Why it cannot be started, in one word."""
+    """Reason why it cannot be started; empty if it can."""
     post_start: int | None = 0
-    """How long its postStart hook takes."""
+    """How long the postStart hook takes."""
     post_start_exit: int = 0
     run: int | None = NEVER
-    """How long it runs by itself."""
+    """How long it runs unless it is stopped."""
     exit: int = 0
     oom: bool = False
-    """Whether it ends by itself for want of memory."""
+    """Whether it ends by itself as OOM killed."""
     message: str = ""
-    """Its last words."""
+    """Termination message."""
     pre_stop: int | None = 0
-    """How long its preStop hook takes."""
+    """How long the preStop hook takes."""
     pre_stop_exit: int = 0
     stop: int | None = 0
-    """How long it goes on after it was asked to end."""
+    """How long it runs on after the stop signal."""
     stop_exit: int = 0
     kill: int | None = 0
-    """How long it goes on after it was made to end."""
+    """How long it runs on after it was killed."""
     resize: int | None = 0
-    """How long it takes to give it other resources."""
+    """How long a resize takes."""
     resize_fails: bool = False
     ready: Timeline = Timeline()
     started: Timeline = Timeline()
     alive: Timeline = Timeline()
     stop_ready: Timeline | None = None
-    """The readiness from the moment on it was asked to end, if that changes it."""
+    """Readiness from the stop signal on; None: unchanged."""
     cpu_cores: float | None = None
     memory_bytes: int | None = None
 
 
 def script_for(pod: Pod, container: str, attempt: int) -> Script:
-    """What this attempt at a container of the pod does; the first one is 0. Raises ScriptError."""
+    """Return the script of attempt number `attempt` (from 0). Raises ScriptError."""
     annotations = pod.metadata.annotations or {}
-    stray = _unknown_annotations(pod)
-    found = [str(stray)] if stray else []
+    unknown = _unknown_annotations(pod)
+    errors = [str(unknown)] if unknown else []
     scripts: tuple[Script, ...] = (Script(),)
     for name in (CONTAINER_PREFIX + container, POD_ANNOTATION):
         if name in annotations:
             try:
                 scripts = parse_script(annotations[name])
             except ScriptError as error:
-                found.append(f"annotation {name}: {error}")
+                errors.append(f"annotation {name}: {error}")
             break
-    if found:
-        raise ScriptError("; ".join(found))
+    if errors:
+        raise ScriptError("; ".join(errors))
     return scripts[min(attempt, len(scripts) - 1)]
 
 
 def _unknown_annotations(pod: Pod) -> ParseErrors:
-    """The annotations that are about no container of the pod."""
-    mistakes = ParseErrors()
+    """Return an error for each script annotation that names no container of the pod."""
+    errors = ParseErrors()
     spec = pod.spec
     kinds = (spec.init_containers, spec.containers, spec.ephemeral_containers)
     names = [container.name for containers in kinds for container in containers or ()]
     for annotation in sorted(pod.metadata.annotations or {}):
         name = annotation.removeprefix(CONTAINER_PREFIX)
         if name != annotation and name not in names:
-            told = f"annotation {annotation} names no container of the pod"
-            mistakes.add(told, f"containers are {', '.join(names)}")
-    return mistakes
+            message = f"annotation {annotation} names no container of the pod"
+            errors.add(message, f"containers are {', '.join(names)}")
+    return errors
 
 
 def parse_script(text: str) -> tuple[Script, ...]:
-    """The attempts that a text describes, at least one. Raises ScriptError with all mistakes."""
+    """Parse the attempts of a script, at least one. Raises ScriptError with all errors."""
     attempts: list[dict[str, Any]] = [{}]
-    mistakes = ParseErrors()
+    errors = ParseErrors()
     for piece in _TOKEN.finditer(text.strip()):
-        word, value, unread = piece.group("word", "value", "unread")
-        if word is not None:
-            _add_field(attempts[-1], word, value.strip('"'), mistakes)
+        key, value, unparsed = piece.group("key", "value", "unparsed")
+        if key is not None:
+            _add_field(attempts[-1], key, value.strip('"'), errors)
         else:
-            quoted = _abbreviate(unread or "") or _abbreviate(piece[0])
-            mistakes.add(f"cannot read {quoted!r}", _PAIRS_EXPECTED)
+            quoted = _abbreviate(unparsed or "") or _abbreviate(piece[0])
+            errors.add(f"cannot parse {quoted!r}", _PAIRS_EXPECTED)
         if piece[0].endswith(";"):
             attempts.append({})
-    if mistakes:
-        raise ScriptError(str(mistakes))
+    if errors:
+        raise ScriptError(str(errors))
     return tuple(Script(**fields) for fields in attempts)
 
 
-def _add_field(fields: dict[str, Any], word: str, value: str, errors: ParseErrors) -> None:
-    if word not in FIELD_PARSERS:
+def _add_field(fields: dict[str, Any], key: str, value: str, errors: ParseErrors) -> None:
+    if key not in FIELD_PARSERS:
         errors.add(
-            f"there is no word {_abbreviate(word)!r}", f"words are {', '.join(FIELD_PARSERS)}"
+            f"unknown key {_abbreviate(key)!r}", f"valid keys are {', '.join(FIELD_PARSERS)}"
         )
         return
-    found = FIELD_PARSERS[word](value)
-    if found is None:
-        errors.add(f"{word}={_abbreviate(value)} cannot be read", f"{_EXPECTED[word]} is expected")
-    elif any(name in fields for name in found):
-        errors.add(f"{word} is said twice", "a semicolon begins another attempt")
+    parsed = FIELD_PARSERS[key](value)
+    if parsed is None:
+        errors.add(f"invalid value {key}={_abbreviate(value)}", f"expected {_EXPECTED[key]}")
+    elif any(name in fields for name in parsed):
+        errors.add(f"{key} occurs twice", "use a semicolon to begin another attempt")
     else:
-        fields |= found
+        fields |= parsed
 
 
 def _duration(field: str, endless: str = "") -> _FieldParser:
-    """Reads a duration, or the word for one that does not end."""
+    """Return a parser of a duration, or of the keyword `endless`."""
 
     def read(value: str) -> dict[str, Any] | None:
         if endless and value == endless:
@@ -272,31 +277,31 @@ FIELD_PARSERS: Mapping[str, _FieldParser] = {
     "cpu": _cpu,
     "memory": _memory,
 }
-"""How each word is read."""
+"""Parser of each key's value."""
 
-_DURATION_EXPECTED = "a length such as 500ms, 3s, 2m or 1h"
+_DURATION_EXPECTED = "a duration such as 500ms, 3s, 2m or 1h"
 _CODE_EXPECTED = "a number from 0 to 255"
 _STEPS_EXPECTED = (
-    "steps such as -4s+5s-5s+ (+ passes, - fails, ? says nothing; * at the end repeats)"
+    "steps such as -4s+5s-5s+ (+ passes, - fails, ? has no result yet; * at the end repeats)"
 )
 _EXPECTED: Mapping[str, str] = {
-    "start": f"{_DURATION_EXPECTED}, or never,",
+    "start": f"{_DURATION_EXPECTED}, or never",
     "fail": "a reason such as StartError or ErrImageNeverPull",
-    "post-start": f"{_DURATION_EXPECTED}, or never,",
+    "post-start": f"{_DURATION_EXPECTED}, or never",
     "post-start-exit": _CODE_EXPECTED,
-    "run": f"{_DURATION_EXPECTED}, or forever,",
-    "exit": f"{_CODE_EXPECTED}, or oom,",
+    "run": f"{_DURATION_EXPECTED}, or forever",
+    "exit": f"{_CODE_EXPECTED}, or oom",
     "message": "a text",
-    "pre-stop": f"{_DURATION_EXPECTED}, or never,",
+    "pre-stop": f"{_DURATION_EXPECTED}, or never",
     "pre-stop-exit": _CODE_EXPECTED,
-    "stop": f"{_DURATION_EXPECTED}, or never,",
+    "stop": f"{_DURATION_EXPECTED}, or never",
     "stop-exit": _CODE_EXPECTED,
-    "kill": f"{_DURATION_EXPECTED}, or never,",
-    "resize": f"{_DURATION_EXPECTED}, or never, or fail,",
+    "kill": f"{_DURATION_EXPECTED}, or never",
+    "resize": f"{_DURATION_EXPECTED}, or never, or fail",
     "ready": _STEPS_EXPECTED,
     "stop-ready": _STEPS_EXPECTED,
     "started": _STEPS_EXPECTED,
     "alive": _STEPS_EXPECTED,
-    "cpu": "an amount of processors such as 250m or 2",
-    "memory": "an amount of bytes such as 64Mi",
+    "cpu": "a CPU quantity such as 250m or 2",
+    "memory": "a memory quantity such as 64Mi",
 }

@@ -1,12 +1,12 @@
-"""The interface files of a cgroup: what limits write to them, and what they say is used.
+"""The interface files of a cgroup: the values to write for limits, and the usage they report.
 
 | | version 1 | version 2 |
 |---|---|---|
-| share of the processors | cpu.shares | cpu.weight |
-| limit of the processors | cpu.cfs_period_us, cpu.cfs_quota_us | cpu.max |
-| limit of memory | memory.limit_in_bytes | memory.max |
+| CPU shares | cpu.shares | cpu.weight |
+| CPU limit | cpu.cfs_period_us, cpu.cfs_quota_us | cpu.max |
+| memory limit | memory.limit_in_bytes | memory.max |
 | no swap | memory.memsw.limit_in_bytes | memory.swap.max |
-| all of a container ends if one process is killed for memory | - | memory.oom.group |
+| OOM kills the whole container | - | memory.oom.group |
 """
 
 from collections.abc import Callable, Sequence
@@ -30,57 +30,57 @@ _MIN_WEIGHT, _MAX_WEIGHT = 1, 10_000
 
 
 class CgroupVersion(Enum):
-    """Of the kernel's interface."""
+    """Version of the kernel's cgroup interface."""
 
     V1 = 1
     V2 = 2
 
 
 class CgroupSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """What to write where."""
+    """A value to write to an interface file."""
 
     controller: str
     file: str
     text: str
     required: bool = False
-    """Whether a limit that was asked for depends on it; the others are done where they can be."""
+    """Whether a requested limit depends on it; others are best effort."""
 
 
 def settings_for(
     version: CgroupVersion, limits: CgroupLimits, *, container: bool
 ) -> Sequence[CgroupSetting]:
-    """All that is to be written, in this order, for a container or for what holds some."""
-    alone = _CONTAINER_SETTINGS_V2 if container and version is CgroupVersion.V2 else ()
-    return (*cpu_settings(version, limits), *memory_settings(version, limits), *alone)
+    """Return all settings of a container's cgroup or of a parent cgroup, in write order."""
+    container_only = _CONTAINER_SETTINGS_V2 if container and version is CgroupVersion.V2 else ()
+    return (*cpu_settings(version, limits), *memory_settings(version, limits), *container_only)
 
 
 def cpu_settings(version: CgroupVersion, limits: CgroupLimits) -> Sequence[CgroupSetting]:
-    """What is to be written for the processors."""
+    """Return the CPU settings, in write order."""
     return _cpu_v1(limits) if version is CgroupVersion.V1 else _cpu_v2(limits)
 
 
 def memory_settings(version: CgroupVersion, limits: CgroupLimits) -> Sequence[CgroupSetting]:
-    """What is to be written for memory: of one that lowers, in this order; else the other way."""
+    """Return the memory settings, in write order for a decrease; reverse it for an increase."""
     return _memory_v1(limits) if version is CgroupVersion.V1 else _memory_v2(limits)
 
 
 def oom_events_file(version: CgroupVersion) -> str:
-    """Where a line says how many were killed because memory was short: `oom_kill N`."""
+    """Return the file with a line `oom_kill N`, the number of OOM kills."""
     return "memory.oom_control" if version is CgroupVersion.V1 else "memory.events"
 
 
 def shares_to_weight(shares: int) -> int:
-    """Shares of version 1 as a weight of version 2.
+    """Convert CPU shares of version 1 to a CPU weight of version 2.
 
     Upstream: getCPUWeight, pkg/kubelet/cm/cgroup_manager_linux.go v1.36.4.
     """
-    weights, others = _MAX_WEIGHT - _MIN_WEIGHT, MAX_SHARES - MIN_SHARES
-    return _MIN_WEIGHT + (shares - MIN_SHARES) * weights // others
+    weight_range, share_range = _MAX_WEIGHT - _MIN_WEIGHT, MAX_SHARES - MIN_SHARES
+    return _MIN_WEIGHT + (shares - MIN_SHARES) * weight_range // share_range
 
 
 _CONTAINER_SETTINGS_V2 = (
     CgroupSetting(controller="memory", file="memory.swap.max", text="0"),
-    # Upstream: singleProcessOOMKill is off by default where there is version 2.
+    # Upstream: singleProcessOOMKill is off by default with version 2.
     CgroupSetting(controller="memory", file="memory.oom.group", text="1"),
 )
 
@@ -88,7 +88,7 @@ _CONTAINER_SETTINGS_V2 = (
 def _cpu_v1(limits: CgroupLimits) -> Sequence[CgroupSetting]:
     settings = [CgroupSetting(controller="cpu", file="cpu.shares", text=str(limits.cpu_shares))]
     if limits.cpu_quota is not None:
-        # The period first: a quota must fit into the parent's, measured by the same.
+        # The period first: a quota must not exceed the parent's, relative to the same period.
         settings += (
             CgroupSetting(
                 controller="cpu",
@@ -106,11 +106,11 @@ def _cpu_v1(limits: CgroupLimits) -> Sequence[CgroupSetting]:
 def _memory_v1(limits: CgroupLimits) -> Sequence[CgroupSetting]:
     if limits.memory_bytes is None:
         return ()
-    most = str(limits.memory_bytes)
+    limit = str(limits.memory_bytes)
     return (
-        CgroupSetting(controller="memory", file="memory.limit_in_bytes", text=most, required=True),
-        # With swap it must not be more either. Not every kernel counts swap.
-        CgroupSetting(controller="memory", file="memory.memsw.limit_in_bytes", text=most),
+        CgroupSetting(controller="memory", file="memory.limit_in_bytes", text=limit, required=True),
+        # Memory plus swap must not exceed it either. Not every kernel counts swap.
+        CgroupSetting(controller="memory", file="memory.memsw.limit_in_bytes", text=limit),
     )
 
 
@@ -126,21 +126,21 @@ def _cpu_v2(limits: CgroupLimits) -> Sequence[CgroupSetting]:
 def _memory_v2(limits: CgroupLimits) -> Sequence[CgroupSetting]:
     if limits.memory_bytes is None:
         return ()
-    most = str(limits.memory_bytes)
-    return (CgroupSetting(controller="memory", file="memory.max", text=most, required=True),)
+    limit = str(limits.memory_bytes)
+    return (CgroupSetting(controller="memory", file="memory.max", text=limit, required=True),)
 
 
 ReadFile = Callable[[str, str], str | None]
-"""What is in a file, by controller and name; None if it cannot be read."""
+"""Returns the contents of a file, by controller and name; None if it is unreadable."""
 
 _UNLIMITED = 2**62
-"""From here on a limit of version 1 is none: for none the kernel shows its largest number."""
+"""A version 1 limit from here on means unlimited: the kernel then shows its largest number."""
 _MAX_PAGE_BYTES = 65_536
-"""The kernel counts whole pages, so it may show up to this much less than was written."""
+"""The kernel rounds to whole pages, so it may show up to this much less than was written."""
 
 
 class CgroupUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What all in a cgroup uses; None where nobody counts."""
+    """Usage of a cgroup; None where it is not counted."""
 
     cpu_seconds: float | None = None
     memory_bytes: int | None = None
@@ -150,10 +150,10 @@ class CgroupUsage(msgspec.Struct, frozen=True, kw_only=True):
 def read_resource_facts(
     version: CgroupVersion, read: ReadFile, requested: CgroupLimits | None
 ) -> ResourceFacts:
-    """What is in force. Where that is what was asked for, it is told in those words.
+    """Return the resources in force; values equal to the requested ones are returned exactly.
 
-    Memory is rounded to pages, and a weight stands for many requests: what is read is not what
-    was written. Without knowing what that was, nothing is said of a weight.
+    Memory is rounded to pages, and one weight corresponds to many requests: the values read differ
+    from those written. Without `requested`, no CPU request is derived from a weight.
     """
     return ResourceFacts(
         cpu_request=_cpu_request(version, read, requested),
@@ -163,26 +163,26 @@ def read_resource_facts(
 
 
 def read_cpu_quota(version: CgroupVersion, read: ReadFile) -> int | None:
-    """The quota in force, in microseconds of a period of ours; None for no limit."""
+    """Return the quota in force, in microseconds per CPU_PERIOD_MICROSECONDS; None: unlimited."""
     quota, period = _quota(version, read)
     return None if quota is None else quota * CPU_PERIOD_MICROSECONDS // period
 
 
 def read_memory_limit(version: CgroupVersion, read: ReadFile) -> int | None:
-    """The limit of memory in force, in bytes; None for no limit."""
-    found = _parse_int(read("memory", _by_version(version, "memory.limit_in_bytes", "memory.max")))
-    return None if found is None or found >= _UNLIMITED else found
+    """Return the memory limit in force, in bytes; None: unlimited."""
+    limit = _parse_int(read("memory", _by_version(version, "memory.limit_in_bytes", "memory.max")))
+    return None if limit is None or limit >= _UNLIMITED else limit
 
 
 def read_memory_usage(version: CgroupVersion, read: ReadFile) -> int | None:
-    """All memory that counts against a limit, files that could be given back included."""
+    """Return the memory that counts against the limit, including reclaimable page cache."""
     return _parse_int(
         read("memory", _by_version(version, "memory.usage_in_bytes", "memory.current"))
     )
 
 
 def read_usage(version: CgroupVersion, read: ReadFile) -> CgroupUsage:
-    """What is used, counted as the kubelet's cAdvisor does."""
+    """Return the usage, computed as in the kubelet's cAdvisor."""
     return CgroupUsage(
         cpu_seconds=_cpu_seconds(version, read),
         memory_bytes=_working_set(version, read),
@@ -191,7 +191,7 @@ def read_usage(version: CgroupVersion, read: ReadFile) -> CgroupUsage:
 
 
 def flat_keyed_value(text: str | None, name: str) -> int | None:
-    """The number behind a name, in a file of lines `name number`."""
+    """Return the number of a key in a file of lines `key number`; None if it is missing."""
     for line in (text or "").splitlines():
         key, _, value = line.partition(" ")
         if key == name:
@@ -220,8 +220,8 @@ def _quota(version: CgroupVersion, read: ReadFile) -> tuple[int | None, int]:
         quota = _parse_int(read("cpu", "cpu.cfs_quota_us"))
         period = _parse_int(read("cpu", "cpu.cfs_period_us"))
     else:
-        most, _, each = (read("cpu", "cpu.max") or "").partition(" ")
-        quota, period = _parse_int(most), _parse_int(each)
+        quota_text, _, period_text = (read("cpu", "cpu.max") or "").partition(" ")
+        quota, period = _parse_int(quota_text), _parse_int(period_text)
     limited = quota is not None and quota >= 0
     return quota if limited else None, period or CPU_PERIOD_MICROSECONDS
 
@@ -229,13 +229,13 @@ def _quota(version: CgroupVersion, read: ReadFile) -> tuple[int | None, int]:
 def _memory_limit(
     version: CgroupVersion, read: ReadFile, requested: CgroupLimits | None
 ) -> Quantity | None:
-    found = read_memory_limit(version, read)
-    if found is None:
+    limit = read_memory_limit(version, read)
+    if limit is None:
         return None
-    wanted = None if requested is None else requested.memory_bytes
-    if wanted is not None and found <= wanted < found + _MAX_PAGE_BYTES:
-        return bytes_to_memory_limit(wanted)
-    return bytes_to_memory_limit(found)
+    desired = None if requested is None else requested.memory_bytes
+    if desired is not None and limit <= desired < limit + _MAX_PAGE_BYTES:
+        return bytes_to_memory_limit(desired)
+    return bytes_to_memory_limit(limit)
 
 
 def _cpu_seconds(version: CgroupVersion, read: ReadFile) -> float | None:
@@ -247,13 +247,13 @@ def _cpu_seconds(version: CgroupVersion, read: ReadFile) -> float | None:
 
 
 def _working_set(version: CgroupVersion, read: ReadFile) -> int | None:
-    """What cannot be given back at once: without files that nobody has read for a while."""
+    """Return memory usage without inactive page cache, which can be reclaimed at once."""
     used = read_memory_usage(version, read)
     if used is None:
         return None
     name = _by_version(version, "total_inactive_file", "inactive_file")
-    idle = flat_keyed_value(read("memory", "memory.stat"), name)
-    return max(0, used - (idle or 0))
+    inactive = flat_keyed_value(read("memory", "memory.stat"), name)
+    return max(0, used - (inactive or 0))
 
 
 def _by_version(version: CgroupVersion, first: str, second: str) -> str:
@@ -264,4 +264,4 @@ def _parse_int(text: str | None) -> int | None:
     try:
         return int(text or "")
     except ValueError:
-        return None  # `max`, or nothing
+        return None  # `max`, or empty

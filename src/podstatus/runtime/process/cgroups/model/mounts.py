@@ -1,4 +1,4 @@
-"""Where cgroups are, from what the kernel says about us: mountinfo(5) and cgroups(7)."""
+"""Parsing of cgroup mounts and memberships: mountinfo(5) and cgroups(7)."""
 
 import re
 from collections.abc import Mapping
@@ -6,34 +6,34 @@ from collections.abc import Mapping
 import msgspec
 
 CONTROLLERS = ("cpu", "cpuacct", "memory", "pids")
-"""The controllers that are of use: to limit, and to count."""
+"""Controllers that are used for limits and accounting."""
 
 _MOUNT_OPTIONS = frozenset(
     ("rw", "ro", "xattr", "noprefix", "clone_children", "cpuset_v2_mode", "favordynmods")
 )
-"""Options of a mount of version 1 that say how it behaves."""
+"""Version 1 mount options that are not controllers."""
 _OCTAL_ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
 class CgroupMount(msgspec.Struct, frozen=True, kw_only=True):
-    """A hierarchy of cgroups as it is mounted."""
+    """A mounted cgroup hierarchy."""
 
     mount_point: str
     """Where it is mounted."""
     root: str
-    """Which part of the hierarchy is seen there; `/` is all of it."""
+    """Root of the visible part of the hierarchy; `/` is all of it."""
 
 
 class CgroupMounts(msgspec.Struct, frozen=True, kw_only=True):
-    """All that are mounted; what is mounted twice counts once."""
+    """All mounted hierarchies; of repeated mounts, the first counts."""
 
     v1: Mapping[str, CgroupMount]
-    """By controller, or by `name=…` of a hierarchy without any."""
+    """By controller, or by `name=…` for a hierarchy without controllers."""
     v2: CgroupMount | None
 
 
 def parse_mounts(mountinfo: str) -> CgroupMounts:
-    """From /proc/self/mountinfo."""
+    """Parse /proc/self/mountinfo."""
     v1: dict[str, CgroupMount] = {}
     v2: CgroupMount | None = None
     for line in mountinfo.splitlines():
@@ -49,7 +49,7 @@ def parse_mounts(mountinfo: str) -> CgroupMounts:
 
 
 def parse_process_cgroups(text: str) -> Mapping[str, str]:
-    """The cgroups that we are in by controller, from /proc/self/cgroup; "" is that of version 2."""
+    """Parse /proc/self/cgroup: own cgroups by controller; "" is that of version 2."""
     own: dict[str, str] = {}
     for line in text.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -58,13 +58,13 @@ def parse_process_cgroups(text: str) -> Mapping[str, str]:
 
 
 def cgroup_directory(mount: CgroupMount, path: str) -> str | None:
-    """Where a cgroup is found; None if this mount does not show it."""
-    shown = mount.root.rstrip("/")
-    # Dots: a cgroup outside of the namespace that we see.
-    if ".." in path.split("/") or not f"{path}/".startswith(f"{shown}/"):
+    """Return the folder of a cgroup; None if this mount does not show it."""
+    root = mount.root.rstrip("/")
+    # Dots: a cgroup outside of our cgroup namespace.
+    if ".." in path.split("/") or not f"{path}/".startswith(f"{root}/"):
         return None
-    return (mount.mount_point + path.removeprefix(shown)).rstrip("/")
+    return (mount.mount_point + path.removeprefix(root)).rstrip("/")
 
 
 def _unescape(text: str) -> str:
-    return _OCTAL_ESCAPE.sub(lambda found: chr(int(found[1], 8)), text)
+    return _OCTAL_ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)

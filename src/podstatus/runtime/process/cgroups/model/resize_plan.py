@@ -1,8 +1,8 @@
-"""In which order cgroups are told other limits, so that none is below what it holds; pure.
+"""The order of writes of a resize, so that no cgroup is limited below its children. Pure.
 
-A pod is raised before its containers and lowered after them: with version 1 the kernel refuses a
-quota above the one around it, and with both a limit of memory kills who is above it. Memory comes
-before the processors.
+A pod is raised before its containers and lowered after them: version 1 rejects a quota above that
+of the parent, and in both versions a memory limit below the usage kills processes. Memory comes
+before CPU.
 
 Upstream: doPodResizeAction and validateMemoryResizeAction, kuberuntime_manager.go v1.36.4.
 """
@@ -21,32 +21,32 @@ from podstatus.runtime.process.cgroups.model.interface_files import (
 from podstatus.runtime.resource_limits import CgroupLimits
 
 POD = ""
-"""The cgroup of the pod, beside those of its containers by their IDs."""
+"""Key of the pod's cgroup, beside those of its containers by ID."""
 
 
 class CgroupResize(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for a cgroup now, and what it is to be told."""
+    """Limits of a cgroup: those in force, and the desired ones."""
 
     desired: CgroupLimits
     cpu_quota: int | None = None
-    """None: no limit."""
+    """None: unlimited."""
     memory_bytes: int | None = None
     memory_used: int | None = None
-    """None: nobody counts."""
+    """None: not counted."""
 
     @property
     def lowers_cpu(self) -> bool:
-        """Whether less of the processors may be used from now on."""
+        """Whether the CPU limit decreases."""
         return _is_lower(self.desired.cpu_quota, self.cpu_quota)
 
     @property
     def lowers_memory(self) -> bool:
-        """Whether less memory may be used from now on."""
+        """Whether the memory limit decreases."""
         return _is_lower(self.desired.memory_bytes, self.memory_bytes)
 
 
 class CgroupWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """What to write into which cgroup."""
+    """A setting to write to a cgroup."""
 
     container_id: str
     setting: CgroupSetting
@@ -55,7 +55,7 @@ class CgroupWrite(msgspec.Struct, frozen=True, kw_only=True):
 def plan_writes(
     version: CgroupVersion, pod: CgroupResize, containers: Mapping[str, CgroupResize]
 ) -> Sequence[CgroupWrite]:
-    """All that is to be written, in this order. A limit that is not wanted any more stays."""
+    """Return all writes in order. A limit that is no longer requested stays in force."""
     return (
         *_order_writes(
             pod, containers, partial(_memory_settings, version), pod_last=pod.lowers_memory
@@ -65,16 +65,16 @@ def plan_writes(
 
 
 def memory_decrease_error(pod: CgroupResize, containers: Mapping[str, CgroupResize]) -> str:
-    """Why memory cannot be lowered so far; empty if it can. Containers by their names."""
-    called = {"pod": pod} | {f'container "{name}"': held for name, held in containers.items()}
-    told = [
-        f"attempting to set {whose} memory limit ({held.desired.memory_bytes}) "
-        f"below current usage ({held.memory_used})"
-        for whose, held in called.items()
-        if _is_below_usage(held)
+    """Return why memory cannot be lowered that far; empty if it can. Containers are by name."""
+    resizes = {"pod": pod} | {f'container "{name}"': resize for name, resize in containers.items()}
+    errors = [
+        f"attempting to set {name} memory limit ({resize.desired.memory_bytes}) "
+        f"below current usage ({resize.memory_used})"
+        for name, resize in resizes.items()
+        if _is_below_usage(resize)
     ]
-    listed = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
-    return f"cannot decrease memory limits: {listed}" if told else ""
+    summary = errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+    return f"cannot decrease memory limits: {summary}" if errors else ""
 
 
 def _order_writes(
@@ -84,29 +84,29 @@ def _order_writes(
     *,
     pod_last: bool,
 ) -> Sequence[CgroupWrite]:
-    of_pod = [CgroupWrite(container_id=POD, setting=setting) for setting in settings(pod)]
-    inside = [
+    pod_writes = [CgroupWrite(container_id=POD, setting=setting) for setting in settings(pod)]
+    container_writes = [
         CgroupWrite(container_id=id, setting=setting)
-        for id, held in containers.items()
-        for setting in settings(held)
+        for id, resize in containers.items()
+        for setting in settings(resize)
     ]
-    return inside + of_pod if pod_last else of_pod + inside
+    return container_writes + pod_writes if pod_last else pod_writes + container_writes
 
 
-def _cpu_settings(version: CgroupVersion, held: CgroupResize) -> Sequence[CgroupSetting]:
-    return cpu_settings(version, held.desired)
+def _cpu_settings(version: CgroupVersion, resize: CgroupResize) -> Sequence[CgroupSetting]:
+    return cpu_settings(version, resize.desired)
 
 
-def _memory_settings(version: CgroupVersion, held: CgroupResize) -> Sequence[CgroupSetting]:
-    settings = memory_settings(version, held.desired)
-    # Memory alone is never more than memory and swap together, not even for a moment.
-    return settings if held.lowers_memory else tuple(reversed(settings))
+def _memory_settings(version: CgroupVersion, resize: CgroupResize) -> Sequence[CgroupSetting]:
+    settings = memory_settings(version, resize.desired)
+    # The limit of memory may at no time exceed that of memory and swap.
+    return settings if resize.lowers_memory else tuple(reversed(settings))
 
 
 def _is_lower(desired: int | None, now: int | None) -> bool:
     return desired is not None and (now is None or desired < now)
 
 
-def _is_below_usage(held: CgroupResize) -> bool:
-    most, used = held.desired.memory_bytes, held.memory_used
-    return held.lowers_memory and most is not None and used is not None and used >= most
+def _is_below_usage(resize: CgroupResize) -> bool:
+    limit, used = resize.desired.memory_bytes, resize.memory_used
+    return resize.lowers_memory and limit is not None and used is not None and used >= limit

@@ -1,8 +1,8 @@
 """The arguments of bubblewrap for a container.
 
-The root is the host's, entry by entry and read-only, so that mount points can be made beside what
-is there. What is nobody's business is hidden by empty folders. In the end all that was made
-for this is made read-only too: writable are volumes, /tmp, /dev/shm and the message.
+The root consists of read-only binds of the host's entries, so that mount points can be created
+beside them. Private folders are hidden by empty ones. Finally the created folders are made
+read-only, too: only volumes, /tmp, /dev/shm and the message file are writable.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,63 +12,63 @@ import msgspec
 from podstatus.runtime.process.spec.security import ProcessCredentials
 
 _READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs")
-"""Of /proc: who is root may write there whatever its capabilities are."""
+"""Below /proc: root may write there regardless of its capabilities."""
 _DEV_SHM = "/dev/shm"  # noqa: S108
 
 
 class HostPath(msgspec.Struct, frozen=True, kw_only=True):
-    """A file or folder of the host that was checked."""
+    """A host file or folder that was checked."""
 
     path: str
-    """Without links."""
+    """Without symbolic links."""
     device: int
     inode: int
 
 
 class Mount(msgspec.Struct, frozen=True, kw_only=True):
-    """Something of the host that is to be seen in a container."""
+    """A host path that is visible in a container."""
 
     source: str
     target: str
     read_only: bool = False
     host_path: HostPath | None = None
-    """What was checked at the source: that very file is mounted, whatever has its name then."""
+    """The checked inode: exactly that is mounted, even if the path is replaced."""
 
 
 class BubblewrapArgs(msgspec.Struct, frozen=True, kw_only=True):
-    """How bubblewrap is called, up to the command."""
+    """Command line of bubblewrap, up to the command."""
 
     argv: tuple[str, ...]
     """The program and its arguments."""
     descriptors: Mapping[int, HostPath] = {}
-    """By their position among the words: those that become the number of an open file."""
+    """By argument index: paths whose argument becomes the number of an open descriptor."""
 
 
 class ExpandedFolder(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder of the host that is shown entry by entry, so that mount points fit in."""
+    """A host folder that is shown entry by entry, so that mount points can be added."""
 
     path: str
     entries: tuple[str, ...] = ()
-    """Names of what is shown in it."""
+    """Names of the visible entries."""
     links: Mapping[str, str] = {}
-    """Symbolic links in it, and where they lead."""
+    """Symbolic links in it, and their targets."""
 
 
 class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What a container sees."""
 
     folders: tuple[ExpandedFolder, ...]
-    """The root, and others in which mount points are missing."""
+    """The root, and other folders in which mount points are missing."""
     hidden: tuple[str, ...] = ()
-    """Folders that are empty for it."""
+    """Folders that appear empty."""
     masked: tuple[str, ...] = ()
-    """Files that are empty for it."""
+    """Files that appear empty."""
     tmp: str
     mounts: tuple[Mount, ...] = ()
     hidden_in_mounts: tuple[str, ...] = ()
-    """Folders that are empty for it, and would be seen through a mount."""
+    """Folders that appear empty, and would be visible through a mount."""
     masked_in_mounts: tuple[str, ...] = ()
-    """Files of this kind."""
+    """Files that appear empty, and would be visible through a mount."""
     env: Mapping[str, str] = {}
     cwd: str = "/"
     hostname: str = ""
@@ -79,7 +79,7 @@ class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
 def bubblewrap_args(
     program: str, sandbox: SandboxSpec, run_as: ProcessCredentials, *, root: bool
 ) -> BubblewrapArgs:
-    """The program and its arguments, up to the command. `root` is whether the agent is."""
+    """Return the command line up to the command. `root`: the agent runs as root."""
     arguments = [program, "--unshare-pid", "--as-pid-1", "--die-with-parent"]
     arguments += ["--unshare-cgroup-try"]
     arguments += [] if sandbox.share_ipc else ["--unshare-ipc"]
@@ -103,16 +103,19 @@ def bubblewrap_args(
 
 
 def retained_capabilities(run_as: ProcessCredentials) -> tuple[str, ...]:
-    """What it keeps, and what it takes to become who it is: that is gone with being root."""
+    """Return the capabilities of the container, and those needed to switch the user.
+
+    The latter are lost with the switch from root.
+    """
     switching = () if run_as.groups is None else ("SETGID", "SETUID")
     return tuple(sorted({*run_as.capabilities, *switching}))
 
 
 def setpriv_args(setpriv: str, run_as: ProcessCredentials) -> tuple[str, ...]:
-    """What stands before the command to run it as somebody else inside; root may do that.
+    """Return the prefix of a command that switches the user inside; requires root.
 
-    The kernel then forgets bubblewrap's `--die-with-parent`, and would not let it kill another
-    user's process anyway: whoever started bubblewrap has to kill what is left.
+    The switch resets bubblewrap's `--die-with-parent`, and bubblewrap may not kill processes of
+    another user: the monitor has to kill the remaining ones.
     """
     groups = ",".join(str(group) for group in run_as.groups or ())
     return (
@@ -150,14 +153,14 @@ def _root_args(sandbox: SandboxSpec) -> Iterator[str]:
 
 
 def _add_mounts(sandbox: SandboxSpec, arguments: list[str]) -> dict[int, HostPath]:
-    """Parents before children. Bubblewrap would make the way to each for root alone."""
+    """Add the mounts, parents first. Bubblewrap would create parent folders for root only."""
     descriptors = {}
     mounts = sorted(sandbox.mounts, key=lambda mount: _depth(mount.target))
     volumes = tuple(f"{mount.target}/" for mount in mounts)
     for mount in mounts:
-        for above in _parents(mount.target):
-            if not f"{above}/".startswith(volumes):
-                arguments += ["--perms", "0755", "--dir", above]
+        for parent in _parents(mount.target):
+            if not f"{parent}/".startswith(volumes):
+                arguments += ["--perms", "0755", "--dir", parent]
         option = "--ro-bind" if mount.read_only else "--bind"
         if mount.host_path is not None:
             option += "-fd"

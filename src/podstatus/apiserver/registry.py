@@ -116,15 +116,17 @@ class Registry:
         return self._update(target, new, old, manager=manager, dry_run=dry_run)
 
     def overwrite(self, target: ResourcePath, change: UpdateFunc) -> Document:
-        """Apply `change` without validation, for internal callers. Raises StatusError,
-        StorageError.
+        """Apply `change` without validation, for internal callers.
+
+        Raises StatusError, StorageError.
         """
         old = self.get(target).document()
         return self._put(target.resource, _key(target), change(old), dry_run=False)
 
     def remove(self, target: ResourcePath) -> None:
-        """Remove an object without any check, for internal callers. Raises StatusError,
-        StorageError.
+        """Remove an object without any check, for internal callers.
+
+        Raises StatusError, StorageError.
         """
         stored = self.get(target)
         self._remove(target.resource, stored.key, stored.document(), dry_run=False)

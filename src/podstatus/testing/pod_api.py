@@ -109,7 +109,7 @@ class InMemoryPodApi:
         return self._pods.get((namespace, name))
 
     def pods(self) -> list[Pod]:
-        """Return all stored pods."""
+        """Return all stored pods, in order of creation."""
         return list(self._pods.values())
 
     def patch(self, namespace: str, name: str, patch: dict[str, Any]) -> bool:

@@ -38,7 +38,7 @@ _POLL_SECONDS = 1.0
 
 
 class KubeletProxy:
-    """Forwards requests to kubelets."""
+    """Forwards requests for pods and nodes to kubelets."""
 
     def __init__(self, registry: Registry, client: KubeletClient) -> None:
         self._registry = registry

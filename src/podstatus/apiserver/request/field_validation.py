@@ -152,11 +152,10 @@ def check_body(body: bytes, resource: ResourceInfo, directive: str) -> list[str]
 def check_patched(
     new: dict[str, Any], old: dict[str, Any], resource: ResourceInfo, directive: str
 ) -> list[str]:
-    """Return the warnings for a patched object. Raises StatusError (422) if the directive is
-    Strict.
+    """Return the warnings for a patched object.
 
-    Fields that were unknown before the patch are not reported: unlike upstream, this server stores
-    unknown fields.
+    Raises StatusError (422) if the directive is Strict. Fields that were unknown before the patch
+    are not reported: unlike upstream, this server stores unknown fields.
     """
     changed = _changed_fields(new, old)
     if directive == IGNORE or not (errors := strict_document_errors(changed, resource)):

@@ -158,8 +158,9 @@ class MarkerFile:
             raise self._marker_error(error) from error
 
     def advance(self, version: int) -> None:
-        """Record an acknowledged version. Best effort: a failure weakens the check, no data is
-        lost.
+        """Record an acknowledged version.
+
+        Best effort: a failure weakens the check, no data is lost.
         """
         if self._file is not None:
             with suppress(OSError):

@@ -165,7 +165,7 @@ class ObjectDatabase:
 
     def rebuild(self, rows: Iterable[ObjectRow], version: int) -> None:
         """Write exactly these objects to a new file. Raises StorageError."""
-        logger.error("database rewritten, another program changed it: path=%s", self.path)
+        logger.error("database changed by another program, rewriting it: path=%s", self.path)
         temporary = self.path.with_name(f"{self.path.name}-rebuild")
         try:
             _write_database(temporary, self.cluster, rows, version)

@@ -152,8 +152,9 @@ def _validate_config_map(document: Document) -> list[FieldError]:
 
 
 def validate_immutable(new: Document, old: Document, keys: tuple[str, ...]) -> list[FieldError]:
-    """Return an error per changed field of `keys` if `old` is immutable, and if the flag is
-    cleared.
+    """Return an error per changed field if `old` is immutable.
+
+    Covers the fields in `keys`, and `immutable` itself, which cannot be cleared.
     """
     if not old.get("immutable"):
         return []

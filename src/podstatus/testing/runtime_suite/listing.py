@@ -117,7 +117,7 @@ class ListingTests(RuntimeUnderTest):
 
     @runtime_test
     async def test_usage_covers_every_listed_pod(self, scene: RuntimeHarness) -> None:
-        """And no other pods."""
+        """The usage has exactly the listed pods."""
         if not isinstance(scene.runtime, PodStats):
             pytest.skip("the runtime has no pod stats")
         await scene.start(Behaviour.OBEYS)

@@ -96,7 +96,7 @@ class StoppingTests(RuntimeUnderTest):
     async def test_stopping_and_removing_what_is_not_there_is_no_error(
         self, scene: RuntimeHarness
     ) -> None:
-        """Also when repeated."""
+        """A repeated stop or removal succeeds, too."""
         pod, container_id = await scene.start(Behaviour.OBEYS)
         runtime, absent = scene.runtime, PodUID("uid-unknown")
         unknown = f"{runtime.name}://unknown"
@@ -136,7 +136,7 @@ class StoppingTests(RuntimeUnderTest):
 
     @runtime_test
     async def test_a_removed_pod_is_not_listed_and_others_are(self, scene: RuntimeHarness) -> None:
-        """When the removal returns."""
+        """As soon as the removal returns."""
         pod, _ = await scene.start(Behaviour.OBEYS)
         other, container_id = await scene.start(Behaviour.OBEYS, "other")
         await scene.call(scene.runtime.stop_pod(pod.uid))

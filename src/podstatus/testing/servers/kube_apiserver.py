@@ -118,7 +118,7 @@ class KubeApiServer:
         self._end_server(signal.SIGKILL)
 
     def stop(self) -> None:
-        """Stop both with SIGTERM."""
+        """Stop kube-apiserver and etcd with SIGTERM."""
         self._end_server(signal.SIGTERM)
         if self._etcd is not None:
             self._etcd.end()

@@ -237,5 +237,5 @@ def test_pods_that_wait_are_bound_after_a_restart(tmp_path: Path) -> None:
         create_pod(server, "small")
     with running_api_server(tmp_path, durable=True, schedule=True) as server:
         wait_for(server, "small", lambda pod: node_of(pod) == "n1")
-        large = wait_for(server, "large", lambda found: bool(scheduled(found)))
+        large = wait_for(server, "large", lambda pod: bool(scheduled(pod)))
         assert scheduled(large)["reason"] == "Unschedulable"

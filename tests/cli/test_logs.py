@@ -116,7 +116,7 @@ def test_another_namespace_is_named(node: FakeNode, tmp_path: Path) -> None:
     [
         (("none",), 1, "no pod 'none' in namespace default on node n1; see: podstatus get pods -A"),
         (("web", "-c", "x"), 1, "container x is not valid for pod web out of: app"),
-        (("web", "--since", "soon"), 2, "--since: 'soon' is no duration such as 10s"),
+        (("web", "--since", "soon"), 2, "--since: 'soon' is not a duration such as 10s"),
         (("web", "--since=-1s"), 2, "--since must be greater than 0"),
     ],
 )

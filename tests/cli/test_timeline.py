@@ -135,7 +135,7 @@ def test_all_pages_are_read(node: FakeNode, tmp_path: Path) -> None:
     ("words", "code", "told"),
     [
         (("none",), 1, "not known here"),
-        (("crash", "--since", "soon"), 2, "--since: 'soon' is no duration such as 10s"),
+        (("crash", "--since", "soon"), 2, "--since: 'soon' is not a duration such as 10s"),
         (("crash", "--since=-1s"), 2, "--since must be greater than 0"),
     ],
 )

@@ -137,9 +137,9 @@ def test_an_update_is_stamped_when_the_status_moves_and_reported_when_anything_d
     status = PodStatus(conditions=(condition("Ready"),))
     updated, changed = update_pod_condition(status, update, NOW)
     assert changed is expected
-    found = find_condition(updated.conditions, update.type)
-    assert found is not None
-    assert found.last_transition_time == stamp
+    updated_condition = find_condition(updated.conditions, update.type)
+    assert updated_condition is not None
+    assert updated_condition.last_transition_time == stamp
 
 
 def test_an_update_is_stored_even_when_it_is_not_reported() -> None:
@@ -170,8 +170,8 @@ def stamped(condition_type: str, status: str, at: Time) -> PodCondition:
 def test_surprise_23_a_condition_is_stamped_now_unless_it_says_what_it_said_before(
     old: tuple[PodCondition, ...], expected: Time
 ) -> None:
-    given = Time.parse("2020-01-01T00:00:00Z")
-    status = PodStatus(conditions=(stamped("Ready", "True", given),))
+    transition_time = Time.parse("2020-01-01T00:00:00Z")
+    status = PodStatus(conditions=(stamped("Ready", "True", transition_time),))
     after = restamp_conditions(status, PodStatus(conditions=old), ("Ready",), NOW)
     assert condition_of(after, "Ready").last_transition_time == expected
 

@@ -55,14 +55,14 @@ def test_what_follows_the_last_reference_is_text(text: str, expanded: str) -> No
 
 @pytest.mark.parametrize("text", ["$(" * 500_000, "$$(" * 300_000, "$(A" * 300_000 + ")"])
 def test_references_without_an_end_take_linear_time(text: str) -> None:
-    """In the square of the length it would be an hour; then the timeout of the suite ends it."""
+    """In quadratic time it would take an hour, and the timeout of the suite would end it."""
     with pytest.raises(ArgumentListTooLongError):
         expand(text, VALUES)
 
 
 def test_nothing_longer_is_built_than_a_process_can_be_given() -> None:
     class Huge(str):
-        """Longer than any memory."""
+        """A string that reports a length beyond any memory."""
 
         __slots__ = ()
 
@@ -81,5 +81,5 @@ def test_bytes_count_not_characters() -> None:
 
 
 def test_all_words_together_are_bounded() -> None:
-    with pytest.raises(ArgumentListTooLongError, match="all that a process can be given"):
+    with pytest.raises(ArgumentListTooLongError, match="the limit for a process"):
         expand_command(["$(A)"] * 1000, {"A": "x" * 100_000})

@@ -30,5 +30,5 @@ def test_upstream_names_switch_gates_off(name: str, expected: FeatureGates) -> N
 
 
 def test_an_unknown_gate_is_refused_with_the_names_of_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=r"SidecarContainers; known are .*ContainerRestartRules"):
+    with pytest.raises(ValueError, match=r"SidecarContainers; supported: .*ContainerRestartRules"):
         FeatureGates.from_names({"SidecarContainers": True})

@@ -1,4 +1,4 @@
-"""Whether a pod wants to be on a node: a row for each operator."""
+"""Node selector and required affinity: a row for each operator."""
 
 from typing import Any
 

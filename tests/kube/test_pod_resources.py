@@ -1,4 +1,4 @@
-"""What a pod as a whole asks for: sums, peaks, and what it says itself."""
+"""Requests and limits of a pod: sums, maximums and pod-level resources."""
 
 import pytest
 from hypothesis import given
@@ -17,7 +17,7 @@ def listed(amounts: Amounts) -> dict[str, Quantity]:
 
 
 def asks(cpu: str, *, sidecar: bool = False) -> Container:
-    """A container that requests and is limited to this much cpu."""
+    """Return a container with this cpu request and limit."""
     return Container(resources=both({"cpu": cpu}), restart_policy="Always" if sidecar else None)
 
 

@@ -1,4 +1,4 @@
-"""Which class a pod is in."""
+"""The quality-of-service class of a pod."""
 
 import pytest
 
@@ -42,9 +42,12 @@ def _listed(amounts: Amounts | None) -> dict[str, Quantity] | None:
 def test_requests_and_limits_of_the_containers_make_the_class(
     containers: list[ResourceRequirements], expected: str
 ) -> None:
-    made = tuple(Container(resources=resources) for resources in containers)
-    assert compute_pod_qos(PodSpec(containers=made)) == expected
-    assert compute_pod_qos(PodSpec(containers=made[:1], init_containers=made[1:])) == expected
+    with_resources = tuple(Container(resources=resources) for resources in containers)
+    assert compute_pod_qos(PodSpec(containers=with_resources)) == expected
+    assert (
+        compute_pod_qos(PodSpec(containers=with_resources[:1], init_containers=with_resources[1:]))
+        == expected
+    )
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ def test_exit_codes_match_by_operator(
     *, operator: str, values: tuple[int, ...], exit_code: int, expected: bool
 ) -> None:
     only = rule(RESTART, operator, *values)
-    found = find_matching_container_restart_rule(container("Never", only), exit_code)
-    assert (found is only) is expected
+    match = find_matching_container_restart_rule(container("Never", only), exit_code)
+    assert (match is only) is expected
 
 
 def test_the_first_matching_rule_is_found_and_rules_without_exit_codes_are_skipped() -> None:

@@ -1,4 +1,4 @@
-"""Whether a pod bears the taints of a node."""
+"""Tolerations of a pod for the taints of a node."""
 
 import pytest
 

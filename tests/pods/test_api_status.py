@@ -110,7 +110,7 @@ def test_the_kubelets_conditions_come_in_its_order_after_all_others() -> None:
     assert (status.conditions or ())[2] == resize
 
 
-def test_with_its_gate_off_a_condition_is_somebody_elses() -> None:
+def test_with_its_gate_off_a_condition_is_foreign() -> None:
     gates = FeatureGates(pod_ready_to_start_containers_condition=False)
     condition = PodCondition(type="PodReadyToStartContainers", status="Unknown")
     pod = with_status(make_pod(), conditions=(condition,))

@@ -62,7 +62,7 @@ LabelValues = tuple[str, ...]
 
 
 class CounterVec:
-    """Counters by label values."""
+    """A set of counters, by label values."""
 
     def __init__(self, *, max_series: int = MAX_SERIES) -> None:
         self._max_series = max_series
@@ -80,7 +80,7 @@ class CounterVec:
 
 
 class HistogramVec:
-    """Histograms by label values."""
+    """A set of histograms, by label values."""
 
     def __init__(self, *bounds: float, max_series: int = MAX_SERIES) -> None:
         self._empty = Histogram.empty(*bounds)

@@ -1,6 +1,6 @@
-"""Containers, their statuses and attempts by name.
+"""Index containers, their statuses and attempts by name.
 
-A pod may have a thousand containers, so nothing may look for each of them in a list of all.
+A pod may have a thousand containers, so a linear search for each of them is too slow.
 """
 
 from collections.abc import Iterable
@@ -8,28 +8,28 @@ from typing import Protocol, TypeVar
 
 
 class HasName(Protocol):
-    """What has a name that may not be the only one of its kind."""
+    """An object with a name, which need not be unique."""
 
     @property
     def name(self) -> str:
-        """Of a container."""
+        """The name of the container."""
 
 
 N = TypeVar("N", bound=HasName)
 
 
-def first_by_name(listed: Iterable[N] | None) -> dict[str, N]:
-    """By each name the first in the list."""
-    found: dict[str, N] = {}
-    for item in listed or ():
-        if item.name not in found:
-            found[item.name] = item
-    return found
+def first_by_name(items: Iterable[N] | None) -> dict[str, N]:
+    """Return the first item of each name."""
+    by_name: dict[str, N] = {}
+    for item in items or ():
+        if item.name not in by_name:
+            by_name[item.name] = item
+    return by_name
 
 
-def all_by_name(listed: Iterable[N] | None) -> dict[str, list[N]]:
-    """By each name all, in the order of the list."""
-    found: dict[str, list[N]] = {}
-    for item in listed or ():
-        found.setdefault(item.name, []).append(item)
-    return found
+def all_by_name(items: Iterable[N] | None) -> dict[str, list[N]]:
+    """Return all items of each name, in the order of the list."""
+    by_name: dict[str, list[N]] = {}
+    for item in items or ():
+        by_name.setdefault(item.name, []).append(item)
+    return by_name

@@ -1,4 +1,4 @@
-"""Lists of conditions: whose is whose, finding one, setting one.
+"""Pod conditions: ownership, lookup and update.
 
 Upstream: pkg/kubelet/types/pod_status.go, pkg/api/v1/pod/util.go, and
 updateLastTransitionTime of status_manager.go v1.36.4.
@@ -44,12 +44,12 @@ Conditions = Sequence[PodCondition]
 
 
 def pod_condition_by_kubelet(condition_type: str, gates: FeatureGates) -> bool:
-    """Whether the node owns this condition; with its gate off a gated one is foreign."""
+    """Return whether the node owns this condition; not if the condition's feature gate is off."""
     return condition_type in conditions_by_kubelet(gates)
 
 
 def conditions_by_kubelet(gates: FeatureGates) -> frozenset[str]:
-    """The types of all conditions that the node owns."""
+    """Return the types of all conditions that the node owns."""
     return _BY_KUBELET[
         gates.pod_ready_to_start_containers_condition,
         gates.restart_all_containers_on_container_exits,
@@ -57,12 +57,12 @@ def conditions_by_kubelet(gates: FeatureGates) -> frozenset[str]:
 
 
 def pod_condition_shared_by_kubelet(condition_type: str) -> bool:
-    """Whether the node is one of several writers of this condition."""
+    """Return whether the node is one of several writers of this condition."""
     return condition_type == DISRUPTION_TARGET
 
 
 def find_condition(conditions: Conditions | None, condition_type: str) -> PodCondition | None:
-    """The first condition of this type."""
+    """Return the first condition of this type, None if there is none."""
     for condition in conditions or ():
         if condition.type == condition_type:
             return condition
@@ -70,7 +70,7 @@ def find_condition(conditions: Conditions | None, condition_type: str) -> PodCon
 
 
 def is_condition_true(conditions: Conditions | None, condition_type: str) -> bool:
-    """Whether the first condition of this type says True."""
+    """Return whether the first condition of this type has status True."""
     condition = find_condition(conditions, condition_type)
     return condition is not None and condition.status == "True"
 
@@ -78,18 +78,21 @@ def is_condition_true(conditions: Conditions | None, condition_type: str) -> boo
 def replace_or_append_pod_condition(
     conditions: Conditions | None, condition: PodCondition
 ) -> tuple[PodCondition, ...]:
-    """The list with the first condition of that type replaced, or the new one at its end."""
-    known = tuple(conditions or ())
-    for index, other in enumerate(known):
+    """Return the list with the first condition of that type replaced, or the new one appended."""
+    existing = tuple(conditions or ())
+    for index, other in enumerate(existing):
         if other.type == condition.type:
-            return (*known[:index], condition, *known[index + 1 :])
-    return (*known, condition)
+            return (*existing[:index], condition, *existing[index + 1 :])
+    return (*existing, condition)
 
 
 def update_pod_condition(
     status: PodStatus, condition: PodCondition, now: Time
 ) -> tuple[PodStatus, bool]:
-    """Set a condition, stamped now unless its status stays; also whether anything changed."""
+    """Set a condition; return the new status and whether it changed.
+
+    The transition time is `now`, or unchanged if the condition's status is.
+    """
     old = find_condition(status.conditions, condition.type)
     same_status = old is not None and old.status == condition.status
     stamp = old.last_transition_time if old is not None and same_status else now
@@ -108,19 +111,24 @@ def update_pod_condition(
 def restamp_conditions(
     status: PodStatus, old: PodStatus, condition_types: Iterable[str], now: Time
 ) -> PodStatus:
-    """Set when the first condition of each type last moved: now, or as before if it did not."""
-    due = set(condition_types)
-    known = {condition.type: condition for condition in reversed(old.conditions or ())}
+    """Set the transition time of the first condition of each type.
+
+    The time is `now`, or that of the old condition if it has the same status.
+    """
+    remaining = set(condition_types)
+    old_by_type = {condition.type: condition for condition in reversed(old.conditions or ())}
     stamped = []
     for condition in status.conditions or ():
-        if condition.type in due:
-            due.remove(condition.type)
-            before = known.get(condition.type)
-            same = before is not None and before.status == condition.status
-            stamp = before.last_transition_time if before is not None and same else now
+        if condition.type in remaining:
+            remaining.remove(condition.type)
+            old_condition = old_by_type.get(condition.type)
+            same = old_condition is not None and old_condition.status == condition.status
+            stamp = (
+                old_condition.last_transition_time if old_condition is not None and same else now
+            )
             if condition.last_transition_time != stamp:
                 condition = structs.replace(condition, last_transition_time=stamp)  # noqa: PLW2901
-            if condition == before:
-                condition = before  # noqa: PLW2901 - so that versions share what they agree on
+            if condition == old_condition:
+                condition = old_condition  # noqa: PLW2901 - equal conditions share memory
         stamped.append(condition)
     return structs.replace(status, conditions=status.conditions and tuple(stamped))

@@ -1,14 +1,14 @@
-"""What an API server can answer instead of an object, classed by what a caller may do.
+"""Errors of API requests, classed by what the caller can do.
 
 ApiError
-├── GoneError          the object is not there: forget it
-├── ConflictError      it changed under us, or a precondition failed: read again
-├── BusyError          come back later, after `retry_after` seconds if given
-├── UnavailableError   the server or the way to it is broken: back off, likewise
-└── RejectedError      the request itself is refused: sending it again will not help
-    └── DeniedError    not what is asked, but who asks: it may be allowed later
+├── GoneError          the object does not exist: forget it
+├── ConflictError      the object changed, or a precondition failed: read it again
+├── BusyError          the server is overloaded: retry, after `retry_after` seconds if set
+├── UnavailableError   the server or the network failed: back off and retry
+└── RejectedError      the request is invalid: do not send it again
+    └── DeniedError    the client is not authenticated or not authorized: may change later
 
-What is done about each is the policy's business; upstream's tries again with the next batch.
+The sync policy decides what is done; upstream's retries with the next batch.
 """
 
 
@@ -20,11 +20,11 @@ class ApiError(Exception):
     ) -> None:
         super().__init__(message)
         self.code = code
-        """HTTP status, or 0 when there was no answer."""
+        """HTTP status, or 0 if there was no response."""
         self.reason = reason
-        """The `reason` of the Status object, if there was one."""
+        """The `reason` of the Status object, empty if there was none."""
         self.retry_after = retry_after
-        """Seconds after which the server wants to be asked again, if it said so."""
+        """Seconds after which to retry, if the server sent Retry-After."""
 
 
 class GoneError(ApiError):
@@ -36,25 +36,25 @@ class ConflictError(ApiError):
 
 
 class BusyError(ApiError):
-    """The server asks for patience (429)."""
+    """The server is overloaded or limits the request rate (429)."""
 
 
 class UnavailableError(ApiError):
-    """The server failed, or could not be reached (5xx, no answer)."""
+    """The server failed or could not be reached (5xx, no response)."""
 
 
 class RejectedError(ApiError):
-    """The server understood and said no (other 4xx)."""
+    """The server rejected the request as invalid (other 4xx)."""
 
 
 class DeniedError(RejectedError):
-    """The server does not know us, or does not let us (401, 403)."""
+    """The client is not authenticated or not authorized (401, 403)."""
 
 
 def api_error(
     code: int, message: str, *, reason: str = "", retry_after: float | None = None
 ) -> ApiError:
-    """The error of the tree that stands for this HTTP status."""
+    """Return the error for an HTTP status."""
     return _error_class(code)(message, code=code, reason=reason, retry_after=retry_after)
 
 

@@ -1,48 +1,47 @@
-"""`$(NAME)` in commands, arguments and values, as the kubelet reads it.
+"""Expand `$(NAME)` references in commands, arguments and values, as the kubelet does.
 
-Upstream: Expand, third_party/forked/golang/expansion/expand.go v1.36.4. Kept from there: `$$` is
-one `$`, a name may be any text up to the next `)`, and what is not known stays as it is written.
-Not kept: upstream builds whatever the references add up to, and `A1=$(A0)$(A0)`, `A2=$(A1)$(A1)`, …
-doubles at each step. Here the length is added up first, and nothing longer is built than a
-process can be given.
+Upstream: Expand, third_party/forked/golang/expansion/expand.go v1.36.4. As there, `$$` is a literal
+`$`, a name is any text up to the next `)`, and an unknown reference is left unchanged. One
+difference: upstream expands without a limit, and `A1=$(A0)$(A0)`, `A2=$(A1)$(A1)`, … doubles at
+each step. Here the length is computed first, and no string is built that execve would not accept.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 
 MAX_STRING_BYTES = 128 * 1024
-"""Bytes of one argument or variable, with its final NUL: MAX_ARG_STRLEN of Linux."""
+"""Maximum size of an argument or variable with its final NUL: MAX_ARG_STRLEN of Linux."""
 MAX_TOTAL_BYTES = 2 * 1024 * 1024 - 64 * 1024
-"""Bytes of all arguments and variables: what Linux takes with the usual stack of 8 MiB, less some
-for the programs that are executed on the way to the command."""
+"""Maximum size of all arguments and variables: the limit of Linux with the default stack of 8 MiB,
+minus a reserve for the programs that are executed on the way to the command."""
 _POINTER_BYTES = 8
-"""Bytes that Linux counts for each string besides its own."""
+"""Bytes that Linux counts for each string in addition to its content."""
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
-"""An escaped `$`, or a reference. A `$` that begins neither is text."""
+"""An escaped `$`, or a reference. Any other `$` is literal."""
 
 
 class ArgumentListTooLongError(Exception):
-    """Strings are larger than a process can be given; the message names the limit."""
+    """The strings exceed what execve accepts; the message names the limit."""
 
 
 class ExecBudget:
-    """What is left of the bytes that one execve takes. All that was built counts, once each."""
+    """The remaining bytes for the arguments and variables of one execve call."""
 
     def __init__(self, total: int = MAX_TOTAL_BYTES) -> None:
         self._total = self._remaining = total
 
     def expand(self, text: str, values: Mapping[str, str], *, name: str = "") -> str:
-        """The text with references put in, taken from the budget. Raises TooLargeError.
+        """Expand a text and subtract its size. Raises ArgumentListTooLongError.
 
-        `name`: of the variable whose value it is.
+        `name` is the name of the variable, if the text is the value of one.
         """
         expanded = expand(text, values)
         self.spend(expanded, name=name)
         return expanded
 
     def spend(self, text: str, *, name: str = "") -> None:
-        """Take an argument, or the value of a variable. Raises TooLargeError."""
+        """Subtract the size of an argument or variable. Raises ArgumentListTooLongError."""
         size = _byte_length(text) + (_byte_length(name) + 1 if name else 0) + 1
         if size > MAX_STRING_BYTES:
             raise _string_too_long()
@@ -50,31 +49,31 @@ class ExecBudget:
         if self._remaining < 0:
             raise ArgumentListTooLongError(
                 f"variables and arguments have more than {self._total} bytes, "
-                "all that a process can be given"
+                "the limit for a process"
             )
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:
-    """The text with references to these values put in; others stay as they are.
+    """Expand references to these values; unknown references are left unchanged.
 
-    Raises TooLargeError.
+    Raises ArgumentListTooLongError.
     """
     return expand_with(text, lambda name: values.get(name, f"$({name})"))
 
 
 def expand_command(words: Iterable[str], values: Mapping[str, str]) -> tuple[str, ...]:
-    """The words of a command with references put in. Raises TooLargeError."""
+    """Expand all words of a command. Raises ArgumentListTooLongError."""
     budget = ExecBudget()
     return tuple(budget.expand(word, values) for word in words)
 
 
 def expand_with(text: str, value: Callable[[str], str]) -> str:
-    """The text with each reference replaced by what `value` says about its name.
+    """Replace each reference by the result of `value` for its name.
 
-    Raises TooLargeError before it is built.
+    Raises ArgumentListTooLongError before the string is built.
     """
-    # Behind the last `)` there is no reference: to look for its end at each `$(` would take time
-    # in the square of the length.
+    # There is no reference after the last `)`; searching for the end of each `$(` there would take
+    # quadratic time.
     end = text.rfind(")") + 1
     pieces, length, at = [], 0, 0
     for mark in _REFERENCE.finditer(text, 0, end):
@@ -92,20 +91,20 @@ def expand_with(text: str, value: Callable[[str], str]) -> str:
 
 
 def expand_strictly(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
-    """The text with references put in, and the names that have no value or an empty one.
+    """Expand references; return the text and the names without a value or with an empty one.
 
     Upstream: ExpandContainerVolumeMounts, pkg/kubelet/container/helpers.go v1.36.4.
-    Raises TooLargeError.
+    Raises ArgumentListTooLongError.
     """
     missing: set[str] = set()
 
-    def known(name: str) -> str:
+    def lookup(name: str) -> str:
         value = values.get(name, "")
         if not value:
             missing.add(name)
         return value
 
-    return expand_with(text, known), sorted(missing)
+    return expand_with(text, lookup), sorted(missing)
 
 
 def _byte_length(text: str) -> int:

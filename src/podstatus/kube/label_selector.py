@@ -1,9 +1,9 @@
 """Label selectors: `app=web,tier in (1,2),!old`.
 
 Upstream: labels.Parse and Requirement.Matches, apimachinery v0.36.4, pkg/labels/selector.go.
-`in` and `notin` are operators only where an operator is expected, so labels may be called so.
+`in` and `notin` are operators only where an operator is expected, so they are valid label keys.
 
-    LabelSelectorError     it is none; with the words of kube-apiserver
+    LabelSelectorError     invalid selector; the message is that of kube-apiserver
 """
 
 import re
@@ -28,24 +28,24 @@ _OPERATORS: dict[str, Operator] = {
 }
 _SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})
 _END = ""
-# Upstream's reader takes a NUL for the end of a word, and at the start of one for the end of all.
+# Upstream's lexer ends a word at a NUL, and the whole text at a NUL that starts a word.
 _PART = re.compile("[ \t\r\n]*(==|!=|[=!(),<>]|[^ \t\r\n=!(),<>\0]+)\0?")
 _INTEGER = re.compile("[+-]?[0-9]+")
 
 
 class LabelSelectorError(Exception):
-    """A text that is no label selector."""
+    """The text is not a valid label selector."""
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """What one label must be like."""
+    """A requirement on the value of one label."""
 
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels fulfils it."""
+        """Return whether an object with these labels matches."""
         match self.operator:
             case "in" | "=" | "==":
                 return labels.get(self.key) in self.values
@@ -65,23 +65,23 @@ class Requirement(msgspec.Struct, frozen=True):
 
 
 class ParsedLabelSelector(msgspec.Struct, frozen=True):
-    """All of its requirements must be fulfilled; with none it selects everything."""
+    """Selects objects that match all requirements; without any, all objects."""
 
     requirements: tuple[Requirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected."""
+        """Return whether an object with these labels is selected."""
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
 def parse_label_selector(text: str) -> ParsedLabelSelector:
-    """Read a `labelSelector`. Raises LabelSelectorError."""
+    """Parse a `labelSelector`. Raises LabelSelectorError."""
     requirements = _Parser(text).requirements()
     return ParsedLabelSelector(tuple(sorted(requirements, key=lambda requirement: requirement.key)))
 
 
 class _Parser:
-    """Reads one selector from left to right."""
+    """A recursive descent parser over one selector."""
 
     def __init__(self, text: str) -> None:
         self._parts = [*_split(text), _END]
@@ -110,8 +110,8 @@ class _Parser:
         if absent:
             self._next()
         key = self._word()
-        if faults := label_key_errors(key):
-            _raise_requirement_error(f"<nil>: Invalid value: {go_quoted(key)}: {'; '.join(faults)}")
+        if errors := label_key_errors(key):
+            _raise_requirement_error(f"<nil>: Invalid value: {go_quoted(key)}: {'; '.join(errors)}")
         if absent:
             return Requirement(key, "!")
         if self._peek() in (_END, ","):
@@ -143,7 +143,7 @@ class _Parser:
         return values
 
     def _element(self) -> str:
-        """One value of a set; nothing at all between two commas is the empty value."""
+        """Return one value of a set; nothing between two commas is the empty value."""
         if self._peek() in (",", ")"):
             return ""
         if not self._at_word():
@@ -175,10 +175,10 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _checked(requirement: Requirement) -> Requirement:
-    faults = dict.fromkeys(_value_errors(requirement))
-    if faults:
-        told = list(faults)
-        _raise_requirement_error(told[0] if len(told) == 1 else f"[{', '.join(told)}]")
+    errors = dict.fromkeys(_value_errors(requirement))
+    if errors:
+        messages = list(errors)
+        _raise_requirement_error(messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]")
     return requirement
 
 
@@ -188,13 +188,13 @@ def _value_errors(requirement: Requirement) -> Iterator[str]:
         rule = "for 'Gt', 'Lt' operators, the value must be an integer"
         yield f"values[0]: Invalid value: {go_quoted(values[0])}: {rule}"
     for index, value in enumerate(values):
-        if faults := label_value_errors(value):
+        if errors := label_value_errors(value):
             where = f"values[{index}][{requirement.key}]"
-            yield f"{where}: Invalid value: {go_quoted(value)}: {'; '.join(faults)}"
+            yield f"{where}: Invalid value: {go_quoted(value)}: {'; '.join(errors)}"
 
 
 def _integer(text: str) -> int | None:
-    """The number, if Go reads one from it that fits into 64 bits."""
+    """Return the number as Go parses it, None if it is none or does not fit into 64 bits."""
     if not _INTEGER.fullmatch(text) or len(text) > 64:
         return None
     number = int(text)

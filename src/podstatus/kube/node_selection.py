@@ -1,4 +1,4 @@
-"""Whether a pod may run on a node: node selector, required node affinity and taints.
+"""Match a pod against a node: node selector, required node affinity and taints.
 
 Upstream: GetRequiredNodeAffinity, component-helpers v0.36.4,
 scheduling/corev1/nodeaffinity/nodeaffinity.go; ToleratesTaint, k8s.io/api v0.36.4,
@@ -21,7 +21,7 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def matches_node(spec: PodSpec, name: str, labels: Mapping[str, str]) -> bool:
-    """Whether a node of this name and with these labels is one that the pod asks for."""
+    """Return whether node selector and required affinity match a node of this name and labels."""
     if not (spec.node_selector or {}).items() <= labels.items():
         return False
     affinity = spec.affinity and spec.affinity.node_affinity
@@ -32,7 +32,7 @@ def matches_node(spec: PodSpec, name: str, labels: Mapping[str, str]) -> bool:
 
 
 def _matches_term(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -> bool:
-    """All requirements of a term have to hold; a term without any selects nothing."""
+    """Return whether all requirements match; a term without requirements matches no node."""
     expressions, fields = term.match_expressions or (), term.match_fields or ()
     return (
         bool(expressions or fields)
@@ -42,7 +42,7 @@ def _matches_term(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) 
 
 
 def _matches_requirement(requirement: NodeSelectorRequirement, labels: Mapping[str, str]) -> bool:
-    """An operator that nobody knows, or with the wrong number of values, holds of no node."""
+    """Return whether a label matches; an unknown operator or wrong number of values never does."""
     value, values = labels.get(requirement.key), requirement.values or ()
     match requirement.operator:
         case "In":
@@ -59,14 +59,14 @@ def _matches_requirement(requirement: NodeSelectorRequirement, labels: Mapping[s
 
 
 def _compare_integers(operator: str, value: str, bound: str) -> bool:
-    mine, theirs = _integer(value), _integer(bound)
-    if mine is None or theirs is None:
+    number, limit = _integer(value), _integer(bound)
+    if number is None or limit is None:
         return False
-    return mine > theirs if operator == "Gt" else mine < theirs
+    return number > limit if operator == "Gt" else number < limit
 
 
 def _integer(text: str) -> int | None:
-    """The number, if it is one that 64 bits hold; anybody may write a longer one into a pod."""
+    """Return the number, None if it is none or does not fit into 64 bits."""
     if not (match := _INTEGER.fullmatch(text)):
         return None
     number = int(match[1] + match[2])
@@ -74,10 +74,10 @@ def _integer(text: str) -> int | None:
 
 
 def _matches_field(requirement: NodeSelectorRequirement, name: str) -> bool:
-    """Of fields, one value can be asked for or ruled out; a node has but one, its name."""
+    """Return whether a field matches: In and NotIn with one value, of `metadata.name`."""
     if len(requirement.values or ()) != 1 or requirement.operator not in ("In", "NotIn"):
         return False
-    # A field that nodes do not have counts as empty.
+    # An unknown field counts as empty.
     field = name if requirement.key == "metadata.name" else ""
     return (field in (requirement.values or ())) == (requirement.operator == "In")
 
@@ -86,13 +86,13 @@ NO_EXECUTE = "NoExecute"
 
 
 def tolerates_no_execute(spec: PodSpec, node: Node) -> bool:
-    """Whether the pod may stay on the node; taints against scheduling do not matter any more."""
+    """Return whether the pod tolerates all NoExecute taints; other effects do not evict."""
     taints = [taint for taint in node.spec.taints or () if taint.effect == NO_EXECUTE]
     return all(is_taint_tolerated(taint, spec.tolerations or ()) for taint in taints)
 
 
 def is_taint_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    """Whether one of these tolerations is about this taint."""
+    """Return whether one of these tolerations matches the taint."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 

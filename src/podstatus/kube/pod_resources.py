@@ -1,8 +1,8 @@
-"""What a pod as a whole asks for and may use, from its spec.
+"""Requests and limits of a pod as a whole, computed from its spec.
 
-Regular containers and sidecars run together and add up. Init containers run one after the
-other, each beside the sidecars that were started before it, so of them the largest counts.
-What the pod itself says of cpu, memory or huge pages overrides that.
+Regular containers and sidecars run concurrently, so theirs are added up. Init containers run one
+after the other, each beside the sidecars started before it, so the maximum of them counts.
+Pod-level resources for cpu, memory and huge pages override the result.
 
 Upstream: PodRequests and PodLimits, component-helpers v0.36.4, resource/helpers.go.
 """
@@ -20,14 +20,14 @@ _MutableResourceList = dict[str, Quantity]
 
 
 def pod_requests(spec: PodSpec) -> dict[str, Quantity]:
-    """What has to be set aside for the pod, its overhead included."""
+    """Return the total requests of the pod, including its overhead."""
     total = _aggregate_containers(spec, _requests) | _pod_level(spec, _requests)
     _add_resource_list(total, spec.overhead)
     return total
 
 
 def pod_limits(spec: PodSpec) -> dict[str, Quantity]:
-    """What the pod may use at most; the overhead counts where there is a limit."""
+    """Return the total limits of the pod; overhead is added to resources that have a limit."""
     total = _aggregate_containers(spec, _limits) | _pod_level(spec, _limits)
     limited = {name for name, limit in total.items() if limit.parts.value}
     _add_resource_list(
@@ -37,7 +37,7 @@ def pod_limits(spec: PodSpec) -> dict[str, Quantity]:
 
 
 def is_pod_level_resource(name: str) -> bool:
-    """Whether a pod as a whole can ask for this resource."""
+    """Return whether this resource is supported as a pod-level resource."""
     return name in ("cpu", "memory") or name.startswith("hugepages-")
 
 
@@ -60,7 +60,7 @@ def _aggregate_containers(spec: PodSpec, side: _ResourceSelector) -> _MutableRes
         if is_restartable_init_container(container):
             _add_resource_list(total, own)
             _add_resource_list(sidecars, own)
-            # A regular container that asks for less than nothing does not lower this.
+            # A negative request of a regular container does not lower the total.
             _max_resource_list(peak, sidecars)
         else:
             _add_resource_list(own, sidecars)

@@ -1,4 +1,4 @@
-"""How much of its node a pod is promised: its quality-of-service class.
+"""The quality-of-service class of a pod.
 
 Upstream: pkg/apis/core/v1/helper/qos/qos.go v1.36.4.
 """
@@ -20,14 +20,14 @@ _ZERO = Quantity("0")
 
 
 def get_pod_qos(pod: Pod) -> str:
-    """The class that the pod was given, else the one its spec amounts to."""
+    """Return the class in the pod's status, otherwise the one computed from the spec."""
     return pod.status.qos_class or compute_pod_qos(pod.spec)
 
 
 def compute_pod_qos(spec: PodSpec) -> str:
-    """Guaranteed if requests are limits throughout, BestEffort if there are none of either.
+    """Return Guaranteed if all requests equal the limits, BestEffort if there are none of either.
 
-    Resources of the pod as a whole are looked at instead of its containers', even if empty.
+    Pod-level resources, even empty ones, are used instead of those of the containers.
     """
     if spec.resources is not None:
         parts: Sequence[ResourceRequirements] = (spec.resources,)
@@ -49,7 +49,7 @@ def _has_all_limits(resources: ResourceRequirements) -> bool:
 
 
 def _total(lists: Sequence[ResourceList | None]) -> dict[str, Quantity]:
-    """What is asked for of each resource that counts, where that is more than nothing."""
+    """Return the totals of the resources that affect the class, without zero values."""
     total: dict[str, Quantity] = {}
     for resources in lists:
         for name in _QOS_RESOURCES if resources else ():

@@ -1,4 +1,4 @@
-"""What a pod's spec says about restarting its containers.
+"""Restart policies and restart rules of containers.
 
 Upstream: pkg/api/v1/pod/util.go v1.36.4.
 """
@@ -12,14 +12,14 @@ RESTART_ALL_CONTAINERS = "RestartAllContainers"
 
 
 def is_restartable_init_container(container: Container) -> bool:
-    """Whether an init container is a sidecar: it runs along with the regular containers."""
+    """Return whether an init container is a sidecar, which runs beside regular containers."""
     return container.restart_policy == "Always"
 
 
 def find_matching_container_restart_rule(
     container: Container, exit_code: int
 ) -> ContainerRestartRule | None:
-    """The first rule of the container that speaks about this exit code."""
+    """Return the first restart rule that matches this exit code, None if there is none."""
     for rule in container.restart_policy_rules or ():
         if rule.exit_codes is None:
             continue
@@ -32,7 +32,7 @@ def find_matching_container_restart_rule(
 def container_should_restart(
     container: Container, spec: PodSpec, exit_code: int, gates: FeatureGates
 ) -> bool:
-    """Whether a container that ended with this exit code is to be started again."""
+    """Return whether a container that exited with this code has to be restarted."""
     if container.restart_policy is not None:
         rule = find_matching_container_restart_rule(container, exit_code)
         if rule is not None and _rule_restarts(rule, gates):
@@ -51,12 +51,12 @@ def _rule_restarts(rule: ContainerRestartRule, gates: FeatureGates) -> bool:
 def _policy_restarts(policy: str, exit_code: int) -> bool:
     if policy == "OnFailure":
         return exit_code != 0
-    # A missing or unknown policy counts as Always.
+    # A missing or unknown policy is treated as Always.
     return policy != "Never"
 
 
 def all_containers_could_restart(spec: PodSpec) -> bool:
-    """Whether some rule could restart the whole pod in place."""
+    """Return whether a restart rule may restart all containers of the pod in place."""
     containers = (*(spec.init_containers or ()), *(spec.containers or ()))
     return any(
         rule.action == RESTART_ALL_CONTAINERS

@@ -1,4 +1,4 @@
-"""Looking into stored documents, in which anything may be absent or null."""
+"""Read fields of plain JSON documents, in which any field may be absent or null."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from podstatus.kube.scalars.time import UNSET_TIME, Time, TimeError
 
 
 def nested_value(document: Any, *path: str) -> Any:
-    """What is at that path; None if there is nothing."""
+    """Return the value at this path, None if there is none."""
     for key in path:
         if not isinstance(document, dict):
             return None
@@ -15,25 +15,25 @@ def nested_value(document: Any, *path: str) -> Any:
 
 
 def nested_str(document: Any, *path: str) -> str:
-    """The text at that path, empty if there is none."""
-    found = nested_value(document, *path)
-    return found if isinstance(found, str) else ""
+    """Return the string at this path, empty if there is none."""
+    value = nested_value(document, *path)
+    return value if isinstance(value, str) else ""
 
 
 def nested_list(document: Any, *path: str) -> list[Any]:
-    """The list at that path, empty if there is none."""
-    found = nested_value(document, *path)
-    return found if isinstance(found, list) else []
+    """Return the list at this path, empty if there is none."""
+    value = nested_value(document, *path)
+    return value if isinstance(value, list) else []
 
 
 def nested_dict(document: Any, *path: str) -> dict[str, Any]:
-    """The object at that path, empty if there is none."""
-    found = nested_value(document, *path)
-    return found if isinstance(found, dict) else {}
+    """Return the object at this path, empty if there is none."""
+    value = nested_value(document, *path)
+    return value if isinstance(value, dict) else {}
 
 
 def nested_time(document: Any, *path: str) -> Time:
-    """The time at that path, unset if there is none."""
+    """Return the time at this path, unset if there is none."""
     try:
         return Time.parse(nested_value(document, *path))
     except TimeError:

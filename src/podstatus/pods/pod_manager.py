@@ -119,7 +119,7 @@ class PodManager:
             return list(self._pods.values())
 
     def mirror_pods(self) -> list[Pod]:
-        """Return all mirror pods."""
+        """Return the mirror pods of all static pods."""
         with self._lock:
             return list(self._mirrors.values())
 

@@ -173,7 +173,7 @@ def test_times_are_written_in_whole_seconds_of_utc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "written"),
+    ("spelling", "written"),
     [
         ("1.500", "1.500"),
         ("+1", "+1"),
@@ -186,8 +186,8 @@ def test_times_are_written_in_whole_seconds_of_utc() -> None:
         ("0.0000000001", "1n"),
     ],
 )
-def test_surprise_29_quantities_are_not_always_respelled(given: str, written: str) -> None:
-    status = from_document({"allocatedResources": {"cpu": given}}, PodStatus)
+def test_surprise_29_quantities_are_not_always_respelled(spelling: str, written: str) -> None:
+    status = from_document({"allocatedResources": {"cpu": spelling}}, PodStatus)
     assert to_document(status) == {"allocatedResources": {"cpu": written}}
 
 
@@ -250,7 +250,7 @@ STATUSES = st.builds(
 def test_what_was_written_once_is_written_the_same_again(status: PodStatus) -> None:
     document = to_document(status)
     again = from_document(document, PodStatus)
-    # Go reads null for a time it printed as null: the pointer is lost.
+    # Go decodes null for an unset time, so the pointer is lost.
     expected = {key: value for key, value in document.items() if value is not None}
     assert to_document(again) == expected
 

@@ -13,7 +13,7 @@ from podstatus.kube.objects.pod_status import ContainerStatus, HostIP, PodCondit
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 
 
-def test_a_value_that_nobody_can_change_is_taken_as_it_is() -> None:
+def test_an_immutable_value_is_not_copied() -> None:
     status = PodStatus(phase="Running", conditions=(PodCondition(type="Ready"),))
     assert freeze(status) is status
 
@@ -25,25 +25,25 @@ def test_containers_without_maps_are_taken_as_they_are() -> None:
 
 def test_a_map_can_be_changed_by_its_maker_without_harm() -> None:
     amounts = {"cpu": Quantity("1")}
-    taken = freeze(PodStatus(allocated_resources=amounts))
+    frozen = freeze(PodStatus(allocated_resources=amounts))
     amounts["cpu"] = Quantity("2")
-    assert taken.allocated_resources == {"cpu": "1"}
+    assert frozen.allocated_resources == {"cpu": "1"}
 
 
 def test_a_map_of_texts_is_copied_as_it_is() -> None:
     labels = {"app": "web"}
-    taken = freeze(ObjectMeta(labels=labels))
+    frozen = freeze(ObjectMeta(labels=labels))
     labels.clear()
-    assert taken.labels == {"app": "web"}
+    assert frozen.labels == {"app": "web"}
 
 
 def test_a_map_deep_inside_can_be_changed_too() -> None:
     limits = {"cpu": Quantity("1")}
     container = ContainerStatus(resources=ResourceRequirements(limits=limits))
-    taken = freeze(PodStatus(container_statuses=(container,)))
+    frozen = freeze(PodStatus(container_statuses=(container,)))
     limits.clear()
-    assert taken.container_statuses is not None
-    assert taken.container_statuses[0].resources == ResourceRequirements(
+    assert frozen.container_statuses is not None
+    assert frozen.container_statuses[0].resources == ResourceRequirements(
         limits={"cpu": Quantity("1")}
     )
 
@@ -51,11 +51,11 @@ def test_a_map_deep_inside_can_be_changed_too() -> None:
 def test_a_list_becomes_a_tuple() -> None:
     conditions: Any = [PodCondition(type="Ready")]
     containers: Any = [ContainerStatus(name="app")]
-    taken = freeze(PodStatus(conditions=conditions, container_statuses=containers))
+    frozen = freeze(PodStatus(conditions=conditions, container_statuses=containers))
     conditions.clear()
     containers.clear()
-    assert taken.conditions == (PodCondition(type="Ready"),)
-    assert taken.container_statuses == (ContainerStatus(name="app"),)
+    assert frozen.conditions == (PodCondition(type="Ready"),)
+    assert frozen.container_statuses == (ContainerStatus(name="app"),)
 
 
 def test_an_empty_list_stays_apart_from_none() -> None:
@@ -66,10 +66,10 @@ def test_an_empty_list_stays_apart_from_none() -> None:
 
 def test_amounts_written_as_plain_text_or_numbers_become_quantities() -> None:
     amounts: Any = {"cpu": "1000m", "memory": 64}
-    taken = freeze(PodStatus(allocated_resources=amounts)).allocated_resources
-    assert taken is not None
-    assert [type(amount) for amount in taken.values()] == [Quantity, Quantity]
-    assert taken["cpu"].canonical == "1"
+    frozen = freeze(PodStatus(allocated_resources=amounts)).allocated_resources
+    assert frozen is not None
+    assert [type(amount) for amount in frozen.values()] == [Quantity, Quantity]
+    assert frozen["cpu"].canonical == "1"
 
 
 def test_an_amount_that_cannot_be_read_is_refused() -> None:
@@ -126,9 +126,9 @@ class TestAmongSeveralConditions:
     def test_one_that_spells_with_an_enum_becomes_plain_text(self, count: int) -> None:
         odd = PodCondition(type="Ready", status=Says.TRUE)
         conditions = (odd, *(PodCondition(type=str(n)) for n in range(count - 1)))
-        taken = freeze(PodStatus(conditions=conditions)).conditions
-        assert taken is not None
-        assert [type(condition.status) for condition in taken] == [str] * count
+        frozen = freeze(PodStatus(conditions=conditions)).conditions
+        assert frozen is not None
+        assert [type(condition.status) for condition in frozen] == [str] * count
 
 
 def test_a_text_that_holds_no_text_is_refused_in_a_map() -> None:
@@ -143,23 +143,23 @@ def test_a_field_of_any_type_takes_anything() -> None:
 
 
 def test_a_map_that_was_taken_over_cannot_be_changed() -> None:
-    taken = freeze(ObjectMeta(labels={"app": "web"})).labels
-    assert taken is not None
+    frozen = freeze(ObjectMeta(labels={"app": "web"})).labels
+    assert frozen is not None
     for change in (
-        lambda: taken.update(app="db"),
-        lambda: taken.pop("app"),
-        lambda: taken.setdefault("more", "x"),
-        lambda: taken.__setitem__("app", "db"),
-        lambda: taken.__delitem__("app"),
-        taken.popitem,
-        taken.clear,
+        lambda: frozen.update(app="db"),
+        lambda: frozen.pop("app"),
+        lambda: frozen.setdefault("more", "x"),
+        lambda: frozen.__setitem__("app", "db"),
+        lambda: frozen.__delitem__("app"),
+        frozen.popitem,
+        frozen.clear,
     ):
-        with pytest.raises(TypeError, match="make a new one"):
+        with pytest.raises(TypeError, match="modify a copy"):
             change()
-    assert taken == {"app": "web"}
+    assert frozen == {"app": "web"}
 
 
 def test_what_was_taken_over_is_taken_again_as_it_is_and_can_be_copied() -> None:
-    taken = freeze(PodStatus(allocated_resources={"cpu": Quantity("1")}))
-    assert freeze(taken) is taken
-    assert pickle.loads(pickle.dumps(taken)) == copy.deepcopy(taken) == taken  # noqa: S301
+    frozen = freeze(PodStatus(allocated_resources={"cpu": Quantity("1")}))
+    assert freeze(frozen) is frozen
+    assert pickle.loads(pickle.dumps(frozen)) == copy.deepcopy(frozen) == frozen  # noqa: S301

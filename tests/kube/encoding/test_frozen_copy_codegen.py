@@ -1,4 +1,4 @@
-"""Straight-line code and the walk field by field come to the same."""
+"""Generated code and the copy field by field have the same results."""
 
 import itertools
 from enum import StrEnum
@@ -40,14 +40,14 @@ def every_kind(kind: type[Wire] = Wire) -> list[type[Wire]]:
     return [kind, *(below for child in kind.__subclasses__() for below in every_kind(child))]
 
 
-def made(kind: type[Wire]) -> Wire:
-    """A value of this kind with what must be given."""
+def minimal(kind: type[Wire]) -> Wire:
+    """Return a value of this type with its required fields."""
     required = [info.name for info in structs.fields(kind) if info.required]
     return kind(**{name: REQUIRED[name] for name in required})
 
 
 def replaced_somewhere(data: st.DataObject, value: Any) -> Any:
-    """The value with something odd in it, at any depth."""
+    """Yield the value with an unusual item in it, at any depth."""
     if isinstance(value, tuple) and value:
         at = data.draw(st.integers(0, len(value) - 1))
         changed = (*value[:at], replaced_somewhere(data, value[at]), *value[at + 1 :])
@@ -75,7 +75,7 @@ def outcome_of_walking(value: Any) -> object:
 
 
 def kinds_in(value: Any) -> object:
-    """The types of everything in a value; Python calls 1 and True equal."""
+    """Return the types of all parts of a value, since 1 equals True in Python."""
     if isinstance(value, Wire):
         return type(value), [kinds_in(item) for item in structs.astuple(value)]
     if isinstance(value, tuple | list):
@@ -87,29 +87,29 @@ def kinds_in(value: Any) -> object:
 
 @pytest.mark.parametrize("kind", every_kind()[1:], ids=lambda kind: kind.__name__)
 def test_there_is_code_for_every_kind(kind: type[Wire]) -> None:
-    assert freeze(made(kind)) == made(kind)
+    assert freeze(minimal(kind)) == minimal(kind)
 
 
 @pytest.mark.parametrize("kind", every_kind()[1:], ids=lambda kind: kind.__name__)
 def test_an_odd_value_in_any_field_is_judged_alike(kind: type[Wire]) -> None:
     for name, odd in itertools.product(kind.__struct_fields__, ODD_VALUES):
-        value = structs.replace(made(kind), **{name: odd})
-        taken, walked = outcome(value), outcome_of_walking(value)
-        assert kinds_in(taken) == kinds_in(walked)
-        assert taken == walked
+        value = structs.replace(minimal(kind), **{name: odd})
+        copied, walked = outcome(value), outcome_of_walking(value)
+        assert kinds_in(copied) == kinds_in(walked)
+        assert copied == walked
 
 
 @given(strategies.pods())
 def test_usual_pods_are_taken_over_alike(pod: Pod) -> None:
-    taken, walked = compiled_copier(Pod)(pod), outcome_of_walking(pod)
-    assert taken == walked
-    assert kinds_in(taken) == kinds_in(walked)
+    copied, walked = compiled_copier(Pod)(pod), outcome_of_walking(pod)
+    assert copied == walked
+    assert kinds_in(copied) == kinds_in(walked)
 
 
 @given(strategies.pods(), st.data())
 def test_odd_pods_are_judged_alike(pod: Pod, data: st.DataObject) -> None:
     odd = replaced_somewhere(data, pod)
     if isinstance(odd, Wire):
-        taken, walked = outcome(odd), outcome_of_walking(odd)
-        assert kinds_in(taken) == kinds_in(walked)
-        assert taken == walked
+        copied, walked = outcome(odd), outcome_of_walking(odd)
+        assert kinds_in(copied) == kinds_in(walked)
+        assert copied == walked

@@ -1,4 +1,4 @@
-"""What is remembered about resources is changed by making a new map."""
+"""Changes of allocations return new maps."""
 
 from podstatus.kube.encoding.codec import from_document, to_document
 from podstatus.kube.objects.allocation import (

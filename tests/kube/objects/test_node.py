@@ -1,4 +1,4 @@
-"""The Node against the Go types it stands for, as recorded in types.json."""
+"""The Node types equal their Go types, as recorded in types.json."""
 
 import typing
 

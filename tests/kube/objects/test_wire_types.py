@@ -1,4 +1,4 @@
-"""Every wire type against the Go type it stands for, as recorded in types.json."""
+"""Every wire type equals its Go type, as recorded in types.json."""
 
 import types
 import typing
@@ -20,19 +20,19 @@ SCALARS = {str: "str", int: "int", bool: "bool", Time: "Time", Quantity: "Quanti
 
 
 def wire_types() -> dict[str, type[Wire]]:
-    """All types that a Pod is made of, by the name of the Go type in their docstring."""
-    found: dict[str, type[Wire]] = {}
+    """Return all types that a Pod consists of, by the Go type in their docstrings."""
+    types_by_name: dict[str, type[Wire]] = {}
     waiting: list[type[Wire]] = [Pod]
     while waiting:
         kind = waiting.pop()
         name = go_name(kind)
-        if name in found:
-            assert found[name] is kind
+        if name in types_by_name:
+            assert types_by_name[name] is kind
             continue
-        found[name] = kind
+        types_by_name[name] = kind
         for declared in typing.get_type_hints(kind).values():
             waiting.extend(wires_in(declared))
-    return found
+    return types_by_name
 
 
 def go_name(kind: type[Wire]) -> str:
@@ -46,7 +46,7 @@ def wires_in(declared: Any) -> list[type[Wire]]:
 
 
 def described(declared: Any) -> str:
-    """A declared type in the notation of types.json; a nil list or map is no pointer."""
+    """Return a declared type in the notation of types.json; a nil list or map is no pointer."""
     origin = typing.get_origin(declared)
     if origin is tuple:
         return f"[{described(typing.get_args(declared)[0])}]"
@@ -108,7 +108,7 @@ def test_defaults_are_the_zero_values_of_go(name: str) -> None:
 
 
 def go_always_prints(field: dict[str, Any]) -> bool:
-    """Without omitempty, or a struct, which omitempty never takes for empty."""
+    """Return whether it has no omitempty, or is a struct, which is never empty."""
     if field.get("omitzero"):
         return False
     struct = field["type"] in GO_TYPES or field["type"] in ("Time", "Quantity")

@@ -1,4 +1,4 @@
-"""One row per rule of applying a patch; every row was compared with Go's answer."""
+"""One row per rule of applying a patch; every row was checked against Go."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Laws that hold for patches of any statuses."""
+"""Properties of patches between arbitrary statuses."""
 
 import copy
 from typing import Any
@@ -27,7 +27,7 @@ def objects(**fields: Strategy) -> Strategy:
 
 
 def merged(key: str, keys: list[str] | list[int], **fields: Strategy) -> Strategy:
-    """A list whose elements have different merge keys."""
+    """A list of elements with distinct merge keys."""
     element = st.fixed_dictionaries({key: st.sampled_from(keys)}, optional=fields)
     return st.lists(element, max_size=5, unique_by=lambda one: str(one[key])).map(list)
 

@@ -1,7 +1,7 @@
-"""Strategic merge patches of long lists: the cost is linear, and the result as before.
+"""Strategic merge patches of long lists take linear time, with the same results.
 
-The bound is that of another order of growth, not of a slow machine: each of these took from half a
-minute to minutes.
+The bound detects quadratic growth, not a slow machine: each of these took from half a minute to
+minutes.
 """
 
 import time
@@ -61,19 +61,19 @@ def test_long_lists_are_merged_in_linear_time(
     live: dict[str, Any], patch: dict[str, Any], length: int
 ) -> None:
     began = time.process_time()
-    made: Any = apply_patch(live, patch, POD)
+    patched: Any = apply_patch(live, patch, POD)
     assert time.process_time() - began < SECONDS
-    (part,) = made.values()
-    (found,) = part.values()
-    if found and "ports" in found[0]:
-        found = found[0]["ports"]
-    assert len(found) == length
+    (part,) = patched.values()
+    (elements,) = part.values()
+    if elements and "ports" in elements[0]:
+        elements = elements[0]["ports"]
+    assert len(elements) == length
 
 
 def _deduplicated_by_comparison(
     scalars: list[JsonValue],
 ) -> tuple[list[JsonValue], list[JsonValue]]:
-    """As upstream does it: each with all that follow."""
+    """Deduplicate as upstream does: compare each element with all that follow."""
     slots, end, at = list(scalars), len(scalars), 0
     while at < end:
         other = at + 1

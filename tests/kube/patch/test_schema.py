@@ -1,4 +1,4 @@
-"""The schemas hold what was recorded of the Go types, and are looked up as upstream does."""
+"""The schemas equal the recorded Go types, and are looked up as upstream does."""
 
 import json
 import re
@@ -18,13 +18,13 @@ ANY = {"fieldsV1": "FieldsV1?", "port": "IntOrString"}
 
 
 def recorded_type(field: dict[str, Any]) -> str:
-    """The recording does not tell one free-form type from another."""
+    """Normalize free-form types, which the recording does not distinguish."""
     text = re.sub(r"\w+\.", "", field["type"])
     return ANY[field["name"]] if text.startswith("any") else text
 
 
 def without_width(type_text: str) -> str:
-    """The recording does not tell int32 from int64: tests/servers/api/test_integers.py does."""
+    """Normalize integers: only tests/servers/api/test_integers.py distinguishes int32 and int64."""
     return re.sub("int(32|64)", "int", type_text)
 
 
@@ -45,7 +45,7 @@ def test_fields_types_and_patch_strategies_are_the_recorded_ones(name: str) -> N
         )
         for field in TYPES[name]
     }
-    found = {
+    schemas = {
         key: (
             without_width(field.schema.type),
             without_width(field.element.type) if field.element else None,
@@ -54,7 +54,7 @@ def test_fields_types_and_patch_strategies_are_the_recorded_ones(name: str) -> N
         )
         for key, field in schema_of(name).fields.items()
     }
-    assert found == expected
+    assert schemas == expected
 
 
 @pytest.mark.parametrize("schema", [POD, NODE, EVENT])

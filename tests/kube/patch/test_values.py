@@ -1,4 +1,4 @@
-"""A patch between two values is the patch between their documents."""
+"""A patch between two values equals the patch between their documents."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ APP = ContainerStatus(name="app", ready=True)
                 '"ready":false,"restartCount":0,"state":{}}]}'
             ),
         ),
-        (  # What differs before it is printed, and not after.
+        (  # Values that differ, but are printed alike.
             PodStatus(start_time=NOON, conditions=(READY,), container_statuses=()),
             PodStatus(start_time=Time(NOON + 1), conditions=(READY,)),
             "{}",

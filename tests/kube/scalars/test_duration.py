@@ -1,4 +1,4 @@
-"""Durations as Go reads them."""
+"""Durations as Go parses them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Spans of time as Go prints them."""
+"""Durations as Go prints them."""
 
 import pytest
 

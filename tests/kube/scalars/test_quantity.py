@@ -1,4 +1,4 @@
-"""Quantities: what Go keeps, what it respells, what it refuses, and how amounts compare."""
+"""Quantities: strings that Go keeps, reformats or rejects, and comparison by value."""
 
 import copy
 from fractions import Fraction
@@ -45,7 +45,7 @@ RESPELLED = {
     "-0": "0",
     "0Pi": "0",
     "0e3": "0",
-    # fewer than 1024, or not whole: written as decimal
+    # below 1024, or with a fraction: printed as decimal
     "0.5Ki": "512",
     "-0.5Ki": "-512",
     "1.1Ki": "1126400m",
@@ -64,7 +64,7 @@ RESPELLED = {
     "8Ei": str(INT64_MAX),
     "9223372036854775808": "9223372036854775808",
     "12345678901234567890000": "12345678901234567890k",
-    # past exa there is no suffix, and Go forgets the zeros
+    # there is no suffix beyond exa, and Go drops the zeros
     "1000E": "1",
     # a missing number is zero
     "-": "0",
@@ -193,7 +193,7 @@ def test_amounts_compare_by_value(left: str, right: str, order: int) -> None:
             "1234567890123456789",
             QuantityParts(1234567890123456789 * 10**9, -9, True, "", "DecimalSI"),
         ),
-        # neither zero nor the cap is scaled
+        # neither zero nor the limit is scaled
         ("0.0Ki", QuantityParts(0, -1, True, "", "BinarySI")),
         ("-9Ei", QuantityParts(-INT64_MAX, 0, True, "", "BinarySI")),
     ],
@@ -206,7 +206,7 @@ def test_absurd_sizes_are_bounded() -> None:
     assert Quantity("9" * MAX_DIGITS + "e-9").canonical == "9" * MAX_DIGITS + "e-9"
     with pytest.raises(QuantityError, match=f"needs over {MAX_DIGITS} digits"):
         Quantity("9" * MAX_DIGITS)
-    with pytest.raises(QuantityError, match="too large to be counted"):
+    with pytest.raises(QuantityError, match="too large for this operation"):
         _ = Quantity("1e2147483646").nanos
     with pytest.raises(QuantityError, match=f"needs over {MAX_DIGITS} digits"):
         Quantity.parse(10**5000)
@@ -225,16 +225,16 @@ def test_absurd_sizes_are_bounded() -> None:
         ("1e3 1k", "2e3"),
         ("1k 1e3", "2k"),
         ("1 -1", "0"),
-        # the first that is not zero gives the format, also the first of many
+        # the first operand that is not zero determines the format, also of several
         ("0 1Gi", "1Gi"),
         ("0Ki 1024", "1024"),
         ("0Ki 0 1024", "1024"),
         ("0.5Ki 512", "1Ki"),
         ("512 0.5Ki", "1024"),
         ("0.25Ki 0.25Ki 512", "1Ki"),
-        # a kept spelling is not kept by adding nothing
+        # adding zero does not keep the original string
         ("1.500 0", "1500m"),
-        # read again these would be something else
+        # parsed again, these would have another value
         ("1Ki 998976", "1000000"),
         ("4Ei 4Ei", "8Ei"),
         ("8Ei 8Ei", "18446744073709551614"),

@@ -1,4 +1,4 @@
-"""Times: what Go reads, what it prints, and what survives."""
+"""Times: parsing and printing as in Go, and round trips."""
 
 import copy
 from collections.abc import Callable
@@ -69,7 +69,7 @@ OUT_OF_RANGE = {
     "2024-01-01T00:00:00-01:61": "has minute of the offset 61; 0 to 60 is expected",
 }
 
-# Go reads years 0 to 9999; the rest can only be computed.
+# Go parses years 0 to 9999; others result from computations only.
 TIMES = st.integers(-(10**21), 10**21).map(Time)
 READABLE = st.builds(
     "{}{}{}".format,
@@ -240,5 +240,5 @@ def test_the_calendar_repeats_every_400_years(cycles: int, seconds: int) -> None
 
 def test_seconds_with_a_fraction_are_not_taken_for_nanoseconds() -> None:
     seconds: Any = 1700000000.5
-    with pytest.raises(TypeError, match="expected whole nanoseconds, got float"):
+    with pytest.raises(TypeError, match="expected integer nanoseconds, got float"):
         Time.from_unix_nanos(seconds)

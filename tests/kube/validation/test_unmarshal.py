@@ -1,4 +1,4 @@
-"""What fits a Go type, and what Go's decoder says of the rest."""
+"""Values that fit a Go type, and the messages of Go's decoder for others."""
 
 import json
 import time
@@ -45,9 +45,9 @@ def error_of(text: str, schema: Schema) -> str:
     read = json.loads(
         text, object_pairs_hook=JsonMembers, parse_int=NumberLiteral, parse_float=NumberLiteral
     )
-    found = unmarshal_error(read, schema)
-    assert json_fits_schema(text.encode(), schema) == (not found)
-    return found
+    error = unmarshal_error(read, schema)
+    assert json_fits_schema(text.encode(), schema) == (not error)
+    return error
 
 
 def text_holding(field: IntegerField, literal: str) -> str:
@@ -67,13 +67,13 @@ def test_the_bounds_of_every_integer_are_those_of_its_go_type(schema: Schema) ->
             assert error_of(text_holding(field, str(value)), schema) == ""
             assert value_fits_schema(field.holding(value), schema)
         for value in (low - 1, high + 1):
-            told = (
+            message = (
                 f"json: cannot unmarshal number {value} into Go struct field {field.go_field} "
                 f"of type {field.go_type}"
             )
-            assert error_of(text_holding(field, str(value)), schema) == told
+            assert error_of(text_holding(field, str(value)), schema) == message
             assert not value_fits_schema(field.holding(value), schema)
-            assert unmarshal_error(field.holding(value), schema) == told
+            assert unmarshal_error(field.holding(value), schema) == message
 
 
 @given(st.sampled_from(FIELDS), BIG.map(str) | NO_INTEGERS)
@@ -84,13 +84,13 @@ def test_what_fits_no_integer_is_refused_with_the_field(
     bound = 2 ** (field.bits - 1)
     fits = "." not in literal and "e" not in literal and len(literal) < 99
     fits = fits and -bound <= int(literal) < bound
-    found = error_of(text_holding(field, literal), schema)
-    assert bool(found) == (not fits)
-    assert not found or f"{field.go_field} of type {field.go_type}" in found
+    error = error_of(text_holding(field, literal), schema)
+    assert bool(error) == (not fits)
+    assert not error or f"{field.go_field} of type {field.go_type}" in error
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{"metadata": null, "spec": {"containers": [null, {"ports": null}]}}', ""),
         ('{"spec": {"priority": -0}}', ""),
@@ -110,8 +110,8 @@ def test_what_fits_no_integer_is_refused_with_the_field(
         ("[]", "array into Go value of type v1.Pod"),
     ],
 )
-def test_the_first_error_in_the_text_is_told(text: str, told: str) -> None:
-    assert error_of(text, POD) == (f"json: cannot unmarshal {told}" if told else "")
+def test_the_first_error_in_the_text_is_returned(text: str, message: str) -> None:
+    assert error_of(text, POD) == (f"json: cannot unmarshal {message}" if message else "")
 
 
 def test_a_type_that_reads_itself_ends_the_decoding() -> None:
@@ -127,7 +127,7 @@ def test_quantities_are_texts_and_numbers(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         ("1_000", "quantities must match"),
         ("1 Gi", "quantities must match"),
@@ -143,8 +143,10 @@ def test_quantities_are_texts_and_numbers(value: object) -> None:
         ("9" * 700, "needs over 600 digits"),
     ],
 )
-def test_what_is_no_quantity_is_refused_in_upstreams_words(value: object, told: str) -> None:
-    assert told in unmarshal_error({"spec": {"overhead": {"cpu": value}}}, POD)
+def test_an_invalid_quantity_is_rejected_with_upstreams_message(
+    value: object, message: str
+) -> None:
+    assert message in unmarshal_error({"spec": {"overhead": {"cpu": value}}}, POD)
     assert not value_fits_schema({"spec": {"overhead": {"cpu": value}}}, POD)
 
 

@@ -1,6 +1,6 @@
-"""The rules for pods with long lists: the cost is linear.
+"""Validation of pods with long lists takes linear time.
 
-The bound is that of another order of growth, not of a slow machine: this took 20 s.
+The bound detects quadratic growth, not a slow machine: this took 20 s.
 """
 
 import time
@@ -13,7 +13,7 @@ SECONDS = 8.0
 LENGTH = 40_000
 
 
-def test_claims_of_a_container_are_told_apart_in_linear_time() -> None:
+def test_claims_of_a_container_are_compared_in_linear_time() -> None:
     names = [f"c{number}" for number in range(LENGTH)]
     container = {
         "name": "a",

@@ -156,7 +156,7 @@ class ConnectionTable(Generic[Key]):
             self._active.discard(key)
 
     def remove(self, key: Key) -> None:
-        """Remove a closed connection."""
+        """Remove a closed connection from the table."""
         stage = self._stage_of.pop(key, None)
         if stage is not None:
             del self._stages[stage][key]

@@ -1,8 +1,8 @@
-"""From wire to value and back, as Go's types would.
+"""Decode and encode wire objects as Go's types would.
 
-`decode` and `from_document` read; `to_document` writes the plain JSON value that Go's
-encoder would print: what is empty is left out, times have whole seconds, quantities are
-respelled, and bytes that are no text become U+FFFD.
+`decode` and `from_document` read; `to_document` returns the plain JSON value that Go's encoder
+would print: empty fields are omitted, times have whole seconds, quantities are in canonical form,
+and invalid UTF-8 becomes U+FFFD.
 """
 
 import typing
@@ -25,21 +25,21 @@ Convert = Callable[[Any], Any]
 
 
 class FieldEncoding(NamedTuple):
-    """How a field is printed."""
+    """How a field is encoded."""
 
     name: str
-    """On the wire."""
+    """The name on the wire."""
     emit_nil: bool
     emit_empty: bool
     convert: Convert | None
 
 
 class DecodeError(ValueError):
-    """An object could not be read; the message says where and why."""
+    """An object could not be decoded; the message says where and why."""
 
 
 def decode(data: bytes | str, kind: type[W]) -> W:
-    """Read an object from JSON text. Raises DecodeError."""
+    """Decode an object from JSON text. Raises DecodeError."""
     try:
         return json_decoder(kind, _read_scalar).decode(data)
     except msgspec.ValidationError:
@@ -49,7 +49,7 @@ def decode(data: bytes | str, kind: type[W]) -> W:
 
 
 def from_document(document: object, kind: type[W]) -> W:
-    """Read an object from a plain JSON value; nulls count as absent, as they do in Go.
+    """Decode an object from a plain JSON value; null counts as absent, as in Go.
 
     Raises DecodeError.
     """
@@ -75,12 +75,12 @@ def _decode_error(kind: type[Wire], reason: str) -> DecodeError:
 
 
 def to_document(value: Wire) -> dict[str, Any]:
-    """The plain JSON value that Go's encoder would print for this object."""
+    """Return the plain JSON value that Go's encoder would print for this object."""
     return typing.cast(dict[str, Any], _compile_encoder(type(value))(value))
 
 
 def encode_field(item: Any, field: FieldEncoding) -> JsonValue | Absent:
-    """What Go's encoder would print for a field; ABSENT where it leaves it out."""
+    """Return the JSON value of a field; ABSENT if Go's encoder omits it."""
     if item is None:
         return None if field.emit_nil else ABSENT
     if item or field.emit_empty:
@@ -90,9 +90,9 @@ def encode_field(item: Any, field: FieldEncoding) -> JsonValue | Absent:
 
 @cache
 def _compile_encoder(kind: type[Wire]) -> Convert:
-    """What prints a value of this kind: straight-line code, as `straight` has it to take one over.
+    """Return an encoder for this type: generated straight-line code, as in `frozen_copy_codegen`.
 
-    The code for a kind with a text that may be left out and one that is always there reads:
+    The code for a type with a string that may be omitted and one that is always printed is:
 
         def print_value(value):
             document = {}
@@ -108,7 +108,7 @@ def _compile_encoder(kind: type[Wire]) -> Convert:
             scope[f"convert_{name}"] = field.convert
             printed = f"convert_{name}(item)"
         lines.append(_encoder_line(name, field, printed))
-    # Nothing but names of declared fields goes into the code.
+    # The code contains only names of declared fields.
     exec("\n ".join([*lines, "return document"]), scope)  # noqa: S102
     return typing.cast(Convert, scope["print_value"])
 
@@ -122,15 +122,17 @@ _INLINE_ENCODERS: dict[Convert | None, str] = {
     valid_text: "item if item.isascii() else valid_text(item)",
     _time_wire: "item.wire",
 }
-"""What is converted all the time: without a call for each."""
+"""Inlined for the most frequent types, which saves a call for each value."""
 
 
 def _encoder_line(name: str, field: FieldEncoding, expression: str) -> str:
     target = f"document[{field.name!r}]"
     if field.emit_nil:
         return f"{target} = None if (item := value.{name}) is None else {expression}"
-    kept = f"(item := value.{name}) is not None" if field.emit_empty else f"item := value.{name}"
-    return f"if {kept}: {target} = {expression}"
+    condition = (
+        f"(item := value.{name}) is not None" if field.emit_empty else f"item := value.{name}"
+    )
+    return f"if {condition}: {target} = {expression}"
 
 
 def _read_scalar(kind: type, value: object) -> object:
@@ -145,7 +147,7 @@ def _read_scalar(kind: type, value: object) -> object:
 
 @cache
 def field_encodings(kind: type[Wire]) -> tuple[FieldEncoding, ...]:
-    """How each field of a kind is printed, in their order."""
+    """Return the encoding of each field of a type, in declaration order."""
     hints = typing.get_type_hints(kind)
     plan = []
     for info in structs.fields(kind):
@@ -189,7 +191,7 @@ def _quantity_wire(quantity: Quantity) -> str:
 
 
 def _without_nulls(document: object, declared: Any) -> object:
-    """Drop nulls where Go would read the zero value, guided by the declared type."""
+    """Drop nulls that Go decodes as the zero value, according to the declared type."""
     declared, _ = strip_none(declared)
     origin = typing.get_origin(declared)
     if isinstance(document, dict):
@@ -216,7 +218,7 @@ def _map_without_nulls(document: dict[str, Any], element: Any) -> dict[str, Any]
 
 
 def _zero(declared: Any) -> object:
-    """What Go reads for a null element of a list or map, as a JSON value."""
+    """Return the JSON value that Go decodes for a null element of a list or map."""
     if isinstance(declared, type) and issubclass(declared, Wire):
         return {}
     if declared in (str, int, bool):

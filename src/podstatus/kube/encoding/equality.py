@@ -1,4 +1,4 @@
-"""Equality as the API means it: nil and empty are one, quantities compare by value.
+"""Semantic equality: nil and empty are equal, quantities compare by value.
 
 Upstream: equality.Semantic, apimachinery v0.36.4.
 """
@@ -10,7 +10,7 @@ from podstatus.kube.scalars.quantity import Quantity
 
 
 def semantic_equal(left: Any, right: Any) -> bool:
-    """Whether two wire values mean the same."""
+    """Return whether two wire values are semantically equal."""
     if left is right or left == right:
         return True
     if isinstance(left, Wire):

@@ -1,8 +1,8 @@
-"""Take over a value that somebody else made: all of it checked, nothing of it shared.
+"""Copy a value from a caller: all types checked, nothing mutable shared.
 
-Python does not check what a struct is made of, and maps can be changed by whoever has them.
-So a value is walked through once when it comes in: by straight-line code if it is a usual one,
-else field by field, which also tells where something does not belong.
+Python does not check the field types of a struct, and a caller can still modify a map that it
+passed in. So every value is checked once: by generated straight-line code in the usual case,
+otherwise field by field, which also reports the path of a wrong type.
 """
 
 import types
@@ -24,7 +24,7 @@ CopyFunction = Callable[[Any], Any]
 
 
 class FieldTypeError(TypeError):
-    """A field holds what does not belong there; `path` leads to it."""
+    """A field has a value of the wrong type; `path` is the path of the field."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}")
@@ -32,23 +32,23 @@ class FieldTypeError(TypeError):
         self.problem = problem
 
     def below(self, name: str) -> "FieldTypeError":
-        """The same error, seen from one level higher."""
+        """Return the error with a name prepended to its path."""
         separator = "." if self.path and not self.path.startswith("[") else ""
         return FieldTypeError(f"{name}{separator}{self.path}", self.problem)
 
 
 def require_type(value: object, type_: type[Wire]) -> None:
-    """Raise TypeError unless the value is of this kind."""
+    """Raise TypeError unless the value is of this type."""
     if not isinstance(value, type_):
-        found = "None" if value is None else type(value).__name__
+        actual = "None" if value is None else type(value).__name__
         advice = "; decode it first" if isinstance(value, bytes | str | dict) else ""
-        raise TypeError(f"expected a {type_.__name__}, got {found}{advice}")
+        raise TypeError(f"expected a {type_.__name__}, got {actual}{advice}")
 
 
 def freeze(value: W) -> W:
-    """The value with its types checked, its maps frozen copies and its lists tuples.
+    """Return the value with all types checked, maps copied and frozen, and lists as tuples.
 
-    Raises FieldError for a wrong type and QuantityError for an unreadable quantity.
+    Raises FieldTypeError for a wrong type and QuantityError for an invalid quantity.
     """
     try:
         return cast(W, compiled_copier(type(value))(value))
@@ -61,34 +61,34 @@ def _copy_by_field(value: W) -> W:
     for name, accepted in _fields(type(value)):
         item = getattr(value, name)
         try:
-            taken = _checked(item, accepted)
+            copy = _checked(item, accepted)
         except FieldTypeError as error:
             raise error.below(name) from None
-        if taken is not item:
-            changes[name] = taken
+        if copy is not item:
+            changes[name] = copy
     return structs.replace(value, **changes)
 
 
 def _checked(item: Any, accepted: "_AcceptedTypes") -> Any:
-    detach = accepted[type(item)]
-    return item if detach is None else detach(item)
+    copy = accepted[type(item)]
+    return item if copy is None else copy(item)
 
 
 class _AcceptedTypes(dict[type, CopyFunction | None]):
-    """The types that a value may have, each with what to do about such a value."""
+    """Maps the types that a value may have to the function that copies it; None to share it."""
 
-    def __missing__(self, found: type) -> CopyFunction:
-        if str in self and issubclass(found, str):
-            return str.__str__  # a StrEnum, say: what it spells
+    def __missing__(self, actual: type) -> CopyFunction:
+        if str in self and issubclass(actual, str):
+            return str.__str__  # such as a StrEnum: its value
         expected = " or ".join(t.__name__ for t in self if t not in (FrozenMap, list))
         expected = expected.replace("NoneType", "None")
-        raise FieldTypeError("", f"expected {expected}, got {found.__name__}")
+        raise FieldTypeError("", f"expected {expected}, got {actual.__name__}")
 
 
 class _AnyType(_AcceptedTypes):
-    """For values of any type."""
+    """Accepts values of any type."""
 
-    def __missing__(self, found: type) -> Any:
+    def __missing__(self, actual: type) -> Any:
         return None
 
 
@@ -105,8 +105,8 @@ def _accepted_types(declared: Any) -> _AcceptedTypes:
         union = [_accepted_types(argument).items() for argument in typing.get_args(declared)]
         return _AcceptedTypes(chain.from_iterable(union))
     if origin is tuple:
-        detach = _list_copier(_accepted_types(typing.get_args(declared)[0]))
-        return _AcceptedTypes({tuple: detach, list: detach})
+        copy = _list_copier(_accepted_types(typing.get_args(declared)[0]))
+        return _AcceptedTypes({tuple: copy, list: copy})
     if origin is dict:
         return _AcceptedTypes({FrozenMap: None, dict: _map_copier(typing.get_args(declared)[1])})
     if isinstance(declared, type) and issubclass(declared, Wire):
@@ -115,31 +115,31 @@ def _accepted_types(declared: Any) -> _AcceptedTypes:
 
 
 def _list_copier(accepted: _AcceptedTypes) -> CopyFunction:
-    def detach_list(items: Any) -> Any:
-        taken: list[Any] = []
+    def copy_list(items: Any) -> Any:
+        copies: list[Any] = []
         try:
             for item in items:
-                taken.append(_checked(item, accepted))  # noqa: PERF401 - its length says where we are
+                copies.append(_checked(item, accepted))  # noqa: PERF401 - its length is the index
         except FieldTypeError as error:
-            raise error.below(f"[{len(taken)}]") from None
-        same = type(items) is tuple and all(map(is_, taken, items))
-        return items if same else tuple(taken)
+            raise error.below(f"[{len(copies)}]") from None
+        same = type(items) is tuple and all(map(is_, copies, items))
+        return items if same else tuple(copies)
 
-    return detach_list
+    return copy_list
 
 
 def _map_copier(element: Any) -> CopyFunction:
     accepted = _accepted_types(element)
 
-    def take(key: object, item: Any) -> Any:
+    def copy_item(key: object, item: Any) -> Any:
         try:
             return _checked(item, accepted)
         except FieldTypeError as error:
             raise error.below(f"[{key}]") from None
 
     if element is Quantity:
-        take = _parse_quantity
-    return lambda items: FrozenMap({str(key): take(key, item) for key, item in items.items()})
+        copy_item = _parse_quantity
+    return lambda items: FrozenMap({str(key): copy_item(key, item) for key, item in items.items()})
 
 
 def _parse_quantity(key: object, item: object) -> Quantity:

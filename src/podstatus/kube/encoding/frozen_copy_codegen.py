@@ -1,9 +1,9 @@
-"""Straight-line code that takes over a usual value, written from what its types declare.
+"""Generated straight-line code that copies a value, from the declared types of its fields.
 
-A status comes in for every pod every few seconds, and every field of it is to be looked at. In
-a loop over fields that costs more than decoding it did, in straight-line code half of that. So
-the code is written once per type, as `dataclasses` writes an `__init__`. Whatever is unusual (a
-list, an enum, a wrong type) is left to `detach`, which can name it.
+A status arrives for every pod every few seconds, and every field of it has to be checked. A loop
+over the fields costs more than decoding did; straight-line code costs half of that. So the code is
+generated once per type, as `dataclasses` generates an `__init__`. Unusual values (a list, an enum,
+a wrong type) are left to `frozen_copy.freeze`, which can report them.
 """
 
 import types
@@ -21,20 +21,20 @@ CompiledCopy = Callable[[Any], Any]
 
 
 class UnusualError(Exception):
-    """There is something in the value that straight-line code does not deal with."""
+    """The value has something that the generated code does not handle."""
 
 
 @cache
 def compiled_copier(kind: type[Wire]) -> CompiledCopy:
-    """What takes over a value of this kind: itself, or a copy with its maps frozen.
+    """Return a function that copies a value of this type: the value itself if nothing is mutable.
 
-    The code for a kind with a text and a list reads:
+    The code for a type with a string and a list is:
 
-        def take(value):
+        def copy(value):
             if not (type(value) is kind and type(value.name) is name_kinds): raise UnusualError
-            items_given = value.items
-            items_taken = None if items_given is None else take_items(items_given)
-            if not (items_taken is items_given): return replace(value, items=items_taken)
+            items_old = value.items
+            items_copy = None if items_old is None else copy_items(items_old)
+            if not (items_copy is items_old): return replace(value, items=items_copy)
             return value
     """
     scope: dict[str, Any] = {
@@ -42,13 +42,13 @@ def compiled_copier(kind: type[Wire]) -> CompiledCopy:
         "replace": structs.replace,
         "UnusualError": UnusualError,
     }
-    # Nothing but names of declared fields goes into the code.
+    # The code contains only names of declared fields.
     exec(_code(typing.get_type_hints(kind), scope), scope)  # noqa: S102
-    return typing.cast(CompiledCopy, scope["take"])
+    return typing.cast(CompiledCopy, scope["copy"])
 
 
 def _code(fields: Mapping[str, Any], scope: dict[str, Any]) -> str:
-    """The code for a kind with these fields; what it refers to is put into the scope."""
+    """Return the code for a type with these fields; objects it refers to are added to `scope`."""
     checks, steps, below = ["type(value) is kind"], [], []
     for name, declared in fields.items():
         scalars = _scalars(declared)
@@ -57,21 +57,21 @@ def _code(fields: Mapping[str, Any], scope: dict[str, Any]) -> str:
             checks.append(f"type(value.{name}) {'in' if scalars[1:] else 'is'} {name}_kinds")
         elif declared is not Any:
             nested, pointer = strip_none(declared)
-            scope[f"take_{name}"] = _copier_of(nested)
-            unless = f"None if {name}_given is None else " if pointer else ""
-            steps.append(f"{name}_given = value.{name}")
-            steps.append(f"{name}_taken = {unless}take_{name}({name}_given)")
+            scope[f"copy_{name}"] = _copier_of(nested)
+            unless = f"None if {name}_old is None else " if pointer else ""
+            steps.append(f"{name}_old = value.{name}")
+            steps.append(f"{name}_copy = {unless}copy_{name}({name}_old)")
             below.append(name)
     steps.insert(0, f"if not ({' and '.join(checks)}): raise UnusualError")
     if below:
-        same = " and ".join(f"{name}_taken is {name}_given" for name in below)
-        changes = ", ".join(f"{name}={name}_taken" for name in below)
+        same = " and ".join(f"{name}_copy is {name}_old" for name in below)
+        changes = ", ".join(f"{name}={name}_copy" for name in below)
         steps.append(f"if not ({same}): return replace(value, {changes})")
-    return "\n ".join(["def take(value):", *steps, "return value"])
+    return "\n ".join(["def copy(value):", *steps, "return value"])
 
 
 def _scalars(declared: Any) -> tuple[type, ...]:
-    """The types that are declared, if there is nothing below any of them."""
+    """Return the declared types if all of them are scalars."""
     is_union = typing.get_origin(declared) in (typing.Union, types.UnionType)
     kinds = typing.get_args(declared) if is_union else (declared,)
     return kinds if all(map(_is_scalar, kinds)) else ()
@@ -94,35 +94,35 @@ def _copier_of(declared: Any) -> CompiledCopy:
 
 
 def _unsupported(_: Any) -> Any:
-    """For what no object of Kubernetes has: lists of lists, maps of what may be null."""
+    """For types that no Kubernetes object has: lists of lists, maps of nullable values."""
     raise UnusualError
 
 
 def _scalar_copier(kind: type) -> CompiledCopy:
-    def take(value: Any) -> Any:
+    def copy(value: Any) -> Any:
         if type(value) is not kind:
             raise UnusualError
         return value
 
-    return take
+    return copy
 
 
 def _list_copier(copy_item: CompiledCopy) -> CompiledCopy:
-    def take(items: Any) -> Any:
+    def copy(items: Any) -> Any:
         if type(items) is not tuple:
             raise UnusualError
-        taken = [copy_item(item) for item in items]
-        return items if all(map(is_, taken, items)) else tuple(taken)
+        copies = [copy_item(item) for item in items]
+        return items if all(map(is_, copies, items)) else tuple(copies)
 
-    return take
+    return copy
 
 
 def _map_copier(copy_item: CompiledCopy) -> CompiledCopy:
-    def take(items: Any) -> Any:
+    def copy(items: Any) -> Any:
         if type(items) is FrozenMap:
             return items
         if type(items) is not dict or any(type(key) is not str for key in items):
             raise UnusualError
         return FrozenMap({key: copy_item(item) for key, item in items.items()})
 
-    return take
+    return copy

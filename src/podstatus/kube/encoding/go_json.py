@@ -1,6 +1,6 @@
-"""Plain JSON values as Go holds them: equality, text and encoding.
+"""Plain JSON values with the equality, text and encoding of Go.
 
-Python calls True, 1 and 1.0 equal; Go keeps bool, int64 and float64 apart, and so do these.
+In Python, True, 1 and 1.0 are equal; Go distinguishes bool, int64 and float64, as this module does.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ Document: TypeAlias = dict[str, JsonValue]
 
 
 class Absent(Enum):
-    """Stands for what is not there, where null is a value like any other."""
+    """Marks an absent value, where null is an ordinary value."""
 
     ABSENT = "absent"
 
@@ -30,15 +30,15 @@ _LINE_ENDS = [(char.encode(), f"\\u{ord(char):04x}".encode()) for char in "\u202
 
 
 def go_equal(left: JsonValue, right: JsonValue) -> bool:
-    """Whether two values are alike down to the kinds of their numbers (reflect.DeepEqual)."""
+    """Return whether two values are equal, including the types of numbers (reflect.DeepEqual)."""
     return left == right and _same_types(left, right)
 
 
 def _same_types(left: JsonValue, right: JsonValue) -> bool:
-    """Whether two values that Python calls equal are of the same kinds throughout."""
+    """Return whether two values that are equal in Python have the same types throughout."""
     if isinstance(left, dict) and isinstance(right, dict):
         for key, value in left.items():
-            # A string equals nothing but a string: only other values need a look.
+            # A string equals only a string, so only other values have to be checked.
             if type(value) is not str and not _same_types(value, right[key]):
                 return False
         return True
@@ -48,7 +48,7 @@ def _same_types(left: JsonValue, right: JsonValue) -> bool:
 
 
 def go_format_v(value: JsonValue) -> str:
-    """The value as Go's `%v` prints it."""
+    """Return the value as Go's `%v` prints it."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -63,7 +63,7 @@ def go_format_v(value: JsonValue) -> str:
 
 
 def encode_document(document: Document) -> bytes:
-    """The text that Go's json.Marshal writes: keys sorted, compact, HTML characters escaped."""
+    """Encode as Go's json.Marshal does: keys sorted, compact, HTML characters escaped."""
     data = _encode_fast(document) or valid_text(_encode(document)).encode()
     for special, escaped in _HTML if data.isascii() else _HTML + _LINE_ENDS:
         if special in data:
@@ -72,7 +72,7 @@ def encode_document(document: Document) -> bytes:
 
 
 def _encode_fast(document: Document) -> bytes:
-    """Empty if there is something in it that msgspec refuses or writes otherwise than Go."""
+    """Encode with msgspec; empty if msgspec rejects a value or differs from Go."""
     if _contains_float(document):
         return b""
     try:
@@ -88,7 +88,7 @@ def _contains_float(value: JsonValue) -> bool:
         items = value
     else:
         return isinstance(value, float) or (isinstance(value, int) and _is_float(value))
-    # A loop, and what can be none passed over first: a patch is gone through each time it is sent.
+    # A loop with the cheapest checks first, since it runs for every patch that is sent.
     for item in items:  # noqa: SIM110 - see above
         if type(item) not in _NEVER_FLOATS and _contains_float(item):
             return True
@@ -99,7 +99,7 @@ _NEVER_FLOATS = frozenset({str, bool, type(None)})
 
 
 def _is_float(value: int) -> bool:
-    """Whether Kubernetes reads this number as a float, because it does not fit into 64 bits."""
+    """Return whether Kubernetes decodes the number as a float, since it exceeds 64 bits."""
     return not -(2**63) <= value < 2**63
 
 

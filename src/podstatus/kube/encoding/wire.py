@@ -1,8 +1,8 @@
-"""The base of every object that travels, and the defaults that Go prints.
+"""The base class of wire types, and the defaults that Go prints.
 
-A field with a plain default is left out when it holds Go's zero value (`omitempty`);
-a field with a `default_factory` is always printed. Lists and maps are `None` when Go's
-are nil, which it prints like an empty one but does not always treat like one.
+A field with a plain default is omitted if it has Go's zero value (`omitempty`); a field with a
+`default_factory` is always printed. Lists and maps are `None` where Go's are nil: Go prints nil
+like an empty value, but does not always treat it as one.
 """
 
 import types
@@ -17,14 +17,14 @@ V = TypeVar("V")
 
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    """A frozen value with Kubernetes' field names on the wire."""
+    """A frozen value with the field names of Kubernetes on the wire."""
 
 
 class FrozenMap(dict[str, V]):
-    """A map of a value that was taken over: nobody can change it any more."""
+    """An immutable map, part of a value that was copied by `freeze`."""
 
     def _raise_frozen(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("this map belongs to a frozen value; make a new one from a copy of it")
+        raise TypeError("this map belongs to a frozen value; modify a copy of it")
 
     def __reduce__(self) -> Any:
         return FrozenMap, (dict(self),)
@@ -34,7 +34,7 @@ class FrozenMap(dict[str, V]):
 
 
 def nil() -> None:
-    """Default of a list, map or pointer that Go prints as `null` instead of leaving it out."""
+    """Default of a list, map or pointer that Go prints as `null` instead of omitting it."""
 
 
 def zero_quantity() -> Quantity:
@@ -43,7 +43,7 @@ def zero_quantity() -> Quantity:
 
 
 def strip_none(declared: Any) -> tuple[Any, bool]:
-    """What the type of a field is besides None, and whether None is declared too."""
+    """Return the declared type without None, and whether None was part of it."""
     arguments = typing.get_args(declared)
     if typing.get_origin(declared) is types.UnionType and types.NoneType in arguments:
         return next(argument for argument in arguments if argument is not types.NoneType), True

@@ -1,7 +1,7 @@
-"""What is remembered about the resources of pods, so that a restart does not forget it.
+"""Resource allocations of pods, as they are checkpointed.
 
-*Allocated* is what the node has granted to a pod, *actuated* what was last asked of the
-runtime; a resize is over when the two agree. Upstream: PodResourceInfo,
+*Allocated* resources were granted to a pod by the node, *actuated* resources were last passed to
+the runtime; a resize is complete when the two agree. Upstream: PodResourceInfo,
 allocation/state/state.go v1.36.4; the resize status: status/state/state.go v1.28.0.
 """
 
@@ -19,7 +19,7 @@ V = TypeVar("V")
 
 
 class PodResourceInfo(Wire, frozen=True, kw_only=True, rename="pascal"):
-    """The resources of one pod: of its containers by name, and of the pod as a whole."""
+    """The resources of one pod: of its containers by name, and pod-level resources."""
 
     container_resources: dict[str, ResourceRequirements] = field(default_factory=dict)
     pod_level_resources: ResourceRequirements | None = field(default_factory=nil)
@@ -30,18 +30,18 @@ ResizeStatuses = Mapping[PodUID, str]
 
 
 class Allocations(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that is remembered, at one moment. The maps are never written."""
+    """A consistent snapshot of the whole state. The maps are never modified."""
 
     allocated: PodResources = field(default_factory=dict)
     actuated: PodResources = field(default_factory=dict)
     resize_statuses: ResizeStatuses = field(default_factory=dict)
-    """The last word on each pod's resize: Proposed, InProgress, Deferred or Infeasible."""
+    """The resize status of each pod: Proposed, InProgress, Deferred or Infeasible."""
 
 
 def with_container_resources(
     pods: PodResources, uid: PodUID, container: str, resources: ResourceRequirements
 ) -> PodResources:
-    """The resources of all pods, with those of this container replaced."""
+    """Return the resources of all pods with those of this container replaced."""
     info = pods.get(uid, PodResourceInfo())
     containers = FrozenMap({**info.container_resources, container: resources})
     return {**pods, uid: structs.replace(info, container_resources=containers)}
@@ -50,19 +50,19 @@ def with_container_resources(
 def with_pod_level_resources(
     pods: PodResources, uid: PodUID, resources: ResourceRequirements | None
 ) -> PodResources:
-    """The resources of all pods, with those of this pod as a whole replaced."""
+    """Return the resources of all pods with the pod-level resources of this pod replaced."""
     info = pods.get(uid, PodResourceInfo())
     return {**pods, uid: structs.replace(info, pod_level_resources=resources)}
 
 
 def with_resize_status(statuses: ResizeStatuses, uid: PodUID, status: str) -> ResizeStatuses:
-    """The resize statuses of all pods, with this one replaced; an empty one is none."""
+    """Return the resize statuses with that of this pod replaced; an empty one removes it."""
     others = without_pods(statuses, {uid})
     return {**others, uid: status} if status else others
 
 
-def without_pods(entries: Mapping[PodUID, V], gone: Collection[PodUID]) -> Mapping[PodUID, V]:
-    """The entries of all pods but these; the map itself if there is nothing to drop."""
-    if entries.keys().isdisjoint(gone):
+def without_pods(entries: Mapping[PodUID, V], uids: Collection[PodUID]) -> Mapping[PodUID, V]:
+    """Return the entries of all other pods; `entries` itself if there is nothing to remove."""
+    if entries.keys().isdisjoint(uids):
         return entries
-    return {uid: entry for uid, entry in entries.items() if uid not in gone}
+    return {pod_uid: entry for pod_uid, entry in entries.items() if pod_uid not in uids}

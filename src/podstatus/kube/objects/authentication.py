@@ -8,7 +8,7 @@ from podstatus.kube.scalars.time import Time
 
 
 class UserInfo(Wire, frozen=True, kw_only=True):
-    """`authentication.k8s.io/v1.UserInfo`."""
+    """The Kubernetes API type `authentication.k8s.io/v1.UserInfo`."""
 
     username: str = ""
     uid: str = ""
@@ -17,7 +17,7 @@ class UserInfo(Wire, frozen=True, kw_only=True):
 
 
 class TokenReviewSpec(Wire, frozen=True, kw_only=True):
-    """`authentication.k8s.io/v1.TokenReviewSpec`."""
+    """The Kubernetes API type `authentication.k8s.io/v1.TokenReviewSpec`."""
 
     token: str = ""
     audiences: tuple[str, ...] | None = None
@@ -27,7 +27,7 @@ class TokenReviewSpec(Wire, frozen=True, kw_only=True):
 
 
 class TokenReviewStatus(Wire, frozen=True, kw_only=True):
-    """`authentication.k8s.io/v1.TokenReviewStatus`."""
+    """The Kubernetes API type `authentication.k8s.io/v1.TokenReviewStatus`."""
 
     authenticated: bool = False
     user: UserInfo = field(default_factory=UserInfo)
@@ -36,7 +36,7 @@ class TokenReviewStatus(Wire, frozen=True, kw_only=True):
 
 
 class TokenReview(Wire, frozen=True, kw_only=True):
-    """`authentication.k8s.io/v1.TokenReview`."""
+    """The Kubernetes API type `authentication.k8s.io/v1.TokenReview`."""
 
     kind: str = ""
     api_version: str = ""
@@ -46,7 +46,7 @@ class TokenReview(Wire, frozen=True, kw_only=True):
 
 
 class ResourceAttributes(Wire, frozen=True, kw_only=True):
-    """`authorization.k8s.io/v1.ResourceAttributes`."""
+    """The Kubernetes API type `authorization.k8s.io/v1.ResourceAttributes`."""
 
     namespace: str = ""
     verb: str = ""
@@ -58,7 +58,7 @@ class ResourceAttributes(Wire, frozen=True, kw_only=True):
 
 
 class SubjectAccessReviewSpec(Wire, frozen=True, kw_only=True):
-    """`authorization.k8s.io/v1.SubjectAccessReviewSpec`."""
+    """The Kubernetes API type `authorization.k8s.io/v1.SubjectAccessReviewSpec`."""
 
     resource_attributes: ResourceAttributes | None = None
     user: str = ""
@@ -68,7 +68,7 @@ class SubjectAccessReviewSpec(Wire, frozen=True, kw_only=True):
 
 
 class SubjectAccessReviewStatus(Wire, frozen=True, kw_only=True):
-    """`authorization.k8s.io/v1.SubjectAccessReviewStatus`."""
+    """The Kubernetes API type `authorization.k8s.io/v1.SubjectAccessReviewStatus`."""
 
     allowed: bool = field(default_factory=bool)
     denied: bool = False
@@ -77,7 +77,7 @@ class SubjectAccessReviewStatus(Wire, frozen=True, kw_only=True):
 
 
 class SubjectAccessReview(Wire, frozen=True, kw_only=True):
-    """`authorization.k8s.io/v1.SubjectAccessReview`."""
+    """The Kubernetes API type `authorization.k8s.io/v1.SubjectAccessReview`."""
 
     kind: str = ""
     api_version: str = ""
@@ -87,7 +87,7 @@ class SubjectAccessReview(Wire, frozen=True, kw_only=True):
 
 
 class BoundObjectReference(Wire, frozen=True, kw_only=True):
-    """`authentication/v1.BoundObjectReference`: with whom a token ends."""
+    """`authentication/v1.BoundObjectReference`: the object to whose lifetime a token is bound."""
 
     kind: str = ""
     api_version: str = ""
@@ -96,7 +96,7 @@ class BoundObjectReference(Wire, frozen=True, kw_only=True):
 
 
 class TokenRequestSpec(Wire, frozen=True, kw_only=True):
-    """`authentication/v1.TokenRequestSpec`."""
+    """The Kubernetes API type `authentication/v1.TokenRequestSpec`."""
 
     audiences: tuple[str, ...] | None = field(default_factory=nil)
     expiration_seconds: int | None = field(default_factory=nil)
@@ -104,7 +104,7 @@ class TokenRequestSpec(Wire, frozen=True, kw_only=True):
 
 
 class TokenRequestStatus(Wire, frozen=True, kw_only=True):
-    """`authentication/v1.TokenRequestStatus`."""
+    """The Kubernetes API type `authentication/v1.TokenRequestStatus`."""
 
     token: str = field(default_factory=str)
     expiration_timestamp: Time = field(default_factory=Time)
@@ -114,7 +114,7 @@ class TokenRequestStatus(Wire, frozen=True, kw_only=True):
 
 
 class TokenRequest(Wire, frozen=True, kw_only=True):
-    """`authentication/v1.TokenRequest`."""
+    """The Kubernetes API type `authentication/v1.TokenRequest`."""
 
     kind: str = ""
     api_version: str = ""

@@ -8,7 +8,7 @@ from podstatus.kube.scalars.time import MicroTime, Time
 
 
 class KubeObject(Wire, frozen=True, kw_only=True):
-    """What every object has."""
+    """The fields that all API objects have."""
 
     kind: str = ""
     api_version: str = ""
@@ -16,13 +16,13 @@ class KubeObject(Wire, frozen=True, kw_only=True):
 
 
 class NamespaceSpec(Wire, frozen=True, kw_only=True):
-    """`v1.NamespaceSpec`."""
+    """The Kubernetes API type `v1.NamespaceSpec`."""
 
     finalizers: tuple[str, ...] | None = None
 
 
 class NamespaceCondition(Wire, frozen=True, kw_only=True):
-    """`v1.NamespaceCondition`."""
+    """The Kubernetes API type `v1.NamespaceCondition`."""
 
     type: str = field(default_factory=str)
     status: str = field(default_factory=str)
@@ -32,21 +32,21 @@ class NamespaceCondition(Wire, frozen=True, kw_only=True):
 
 
 class NamespaceStatus(Wire, frozen=True, kw_only=True):
-    """`v1.NamespaceStatus`."""
+    """The Kubernetes API type `v1.NamespaceStatus`."""
 
     phase: str = ""
     conditions: tuple[NamespaceCondition, ...] | None = None
 
 
 class Namespace(KubeObject, frozen=True, kw_only=True):
-    """`v1.Namespace`."""
+    """The Kubernetes API type `v1.Namespace`."""
 
     spec: NamespaceSpec = field(default_factory=NamespaceSpec)
     status: NamespaceStatus = field(default_factory=NamespaceStatus)
 
 
 class ConfigMap(KubeObject, frozen=True, kw_only=True):
-    """`v1.ConfigMap`."""
+    """The Kubernetes API type `v1.ConfigMap`."""
 
     immutable: bool | None = None
     data: dict[str, str] | None = None
@@ -54,7 +54,7 @@ class ConfigMap(KubeObject, frozen=True, kw_only=True):
 
 
 class Secret(KubeObject, frozen=True, kw_only=True):
-    """`v1.Secret`."""
+    """The Kubernetes API type `v1.Secret`."""
 
     immutable: bool | None = None
     data: dict[str, str] | None = None
@@ -63,7 +63,7 @@ class Secret(KubeObject, frozen=True, kw_only=True):
 
 
 class ServiceAccount(KubeObject, frozen=True, kw_only=True):
-    """`v1.ServiceAccount`."""
+    """The Kubernetes API type `v1.ServiceAccount`."""
 
     secrets: tuple[ObjectReference, ...] | None = None
     image_pull_secrets: tuple[LocalObjectReference, ...] | None = None
@@ -71,7 +71,7 @@ class ServiceAccount(KubeObject, frozen=True, kw_only=True):
 
 
 class LeaseSpec(Wire, frozen=True, kw_only=True):
-    """`coordination.k8s.io/v1.LeaseSpec`."""
+    """The Kubernetes API type `coordination.k8s.io/v1.LeaseSpec`."""
 
     holder_identity: str | None = None
     lease_duration_seconds: int | None = None
@@ -83,7 +83,7 @@ class LeaseSpec(Wire, frozen=True, kw_only=True):
 
 
 class Lease(Wire, frozen=True, kw_only=True):
-    """`coordination.k8s.io/v1.Lease`."""
+    """The Kubernetes API type `coordination.k8s.io/v1.Lease`."""
 
     kind: str = ""
     api_version: str = ""

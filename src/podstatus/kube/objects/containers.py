@@ -8,14 +8,14 @@ from podstatus.kube.scalars.quantity import Quantity
 
 
 class ResourceClaim(Wire, frozen=True, kw_only=True):
-    """`v1.ResourceClaim`."""
+    """The Kubernetes API type `v1.ResourceClaim`."""
 
     name: str = field(default_factory=str)
     request: str = ""
 
 
 class ResourceRequirements(Wire, frozen=True, kw_only=True):
-    """`v1.ResourceRequirements`."""
+    """The Kubernetes API type `v1.ResourceRequirements`."""
 
     limits: dict[str, Quantity] | None = None
     requests: dict[str, Quantity] | None = None
@@ -23,14 +23,14 @@ class ResourceRequirements(Wire, frozen=True, kw_only=True):
 
 
 class VolumeResourceRequirements(Wire, frozen=True, kw_only=True):
-    """`v1.VolumeResourceRequirements`."""
+    """The Kubernetes API type `v1.VolumeResourceRequirements`."""
 
     limits: dict[str, Quantity] | None = None
     requests: dict[str, Quantity] | None = None
 
 
 class ContainerPort(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerPort`."""
+    """The Kubernetes API type `v1.ContainerPort`."""
 
     name: str = ""
     host_port: int = 0
@@ -40,21 +40,21 @@ class ContainerPort(Wire, frozen=True, kw_only=True):
 
 
 class ConfigMapEnvSource(Wire, frozen=True, kw_only=True):
-    """`v1.ConfigMapEnvSource`."""
+    """The Kubernetes API type `v1.ConfigMapEnvSource`."""
 
     name: str = ""
     optional: bool | None = None
 
 
 class SecretEnvSource(Wire, frozen=True, kw_only=True):
-    """`v1.SecretEnvSource`."""
+    """The Kubernetes API type `v1.SecretEnvSource`."""
 
     name: str = ""
     optional: bool | None = None
 
 
 class EnvFromSource(Wire, frozen=True, kw_only=True):
-    """`v1.EnvFromSource`."""
+    """The Kubernetes API type `v1.EnvFromSource`."""
 
     prefix: str = ""
     config_map_ref: ConfigMapEnvSource | None = None
@@ -62,7 +62,7 @@ class EnvFromSource(Wire, frozen=True, kw_only=True):
 
 
 class ConfigMapKeySelector(Wire, frozen=True, kw_only=True):
-    """`v1.ConfigMapKeySelector`."""
+    """The Kubernetes API type `v1.ConfigMapKeySelector`."""
 
     name: str = ""
     key: str = field(default_factory=str)
@@ -70,7 +70,7 @@ class ConfigMapKeySelector(Wire, frozen=True, kw_only=True):
 
 
 class SecretKeySelector(Wire, frozen=True, kw_only=True):
-    """`v1.SecretKeySelector`."""
+    """The Kubernetes API type `v1.SecretKeySelector`."""
 
     name: str = ""
     key: str = field(default_factory=str)
@@ -78,7 +78,7 @@ class SecretKeySelector(Wire, frozen=True, kw_only=True):
 
 
 class FileKeySelector(Wire, frozen=True, kw_only=True):
-    """`v1.FileKeySelector`."""
+    """The Kubernetes API type `v1.FileKeySelector`."""
 
     volume_name: str = field(default_factory=str)
     path: str = field(default_factory=str)
@@ -87,7 +87,7 @@ class FileKeySelector(Wire, frozen=True, kw_only=True):
 
 
 class EnvVarSource(Wire, frozen=True, kw_only=True):
-    """`v1.EnvVarSource`."""
+    """The Kubernetes API type `v1.EnvVarSource`."""
 
     field_ref: ObjectFieldSelector | None = None
     resource_field_ref: ResourceFieldSelector | None = None
@@ -97,7 +97,7 @@ class EnvVarSource(Wire, frozen=True, kw_only=True):
 
 
 class EnvVar(Wire, frozen=True, kw_only=True):
-    """`v1.EnvVar`."""
+    """The Kubernetes API type `v1.EnvVar`."""
 
     name: str = field(default_factory=str)
     value: str = ""
@@ -105,28 +105,28 @@ class EnvVar(Wire, frozen=True, kw_only=True):
 
 
 class ContainerResizePolicy(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerResizePolicy`."""
+    """The Kubernetes API type `v1.ContainerResizePolicy`."""
 
     resource_name: str = field(default_factory=str)
     restart_policy: str = field(default_factory=str)
 
 
 class ContainerRestartRuleOnExitCodes(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerRestartRuleOnExitCodes`."""
+    """The Kubernetes API type `v1.ContainerRestartRuleOnExitCodes`."""
 
     operator: str = ""
     values: tuple[int, ...] | None = None
 
 
 class ContainerRestartRule(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerRestartRule`."""
+    """The Kubernetes API type `v1.ContainerRestartRule`."""
 
     action: str = ""
     exit_codes: ContainerRestartRuleOnExitCodes | None = None
 
 
 class VolumeMount(Wire, frozen=True, kw_only=True):
-    """`v1.VolumeMount`."""
+    """The Kubernetes API type `v1.VolumeMount`."""
 
     name: str = field(default_factory=str)
     read_only: bool = False
@@ -138,27 +138,27 @@ class VolumeMount(Wire, frozen=True, kw_only=True):
 
 
 class VolumeDevice(Wire, frozen=True, kw_only=True):
-    """`v1.VolumeDevice`."""
+    """The Kubernetes API type `v1.VolumeDevice`."""
 
     name: str = field(default_factory=str)
     device_path: str = field(default_factory=str)
 
 
 class ExecAction(Wire, frozen=True, kw_only=True):
-    """`v1.ExecAction`."""
+    """The Kubernetes API type `v1.ExecAction`."""
 
     command: tuple[str, ...] | None = None
 
 
 class HTTPHeader(Wire, frozen=True, kw_only=True):
-    """`v1.HTTPHeader`."""
+    """The Kubernetes API type `v1.HTTPHeader`."""
 
     name: str = field(default_factory=str)
     value: str = field(default_factory=str)
 
 
 class HTTPGetAction(Wire, frozen=True, kw_only=True):
-    """`v1.HTTPGetAction`."""
+    """The Kubernetes API type `v1.HTTPGetAction`."""
 
     path: str = ""
     port: int | str = field(default_factory=int)
@@ -168,21 +168,21 @@ class HTTPGetAction(Wire, frozen=True, kw_only=True):
 
 
 class TCPSocketAction(Wire, frozen=True, kw_only=True):
-    """`v1.TCPSocketAction`."""
+    """The Kubernetes API type `v1.TCPSocketAction`."""
 
     port: int | str = field(default_factory=int)
     host: str = ""
 
 
 class GRPCAction(Wire, frozen=True, kw_only=True):
-    """`v1.GRPCAction`."""
+    """The Kubernetes API type `v1.GRPCAction`."""
 
     port: int = field(default_factory=int)
     service: str | None = field(default_factory=nil)
 
 
 class Probe(Wire, frozen=True, kw_only=True):
-    """`v1.Probe`."""
+    """The Kubernetes API type `v1.Probe`."""
 
     exec: ExecAction | None = None
     http_get: HTTPGetAction | None = None
@@ -197,13 +197,13 @@ class Probe(Wire, frozen=True, kw_only=True):
 
 
 class SleepAction(Wire, frozen=True, kw_only=True):
-    """`v1.SleepAction`."""
+    """The Kubernetes API type `v1.SleepAction`."""
 
     seconds: int = field(default_factory=int)
 
 
 class LifecycleHandler(Wire, frozen=True, kw_only=True):
-    """`v1.LifecycleHandler`."""
+    """The Kubernetes API type `v1.LifecycleHandler`."""
 
     exec: ExecAction | None = None
     http_get: HTTPGetAction | None = None
@@ -212,7 +212,7 @@ class LifecycleHandler(Wire, frozen=True, kw_only=True):
 
 
 class Lifecycle(Wire, frozen=True, kw_only=True):
-    """`v1.Lifecycle`."""
+    """The Kubernetes API type `v1.Lifecycle`."""
 
     post_start: LifecycleHandler | None = None
     pre_stop: LifecycleHandler | None = None
@@ -220,14 +220,14 @@ class Lifecycle(Wire, frozen=True, kw_only=True):
 
 
 class Capabilities(Wire, frozen=True, kw_only=True):
-    """`v1.Capabilities`."""
+    """The Kubernetes API type `v1.Capabilities`."""
 
     add: tuple[str, ...] | None = None
     drop: tuple[str, ...] | None = None
 
 
 class SELinuxOptions(Wire, frozen=True, kw_only=True):
-    """`v1.SELinuxOptions`."""
+    """The Kubernetes API type `v1.SELinuxOptions`."""
 
     user: str = ""
     role: str = ""
@@ -236,7 +236,7 @@ class SELinuxOptions(Wire, frozen=True, kw_only=True):
 
 
 class WindowsSecurityContextOptions(Wire, frozen=True, kw_only=True):
-    """`v1.WindowsSecurityContextOptions`."""
+    """The Kubernetes API type `v1.WindowsSecurityContextOptions`."""
 
     gmsa_credential_spec_name: str | None = None
     gmsa_credential_spec: str | None = None
@@ -245,21 +245,21 @@ class WindowsSecurityContextOptions(Wire, frozen=True, kw_only=True):
 
 
 class SeccompProfile(Wire, frozen=True, kw_only=True):
-    """`v1.SeccompProfile`."""
+    """The Kubernetes API type `v1.SeccompProfile`."""
 
     type: str = field(default_factory=str)
     localhost_profile: str | None = None
 
 
 class AppArmorProfile(Wire, frozen=True, kw_only=True):
-    """`v1.AppArmorProfile`."""
+    """The Kubernetes API type `v1.AppArmorProfile`."""
 
     type: str = field(default_factory=str)
     localhost_profile: str | None = None
 
 
 class SecurityContext(Wire, frozen=True, kw_only=True):
-    """`v1.SecurityContext`."""
+    """The Kubernetes API type `v1.SecurityContext`."""
 
     capabilities: Capabilities | None = None
     privileged: bool | None = None
@@ -276,7 +276,7 @@ class SecurityContext(Wire, frozen=True, kw_only=True):
 
 
 class Container(Wire, frozen=True, kw_only=True):
-    """`v1.Container`."""
+    """The Kubernetes API type `v1.Container`."""
 
     name: str = field(default_factory=str)
     image: str = ""
@@ -306,6 +306,6 @@ class Container(Wire, frozen=True, kw_only=True):
 
 
 class EphemeralContainer(Container, frozen=True, kw_only=True):
-    """`v1.EphemeralContainer`: a container, and whose processes it looks at."""
+    """`v1.EphemeralContainer`: a container, and the one whose processes it can see."""
 
     target_container_name: str = ""

@@ -1,4 +1,4 @@
-"""The Event as it travels: what happened to an object, and how often."""
+"""Wire types of `v1.Event`: what happened to an object, and how often."""
 
 from msgspec import field
 
@@ -14,21 +14,21 @@ WARNING = "Warning"
 
 
 class EventSource(Wire, frozen=True, kw_only=True):
-    """`v1.EventSource`."""
+    """The Kubernetes API type `v1.EventSource`."""
 
     component: str = ""
     host: str = ""
 
 
 class EventSeries(Wire, frozen=True, kw_only=True):
-    """`v1.EventSeries`."""
+    """The Kubernetes API type `v1.EventSeries`."""
 
     count: int = 0
     last_observed_time: MicroTime = field(default_factory=MicroTime)
 
 
 class Event(KubeObject, frozen=True, kw_only=True):
-    """`v1.Event`."""
+    """The Kubernetes API type `v1.Event`."""
 
     involved_object: ObjectReference = field(default_factory=ObjectReference)
     reason: str = ""

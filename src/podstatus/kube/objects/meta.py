@@ -10,7 +10,7 @@ from podstatus.kube.scalars.time import Time
 
 
 class OwnerReference(Wire, frozen=True, kw_only=True):
-    """`metav1.OwnerReference`."""
+    """The Kubernetes API type `metav1.OwnerReference`."""
 
     api_version: str = field(default_factory=str)
     kind: str = field(default_factory=str)
@@ -21,7 +21,7 @@ class OwnerReference(Wire, frozen=True, kw_only=True):
 
 
 class ManagedFieldsEntry(Wire, frozen=True, kw_only=True):
-    """`metav1.ManagedFieldsEntry`."""
+    """The Kubernetes API type `metav1.ManagedFieldsEntry`."""
 
     manager: str = ""
     operation: str = ""
@@ -33,7 +33,7 @@ class ManagedFieldsEntry(Wire, frozen=True, kw_only=True):
 
 
 class ObjectMeta(Wire, frozen=True, kw_only=True):
-    """`metav1.ObjectMeta`."""
+    """The Kubernetes API type `metav1.ObjectMeta`."""
 
     name: str = ""
     generate_name: str = ""
@@ -53,7 +53,7 @@ class ObjectMeta(Wire, frozen=True, kw_only=True):
 
 
 class LabelSelectorRequirement(Wire, frozen=True, kw_only=True):
-    """`metav1.LabelSelectorRequirement`."""
+    """The Kubernetes API type `metav1.LabelSelectorRequirement`."""
 
     key: str = field(default_factory=str)
     operator: str = field(default_factory=str)
@@ -61,20 +61,20 @@ class LabelSelectorRequirement(Wire, frozen=True, kw_only=True):
 
 
 class LabelSelector(Wire, frozen=True, kw_only=True):
-    """`metav1.LabelSelector`."""
+    """The Kubernetes API type `metav1.LabelSelector`."""
 
     match_labels: dict[str, str] | None = None
     match_expressions: tuple[LabelSelectorRequirement, ...] | None = None
 
 
 class LocalObjectReference(Wire, frozen=True, kw_only=True):
-    """`v1.LocalObjectReference`."""
+    """The Kubernetes API type `v1.LocalObjectReference`."""
 
     name: str = ""
 
 
 class ObjectReference(Wire, frozen=True, kw_only=True):
-    """`v1.ObjectReference`."""
+    """The Kubernetes API type `v1.ObjectReference`."""
 
     kind: str = ""
     namespace: str = ""
@@ -86,14 +86,14 @@ class ObjectReference(Wire, frozen=True, kw_only=True):
 
 
 class ObjectFieldSelector(Wire, frozen=True, kw_only=True):
-    """`v1.ObjectFieldSelector`."""
+    """The Kubernetes API type `v1.ObjectFieldSelector`."""
 
     api_version: str = ""
     field_path: str = field(default_factory=str)
 
 
 class ResourceFieldSelector(Wire, frozen=True, kw_only=True):
-    """`v1.ResourceFieldSelector`."""
+    """The Kubernetes API type `v1.ResourceFieldSelector`."""
 
     container_name: str = ""
     resource: str = field(default_factory=str)
@@ -101,7 +101,7 @@ class ResourceFieldSelector(Wire, frozen=True, kw_only=True):
 
 
 class TypedLocalObjectReference(Wire, frozen=True, kw_only=True):
-    """`v1.TypedLocalObjectReference`."""
+    """The Kubernetes API type `v1.TypedLocalObjectReference`."""
 
     api_group: str | None = field(default_factory=nil)
     kind: str = field(default_factory=str)
@@ -109,7 +109,7 @@ class TypedLocalObjectReference(Wire, frozen=True, kw_only=True):
 
 
 class TypedObjectReference(Wire, frozen=True, kw_only=True):
-    """`v1.TypedObjectReference`."""
+    """The Kubernetes API type `v1.TypedObjectReference`."""
 
     api_group: str | None = field(default_factory=nil)
     kind: str = field(default_factory=str)
@@ -118,16 +118,16 @@ class TypedObjectReference(Wire, frozen=True, kw_only=True):
 
 
 class NamedPod(Protocol):
-    """Which pod is meant: a pod, its summary, or a reference to one."""
+    """Identifies a pod: the pod itself, its summary, or a reference."""
 
     @property
     def namespace(self) -> str:
-        """The namespace it is in."""
+        """The namespace of the pod."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name of the pod."""
 
     @property
     def uid(self) -> str:
-        """Its UID."""
+        """The UID of the pod."""

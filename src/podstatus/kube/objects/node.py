@@ -1,4 +1,4 @@
-"""The Node as it travels: all of v1.36's NodeSpec and NodeStatus."""
+"""Wire types of `v1.Node`: all of v1.36's NodeSpec and NodeStatus."""
 
 from msgspec import field
 
@@ -9,7 +9,7 @@ from podstatus.kube.scalars.time import Time
 
 
 class Taint(Wire, frozen=True, kw_only=True):
-    """`v1.Taint`."""
+    """The Kubernetes API type `v1.Taint`."""
 
     key: str = field(default_factory=str)
     value: str = ""
@@ -18,7 +18,7 @@ class Taint(Wire, frozen=True, kw_only=True):
 
 
 class ConfigMapNodeConfigSource(Wire, frozen=True, kw_only=True):
-    """`v1.ConfigMapNodeConfigSource`."""
+    """The Kubernetes API type `v1.ConfigMapNodeConfigSource`."""
 
     namespace: str = field(default_factory=str)
     name: str = field(default_factory=str)
@@ -28,13 +28,13 @@ class ConfigMapNodeConfigSource(Wire, frozen=True, kw_only=True):
 
 
 class NodeConfigSource(Wire, frozen=True, kw_only=True):
-    """`v1.NodeConfigSource`."""
+    """The Kubernetes API type `v1.NodeConfigSource`."""
 
     config_map: ConfigMapNodeConfigSource | None = None
 
 
 class NodeSpec(Wire, frozen=True, kw_only=True):
-    """`v1.NodeSpec`."""
+    """The Kubernetes API type `v1.NodeSpec`."""
 
     pod_cidr: str = field(default="", name="podCIDR")
     pod_cidrs: tuple[str, ...] | None = field(default=None, name="podCIDRs")
@@ -46,7 +46,7 @@ class NodeSpec(Wire, frozen=True, kw_only=True):
 
 
 class NodeCondition(Wire, frozen=True, kw_only=True):
-    """`v1.NodeCondition`."""
+    """The Kubernetes API type `v1.NodeCondition`."""
 
     type: str = field(default_factory=str)
     status: str = field(default_factory=str)
@@ -57,32 +57,32 @@ class NodeCondition(Wire, frozen=True, kw_only=True):
 
 
 class NodeAddress(Wire, frozen=True, kw_only=True):
-    """`v1.NodeAddress`."""
+    """The Kubernetes API type `v1.NodeAddress`."""
 
     type: str = field(default_factory=str)
     address: str = field(default_factory=str)
 
 
 class DaemonEndpoint(Wire, frozen=True, kw_only=True):
-    """`v1.DaemonEndpoint`."""
+    """The Kubernetes API type `v1.DaemonEndpoint`."""
 
     port: int = field(default_factory=int, name="Port")
 
 
 class NodeDaemonEndpoints(Wire, frozen=True, kw_only=True):
-    """`v1.NodeDaemonEndpoints`."""
+    """The Kubernetes API type `v1.NodeDaemonEndpoints`."""
 
     kubelet_endpoint: DaemonEndpoint = field(default_factory=DaemonEndpoint)
 
 
 class NodeSwapStatus(Wire, frozen=True, kw_only=True):
-    """`v1.NodeSwapStatus`."""
+    """The Kubernetes API type `v1.NodeSwapStatus`."""
 
     capacity: int | None = None
 
 
 class NodeSystemInfo(Wire, frozen=True, kw_only=True):
-    """`v1.NodeSystemInfo`."""
+    """The Kubernetes API type `v1.NodeSystemInfo`."""
 
     machine_id: str = field(default_factory=str, name="machineID")
     system_uuid: str = field(default_factory=str, name="systemUUID")
@@ -98,21 +98,21 @@ class NodeSystemInfo(Wire, frozen=True, kw_only=True):
 
 
 class ContainerImage(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerImage`."""
+    """The Kubernetes API type `v1.ContainerImage`."""
 
     names: tuple[str, ...] | None = field(default_factory=nil)
     size_bytes: int = 0
 
 
 class AttachedVolume(Wire, frozen=True, kw_only=True):
-    """`v1.AttachedVolume`."""
+    """The Kubernetes API type `v1.AttachedVolume`."""
 
     name: str = field(default_factory=str)
     device_path: str = field(default_factory=str)
 
 
 class NodeConfigStatus(Wire, frozen=True, kw_only=True):
-    """`v1.NodeConfigStatus`."""
+    """The Kubernetes API type `v1.NodeConfigStatus`."""
 
     assigned: NodeConfigSource | None = None
     active: NodeConfigSource | None = None
@@ -121,27 +121,27 @@ class NodeConfigStatus(Wire, frozen=True, kw_only=True):
 
 
 class NodeRuntimeHandlerFeatures(Wire, frozen=True, kw_only=True):
-    """`v1.NodeRuntimeHandlerFeatures`."""
+    """The Kubernetes API type `v1.NodeRuntimeHandlerFeatures`."""
 
     recursive_read_only_mounts: bool | None = None
     user_namespaces: bool | None = None
 
 
 class NodeRuntimeHandler(Wire, frozen=True, kw_only=True):
-    """`v1.NodeRuntimeHandler`."""
+    """The Kubernetes API type `v1.NodeRuntimeHandler`."""
 
     name: str = field(default_factory=str)
     features: NodeRuntimeHandlerFeatures | None = None
 
 
 class NodeFeatures(Wire, frozen=True, kw_only=True):
-    """`v1.NodeFeatures`."""
+    """The Kubernetes API type `v1.NodeFeatures`."""
 
     supplemental_groups_policy: bool | None = None
 
 
 class NodeStatus(Wire, frozen=True, kw_only=True):
-    """`v1.NodeStatus`."""
+    """The Kubernetes API type `v1.NodeStatus`."""
 
     capacity: dict[str, Quantity] | None = None
     allocatable: dict[str, Quantity] | None = None
@@ -160,7 +160,7 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
 
 
 class Node(Wire, frozen=True, kw_only=True):
-    """`v1.Node`."""
+    """The Kubernetes API type `v1.Node`."""
 
     kind: str = ""
     api_version: str = ""

@@ -1,4 +1,4 @@
-"""The Pod as it travels, and what its metadata says about where it came from."""
+"""Wire type of `v1.Pod`, and its origin according to the metadata."""
 
 from typing import NewType
 
@@ -11,7 +11,7 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.pod_status import PodStatus
 
 PodUID = NewType("PodUID", str)
-"""The UID under which the node knows a pod (a static pod's own UID)."""
+"""The UID by which the node knows a pod (a static pod's own UID)."""
 
 ApiUID = NewType("ApiUID", str)
 """The UID of the object in the API server (a static pod's mirror pod)."""
@@ -22,7 +22,7 @@ API_SOURCE = "api"
 
 
 class Pod(Wire, frozen=True, kw_only=True):
-    """`v1.Pod`."""
+    """The Kubernetes API type `v1.Pod`."""
 
     kind: str = ""
     api_version: str = ""
@@ -32,51 +32,51 @@ class Pod(Wire, frozen=True, kw_only=True):
 
     @property
     def uid(self) -> PodUID:
-        """`metadata.uid`, read as the UID under which the node knows the pod."""
+        """`metadata.uid` as the UID by which the node knows the pod."""
         return PodUID(self.metadata.uid)
 
     @property
     def name(self) -> str:
-        """`metadata.name`."""
+        """The value of `metadata.name`, unchanged."""
         return self.metadata.name
 
     @property
     def namespace(self) -> str:
-        """`metadata.namespace`."""
+        """The value of `metadata.namespace`, unchanged."""
         return self.metadata.namespace
 
     @property
     def full_name(self) -> tuple[str, str]:
-        """Namespace and name: what a static pod and its mirror pod have in common."""
+        """Namespace and name, which a static pod and its mirror pod share."""
         return self.metadata.namespace, self.metadata.name
 
 
 def is_static_pod(pod: Pod) -> bool:
-    """Whether the pod came from a file or a URL instead of the API server."""
+    """Return whether the pod came from a file or a URL instead of the API server."""
     source = (pod.metadata.annotations or {}).get(CONFIG_SOURCE)
     return source is not None and source != API_SOURCE
 
 
 def is_mirror_pod(pod: Pod) -> bool:
-    """Whether the pod is the API server's image of a static pod."""
+    """Return whether the pod is the mirror pod of a static pod."""
     return CONFIG_MIRROR in (pod.metadata.annotations or {})
 
 
 def is_terminal_phase(phase: str) -> bool:
-    """Whether a pod in this phase has ended for good."""
+    """Return whether the phase is Succeeded or Failed."""
     return phase in ("Succeeded", "Failed")
 
 
 def check_uid(uid: object) -> None:
-    """Raise TypeError unless it is a text, ValueError if it is empty."""
+    """Raise TypeError unless the UID is a string, ValueError if it is empty."""
     if not isinstance(uid, str):
         raise TypeError(f"expected the UID of a pod, got {type(uid).__name__}")
     if not uid:
-        raise ValueError("the UID of a pod is empty; take it from the API server's object")
+        raise ValueError("the UID of a pod is empty; use the UID of the API server's object")
 
 
 def check_pod(pod: Pod) -> None:
-    """Raise TypeError unless it is a pod, ValueError unless it has a UID."""
+    """Raise TypeError unless it is a Pod, ValueError unless it has a UID."""
     require_type(pod, Pod)
     if not isinstance(pod.metadata.uid, str):
         raise TypeError(f"metadata.uid: expected str, got {type(pod.metadata.uid).__name__}")

@@ -1,4 +1,4 @@
-"""The desired state of a pod as it travels."""
+"""Wire types of `v1.PodSpec`, the desired state of a pod."""
 
 from msgspec import field
 
@@ -18,14 +18,14 @@ from podstatus.kube.scalars.quantity import Quantity
 
 
 class Sysctl(Wire, frozen=True, kw_only=True):
-    """`v1.Sysctl`."""
+    """The Kubernetes API type `v1.Sysctl`."""
 
     name: str = field(default_factory=str)
     value: str = field(default_factory=str)
 
 
 class PodSecurityContext(Wire, frozen=True, kw_only=True):
-    """`v1.PodSecurityContext`."""
+    """The Kubernetes API type `v1.PodSecurityContext`."""
 
     se_linux_options: SELinuxOptions | None = None
     windows_options: WindowsSecurityContextOptions | None = None
@@ -43,7 +43,7 @@ class PodSecurityContext(Wire, frozen=True, kw_only=True):
 
 
 class NodeSelectorRequirement(Wire, frozen=True, kw_only=True):
-    """`v1.NodeSelectorRequirement`."""
+    """The Kubernetes API type `v1.NodeSelectorRequirement`."""
 
     key: str = field(default_factory=str)
     operator: str = field(default_factory=str)
@@ -51,27 +51,27 @@ class NodeSelectorRequirement(Wire, frozen=True, kw_only=True):
 
 
 class NodeSelectorTerm(Wire, frozen=True, kw_only=True):
-    """`v1.NodeSelectorTerm`."""
+    """The Kubernetes API type `v1.NodeSelectorTerm`."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] | None = None
     match_fields: tuple[NodeSelectorRequirement, ...] | None = None
 
 
 class NodeSelector(Wire, frozen=True, kw_only=True):
-    """`v1.NodeSelector`."""
+    """The Kubernetes API type `v1.NodeSelector`."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] | None = field(default_factory=nil)
 
 
 class PreferredSchedulingTerm(Wire, frozen=True, kw_only=True):
-    """`v1.PreferredSchedulingTerm`."""
+    """The Kubernetes API type `v1.PreferredSchedulingTerm`."""
 
     weight: int = field(default_factory=int)
     preference: NodeSelectorTerm = field(default_factory=NodeSelectorTerm)
 
 
 class NodeAffinity(Wire, frozen=True, kw_only=True):
-    """`v1.NodeAffinity`."""
+    """The Kubernetes API type `v1.NodeAffinity`."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: (
@@ -80,7 +80,7 @@ class NodeAffinity(Wire, frozen=True, kw_only=True):
 
 
 class PodAffinityTerm(Wire, frozen=True, kw_only=True):
-    """`v1.PodAffinityTerm`."""
+    """The Kubernetes API type `v1.PodAffinityTerm`."""
 
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] | None = None
@@ -91,14 +91,14 @@ class PodAffinityTerm(Wire, frozen=True, kw_only=True):
 
 
 class WeightedPodAffinityTerm(Wire, frozen=True, kw_only=True):
-    """`v1.WeightedPodAffinityTerm`."""
+    """The Kubernetes API type `v1.WeightedPodAffinityTerm`."""
 
     weight: int = field(default_factory=int)
     pod_affinity_term: PodAffinityTerm = field(default_factory=PodAffinityTerm)
 
 
 class PodAffinity(Wire, frozen=True, kw_only=True):
-    """`v1.PodAffinity`."""
+    """The Kubernetes API type `v1.PodAffinity`."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] | None = None
     preferred_during_scheduling_ignored_during_execution: (
@@ -107,7 +107,7 @@ class PodAffinity(Wire, frozen=True, kw_only=True):
 
 
 class PodAntiAffinity(Wire, frozen=True, kw_only=True):
-    """`v1.PodAntiAffinity`."""
+    """The Kubernetes API type `v1.PodAntiAffinity`."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] | None = None
     preferred_during_scheduling_ignored_during_execution: (
@@ -116,7 +116,7 @@ class PodAntiAffinity(Wire, frozen=True, kw_only=True):
 
 
 class Affinity(Wire, frozen=True, kw_only=True):
-    """`v1.Affinity`."""
+    """The Kubernetes API type `v1.Affinity`."""
 
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
@@ -124,7 +124,7 @@ class Affinity(Wire, frozen=True, kw_only=True):
 
 
 class Toleration(Wire, frozen=True, kw_only=True):
-    """`v1.Toleration`."""
+    """The Kubernetes API type `v1.Toleration`."""
 
     key: str = ""
     operator: str = ""
@@ -134,21 +134,21 @@ class Toleration(Wire, frozen=True, kw_only=True):
 
 
 class HostAlias(Wire, frozen=True, kw_only=True):
-    """`v1.HostAlias`."""
+    """The Kubernetes API type `v1.HostAlias`."""
 
     ip: str = field(default_factory=str)
     hostnames: tuple[str, ...] | None = None
 
 
 class PodDNSConfigOption(Wire, frozen=True, kw_only=True):
-    """`v1.PodDNSConfigOption`."""
+    """The Kubernetes API type `v1.PodDNSConfigOption`."""
 
     name: str = ""
     value: str | None = None
 
 
 class PodDNSConfig(Wire, frozen=True, kw_only=True):
-    """`v1.PodDNSConfig`."""
+    """The Kubernetes API type `v1.PodDNSConfig`."""
 
     nameservers: tuple[str, ...] | None = None
     searches: tuple[str, ...] | None = None
@@ -156,13 +156,13 @@ class PodDNSConfig(Wire, frozen=True, kw_only=True):
 
 
 class PodReadinessGate(Wire, frozen=True, kw_only=True):
-    """`v1.PodReadinessGate`."""
+    """The Kubernetes API type `v1.PodReadinessGate`."""
 
     condition_type: str = field(default_factory=str)
 
 
 class TopologySpreadConstraint(Wire, frozen=True, kw_only=True):
-    """`v1.TopologySpreadConstraint`."""
+    """The Kubernetes API type `v1.TopologySpreadConstraint`."""
 
     max_skew: int = field(default_factory=int)
     topology_key: str = field(default_factory=str)
@@ -175,19 +175,19 @@ class TopologySpreadConstraint(Wire, frozen=True, kw_only=True):
 
 
 class PodOS(Wire, frozen=True, kw_only=True):
-    """`v1.PodOS`."""
+    """The Kubernetes API type `v1.PodOS`."""
 
     name: str = field(default_factory=str)
 
 
 class PodSchedulingGate(Wire, frozen=True, kw_only=True):
-    """`v1.PodSchedulingGate`."""
+    """The Kubernetes API type `v1.PodSchedulingGate`."""
 
     name: str = field(default_factory=str)
 
 
 class PodResourceClaim(Wire, frozen=True, kw_only=True):
-    """`v1.PodResourceClaim`."""
+    """The Kubernetes API type `v1.PodResourceClaim`."""
 
     name: str = field(default_factory=str)
     resource_claim_name: str | None = None
@@ -195,13 +195,13 @@ class PodResourceClaim(Wire, frozen=True, kw_only=True):
 
 
 class PodSchedulingGroup(Wire, frozen=True, kw_only=True):
-    """`v1.PodSchedulingGroup`."""
+    """The Kubernetes API type `v1.PodSchedulingGroup`."""
 
     pod_group_name: str | None = None
 
 
 class PodSpec(Wire, frozen=True, kw_only=True):
-    """`v1.PodSpec`."""
+    """The Kubernetes API type `v1.PodSpec`."""
 
     volumes: tuple[Volume, ...] | None = None
     init_containers: tuple[Container, ...] | None = None

@@ -1,4 +1,4 @@
-"""The observed state of a pod as it travels: all of v1.36's PodStatus."""
+"""Wire types of `v1.PodStatus`, the observed state of a pod: all of v1.36."""
 
 from msgspec import field
 
@@ -9,7 +9,7 @@ from podstatus.kube.scalars.time import Time
 
 
 class PodCondition(Wire, frozen=True, kw_only=True):
-    """`v1.PodCondition`."""
+    """The Kubernetes API type `v1.PodCondition`."""
 
     type: str = field(default_factory=str)
     observed_generation: int = 0
@@ -21,32 +21,32 @@ class PodCondition(Wire, frozen=True, kw_only=True):
 
 
 class HostIP(Wire, frozen=True, kw_only=True):
-    """`v1.HostIP`."""
+    """The Kubernetes API type `v1.HostIP`."""
 
     ip: str = field(default_factory=str)
 
 
 class PodIP(Wire, frozen=True, kw_only=True):
-    """`v1.PodIP`."""
+    """The Kubernetes API type `v1.PodIP`."""
 
     ip: str = field(default_factory=str)
 
 
 class ContainerStateWaiting(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerStateWaiting`."""
+    """The Kubernetes API type `v1.ContainerStateWaiting`."""
 
     reason: str = ""
     message: str = ""
 
 
 class ContainerStateRunning(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerStateRunning`."""
+    """The Kubernetes API type `v1.ContainerStateRunning`."""
 
     started_at: Time = field(default_factory=Time)
 
 
 class ContainerStateTerminated(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerStateTerminated`."""
+    """The Kubernetes API type `v1.ContainerStateTerminated`."""
 
     exit_code: int = field(default_factory=int)
     signal: int = 0
@@ -58,7 +58,7 @@ class ContainerStateTerminated(Wire, frozen=True, kw_only=True):
 
 
 class ContainerState(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerState`."""
+    """The Kubernetes API type `v1.ContainerState`."""
 
     waiting: ContainerStateWaiting | None = None
     running: ContainerStateRunning | None = None
@@ -66,19 +66,19 @@ class ContainerState(Wire, frozen=True, kw_only=True):
 
 
 class ImageVolumeStatus(Wire, frozen=True, kw_only=True):
-    """`v1.ImageVolumeStatus`."""
+    """The Kubernetes API type `v1.ImageVolumeStatus`."""
 
     image_ref: str = ""
 
 
 class VolumeStatus(Wire, frozen=True, kw_only=True):
-    """`v1.VolumeStatus`."""
+    """The Kubernetes API type `v1.VolumeStatus`."""
 
     image: ImageVolumeStatus | None = None
 
 
 class VolumeMountStatus(Wire, frozen=True, kw_only=True):
-    """`v1.VolumeMountStatus`."""
+    """The Kubernetes API type `v1.VolumeMountStatus`."""
 
     name: str = field(default_factory=str)
     mount_path: str = field(default_factory=str)
@@ -88,7 +88,7 @@ class VolumeMountStatus(Wire, frozen=True, kw_only=True):
 
 
 class LinuxContainerUser(Wire, frozen=True, kw_only=True):
-    """`v1.LinuxContainerUser`."""
+    """The Kubernetes API type `v1.LinuxContainerUser`."""
 
     uid: int = field(default_factory=int)
     gid: int = field(default_factory=int)
@@ -96,13 +96,13 @@ class LinuxContainerUser(Wire, frozen=True, kw_only=True):
 
 
 class ContainerUser(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerUser`."""
+    """The Kubernetes API type `v1.ContainerUser`."""
 
     linux: LinuxContainerUser | None = None
 
 
 class ResourceHealth(Wire, frozen=True, kw_only=True):
-    """`v1.ResourceHealth`."""
+    """The Kubernetes API type `v1.ResourceHealth`."""
 
     resource_id: str = field(default_factory=str, name="resourceID")
     health: str = ""
@@ -110,14 +110,14 @@ class ResourceHealth(Wire, frozen=True, kw_only=True):
 
 
 class ResourceStatus(Wire, frozen=True, kw_only=True):
-    """`v1.ResourceStatus`."""
+    """The Kubernetes API type `v1.ResourceStatus`."""
 
     name: str = field(default_factory=str)
     resources: tuple[ResourceHealth, ...] | None = None
 
 
 class ContainerStatus(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerStatus`."""
+    """The Kubernetes API type `v1.ContainerStatus`."""
 
     name: str = field(default_factory=str)
     state: ContainerState = field(default_factory=ContainerState)
@@ -137,14 +137,14 @@ class ContainerStatus(Wire, frozen=True, kw_only=True):
 
 
 class PodResourceClaimStatus(Wire, frozen=True, kw_only=True):
-    """`v1.PodResourceClaimStatus`."""
+    """The Kubernetes API type `v1.PodResourceClaimStatus`."""
 
     name: str = field(default_factory=str)
     resource_claim_name: str | None = None
 
 
 class ContainerExtendedResourceRequest(Wire, frozen=True, kw_only=True):
-    """`v1.ContainerExtendedResourceRequest`."""
+    """The Kubernetes API type `v1.ContainerExtendedResourceRequest`."""
 
     container_name: str = field(default_factory=str)
     resource_name: str = field(default_factory=str)
@@ -152,7 +152,7 @@ class ContainerExtendedResourceRequest(Wire, frozen=True, kw_only=True):
 
 
 class PodExtendedResourceClaimStatus(Wire, frozen=True, kw_only=True):
-    """`v1.PodExtendedResourceClaimStatus`."""
+    """The Kubernetes API type `v1.PodExtendedResourceClaimStatus`."""
 
     request_mappings: tuple[ContainerExtendedResourceRequest, ...] | None = field(
         default_factory=nil
@@ -161,7 +161,7 @@ class PodExtendedResourceClaimStatus(Wire, frozen=True, kw_only=True):
 
 
 class NodeAllocatableResourceClaimStatus(Wire, frozen=True, kw_only=True):
-    """`v1.NodeAllocatableResourceClaimStatus`."""
+    """The Kubernetes API type `v1.NodeAllocatableResourceClaimStatus`."""
 
     resource_claim_name: str = field(default_factory=str)
     containers: tuple[str, ...] | None = None
@@ -169,7 +169,7 @@ class NodeAllocatableResourceClaimStatus(Wire, frozen=True, kw_only=True):
 
 
 class PodStatus(Wire, frozen=True, kw_only=True):
-    """`v1.PodStatus`."""
+    """The Kubernetes API type `v1.PodStatus`."""
 
     observed_generation: int = 0
     phase: str = ""

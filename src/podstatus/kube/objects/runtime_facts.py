@@ -1,7 +1,7 @@
-"""What a container runtime reports about a pod, in the vocabulary of CRI.
+"""The facts that a container runtime reports about a pod, in the terms of CRI.
 
-Whoever brings a runtime fills these in. Only `name` and `state` of a container are needed;
-everything else has a default that claims nothing (docs/facts.md has them all):
+The runtime adapter creates these values. Only `name` and `state` of a container are required; all
+other fields have a neutral default (docs/facts.md lists them):
 
     PodFacts(
         ips=("10.1.2.3",),
@@ -23,14 +23,14 @@ from podstatus.kube.scalars.time import UNSET_TIME, Time
 
 
 class SandboxState(Enum):
-    """Whether a sandbox can hold containers."""
+    """Whether a sandbox can run containers."""
 
     READY = "SANDBOX_READY"
     NOT_READY = "SANDBOX_NOTREADY"
 
 
 class NetworkMode(Enum):
-    """Whose network namespace a sandbox uses."""
+    """The network namespace that a sandbox uses."""
 
     POD = "POD"
     CONTAINER = "CONTAINER"
@@ -46,11 +46,11 @@ class SandboxFacts(Wire, frozen=True, kw_only=True):
     attempt: int = 0
     network: NetworkMode = NetworkMode.POD
     ip: str | None = None
-    """None when the runtime reports no network status at all."""
+    """None if the runtime reports no network status."""
 
 
 class ResourceFacts(Wire, frozen=True, kw_only=True):
-    """The cpu and memory in force; None where the runtime does not say."""
+    """The actuated cpu and memory; None if the runtime does not report a value."""
 
     cpu_request: Quantity | None = None
     cpu_limit: Quantity | None = None
@@ -59,7 +59,7 @@ class ResourceFacts(Wire, frozen=True, kw_only=True):
 
 
 class ContainerRunState(Enum):
-    """Where in its life a runtime says a container is."""
+    """The state of a container according to the runtime."""
 
     CREATED = "created"
     RUNNING = "running"
@@ -68,49 +68,49 @@ class ContainerRunState(Enum):
 
 
 class ContainerFacts(Wire, frozen=True, kw_only=True):
-    """One container that was made for a pod: one attempt at running a container of its spec."""
+    """One attempt at running a container of the spec, as the runtime lists it."""
 
     name: str
-    """Of the container in the pod's spec; several attempts have the same."""
+    """Name of the container in the spec; shared by all attempts."""
     state: ContainerRunState
     id: str = ""
-    """With the kind of runtime in front, as in `containerd://0f3a`; by it probes find it again."""
+    """The ID with the kind of runtime, as `containerd://0f3a`; probe results refer to it."""
     created_at: Time = UNSET_TIME
-    """Tells the newest attempt; of equal ones the first listed counts as newer."""
+    """The latest is the newest attempt; if equal, the first in the list."""
     started_at: Time = UNSET_TIME
     finished_at: Time = UNSET_TIME
     exit_code: int = 0
     reason: str = ""
-    """Why it ended, in one word: `Completed`, `Error`, `OOMKilled`. It is shown as it is given."""
+    """Why it ended, in one word: `Completed`, `Error`, `OOMKilled`. Shown unchanged."""
     message: str = ""
-    """What it left behind as its last words."""
+    """The termination message of the container."""
     image: str = ""
     image_ref: str = ""
     """The image by its digest."""
     restart_count: int | None = None
-    """How many attempts there were before this one; None if the runtime does not count. Then
-    what was shown before is counted on, as long as each attempt has an id of its own."""
+    """Number of earlier attempts; None if the runtime does not count. Then the count of the
+    previous status is continued, which requires a unique `id` for each attempt."""
     resources: ResourceFacts | None = None
     user: LinuxContainerUser | None = None
-    """As whom its first process runs."""
+    """The user of its first process."""
     active: bool = True
-    """Whether it belongs to the sandbox now in use, not to one that was given up."""
+    """Whether it belongs to the current sandbox, not to a discarded one."""
 
 
 class PodFacts(Wire, frozen=True, kw_only=True):
-    """A pod as its runtime sees it; sandboxes and the attempts at a container newest first."""
+    """A pod as reported by its runtime; sandboxes and attempts newest first."""
 
     sandboxes: tuple[SandboxFacts, ...] = ()
     containers: tuple[ContainerFacts, ...] = ()
     ips: tuple[str, ...] = ()
-    """Any number of addresses in any order; empty for a pod in its node's network."""
+    """Any number of addresses in any order; empty for a pod with `hostNetwork`."""
     resources: ResourceFacts | None = None
-    """What is in force for the pod as a whole, where that can be read."""
+    """The actuated pod-level resources, if they can be read."""
     recursive_read_only: bool = False
-    """Whether this pod's runtime can make mounts below a read-only mount read-only too."""
+    """Whether the runtime supports recursive read-only mounts."""
 
     def find_container(self, name: str) -> ContainerFacts | None:
-        """The first attempt listed at this container."""
+        """Return the first listed attempt of this container, None if there is none."""
         for container in self.containers:
             if container.name == name:
                 return container

@@ -1,18 +1,18 @@
-"""How much of a machine something uses, as a value."""
+"""Resource usage of a machine, pod or container, as a value."""
 
 import msgspec
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What is used at one moment; None where nobody knows."""
+    """Resource usage at one time; None if a value is not known."""
 
     at: int
-    """When it was read, in nanoseconds since the Unix epoch."""
+    """When it was measured, in nanoseconds since the Unix epoch."""
     cpu_seconds: float | None = None
-    """Of all processors together, since the beginning."""
+    """Cumulative CPU time of all processors."""
     cpu_cores: float | None = None
-    """How many processors were busy since the reading before."""
+    """Average number of busy processors since the previous measurement."""
     memory_bytes: int | None = None
-    """What cannot be given back at once: the working set."""
+    """The working set: memory that cannot be reclaimed at once."""
     disk_bytes: int | None = None
     pids: int | None = None

@@ -1,4 +1,4 @@
-"""Volumes of a pod as they travel."""
+"""Wire types of `v1.Volume` and its sources."""
 
 from msgspec import field
 
@@ -17,21 +17,21 @@ from podstatus.kube.scalars.quantity import Quantity
 
 
 class HostPathVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.HostPathVolumeSource`."""
+    """The Kubernetes API type `v1.HostPathVolumeSource`."""
 
     path: str = field(default_factory=str)
     type: str | None = None
 
 
 class EmptyDirVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.EmptyDirVolumeSource`."""
+    """The Kubernetes API type `v1.EmptyDirVolumeSource`."""
 
     medium: str = ""
     size_limit: Quantity | None = None
 
 
 class GCEPersistentDiskVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.GCEPersistentDiskVolumeSource`."""
+    """The Kubernetes API type `v1.GCEPersistentDiskVolumeSource`."""
 
     pd_name: str = field(default_factory=str)
     fs_type: str = ""
@@ -40,7 +40,7 @@ class GCEPersistentDiskVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class AWSElasticBlockStoreVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.AWSElasticBlockStoreVolumeSource`."""
+    """The Kubernetes API type `v1.AWSElasticBlockStoreVolumeSource`."""
 
     volume_id: str = field(default_factory=str, name="volumeID")
     fs_type: str = ""
@@ -49,7 +49,7 @@ class AWSElasticBlockStoreVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class GitRepoVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.GitRepoVolumeSource`."""
+    """The Kubernetes API type `v1.GitRepoVolumeSource`."""
 
     repository: str = field(default_factory=str)
     revision: str = ""
@@ -57,7 +57,7 @@ class GitRepoVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class KeyToPath(Wire, frozen=True, kw_only=True):
-    """`v1.KeyToPath`."""
+    """The Kubernetes API type `v1.KeyToPath`."""
 
     key: str = field(default_factory=str)
     path: str = field(default_factory=str)
@@ -65,7 +65,7 @@ class KeyToPath(Wire, frozen=True, kw_only=True):
 
 
 class SecretVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.SecretVolumeSource`."""
+    """The Kubernetes API type `v1.SecretVolumeSource`."""
 
     secret_name: str = ""
     items: tuple[KeyToPath, ...] | None = None
@@ -74,7 +74,7 @@ class SecretVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class NFSVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.NFSVolumeSource`."""
+    """The Kubernetes API type `v1.NFSVolumeSource`."""
 
     server: str = field(default_factory=str)
     path: str = field(default_factory=str)
@@ -82,7 +82,7 @@ class NFSVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class ISCSIVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.ISCSIVolumeSource`."""
+    """The Kubernetes API type `v1.ISCSIVolumeSource`."""
 
     target_portal: str = field(default_factory=str)
     iqn: str = field(default_factory=str)
@@ -98,7 +98,7 @@ class ISCSIVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class GlusterfsVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.GlusterfsVolumeSource`."""
+    """The Kubernetes API type `v1.GlusterfsVolumeSource`."""
 
     endpoints: str = field(default_factory=str)
     path: str = field(default_factory=str)
@@ -106,14 +106,14 @@ class GlusterfsVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.PersistentVolumeClaimVolumeSource`."""
+    """The Kubernetes API type `v1.PersistentVolumeClaimVolumeSource`."""
 
     claim_name: str = field(default_factory=str)
     read_only: bool = False
 
 
 class RBDVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.RBDVolumeSource`."""
+    """The Kubernetes API type `v1.RBDVolumeSource`."""
 
     monitors: tuple[str, ...] | None = field(default_factory=nil)
     image: str = field(default_factory=str)
@@ -126,7 +126,7 @@ class RBDVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class FlexVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.FlexVolumeSource`."""
+    """The Kubernetes API type `v1.FlexVolumeSource`."""
 
     driver: str = field(default_factory=str)
     fs_type: str = ""
@@ -136,7 +136,7 @@ class FlexVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class CinderVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.CinderVolumeSource`."""
+    """The Kubernetes API type `v1.CinderVolumeSource`."""
 
     volume_id: str = field(default_factory=str, name="volumeID")
     fs_type: str = ""
@@ -145,7 +145,7 @@ class CinderVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class CephFSVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.CephFSVolumeSource`."""
+    """The Kubernetes API type `v1.CephFSVolumeSource`."""
 
     monitors: tuple[str, ...] | None = field(default_factory=nil)
     path: str = ""
@@ -156,14 +156,14 @@ class CephFSVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class FlockerVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.FlockerVolumeSource`."""
+    """The Kubernetes API type `v1.FlockerVolumeSource`."""
 
     dataset_name: str = ""
     dataset_uuid: str = field(default="", name="datasetUUID")
 
 
 class DownwardAPIVolumeFile(Wire, frozen=True, kw_only=True):
-    """`v1.DownwardAPIVolumeFile`."""
+    """The Kubernetes API type `v1.DownwardAPIVolumeFile`."""
 
     path: str = field(default_factory=str)
     field_ref: ObjectFieldSelector | None = None
@@ -172,14 +172,14 @@ class DownwardAPIVolumeFile(Wire, frozen=True, kw_only=True):
 
 
 class DownwardAPIVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.DownwardAPIVolumeSource`."""
+    """The Kubernetes API type `v1.DownwardAPIVolumeSource`."""
 
     items: tuple[DownwardAPIVolumeFile, ...] | None = None
     default_mode: int | None = None
 
 
 class FCVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.FCVolumeSource`."""
+    """The Kubernetes API type `v1.FCVolumeSource`."""
 
     target_wwns: tuple[str, ...] | None = field(default=None, name="targetWWNs")
     lun: int | None = None
@@ -189,7 +189,7 @@ class FCVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class AzureFileVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.AzureFileVolumeSource`."""
+    """The Kubernetes API type `v1.AzureFileVolumeSource`."""
 
     secret_name: str = field(default_factory=str)
     share_name: str = field(default_factory=str)
@@ -197,7 +197,7 @@ class AzureFileVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class ConfigMapVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.ConfigMapVolumeSource`."""
+    """The Kubernetes API type `v1.ConfigMapVolumeSource`."""
 
     name: str = ""
     items: tuple[KeyToPath, ...] | None = None
@@ -206,7 +206,7 @@ class ConfigMapVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class VsphereVirtualDiskVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.VsphereVirtualDiskVolumeSource`."""
+    """The Kubernetes API type `v1.VsphereVirtualDiskVolumeSource`."""
 
     volume_path: str = field(default_factory=str)
     fs_type: str = ""
@@ -215,7 +215,7 @@ class VsphereVirtualDiskVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class QuobyteVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.QuobyteVolumeSource`."""
+    """The Kubernetes API type `v1.QuobyteVolumeSource`."""
 
     registry: str = field(default_factory=str)
     volume: str = field(default_factory=str)
@@ -226,7 +226,7 @@ class QuobyteVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class AzureDiskVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.AzureDiskVolumeSource`."""
+    """The Kubernetes API type `v1.AzureDiskVolumeSource`."""
 
     disk_name: str = field(default_factory=str)
     disk_uri: str = field(default_factory=str, name="diskURI")
@@ -237,14 +237,14 @@ class AzureDiskVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class PhotonPersistentDiskVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.PhotonPersistentDiskVolumeSource`."""
+    """The Kubernetes API type `v1.PhotonPersistentDiskVolumeSource`."""
 
     pd_id: str = field(default_factory=str, name="pdID")
     fs_type: str = ""
 
 
 class SecretProjection(Wire, frozen=True, kw_only=True):
-    """`v1.SecretProjection`."""
+    """The Kubernetes API type `v1.SecretProjection`."""
 
     name: str = ""
     items: tuple[KeyToPath, ...] | None = None
@@ -252,13 +252,13 @@ class SecretProjection(Wire, frozen=True, kw_only=True):
 
 
 class DownwardAPIProjection(Wire, frozen=True, kw_only=True):
-    """`v1.DownwardAPIProjection`."""
+    """The Kubernetes API type `v1.DownwardAPIProjection`."""
 
     items: tuple[DownwardAPIVolumeFile, ...] | None = None
 
 
 class ConfigMapProjection(Wire, frozen=True, kw_only=True):
-    """`v1.ConfigMapProjection`."""
+    """The Kubernetes API type `v1.ConfigMapProjection`."""
 
     name: str = ""
     items: tuple[KeyToPath, ...] | None = None
@@ -266,7 +266,7 @@ class ConfigMapProjection(Wire, frozen=True, kw_only=True):
 
 
 class ServiceAccountTokenProjection(Wire, frozen=True, kw_only=True):
-    """`v1.ServiceAccountTokenProjection`."""
+    """The Kubernetes API type `v1.ServiceAccountTokenProjection`."""
 
     audience: str = ""
     expiration_seconds: int | None = None
@@ -274,7 +274,7 @@ class ServiceAccountTokenProjection(Wire, frozen=True, kw_only=True):
 
 
 class ClusterTrustBundleProjection(Wire, frozen=True, kw_only=True):
-    """`v1.ClusterTrustBundleProjection`."""
+    """The Kubernetes API type `v1.ClusterTrustBundleProjection`."""
 
     name: str | None = None
     signer_name: str | None = None
@@ -284,7 +284,7 @@ class ClusterTrustBundleProjection(Wire, frozen=True, kw_only=True):
 
 
 class PodCertificateProjection(Wire, frozen=True, kw_only=True):
-    """`v1.PodCertificateProjection`."""
+    """The Kubernetes API type `v1.PodCertificateProjection`."""
 
     signer_name: str = ""
     key_type: str = ""
@@ -296,7 +296,7 @@ class PodCertificateProjection(Wire, frozen=True, kw_only=True):
 
 
 class VolumeProjection(Wire, frozen=True, kw_only=True):
-    """`v1.VolumeProjection`."""
+    """The Kubernetes API type `v1.VolumeProjection`."""
 
     secret: SecretProjection | None = None
     downward_api: DownwardAPIProjection | None = field(default=None, name="downwardAPI")
@@ -307,14 +307,14 @@ class VolumeProjection(Wire, frozen=True, kw_only=True):
 
 
 class ProjectedVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.ProjectedVolumeSource`."""
+    """The Kubernetes API type `v1.ProjectedVolumeSource`."""
 
     sources: tuple[VolumeProjection, ...] | None = field(default_factory=nil)
     default_mode: int | None = None
 
 
 class PortworxVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.PortworxVolumeSource`."""
+    """The Kubernetes API type `v1.PortworxVolumeSource`."""
 
     volume_id: str = field(default_factory=str, name="volumeID")
     fs_type: str = ""
@@ -322,7 +322,7 @@ class PortworxVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class ScaleIOVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.ScaleIOVolumeSource`."""
+    """The Kubernetes API type `v1.ScaleIOVolumeSource`."""
 
     gateway: str = field(default_factory=str)
     system: str = field(default_factory=str)
@@ -337,7 +337,7 @@ class ScaleIOVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class StorageOSVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.StorageOSVolumeSource`."""
+    """The Kubernetes API type `v1.StorageOSVolumeSource`."""
 
     volume_name: str = ""
     volume_namespace: str = ""
@@ -347,7 +347,7 @@ class StorageOSVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class CSIVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.CSIVolumeSource`."""
+    """The Kubernetes API type `v1.CSIVolumeSource`."""
 
     driver: str = field(default_factory=str)
     read_only: bool | None = None
@@ -357,7 +357,7 @@ class CSIVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimSpec(Wire, frozen=True, kw_only=True):
-    """`v1.PersistentVolumeClaimSpec`."""
+    """The Kubernetes API type `v1.PersistentVolumeClaimSpec`."""
 
     access_modes: tuple[str, ...] | None = None
     selector: LabelSelector | None = None
@@ -371,27 +371,27 @@ class PersistentVolumeClaimSpec(Wire, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimTemplate(Wire, frozen=True, kw_only=True):
-    """`v1.PersistentVolumeClaimTemplate`."""
+    """The Kubernetes API type `v1.PersistentVolumeClaimTemplate`."""
 
     metadata: ObjectMeta = field(default_factory=ObjectMeta)
     spec: PersistentVolumeClaimSpec = field(default_factory=PersistentVolumeClaimSpec)
 
 
 class EphemeralVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.EphemeralVolumeSource`."""
+    """The Kubernetes API type `v1.EphemeralVolumeSource`."""
 
     volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
 
 class ImageVolumeSource(Wire, frozen=True, kw_only=True):
-    """`v1.ImageVolumeSource`."""
+    """The Kubernetes API type `v1.ImageVolumeSource`."""
 
     reference: str = ""
     pull_policy: str = ""
 
 
 class Volume(Wire, frozen=True, kw_only=True):
-    """`v1.Volume`."""
+    """The Kubernetes API type `v1.Volume`."""
 
     name: str = field(default_factory=str)
     host_path: HostPathVolumeSource | None = None

@@ -5,8 +5,8 @@
     body = encode_document(patch)
 
 Documents are plain JSON values with integers of at most 64 bits. They are never modified; results
-share with them what stays the same. The errors are in `errors`, the fields and merge keys of each
-type in `schema`. Pure. JSON patch and JSON merge patch do not belong here.
+share unchanged parts with them. The errors are in `errors`, the fields and merge keys of each type
+in `schema`. Pure. JSON patch and JSON merge patch do not belong here.
 
 Tests: tests/kube/patch.
 """
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def create_two_way_patch(original: Document, modified: Document, schema: Schema) -> Document:
-    """The strategic merge patch that makes `modified` of `original`. Raises PatchError."""
+    """Return the strategic merge patch from `original` to `modified`. Raises PatchError."""
     try:
         return create.create_two_way_patch(original, modified, schema)
     except RecursionError as error:
@@ -42,7 +42,7 @@ def create_two_way_patch(original: Document, modified: Document, schema: Schema)
 
 
 def apply_patch(original: Document, patch: Document, schema: Schema) -> Document:
-    """The document that a strategic merge patch makes of `original`. Raises PatchError."""
+    """Return `original` with a strategic merge patch applied. Raises PatchError."""
     try:
         return apply.apply_patch(original, patch, schema)
     except RecursionError as error:

@@ -1,9 +1,9 @@
 """Apply a strategic merge patch to a document.
 
 Upstream: StrategicMergePatch, mergeMap and mergeSlice, strategicpatch/patch.go v0.36.4. Upstream
-takes the keys of a patch in the random order of a Go map; here they are taken in the order of the
-patch. mergeSlice edits the live list in place while its caller still reads it to find the order of
-the result, so `merge_lists` also returns the live list as it is afterwards.
+processes the keys of a patch in the random order of a Go map; here the order is that of the patch.
+mergeSlice modifies the live list in place while its caller still uses it to determine the order of
+the result, so `merge_lists` also returns the live list in its modified form.
 """
 
 from collections.abc import Callable
@@ -41,7 +41,7 @@ def merge_lists(
     *,
     deleting: bool = False,
 ) -> MergedAndLive:
-    """The merged list in its order, and the live list as seen afterwards."""
+    """Return the merged list in its final order, and the live list as modified in place."""
     if not live and not patch:
         return live, live
     if element_type(live, patch) is dict:
@@ -54,7 +54,7 @@ def merge_lists(
 
 def _merge_scalars(live: list[JsonValue], patch: list[JsonValue], merge_key: str) -> MergedAndLive:
     merged, slots = deduplicate(live + patch)
-    # Go decodes a list into an array of 1, 2, 4, 8 … slots; only what fits is changed in place.
+    # Go decodes a list into an array of 1, 2, 4, 8 … slots; only what fits is modified in place.
     if len(slots) <= 1 << max(len(live) - 1, 0).bit_length():
         live = slots[: len(live)]
     return merge_order(merged, patch, live, merge_key), live
@@ -65,19 +65,19 @@ def _merge_maps(
 ) -> MergedAndLive:
     if not merge_key:
         raise PatchError("a list of objects cannot be merged without a merge key")
-    kept, replace = _apply_directives(live, patch, merge_key)
+    remaining, replace = _apply_directives(live, patch, merge_key)
     changes = [element for element in patch if not has_directive(element)]
     if replace:
-        return merge_order(changes, [], changes, merge_key), kept
-    merged = _merge_elements(kept, changes, merge_key, merge_element)
-    # Added elements fill the slots of deleted ones first: so many are seen in the live list.
-    return merge_order(merged, changes, kept, merge_key), merged[: len(live)]
+        return merge_order(changes, [], changes, merge_key), remaining
+    merged = _merge_elements(remaining, changes, merge_key, merge_element)
+    # Added elements reuse the slots of deleted ones, so these are visible in the live list.
+    return merge_order(merged, changes, remaining, merge_key), merged[: len(live)]
 
 
 def _apply_directives(
     live: list[JsonValue], patch: list[JsonValue], merge_key: str
 ) -> tuple[list[JsonValue], bool]:
-    """What deletions leave of the live list, and whether the patch replaces it altogether."""
+    """Return the live list without deleted elements, and whether the patch replaces all of it."""
     deleted, replace = Positions(()), False
     for element in patch:
         if not isinstance(element, dict) or DIRECTIVE not in element:
@@ -123,7 +123,7 @@ _PARALLEL_LISTS = (SET_ORDER, DELETE_FROM_LIST)
 
 
 def apply_patch(original: Document, patch: Document, schema: Schema) -> Document:
-    """The document that a strategic merge patch makes of `original`."""
+    """Return `original` with a strategic merge patch applied."""
     if DIRECTIVE in patch:
         return _without_replace_directive(patch)
     result, changes = dict(original), dict(patch)
@@ -146,16 +146,16 @@ def _without_replace_directive(patch: Document) -> Document:
 
 
 def _apply_retain_keys(result: Document, changes: Document) -> None:
-    """Obey $retainKeys: what it does not name leaves the result."""
+    """Apply $retainKeys: remove the keys that it does not list from the result."""
     if RETAIN_KEYS not in changes:
         return
     retained = changes.pop(RETAIN_KEYS)
     if not isinstance(retained, list):
-        raise PatchFormatError(f"{RETAIN_KEYS} must be a list, found {retained!r}")
+        raise PatchFormatError(f"{RETAIN_KEYS} must be a list, got {retained!r}")
     names = {element_identity(name, "") for name in retained}
     for key, value in changes.items():
         if value is not None and key not in names and not key.startswith(_PARALLEL_LISTS):
-            raise PatchFormatError(f"{RETAIN_KEYS} must name {key!r}, which the patch sets")
+            raise PatchFormatError(f"{RETAIN_KEYS} must list {key!r}, which the patch sets")
     for key in result.keys() - names:
         del result[key]
 
@@ -193,7 +193,7 @@ def _put(key: str, value: JsonValue | Absent, result: Document) -> None:
 
 
 def _strip_directives(value: JsonValue, *, nulls: bool) -> JsonValue | Absent:
-    """What a patch adds: without whatever carries a marker, and unless kept, null fields."""
+    """Return what a patch adds: without directives and, unless `nulls`, without null fields."""
     if isinstance(value, list):
         return _strip_list_directives(value, nulls=nulls)
     if isinstance(value, dict):
@@ -221,10 +221,10 @@ def _merge_list_field(
 
 
 def _merge_ordered_list(key: str, result: Document, changes: Document, schema: Schema) -> None:
-    """Obey $setElementOrder, and with it what the patch holds for the same list."""
+    """Apply $setElementOrder together with the changes of the patch to the same list."""
     order = changes.pop(key)
     if not isinstance(order, list):
-        raise PatchError(f"{key} must be a list, found {order!r}")
+        raise PatchError(f"{key} must be a list, got {order!r}")
     name = _list_name(key, SET_ORDER)
     live, patch = _list_at(name, result), _list_at(name, changes)
     element, field = schema.list_field(name)
@@ -233,23 +233,23 @@ def _merge_ordered_list(key: str, result: Document, changes: Document, schema: S
         return
     merged, live = _merge_list(live, patch, element, field)
     result[name] = merge_order(merged, order, live, field.merge_key)
-    element_type(live, patch or [])  # upstream orders no list without elements
+    element_type(live, patch or [])  # upstream rejects a list without elements
     changes.pop(name, None)
 
 
 def _list_at(name: str, document: Document) -> list[JsonValue] | None:
-    found = document.get(name, ABSENT)
-    if found is ABSENT:
+    elements = document.get(name, ABSENT)
+    if elements is ABSENT:
         return None
-    if not isinstance(found, list):
-        raise PatchError(f"{name!r} must be a list to be put in order, found {found!r}")
-    return found
+    if not isinstance(elements, list):
+        raise PatchError(f"{name!r} must be a list to be ordered, got {elements!r}")
+    return elements
 
 
 def _merge_list(
     live: list[JsonValue] | None, patch: list[JsonValue] | None, element: Schema, field: Field
 ) -> tuple[list[JsonValue], list[JsonValue]]:
-    """The list's new elements, and the live list as it is looked at when they are ordered."""
+    """Return the merged elements, and the live list that determines their order."""
     if live is None:
         return _strip_list_directives(patch or [], nulls=True), []
     if patch is None:

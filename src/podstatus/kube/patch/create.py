@@ -1,4 +1,4 @@
-"""The patch that turns one document into another.
+"""Create the strategic merge patch between two documents.
 
 Upstream: CreateTwoWayMergePatch and diffMaps, strategicpatch/patch.go v0.36.4.
 """
@@ -30,7 +30,7 @@ _TEXTS = {str}
 
 
 def create_two_way_patch(original: Document, modified: Document, schema: Schema) -> Document:
-    """The strategic merge patch that makes `modified` of `original`."""
+    """Return the strategic merge patch from `original` to `modified`."""
     return _diff_maps(original, modified, schema, retain_keys=False)
 
 
@@ -63,7 +63,7 @@ def _check_directives(original: Document, modified: Document) -> None:
     if DIRECTIVE in original and DIRECTIVE in modified:
         for marker in (original[DIRECTIVE], modified[DIRECTIVE]):
             if not isinstance(marker, str):
-                raise PatchError(f"{DIRECTIVE} must be a string, found {marker!r}")
+                raise PatchError(f"{DIRECTIVE} must be a string, got {marker!r}")
 
 
 def _retain_keys_directive(modified: Document) -> Document:
@@ -128,7 +128,7 @@ def _diff_lists_of_maps(
 
 
 def _are_distinct_strings(keys: list[JsonValue]) -> bool:
-    """Whether they are different texts; lists that have the same ones need not be sorted."""
+    """Return whether all keys are distinct strings; such lists need no sorting."""
     return set(map(type, keys)) == _TEXTS and len(set(keys)) == len(keys)
 
 
@@ -139,7 +139,7 @@ def _maps(elements: list[JsonValue]) -> Iterator[Document]:
 def _diff_pairs(
     pairs: Iterable[tuple[Document, Document]], schema: Schema, field: Field
 ) -> list[JsonValue]:
-    """What to change of elements that have the same key."""
+    """Return the changes of elements with the same merge key."""
     merge_key = field.merge_key
     changes: list[JsonValue] = []
     for old, new in pairs:
@@ -155,10 +155,10 @@ _Stack: TypeAlias = list[tuple[str, Document]]
 
 
 def _stack(keys: list[JsonValue], elements: list[JsonValue]) -> _Stack:
-    """The elements with the text of their merge key, the least on top.
+    """Return the elements with the text of their merge key, the smallest on top.
 
-    Of equal ones the last is on top: upstream's sort turns them around (but lists of more than
-    12 elements with repeated keys come out of it in an order that is not reproduced here).
+    Of equal keys, the last is on top, since upstream's sort reverses them (the order of lists of
+    more than 12 elements with repeated keys is not reproduced).
     """
     named = zip(map(go_format_v, keys), _maps(elements), strict=True)
     return sorted(named, key=itemgetter(0), reverse=True)
@@ -167,7 +167,7 @@ def _stack(keys: list[JsonValue], elements: list[JsonValue]) -> _Stack:
 def _diff_stacks(
     old: _Stack, new: _Stack, schema: Schema, field: Field
 ) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Go through two lists in the order of their keys: what to add or change, what to delete."""
+    """Walk two lists in the order of their keys; return additions and changes, and deletions."""
     merge_key = field.merge_key
     changes: list[JsonValue] = []
     deletions: list[JsonValue] = []
@@ -185,7 +185,7 @@ def _diff_lists_of_scalars(key: str, old: list[JsonValue], new: list[JsonValue])
     old_counts, new_counts = Counter(old), Counter(new)
     additions = sorted((new_counts - old_counts).elements(), key=go_format_v)
     deletions = sorted((old_counts - new_counts).elements(), key=go_format_v)
-    # Upstream has sorted the old list by now: an unsorted list never counts as unchanged.
+    # Upstream has sorted the old list here, so an unsorted list never counts as unchanged.
     order = [] if sorted(old, key=go_format_v) == new else new
     additions = sort_by_order(additions, Positions(new), "")
     return _list_patch(key, additions, deduplicate(deletions)[0], order)

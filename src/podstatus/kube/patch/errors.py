@@ -1,13 +1,13 @@
-"""Why a strategic merge patch cannot be made or applied, classed by whose mistake it is.
+"""Errors of strategic merge patches, classed by cause.
 
-PatchError             the documents do not fit the schema or each other
-├── PatchFormatError   a directive in the patch is malformed: its author must write another
-└── NestedListError    a list of lists in a place where lists are merged: not supported
+PatchError             the documents do not match the schema or each other
+├── PatchFormatError   a directive in the patch is malformed: the author must fix the patch
+└── NestedListError    a list of lists where lists are merged: not supported
 """
 
 
 class PatchError(ValueError):
-    """The patch cannot be made or applied."""
+    """The patch cannot be created or applied."""
 
 
 class PatchFormatError(PatchError):
@@ -15,4 +15,4 @@ class PatchFormatError(PatchError):
 
 
 class NestedListError(PatchError):
-    """Lists of lists cannot be merged."""
+    """A list of lists cannot be merged."""

@@ -1,6 +1,6 @@
-"""Lists in patches: directives, the identity of elements, and the order of the result.
+"""Lists in patches: directives, identity of elements, and order of the result.
 
-The order is the patch's first, then that of the live list where the patch has none.
+The order is that of the patch first, then that of the live list for all other elements.
 
 Upstream: sliceElementType, mergeKeyValueEqual, deduplicateScalars, normalizeElementOrder,
 mergeSortedSlice and validatePatchWithSetOrderList, strategicpatch/patch.go v0.36.4.
@@ -28,39 +28,39 @@ _MAPS: Final = {dict}
 
 
 def has_directive(element: JsonValue) -> bool:
-    """Whether the element is an instruction rather than content."""
+    """Return whether the element is a directive rather than content."""
     return isinstance(element, dict) and DIRECTIVE in element
 
 
 def is_deletion(element: JsonValue) -> bool:
-    """Whether the element says that another one goes."""
+    """Return whether the element is a directive to delete another element."""
     return isinstance(element, dict) and element.get(DIRECTIVE) == DELETE
 
 
 def element_type(*lists: list[JsonValue]) -> type:
-    """The type that all elements share."""
+    """Return the type that all elements share. Raises PatchError if they differ."""
     if set(map(type, chain(*lists))) == _MAPS:
         return dict
     types = list(map(type, chain(*lists)))
     if types and types[0] is list:
         raise NestedListError("lists of lists cannot be merged")
     if len(set(types)) != 1 or types[0] is type(None):
-        found = ", ".join(sorted({kind.__name__ for kind in types})) or "no elements"
-        raise PatchError(f"only lists with elements of one kind can be merged; found {found}")
+        names = ", ".join(sorted({kind.__name__ for kind in types})) or "no elements"
+        raise PatchError(f"only lists with elements of one type can be merged; got {names}")
     return types[0]
 
 
 def merge_key_value(element: JsonValue, merge_key: str) -> JsonValue:
-    """The value that tells this element of a list from the others."""
+    """Return the value of the merge key, which identifies an element. Raises PatchError."""
     if not isinstance(element, dict):
-        raise PatchError(f"an element must be an object with {merge_key!r}, found {element!r}")
+        raise PatchError(f"an element must be an object with {merge_key!r}, got {element!r}")
     if merge_key not in element:
         raise PatchError(f"the merge key {merge_key!r} is missing from {element!r}")
     return element[merge_key]
 
 
 def merge_key_values(elements: list[JsonValue], merge_key: str) -> list[JsonValue]:
-    """The same of each element of a list of maps."""
+    """Return the merge key values of a list of objects."""
     try:
         return [element[merge_key] for element in cast(list[Document], elements)]
     except KeyError:
@@ -68,16 +68,16 @@ def merge_key_values(elements: list[JsonValue], merge_key: str) -> list[JsonValu
 
 
 def element_identity(element: JsonValue, merge_key: str) -> JsonValue:
-    """What an element is found by: its merge key, or the scalar itself."""
+    """Return the identity of an element: its merge key value, or the scalar itself."""
     if merge_key:
         return merge_key_value(element, merge_key)
     if isinstance(element, dict | list):
-        raise PatchError(f"a list without merge key must hold scalars, found {element!r}")
+        raise PatchError(f"a list without a merge key must have scalars, got {element!r}")
     return element
 
 
 def same_scalar(left: JsonValue, right: JsonValue) -> bool:
-    """Whether two scalars are equal; Go panics when it has to compare objects or lists so."""
+    """Return whether two scalars are equal. Raises PatchError for objects, where Go panics."""
     if type(left) is not type(right):
         return False
     if isinstance(left, dict | list):
@@ -86,17 +86,18 @@ def same_scalar(left: JsonValue, right: JsonValue) -> bool:
 
 
 def not_scalar_error(value: JsonValue) -> PatchError:
-    """Why two objects or lists are not compared."""
+    """Return the error for a comparison of objects or lists."""
     return PatchError(f"only a scalar can tell elements apart, found {value!r}")
 
 
 def deduplicate(scalars: list[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
-    """Each scalar once, the last one moving into the place of a repetition; and all the slots.
+    """Remove repeated scalars; return the result, and the list as modified in place.
 
-    The slots are what someone sees who still looks at the list as it was, changed in place.
+    As upstream does it, each repetition is overwritten by the last element. The second list is what
+    a caller sees that still holds the original slice.
     """
     slots, end, at = list(scalars), len(scalars), 0
-    # The places of each scalar, smallest first; those that hold another one by now are passed over.
+    # Positions of each scalar, as a heap; positions that were overwritten meanwhile are skipped.
     places: dict[JsonValue, list[int]] = {}
     for place, scalar in enumerate(slots):
         places.setdefault(scalar, []).append(place)
@@ -115,23 +116,23 @@ def deduplicate(scalars: list[JsonValue]) -> tuple[list[JsonValue], list[JsonVal
 
 
 _MAX_INSERTIONS: Final = 20
-"""Of a list that Go sorts by insertion; beyond, our order may differ from upstream's."""
+"""Length up to which Go uses insertion sort; the order of longer lists may differ from Go's."""
 
 
 class Positions:
-    """Where in a list an identity occurs first; each is found in constant time."""
+    """The first position of each identity in a list; lookups take constant time."""
 
     def __init__(self, identities: Iterable[JsonValue | Absent]) -> None:
         self._texts: dict[str, int] = {}
         self._others: dict[tuple[type, JsonValue], int] = {}
-        """Scalars that are no texts, by type and value: Python calls True, 1 and 1.0 equal."""
+        """Other scalars by type and value, since True, 1 and 1.0 are equal in Python."""
         self._not_scalar: set[type] = set()
         self._size = 0
         for value in identities:
             self.append(value)
 
     def append(self, value: JsonValue | Absent) -> None:
-        """Note the identity of one more element; ABSENT takes a place that nothing finds."""
+        """Add the identity of the next element; ABSENT takes a position that is never found."""
         if isinstance(value, str):
             self._texts.setdefault(value, self._size)
         elif isinstance(value, dict | list):
@@ -141,7 +142,7 @@ class Positions:
         self._size += 1
 
     def find(self, value: JsonValue) -> int:
-        """The position, or -1. Raises PatchError where objects or lists are to be compared."""
+        """Return the position, or -1. Raises PatchError if objects or lists would be compared."""
         if isinstance(value, str):
             return self._texts.get(value, -1)
         if isinstance(value, dict | list):
@@ -154,10 +155,10 @@ class Positions:
 def merge_order(
     merged: list[JsonValue], order: list[JsonValue], live: list[JsonValue], merge_key: str
 ) -> list[JsonValue]:
-    """Merged elements in their final order: those that `order` names as it names them.
+    """Return merged elements in their final order: first by their position in `order`.
 
-    The others keep the order of the live list, each before the first named element that
-    follows it there.
+    Elements that are not in `order` keep the order of the live list, each before the first ordered
+    element that follows it there.
     """
     wish = Positions(element_identity(element, merge_key) for element in order)
     named: list[JsonValue] = []
@@ -171,14 +172,14 @@ def merge_order(
 
 
 def sort_by_order(elements: list[JsonValue], order: Positions, merge_key: str) -> list[JsonValue]:
-    """The elements by their positions, deletions last."""
+    """Return the elements sorted by position, deletions last."""
     deletions = [element for element in elements if merge_key and is_deletion(element)]
-    kept = [element for element in elements if not merge_key or not is_deletion(element)]
-    if len(kept) > 1:
-        kept = _sort_by_position(
-            [(order.find(element_identity(item, merge_key)), item) for item in kept]
+    remaining = [element for element in elements if not merge_key or not is_deletion(element)]
+    if len(remaining) > 1:
+        remaining = _sort_by_position(
+            [(order.find(element_identity(item, merge_key)), item) for item in remaining]
         )
-    return kept + deletions
+    return remaining + deletions
 
 
 def _sort_by_position(placed: list[tuple[int, JsonValue]]) -> list[JsonValue]:
@@ -186,8 +187,8 @@ def _sort_by_position(placed: list[tuple[int, JsonValue]]) -> list[JsonValue]:
         return [element for _, element in sorted(placed, key=itemgetter(0))]
     if len(placed) > _MAX_INSERTIONS:
         return [element for _, element in sorted(placed, key=itemgetter(0))]
-    # Upstream's comparison says "less" whenever either element has no place, so the outcome is
-    # what its sort makes of that: insertion, up to so many elements.
+    # Upstream's comparison returns "less" whenever either element has no position, so the result
+    # is that of its insertion sort, which Go uses up to this length.
     for end in range(1, len(placed)):
         at = end
         while at and _comes_before(placed[at][0], placed[at - 1][0]):
@@ -218,7 +219,7 @@ def _interleave(
 
 
 def check_element_order(patch: list[JsonValue], order: list[JsonValue], merge_key: str) -> None:
-    """Raise unless the order directive names all that the patch holds, in the same order."""
+    """Raise PatchError unless the order lists all elements of the patch, in the same order."""
     if not patch or not order:
         return
     pending = deque(element for element in patch if not merge_key or not is_deletion(element))
@@ -227,7 +228,7 @@ def check_element_order(patch: list[JsonValue], order: list[JsonValue], merge_ke
         if has_directive(pending[0]) or _same_element(pending[0], names.popleft(), merge_key):
             pending.popleft()
     if pending:
-        raise PatchError(f"{SET_ORDER} lacks {pending[0]!r}, or has it in another place")
+        raise PatchError(f"{SET_ORDER} does not list {pending[0]!r}, or in another position")
 
 
 def _same_element(left: JsonValue, right: JsonValue, merge_key: str) -> bool:

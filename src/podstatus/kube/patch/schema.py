@@ -1,4 +1,4 @@
-"""Which fields an object has and how a patch treats them, looked up as upstream does.
+"""Fields of API types and their patch strategies, looked up as upstream does.
 
 Upstream: LookupPatchMetadataForStruct and LookupPatchMetadataForSlice, apimachinery v0.36.4.
 """
@@ -16,21 +16,21 @@ _LONG_S = "\N{LATIN SMALL LETTER LONG S}"
 
 
 class Field(Struct, frozen=True, kw_only=True):
-    """One field of a type: what lies below it, and how its list is patched."""
+    """A field of a type: the schema of its value, and the patch strategy of its list."""
 
     schema: "Schema"
     element: "Schema | None"
-    """What a list here holds; None if the Go field is neither a list nor a pointer."""
+    """The schema of list elements; None if the Go field is neither a list nor a pointer."""
     merge: bool
-    """Lists are merged element by element, otherwise replaced."""
+    """Whether lists are merged element by element, or replaced."""
     merge_key: str
-    """The field that tells elements apart; empty for a list of scalars."""
+    """The field that identifies elements; empty for a list of scalars."""
     retain_keys: bool
-    """A patch of an element names the keys that stay."""
+    """Whether a patch of an element lists the keys to retain."""
 
 
 class Schema(Struct, frozen=True, kw_only=True):
-    """A type and its fields; lists, maps and scalars have none."""
+    """A type and its fields; lists, maps and scalars have no fields."""
 
     type: str
     fields: dict[str, Field]
@@ -39,32 +39,32 @@ class Schema(Struct, frozen=True, kw_only=True):
         return f"Schema({self.type})"
 
     def field(self, key: str) -> Field:
-        """The field for a JSON key, found without regard to case if need be."""
-        found = self.fields.get(key) or self._field_ignoring_case(key)
-        if found is None:
+        """Return the field for a JSON key, ignoring case if needed. Raises PatchError."""
+        field = self.fields.get(key) or self._field_ignoring_case(key)
+        if field is None:
             raise PatchError(f"no field {key!r} in {self.type}; check the spelling of the patch")
-        return found
+        return field
 
     def list_field(self, key: str) -> tuple["Schema", Field]:
-        """The field for a JSON key that holds a list, with the schema of its elements."""
-        found = self.field(key)
-        if found.element is None:
-            raise PatchError(f"field {key!r} of {self.type} is {found.schema.type}, not a list")
-        return found.element, found
+        """Return the field of a list, and the schema of its elements. Raises PatchError."""
+        field = self.field(key)
+        if field.element is None:
+            raise PatchError(f"field {key!r} of {self.type} is {field.schema.type}, not a list")
+        return field.element, field
 
     def _field_ignoring_case(self, key: str) -> Field | None:
         return _fields_by_folded_name(self.type).get(_fold_case(key))
 
 
 def schema_of(kind: str) -> Schema:
-    """The schema of a Go type, by its name without the package."""
+    """Return the schema of a Go type, by its name without the package. Raises KeyError."""
     if kind not in _rows():
         raise KeyError(f"no schema for {kind!r}; schema_tables lists the types")
     return _schema(kind)
 
 
 def _fold_case(key: str) -> str:
-    # Names are ASCII; of all characters that Go folds to ASCII letters, lower() misses this one.
+    # Names are ASCII; lower() misses one of the characters that Go folds to ASCII letters.
     return key.lower().replace(_LONG_S, "s")
 
 
@@ -103,7 +103,7 @@ def _parse_field(text: str) -> tuple[str, Field]:
 def _element(type_name: str) -> Schema | None:
     if type_name.startswith("["):
         return _schema(type_name[1:-1])
-    # Upstream takes any pointer for a pointer to a list.
+    # Upstream treats any pointer as a pointer to a list.
     return _schema(type_name[:-1]) if type_name.endswith("?") else None
 
 

@@ -1,9 +1,9 @@
-"""The Go types behind the objects we serve and the bodies we take: fields, types, merge keys.
+"""The Go types of the objects and request bodies that we serve: fields, types, merge keys.
 
-One entry per type, `Type: field field=type …`, going on in indented lines. A field without a type
+One entry per type, `Type: field field=type …`, continued on indented lines. A field without a type
 is a string. Types: `int32` and `int64` as in Go, `?` is a pointer, `[…]` a list, `{…}` a map.
-`+key` says that the list is merged by that key (`+` alone: a list of scalars), `+key,retainKeys`
-that a patch of an element names the keys to retain. Those behind Pod, Node and Event are recorded
+`+key` means that the list is merged by that key (`+` alone: a list of scalars), `+key,retainKeys`
+that a patch of an element lists the keys to retain. The types of Pod, Node and Event are recorded
 in tests/conformance/types.json; all are those of k8s.io/api v0.36.4.
 """
 

@@ -1,7 +1,7 @@
-"""The patch that turns one value into another, without their documents where that can be.
+"""Create the patch between two values, without encoding whole documents where possible.
 
-It is the very patch between the two documents. But those are of some hundred fields, of which a
-patch of a status has five, and a node makes one for every status that it sends.
+The result equals the patch between the two documents. But these have some hundred fields, of which
+a status patch changes about five, and a node creates a patch for every status that it sends.
 """
 
 from collections.abc import Iterator
@@ -22,20 +22,20 @@ Elements: TypeAlias = tuple[Any, ...]
 
 
 def create_value_patch(old: Wire, new: Wire, schema: Schema) -> Document:
-    """The strategic merge patch between two values of one kind. Raises PatchError."""
+    """Return the strategic merge patch between two values of one type. Raises PatchError."""
     patch: Document = {}
-    for was, now, field in _changed_fields(old, new):
-        if type(now) is str and type(was) is str and now and now.isascii():
-            patch[field.name] = now  # most changes are such: printed as it is, and was other before
+    for previous, current, field in _changed_fields(old, new):
+        if type(current) is str and type(previous) is str and current and current.isascii():
+            patch[field.name] = current  # the most frequent change: printed as it is
             continue
-        are_lists = bool(was and now) and type(was) is tuple
-        if are_lists and (merged := _list_patch(field.name, was, now, schema)) is not None:
+        are_lists = bool(previous and current) and type(previous) is tuple
+        if are_lists and (merged := _list_patch(field.name, previous, current, schema)) is not None:
             patch |= merged
             continue
-        is_replaced = are_lists and _is_atomic_change(field.name, was, now, schema)
+        is_replaced = are_lists and _is_atomic_change(field.name, previous, current, schema)
         after, before = (
-            encode_field(now, field),
-            ABSENT if is_replaced else encode_field(was, field),
+            encode_field(current, field),
+            ABSENT if is_replaced else encode_field(previous, field),
         )
         if after is ABSENT:
             if before is not ABSENT:
@@ -50,41 +50,41 @@ def create_value_patch(old: Wire, new: Wire, schema: Schema) -> Document:
 
 
 def _changed_fields(old: Wire, new: Wire) -> Iterator[tuple[Any, Any, FieldEncoding]]:
-    """What differs: before, after, and how it is printed. Most fields do not, and are not seen."""
+    """Return old value, new value and encoding of the fields that differ."""
     before, after = structs.astuple(old), structs.astuple(new)
     fields = zip(before, after, field_encodings(type(old)), strict=True)
     return compress(fields, map(ne, before, after))
 
 
 def _list_patch(name: str, old: Elements, new: Elements, schema: Schema) -> Document | None:
-    """The patch of a list with a merge key; None if it is none, or its elements are others now."""
-    element, how = schema.list_field(name)
-    if not how.merge or how.retain_keys or not how.merge_key:
+    """Return the patch of a list with a merge key; None if keys are missing or have changed."""
+    element, field = schema.list_field(name)
+    if not field.merge or field.retain_keys or not field.merge_key:
         return None
-    keys = _shared_keys(old, new, how.merge_key)
+    keys = _shared_keys(old, new, field.merge_key)
     if not keys:
         return None
     changes: list[JsonValue] = []
-    for was, now, key in zip(old, new, keys, strict=True):
-        patch = {} if was == now else create_value_patch(was, now, element)
+    for previous, current, key in zip(old, new, keys, strict=True):
+        patch = {} if previous == current else create_value_patch(previous, current, element)
         if patch:
-            changes.append(patch | {how.merge_key: key})
-    order: list[JsonValue] = [{how.merge_key: key} for key in keys]
+            changes.append(patch | {field.merge_key: key})
+    order: list[JsonValue] = [{field.merge_key: key} for key in keys]
     return {name: changes, f"{SET_ORDER}/{name}": order} if changes else {}
 
 
 def _is_atomic_change(name: str, old: Elements, new: Elements, schema: Schema) -> bool:
-    """Whether it is a list that goes as a whole, and surely other than it was."""
-    _, how = schema.list_field(name)
-    return not how.merge and (len(old) != len(new) or any(map(_differs_in_scalar, old, new)))
+    """Return whether it is a list that is replaced as a whole and is certain to differ."""
+    _, field = schema.list_field(name)
+    return not field.merge and (len(old) != len(new) or any(map(_differs_in_scalar, old, new)))
 
 
 def _differs_in_scalar(old: object, new: object) -> bool:
-    """Whether they differ in a number, or in a yes or no, which nothing else is printed like."""
+    """Return whether a number or boolean differs, which is certain to be printed differently."""
     if not isinstance(old, Wire) or not isinstance(new, Wire):
         return False
-    for was, now, _ in _changed_fields(old, new):
-        if type(was) is type(now) and type(now) in _SCALAR_TYPES:
+    for previous, current, _ in _changed_fields(old, new):
+        if type(previous) is type(current) and type(current) in _SCALAR_TYPES:
             return True
     return False
 
@@ -93,7 +93,7 @@ _SCALAR_TYPES = frozenset({bool, int})
 
 
 def _shared_keys(old: Elements, new: Elements, merge_key: str) -> list[str]:
-    """What tells the elements apart; nothing unless it does, and is the same in both lists."""
+    """Return the merge keys if they are unique and equal in both lists, otherwise none."""
     keys = [getattr(element, merge_key, "") for element in new]
     if keys != [getattr(element, merge_key, "") for element in old]:
         return []

@@ -21,25 +21,25 @@ _MAX_NANOS = 2**63 - 1
 
 
 class DurationError(ValueError):
-    """A text is no duration."""
+    """The text is not a duration."""
 
 
 def parse_duration(text: str) -> float:
-    """Seconds, perhaps negative. Raises DurationError."""
+    """Return the seconds of a duration, possibly negative. Raises DurationError."""
     unsigned = text[1:] if text[:1] in ("+", "-") else text
     if unsigned == "0":
         return 0.0
     parts = list(_PART.finditer(unsigned))
     if not parts or "".join(part[0] for part in parts) != unsigned:
-        raise DurationError(f"{text!r} is no duration such as 10s or 1m30s")
+        raise DurationError(f"{text!r} is not a duration such as 10s or 1m30s")
     nanos = sum(_nanos(number, _UNITS[unit]) for number, unit in (part.groups() for part in parts))
     if nanos > _MAX_NANOS:
-        raise DurationError(f"{text!r} is longer than the 292 years that a duration can be")
+        raise DurationError(f"{text!r} exceeds the maximum duration of 292 years")
     return -nanos / 1e9 if text[0] == "-" else nanos / 1e9
 
 
 def format_duration(seconds: float) -> str:
-    """As Go prints one: `1m30s`, `4h0m0s`, `1.5s`, `100ms`."""
+    """Format seconds as Go does: `1m30s`, `4h0m0s`, `1.5s`, `100ms`."""
     nanos = round(abs(seconds) * 1e9)
     sign = "-" if seconds < 0 else ""
     if nanos == 0:
@@ -48,11 +48,11 @@ def format_duration(seconds: float) -> str:
         unit = next(unit for unit in ("ms", "us", "ns") if nanos >= _UNITS[unit])
         return f"{sign}{_decimal(nanos, _UNITS[unit])}{'µs' if unit == 'us' else unit}"
     minutes, rest = divmod(nanos, _UNITS["m"])
-    told = f"{_decimal(rest, _UNITS['s'])}s"
+    text = f"{_decimal(rest, _UNITS['s'])}s"
     if minutes:
         hours, minutes = divmod(minutes, 60)
-        told = f"{hours}h{minutes}m{told}" if hours else f"{minutes}m{told}"
-    return sign + told
+        text = f"{hours}h{minutes}m{text}" if hours else f"{minutes}m{text}"
+    return sign + text
 
 
 def _decimal(nanos: int, unit: int) -> str:

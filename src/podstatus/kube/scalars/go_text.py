@@ -1,7 +1,7 @@
-"""Strings and durations as Go treats and prints them.
+"""Strings and durations as Go handles and prints them.
 
-Go strings are bytes and may hold some that are no character; inside the library such a byte is a
-lone surrogate (`surrogateescape`). Durations are printed as `10s`, `1m20s`, `5m0s`, `1.5s`.
+A Go string may contain invalid UTF-8; in this library such a byte is a lone surrogate
+(`surrogateescape`). Durations are printed as `10s`, `1m20s`, `5m0s`, `1.5s`.
 
 Upstream: Duration.String, time.go of Go 1.26.
 """
@@ -23,14 +23,14 @@ _SHORT_ESCAPES: Final = {
 
 
 def valid_text(text: str) -> str:
-    """The text as JSON can carry it: each byte that belongs to no character becomes U+FFFD."""
+    """Return the text as JSON can encode it: each invalid byte becomes U+FFFD."""
     if text.isascii():
         return text
     return "".join(REPLACEMENT if _is_surrogate(char) else char for char in text)
 
 
 def truncate_bytes(text: str, limit: int) -> str:
-    """The first `limit` bytes; a character that is cut in two leaves its bytes behind."""
+    """Return the first `limit` bytes; a character cut in two leaves invalid bytes."""
     if len(text) * 4 <= limit or (text.isascii() and len(text) <= limit):
         return text
     data = _to_bytes(text)
@@ -43,12 +43,12 @@ def _to_bytes(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
-        # Half of a surrogate pair stands for no byte: Go cannot have it in a string at all.
+        # Half of a surrogate pair is no byte and cannot occur in a Go string.
         return valid_text(text).encode()
 
 
 def go_quoted(text: str) -> str:
-    """The text as Go's `%q` prints it."""
+    """Return the text as Go's `%q` prints it."""
     return '"' + "".join(map(_escaped, text)) + '"'
 
 
@@ -73,7 +73,7 @@ _SECOND = 1_000_000_000
 
 
 def go_duration(seconds: float) -> str:
-    """What Go prints for this span."""
+    """Return a duration in seconds as Go prints it."""
     nanos = round(seconds * _SECOND)
     if nanos < 0:
         return f"-{go_duration(-seconds)}"

@@ -1,4 +1,4 @@
-"""How long ago something was, in the few figures that `kubectl get` shows: `3m20s`, `5d`.
+"""Ages as `kubectl get` prints them, in two or three digits: `3m20s`, `5d`.
 
 Upstream: HumanDuration, apimachinery v0.36.4, pkg/util/duration/duration.go.
 """
@@ -9,19 +9,19 @@ _SECOND = 1_000_000_000
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _YEAR = 365 * _DAY
 _MAX_NANOS = 2**63 - 1
-"""Go's durations are 64-bit nanoseconds: nothing is longer than 292 years."""
+"""Go's durations are 64-bit nanoseconds: the maximum is 292 years."""
 
 _UNKNOWN = "<unknown>"
 
 
 def format_age(since: Time, now: Time) -> str:
-    """How long ago that was; `<unknown>` if it is unset."""
+    """Format the time since `since`; `<unknown>` if it is unset."""
     return human_duration(now - since) if since else _UNKNOWN
 
 
 def human_duration(nanos: int) -> str:
-    """A duration in two or three significant figures."""
-    # Clocks may differ by almost two seconds before a duration is called impossible.
+    """Format nanoseconds with two or three significant digits."""
+    # Tolerate clock skew of almost two seconds before a negative duration is invalid.
     if nanos <= -2 * _SECOND:
         return "<invalid>"
     seconds = max(0, min(nanos, _MAX_NANOS)) // _SECOND
@@ -42,7 +42,7 @@ _STEPS = (
     (2 * _YEAR, _DAY, "d", 0, ""),
     (8 * _YEAR, _YEAR, "y", _DAY, "d"),
 )
-"""Up to which duration which unit is shown, and which smaller one beside it, if any."""
+"""For durations up to the first value: the unit, and the smaller unit beside it, if any."""
 
 
 def _format_units(seconds: int, large: int, large_name: str, small: int, small_name: str) -> str:

@@ -1,14 +1,14 @@
-"""Resource amounts as Kubernetes spells them: `100m`, `1.5Gi`, `12e6`.
+"""Resource quantities: `100m`, `1.5Gi`, `12e6`.
 
-A quantity keeps the spelling it came with. What it amounts to, and what Go would print when
-it writes it again, is worked out once per spelling and remembered.
+A quantity keeps the string it was parsed from. Its value, and the form in which Go prints it, are
+computed once per string and cached.
 
-Go holds an amount as an int64 with a power of ten where a rough count of digits says that it
-fits, and as an arbitrary decimal otherwise. Only the first form may keep its spelling, so
-which of the two it was decides what is printed. `QuantityParts` says so.
+Go stores a quantity as an int64 with a power of ten if an estimate of its digits fits, and as an
+arbitrary decimal otherwise. Only the first form may keep its string, so the representation decides
+what is printed. `QuantityParts` records it.
 
-Upstream: apimachinery v0.36.4, pkg/api/resource. Kept from there: a missing number counts as
-zero (`-`, `.`, `Ki`), and an exponent wraps around at 32 bits.
+Upstream: apimachinery v0.36.4, pkg/api/resource. As there, a missing number is zero (`-`, `.`,
+`Ki`), and an exponent wraps around at 32 bits.
 """
 
 import re
@@ -21,14 +21,14 @@ from podstatus.kube.scalars.parse_cache import cached_for_short_strings
 Format = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
 
 MAX_DIGITS = 600
-"""Amounts that need more digits are refused where Go would go on multiplying: any Python
-converts this many (it may refuse above 640), and no resource comes near it."""
+"""Quantities with more digits are rejected, where Go would continue to multiply: every Python
+converts this many (it may refuse more than 640), and no real resource needs them."""
 
 _INT64_MAX = 2**63 - 1
 _NANO = -9
 _EXPECTED = "a number with an optional suffix is expected, such as 2, 0.5, 100m, 64Mi or 1e3"
 
-# Go trims these. Tabs and line ends too, but sees them only as the escapes of JSON text.
+# Trimmed by Go. It also trims tabs and newlines, but sees them only as escapes in JSON text.
 _SPACES = " \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 _SPELLING = re.compile(r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?+(.*)", re.DOTALL)
@@ -43,48 +43,48 @@ _SUFFIXES: dict[str, tuple[int, Format]] = {
 
 
 class QuantityError(ValueError):
-    """A text is no quantity, or one too large to work with."""
+    """The text is not a quantity, or the quantity is too large."""
 
 
 class QuantitySuffixError(QuantityError):
-    """There is no such suffix."""
+    """The quantity has an unknown suffix."""
 
 
 class QuantityRangeError(QuantityError):
-    """The amount needs more digits than are worked with."""
+    """The quantity needs more digits than are supported."""
 
 
 class QuantityParts(msgspec.Struct, frozen=True):
-    """An amount as Go holds it: `value * 10**scale`."""
+    """A quantity as Go stores it: `value * 10**scale`."""
 
     value: int
     scale: int
     big: bool
-    """Whether Go holds it as an `inf.Dec` (whose own scale is `-scale`), not an `int64Amount`."""
+    """Whether Go stores it as an `inf.Dec` (with a scale of `-scale`), not an `int64Amount`."""
     text: str
-    """The spelling Go kept, and prints again; empty if it spells the amount anew."""
+    """The string that Go keeps and prints again; empty if it formats the value."""
     format: Format
 
 
 @final
 class Quantity(str):
-    """A resource amount, kept as it was spelled.
+    """A resource quantity that keeps its string.
 
-    Equality, order and hash are those of the spelling; `compare` goes by value.
+    Equality, order and hash are those of the string; `compare` compares the values.
     """
 
     __slots__ = ("_computed",)
     _computed: QuantityParts
-    """Of a sum. Go does not spell it and read it again: in binary, 1000000 bytes are not `1M`."""
+    """Set for a sum. Go does not format and parse it: in binary, 1000000 bytes are not `1M`."""
 
     def __new__(cls, text: str) -> "Quantity":
-        """A quantity of exactly this spelling, which must be one."""
+        """Return a quantity with exactly this string. Raises QuantityError if it is invalid."""
         _read(str(text))
         return super().__new__(cls, text)
 
     @classmethod
     def parse(cls, value: object) -> "Quantity":
-        """Read a quantity from a JSON value: a string, a bare number, or null for zero."""
+        """Parse a JSON value: a string, a number, or null for zero. Raises QuantityError."""
         if isinstance(value, Quantity):
             return value
         if isinstance(value, str):
@@ -97,30 +97,30 @@ class Quantity(str):
 
     @property
     def parts(self) -> QuantityParts:
-        """The amount as Go holds it in memory."""
+        """The quantity as Go stores it in memory."""
         return getattr(self, "_computed", None) or _read(str(self))
 
     @property
     def canonical(self) -> str:
-        """What Go prints for this quantity: its spelling if that was kept, else a new one."""
+        """The string that Go prints: the original if Go keeps it, otherwise a formatted one."""
         return str(self) if hasattr(self, "_computed") else _canonical(str(self))
 
     @property
     def nanos(self) -> int:
-        """The amount in units of 1e-9, after Go's rounding away from zero and its caps."""
+        """The value in units of 1e-9, with Go's rounding away from zero and its limits."""
         parts = self.parts
         if not parts.value:
             return 0
         if parts.scale > MAX_DIGITS:
-            raise QuantityError(f"quantity {self[:80]!r} is too large to be counted")
+            raise QuantityError(f"quantity {self[:80]!r} is too large for this operation")
         return parts.value * _power_of_ten(parts.scale - _NANO)
 
     @property
     def milli_value(self) -> int:
-        """The amount in thousandths, rounded up, as the int64 that Go counts with.
+        """The value in thousandths, rounded up, as Go's int64.
 
-        Upstream: MilliValue, quantity.go. What does not fit wraps around, or is zero if Go
-        multiplies step by step.
+        Upstream: MilliValue, quantity.go. A value that does not fit wraps around, or is zero where
+        Go multiplies step by step.
         """
         parts = self.parts
         shift = parts.scale + 3
@@ -136,7 +136,7 @@ class Quantity(str):
         return wrapped if at_once or wrapped == milli else 0
 
     def plus(self, other: "Quantity") -> "Quantity":
-        """The sum, in the format of the first of the two that is not zero.
+        """Return the sum, in the format of the first operand that is not zero.
 
         Upstream: Add, quantity.go.
         """
@@ -146,9 +146,9 @@ class Quantity(str):
         return quantity
 
     def compare(self, other: "Quantity") -> int:
-        """-1, 0 or 1: less than, equal to, or greater than the other by value."""
+        """Return -1, 0 or 1: less than, equal to, or greater than the other by value."""
         mine, theirs = self.parts, other.parts
-        # Beyond this distance any number but zero is larger than any other below it.
+        # Beyond this difference, any number except zero exceeds any number of the lower scale.
         far = 2 * MAX_DIGITS
         shift = max(-far, min(mine.scale - theirs.scale, far))
         left = mine.value * _power_of_ten(max(shift, 0))
@@ -160,11 +160,11 @@ class _Spelling(NamedTuple):
     text: str
     sign: int
     digits: str
-    """Whole part without leading zeros, at least `0`, followed by the fraction."""
+    """Integer part without leading zeros, at least `0`, followed by the fraction."""
     places: int
-    """How many of the digits are the fraction."""
+    """Number of digits that belong to the fraction."""
     exponent: int
-    """Of two for BinarySI, of ten for the others; of any size."""
+    """Power of two for BinarySI, of ten for the others; unbounded."""
     format: Format
 
 
@@ -217,14 +217,14 @@ def _small_decimal(spelling: _Spelling) -> QuantityParts | None:
     scale = _int32(spelling.exponent - spelling.places)
     if len(digits) > 18 or scale < _NANO:  # 18 digits always fit an int64
         return None
-    kept = scale % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
-    text = spelling.text if kept else ""
+    is_kept = scale % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
+    text = spelling.text if is_kept else ""
     return QuantityParts(spelling.sign * int(digits), scale, False, text, spelling.format)
 
 
 def _small_binary(spelling: _Spelling) -> QuantityParts | None:
     digits = spelling.digits
-    # Go's guess at the decimal digits of the whole: three for each factor of 1024, and one more.
+    # Go's estimate of the decimal digits: three for each factor of 1024, and one more.
     if spelling.places or len(digits) + 3 * spelling.exponent // 10 + 1 > 15:
         return None
     number = int(digits)
@@ -265,23 +265,23 @@ def _add(left: QuantityParts, right: QuantityParts) -> QuantityParts:
 
 
 def _to_nanos(value: int, scale: int) -> int:
-    """A positive amount in units of 1e-9, rounded up."""
+    """Return a positive value in units of 1e-9, rounded up."""
     shift = scale - _NANO
     if shift >= 0:
         return value * _power_of_ten(shift)
-    # Dividing by more than this gives 1 just the same.
+    # Dividing by a larger number gives 1 as well.
     return -(-value // _power_of_ten(min(-shift, 2 * MAX_DIGITS)))
 
 
 def _respell(parts: QuantityParts) -> str:
-    """The amount without a fraction and with the largest suffix that allows it."""
+    """Format the value without a fraction and with the largest suitable suffix."""
     if not parts.value:
         return "0"
     if parts.format == "BinarySI":
         whole, rest = divmod(parts.value, _power_of_ten(-parts.scale))
         if not rest and abs(whole) >= 1024:
             number, steps = _remove_factor(1024, whole)
-            return f"{number}{_BINARY_UNITS.get(steps, '')}"  # none is left for 1024Ei either
+            return f"{number}{_BINARY_UNITS.get(steps, '')}"  # 1024Ei has no suffix either
     number, zeros = _remove_factor(10, parts.value)
     exponent = _int32(parts.scale + zeros)
     odd = exponent % 3
@@ -291,7 +291,7 @@ def _respell(parts: QuantityParts) -> str:
 def _decimal_suffix(exponent: int, form: Format) -> str:
     if form == "DecimalExponent":
         return f"e{exponent}" if exponent else ""
-    return _DECIMAL_UNITS.get(exponent, "")  # Go drops what it has no suffix for: 1000E is "1"
+    return _DECIMAL_UNITS.get(exponent, "")  # Go drops exponents without a suffix: 1000E is "1"
 
 
 def _remove_factor(factor: int, value: int) -> tuple[int, int]:

@@ -1,11 +1,11 @@
-"""Instants as Kubernetes writes them: `2024-01-31T09:30:00Z`.
+"""Times as Kubernetes encodes them: `2024-01-31T09:30:00Z`.
 
-An instant is a whole number of nanoseconds, so that nothing Go keeps is lost: it reads
-fractions of a second, and offsets that lead out of the years 0 to 9999, but writes whole
-seconds in UTC. The calendar is the Gregorian one at all times, as in Go.
+A time is an integer number of nanoseconds, so that nothing that Go keeps is lost: Go parses
+fractions of a second, and offsets that lead out of the years 0 to 9999, but prints whole seconds in
+UTC. The calendar is the proleptic Gregorian one, as in Go.
 
 Upstream: apimachinery v0.36.4, pkg/apis/meta/v1, time.go and micro_time.go; Go 1.26,
-time.Parse. The local zone, in which Go prints before it cuts a time to seconds, is UTC here.
+time.Parse. The local zone, in which Go prints before it truncates a time to seconds, is UTC here.
 """
 
 import re
@@ -20,11 +20,11 @@ _SECOND = 1_000_000_000
 _DAY = 86_400
 _EXPECTED = "RFC 3339 is expected, such as 2024-01-31T09:30:00"
 
-# As lenient as Go: one digit for the hour, a comma before the fraction, more than 9 digits.
+# As lenient as Go: a single digit for the hour, a comma before the fraction, more than 9 digits.
 _TIMESTAMP = r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})"
 _ZONE = r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
 _TIME = re.compile(rf"{_TIMESTAMP}(?:[.,]([0-9]+))?{_ZONE}")
-# Go takes a sign for one of the six digits, as long as the number is not negative.
+# Go accepts a sign as one of the six digits, as long as the number is not negative.
 _MICRO_TIME = re.compile(rf"{_TIMESTAMP}[.,]([0-9]{{6}}|\+[0-9]{{5}}|-00000){_ZONE}")
 
 
@@ -37,7 +37,7 @@ _LEAP_YEAR = _days_before_months(29)
 
 
 def _days_before(year: int) -> int:
-    """Days from 0001-01-01 to the first of that year, negative for years before."""
+    """Return the days from 0001-01-01 to the first of that year, negative for earlier years."""
     past = year - 1
     return 365 * past + past // 4 - past // 100 + past // 400
 
@@ -48,44 +48,44 @@ _UNIX_EPOCH = _days_before(1970) * _DAY * _SECOND
 
 
 class TimeError(ValueError):
-    """A value is no time."""
+    """The value is not a time."""
 
 
 @final
 class Time(int):
-    """An instant: nanoseconds since 0001-01-01T00:00:00Z, which is Go's zero and means unset."""
+    """Nanoseconds since 0001-01-01T00:00:00Z, which is Go's zero time and means unset."""
 
     __slots__ = ()
 
     @classmethod
     def parse(cls, value: object) -> "Time":
-        """Read a `metav1.Time` from a JSON value: a string, or null for unset."""
+        """Parse a `metav1.Time` from a JSON value: a string, or null for unset."""
         if isinstance(value, str):
             return _read(value)
         return _unset(value)
 
     @classmethod
     def from_unix_nanos(cls, nanos: int) -> "Time":
-        """The instant so many nanoseconds after 1970-01-01T00:00:00Z."""
+        """Return the time for nanoseconds since the Unix epoch."""
         if not isinstance(nanos, int):
             raise TypeError(
-                f"expected whole nanoseconds, got {type(nanos).__name__}; time.time_ns() has them"
+                f"expected integer nanoseconds, got {type(nanos).__name__}; use time.time_ns()"
             )
         return cls(nanos + _UNIX_EPOCH)
 
     def unix_nanos(self) -> int:
-        """Nanoseconds since 1970-01-01T00:00:00Z."""
+        """Return nanoseconds since the Unix epoch."""
         return int(self) - _UNIX_EPOCH
 
     @property
     def wire(self) -> str | None:
-        """What Go prints for a `metav1.Time`: whole seconds in UTC, null when unset."""
+        """The JSON value of a `metav1.Time`: whole seconds in UTC, null if unset."""
         return f"{_format_timestamp(self // _SECOND)}Z" if self else None
 
     def truncated(self) -> "Time":
-        """What is left after writing and reading it: whole seconds, or unset.
+        """Return the time after encoding and decoding: whole seconds, or unset.
 
-        Go does not read years of more than four digits or below 0 again, and ignores the error.
+        Go cannot parse years of more than four digits or below 0, and ignores the error.
         Upstream: Rfc3339Copy, time.go.
         """
         if not _FIRST <= self < _END:
@@ -106,30 +106,30 @@ UNSET_TIME = Time(0)
 
 @final
 class MicroTime(int):
-    """An instant that travels with microseconds: six digits after the second, no more, no less.
+    """A time that is encoded with microseconds: exactly six digits after the second.
 
-    Nanoseconds since 0001-01-01T00:00:00Z, as those of `Time`.
+    Nanoseconds since 0001-01-01T00:00:00Z, as in `Time`.
     """
 
     __slots__ = ()
 
     @classmethod
     def parse(cls, value: object) -> "MicroTime":
-        """Read a `metav1.MicroTime` from a JSON value: a string, or null for unset."""
+        """Parse a `metav1.MicroTime` from a JSON value: a string, or null for unset."""
         return cls(parse_micro(value))
 
     @classmethod
     def from_unix_nanos(cls, nanos: int) -> "MicroTime":
-        """The instant so many nanoseconds after 1970-01-01T00:00:00Z."""
+        """Return the time for nanoseconds since the Unix epoch."""
         return cls(Time.from_unix_nanos(nanos))
 
     def unix_nanos(self) -> int:
-        """Nanoseconds since 1970-01-01T00:00:00Z."""
+        """Return nanoseconds since the Unix epoch."""
         return Time(self).unix_nanos()
 
     @property
     def wire(self) -> str | None:
-        """What Go prints for a `metav1.MicroTime`, null when unset."""
+        """The JSON value of a `metav1.MicroTime`, null if unset."""
         return micro_wire(Time(self))
 
     def __str__(self) -> str:
@@ -140,14 +140,14 @@ class MicroTime(int):
 
 
 def parse_micro(value: object) -> Time:
-    """Read a `metav1.MicroTime` from a JSON value: exactly six digits after the second."""
+    """Parse a `metav1.MicroTime` from a JSON value: exactly six digits after the second."""
     if isinstance(value, str):
         return _instant(value, _MICRO_TIME)
     return _unset(value)
 
 
 def micro_wire(time: Time) -> str | None:
-    """What Go prints for a `metav1.MicroTime`: six digits after the second, null when unset."""
+    """Return the JSON value of a `metav1.MicroTime`: six digits, null if unset."""
     seconds, nanos = divmod(int(time), _SECOND)
     return f"{_format_timestamp(seconds)}.{nanos // 1000:06}Z" if time else None
 
@@ -176,7 +176,7 @@ def _instant(text: str, form: re.Pattern[str]) -> Time:
 
 
 def _day(text: str, year: str, month: str, day: str) -> int:
-    """Days since 0001-01-01."""
+    """Return days since 0001-01-01."""
     months = _months(int(year))
     m = _checked_range(text, "month", month, 1, 12)
     d = _checked_range(text, "day", day, 1, months[m] - months[m - 1])
@@ -190,7 +190,7 @@ def _time_of_day(text: str, hour: str, minute: str, second: str) -> int:
 
 
 def _offset(text: str, sign: str, hour: str, minute: str) -> int:
-    # Go lets a full day and a full hour pass.
+    # Go accepts 24 hours and 60 minutes.
     h = _checked_range(text, "hour of the offset", hour, 0, 24)
     m = _checked_range(text, "minute of the offset", minute, 0, 60)
     return (h * 60 + m) * (-60 if sign == "-" else 60)
@@ -210,14 +210,14 @@ def _months(year: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def _format_timestamp(seconds: int) -> str:
-    """Date and time of day, for seconds since 0001-01-01T00:00:00Z."""
+    """Return date and time for seconds since 0001-01-01T00:00:00Z."""
     day, clock = divmod(seconds, _DAY)
     return f"{_date(day)}T{clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}"
 
 
 @lru_cache(maxsize=1024)
 def _date(day: int) -> str:
-    year = day * 400 // 146_097 + 1  # days in 400 years; right, or one year early
+    year = day * 400 // 146_097 + 1  # days in 400 years; correct, or one year too early
     year += day >= _days_before(year + 1)
     of_year = day - _days_before(year)
     months = _months(year)

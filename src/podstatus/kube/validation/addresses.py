@@ -1,4 +1,4 @@
-"""Which texts are IP addresses, and when several of them are one pod's or host's.
+"""Validation of IP addresses and networks, and of lists of them.
 
 Upstream: apimachinery v0.36.4, pkg/util/validation/ip.go, with strict validation as v1.36 has it.
 """
@@ -16,32 +16,32 @@ _LEADING_ZEROS = re.compile(r"(?<![0-9a-fA-F:])0+(?=[0-9]+(?:\.|$))")
 def validate_addresses(
     field: str, addresses: Sequence[str], old: Collection[str]
 ) -> list[FieldError]:
-    """What is wrong with a list of addresses; those there were before may stay."""
-    found = []
+    """Return the errors of a list of addresses; those in the old object are not checked."""
+    errors = []
     for index, address in enumerate(addresses):
         if address not in old:
-            found += validate_address(f"{field}[{index}]", address)
+            errors += validate_address(f"{field}[{index}]", address)
     if len(addresses) > 1:
-        found += _validate_families(field, addresses)
-    return found
+        errors += _validate_families(field, addresses)
+    return errors
 
 
 def _validate_families(field: str, addresses: Sequence[str]) -> list[FieldError]:
     families = [family(address) for address in addresses]
-    found = []
+    errors = []
     if 0 in families:
         bad = families.index(0)
         why = f"failed to check for dual stack with error:invalid IP[{bad}]: {addresses[bad]}"
-        found.append(FieldError("InternalError", field, f"Internal error: {why}"))
+        errors.append(FieldError("InternalError", field, f"Internal error: {why}"))
     if len(addresses) > 2 or set(families) != {4, 6}:
         listed = [{"IP": address} for address in addresses]
         why = "may specify no more than one IP for each IP family"
-        found.append(invalid_value(field, listed, why))
-    return found
+        errors.append(invalid_value(field, listed, why))
+    return errors
 
 
 def validate_address(field: str, address: str) -> list[FieldError]:
-    """What is wrong with an address."""
+    """Return the errors of an IP address."""
     if not family(address):
         why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         return [invalid_value(field, address, why)]
@@ -55,15 +55,15 @@ def validate_address(field: str, address: str) -> list[FieldError]:
 
 
 def validate_networks(field: str, networks: Sequence[str]) -> list[FieldError]:
-    """What is wrong with a list of networks: at most one of each family."""
-    found = []
+    """Return the errors of a list of networks: at most one of each IP family."""
+    errors = []
     for index, network in enumerate(networks):
-        found += _validate_network(f"{field}[{index}]", network)
+        errors += _validate_network(f"{field}[{index}]", network)
     families = {family(network.partition("/")[0]) for network in networks}
     if len(networks) > 1 and (len(networks) > 2 or families != {4, 6}):
         why = "may specify no more than one CIDR for each IP family"
-        found.append(invalid_value(field, list(networks), why))
-    return found
+        errors.append(invalid_value(field, list(networks), why))
+    return errors
 
 
 def _validate_network(field: str, network: str) -> list[FieldError]:
@@ -88,7 +88,7 @@ def _validate_network(field: str, network: str) -> list[FieldError]:
 
 
 def family(address: str) -> int:
-    """4 or 6; 0 for what is no address. A zone makes it none, zeros in front do not."""
+    """Return 4 or 6, or 0 for an invalid address. A zone is invalid, leading zeros are not."""
     try:
         parsed = ip_address(_LEADING_ZEROS.sub("", address))
     except ValueError:

@@ -1,8 +1,8 @@
-"""Rules for the containers of a pod.
+"""Validation of the containers of a pod.
 
 Upstream: validateContainers, validateInitContainers, validateContainerCommon,
-pkg/apis/core/validation/validation.go v1.36.4. Of security contexts, users, groups and
-privileges are looked at.
+pkg/apis/core/validation/validation.go v1.36.4. Of security contexts, only users, groups and
+privileges are validated.
 """
 
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ _MAX_EXIT_CODES = 255
 
 
 class PodContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What rules for a container need to know of its pod."""
+    """The properties of a pod on which the validation of its containers depends."""
 
     volumes: dict[str, Volume]
     claims: frozenset[str]
@@ -53,49 +53,49 @@ class PodContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def validate_containers(spec: PodSpec, context: PodContext) -> list[FieldError]:
-    """What is wrong with the regular containers."""
+    """Return the errors of the regular containers."""
     containers = spec.containers or ()
     if not containers:
         return [required("spec.containers")]
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     names: set[str] = set()
     for index, container in enumerate(containers):
         field = f"spec.containers[{index}]"
-        found += _validate_container(field, container, context)
+        errors += _validate_container(field, container, context)
         if container.name in names:
-            found.append(duplicate(f"{field}.name", container.name))
+            errors.append(duplicate(f"{field}.name", container.name))
         names.add(container.name)
-        found += validate_probes_and_hooks(field, container, context.grace)
-        found += _validate_restarts(field, container)
-    return found + _validate_host_ports("spec.containers", containers)
+        errors += validate_probes_and_hooks(field, container, context.grace)
+        errors += _validate_restarts(field, container)
+    return errors + _validate_host_ports("spec.containers", containers)
 
 
 def validate_init_containers(spec: PodSpec, context: PodContext) -> list[FieldError]:
-    """What is wrong with the init containers, sidecars among them."""
-    found: list[FieldError] = []
+    """Return the errors of the init containers, including sidecars."""
+    errors: list[FieldError] = []
     names = {container.name for container in spec.containers or ()}
     for index, container in enumerate(spec.init_containers or ()):
         field = f"spec.initContainers[{index}]"
-        found += _validate_container(field, container, context)
+        errors += _validate_container(field, container, context)
         if container.restart_policy is not None:
-            found += _validate_restarts(field, container)
+            errors += _validate_restarts(field, container)
         elif container.restart_policy_rules:
-            found.append(required(f"{field}.restartPolicy", _NO_POLICY))
+            errors.append(required(f"{field}.restartPolicy", _NO_POLICY))
         if container.name in names:
-            found.append(duplicate(f"{field}.name", container.name))
+            errors.append(duplicate(f"{field}.name", container.name))
         if container.name:
             names.add(container.name)
-        found += _validate_host_ports("spec.initContainers", [container])
+        errors += _validate_host_ports("spec.initContainers", [container])
         if is_restartable_init_container(container):
-            found += validate_probes_and_hooks(field, container, context.grace)
+            errors += validate_probes_and_hooks(field, container, context.grace)
         else:
-            found += forbid_probes_and_hooks(field, container)
-            found += _validate_init_resize(field, container)
-    return found
+            errors += forbid_probes_and_hooks(field, container)
+            errors += _validate_init_resize(field, container)
+    return errors
 
 
 def validate_image_spaces(field: str, containers: Iterable[Container]) -> list[FieldError]:
-    """A pod, unlike a template for one, has no spaces around the name of an image."""
+    """Return an error for each image with surrounding spaces, which only pod templates may have."""
     why = "must not have leading or trailing whitespace"
     return [
         invalid_value(f"{field}[{index}].image", container.image, why)
@@ -105,78 +105,80 @@ def validate_image_spaces(field: str, containers: Iterable[Container]) -> list[F
 
 
 def _validate_container(field: str, container: Container, context: PodContext) -> list[FieldError]:
-    found = [] if container.name else [required(f"{field}.name")]
+    errors = [] if container.name else [required(f"{field}.name")]
     if container.name:
-        found += invalid_values(f"{field}.name", container.name, dns_label(container.name))
+        errors += invalid_values(f"{field}.name", container.name, dns_label(container.name))
     if not container.image:
-        found.append(required(f"{field}.image"))
-    found += one_of(
+        errors.append(required(f"{field}.image"))
+    errors += one_of(
         f"{field}.terminationMessagePolicy",
         container.termination_message_policy,
         ("File", "FallbackToLogsOnError"),
     )
-    found += _validate_ports(f"{field}.ports", container.ports or ())
-    found += validate_environment(field, container)
-    found += validate_mounts(field, container, context.volumes)
+    errors += _validate_ports(f"{field}.ports", container.ports or ())
+    errors += validate_environment(field, container)
+    errors += validate_mounts(field, container, context.volumes)
     policies = ("Always", "IfNotPresent", "Never")
-    found += one_of(f"{field}.imagePullPolicy", container.image_pull_policy, policies)
-    found += validate_container_resources(f"{field}.resources", container.resources, context.claims)
-    found += _validate_resize_policy(f"{field}.resizePolicy", container, context.restart_policy)
+    errors += one_of(f"{field}.imagePullPolicy", container.image_pull_policy, policies)
+    errors += validate_container_resources(
+        f"{field}.resources", container.resources, context.claims
+    )
+    errors += _validate_resize_policy(f"{field}.resizePolicy", container, context.restart_policy)
     if container.security_context is not None:
-        found += _validate_security(f"{field}.securityContext", container.security_context)
-    return found
+        errors += _validate_security(f"{field}.securityContext", container.security_context)
+    return errors
 
 
 def _validate_ports(field: str, ports: tuple[ContainerPort, ...]) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     names: set[str] = set()
     for index, port in enumerate(ports):
         path = f"{field}[{index}]"
         wrong = port_name(port.name) if port.name else []
-        found += invalid_values(f"{path}.name", port.name, wrong)
+        errors += invalid_values(f"{path}.name", port.name, wrong)
         if port.name in names:
-            found.append(duplicate(f"{path}.name", port.name))
+            errors.append(duplicate(f"{path}.name", port.name))
         if port.name and not wrong:
             names.add(port.name)
         if not port.container_port:
-            found.append(required(f"{path}.containerPort"))
+            errors.append(required(f"{path}.containerPort"))
         else:
-            found += in_range(f"{path}.containerPort", port.container_port, 1, 65535)
+            errors += in_range(f"{path}.containerPort", port.container_port, 1, 65535)
         if port.host_port:
-            found += in_range(f"{path}.hostPort", port.host_port, 1, 65535)
-        found += one_of(f"{path}.protocol", port.protocol, ("SCTP", "TCP", "UDP"))
-    return found
+            errors += in_range(f"{path}.hostPort", port.host_port, 1, 65535)
+        errors += one_of(f"{path}.protocol", port.protocol, ("SCTP", "TCP", "UDP"))
+    return errors
 
 
 def _validate_host_ports(field: str, containers: Iterable[Container]) -> list[FieldError]:
-    found = []
-    taken: set[str] = set()
+    errors = []
+    used: set[str] = set()
     for index, container in enumerate(containers):
         for number, port in enumerate(container.ports or ()):
             if not port.host_port:
                 continue
-            told = f"{port.protocol}/{port.host_ip}/{port.host_port}"
-            if told in taken:
-                found.append(duplicate(f"{field}[{index}].ports[{number}].hostPort", told))
-            taken.add(told)
-    return found
+            endpoint = f"{port.protocol}/{port.host_ip}/{port.host_port}"
+            if endpoint in used:
+                errors.append(duplicate(f"{field}[{index}].ports[{number}].hostPort", endpoint))
+            used.add(endpoint)
+    return errors
 
 
 def _validate_resize_policy(
     field: str, container: Container, restart_policy: str
 ) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     seen: set[str] = set()
     for index, policy in enumerate(container.resize_policy or ()):
         if policy.resource_name in seen:
-            found.append(duplicate(f"{field}[{index}]", policy.resource_name))
+            errors.append(duplicate(f"{field}[{index}]", policy.resource_name))
         seen.add(policy.resource_name)
-        found += one_of(field, policy.resource_name, ("cpu", "memory"))
-        found += one_of(field, policy.restart_policy, ("NotRequired", "RestartContainer"))
+        errors += one_of(field, policy.resource_name, ("cpu", "memory"))
+        errors += one_of(field, policy.restart_policy, ("NotRequired", "RestartContainer"))
         if restart_policy == "Never" and policy.restart_policy != "NotRequired":
             why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            found.append(invalid_value(field, policy.restart_policy, why))
-    return found
+            errors.append(invalid_value(field, policy.restart_policy, why))
+    return errors
 
 
 def _validate_init_resize(field: str, container: Container) -> list[FieldError]:
@@ -189,48 +191,48 @@ def _validate_init_resize(field: str, container: Container) -> list[FieldError]:
 
 
 def _validate_restarts(field: str, container: Container) -> list[FieldError]:
-    found = []
+    errors = []
     rules = container.restart_policy_rules or ()
     policies = ("Always", "Never", "OnFailure")
     if container.restart_policy is None and rules:
-        found.append(required(f"{field}.restartPolicy", _NO_POLICY))
+        errors.append(required(f"{field}.restartPolicy", _NO_POLICY))
     elif container.restart_policy is not None and container.restart_policy not in policies:
-        found.append(unsupported(f"{field}.restartPolicy", container.restart_policy, policies))
+        errors.append(unsupported(f"{field}.restartPolicy", container.restart_policy, policies))
     if len(rules) > _MAX_RULES:
-        found.append(too_many(f"{field}.restartPolicyRules", len(rules), _MAX_RULES))
+        errors.append(too_many(f"{field}.restartPolicyRules", len(rules), _MAX_RULES))
     for index, rule in enumerate(rules):
-        found += _validate_restart_rule(f"{field}.restartPolicyRules[{index}]", rule)
-    return found
+        errors += _validate_restart_rule(f"{field}.restartPolicyRules[{index}]", rule)
+    return errors
 
 
 def _validate_restart_rule(field: str, rule: ContainerRestartRule) -> list[FieldError]:
-    found = []
+    errors = []
     if rule.action not in _RULE_ACTIONS:
-        found.append(unsupported(f"{field}.action", rule.action, _RULE_ACTIONS))
+        errors.append(unsupported(f"{field}.action", rule.action, _RULE_ACTIONS))
     if rule.exit_codes is None:
-        return [*found, required(f"{field}.exitCodes", "must be specified")]
+        return [*errors, required(f"{field}.exitCodes", "must be specified")]
     operator, count = rule.exit_codes.operator, len(rule.exit_codes.values or ())
     if operator not in _RULE_OPERATORS:
-        found.append(unsupported(f"{field}.exitCodes.operator", operator, _RULE_OPERATORS))
+        errors.append(unsupported(f"{field}.exitCodes.operator", operator, _RULE_OPERATORS))
     if count > _MAX_EXIT_CODES:
-        found.append(too_many(f"{field}.exitCodes.values", count, _MAX_EXIT_CODES))
-    return found
+        errors.append(too_many(f"{field}.exitCodes.values", count, _MAX_EXIT_CODES))
+    return errors
 
 
 def _validate_security(field: str, context: SecurityContext) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for name, number in (("runAsUser", context.run_as_user), ("runAsGroup", context.run_as_group)):
         if number is not None:
-            found += in_range(f"{field}.{name}", number, 0, _ID_LIMIT)
+            errors += in_range(f"{field}.{name}", number, 0, _ID_LIMIT)
     if context.allow_privilege_escalation is False:
-        given = {"allowPrivilegeEscalation": False}
+        value = {"allowPrivilegeEscalation": False}
         if context.privileged:
             why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            found.append(invalid_value(field, given, why))
+            errors.append(invalid_value(field, value, why))
         if context.capabilities and "CAP_SYS_ADMIN" in (context.capabilities.add or ()):
             why = (
                 "cannot set `allowPrivilegeEscalation` to false "
                 "and `capabilities.Add` CAP_SYS_ADMIN"
             )
-            found.append(invalid_value(field, given, why))
-    return found
+            errors.append(invalid_value(field, value, why))
+    return errors

@@ -34,7 +34,7 @@ _TOKEN_SECONDS = 3600
 
 
 def set_volume_defaults(volume: dict[str, Any]) -> None:
-    """Fill in the defaults of one volume; one that says nothing else is an empty folder."""
+    """Set the defaults of a volume; one without a source is an emptyDir."""
     if not any(value is not None for key, value in volume.items() if key != "name"):
         volume["emptyDir"] = {}
     for kind, defaults in _SOURCES.items():
@@ -84,7 +84,7 @@ _HOOKS = ("postStart", "preStop")
 
 
 def set_pod_defaults(spec: dict[str, Any]) -> None:
-    """Fill in the defaults of a pod's spec."""
+    """Set the defaults of a pod spec, in place."""
     _set_defaults(spec, _SPEC)
     spec.setdefault("securityContext", {})
     if spec["terminationGracePeriodSeconds"] < 0:
@@ -103,7 +103,7 @@ def set_pod_defaults(spec: dict[str, Any]) -> None:
 
 
 def sync_pod_ip(status: dict[str, Any]) -> None:
-    """Make `podIP` the first of `podIPs`: old kubelets know only the one, so it counts more."""
+    """Make `podIP` and the first of `podIPs` equal; `podIP` wins: old kubelets set only it."""
     address, listed = status.get("podIP"), status.get("podIPs") or []
     if address and (not listed or listed[0].get("ip") != address):
         status["podIPs"] = [{"ip": address}]
@@ -112,7 +112,7 @@ def sync_pod_ip(status: dict[str, Any]) -> None:
 
 
 def all_containers(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Containers of every kind."""
+    """Yield the containers of every kind."""
     for kind in ("initContainers", "containers", "ephemeralContainers"):
         yield from spec.get(kind) or []
 
@@ -171,7 +171,7 @@ def _default_host_ports(container: dict[str, Any]) -> None:
 
 
 def _set_pod_resource_defaults(spec: dict[str, Any]) -> None:
-    """What the pod as a whole asks for, where it says so in part only."""
+    """Set pod-level requests and limits that are not specified."""
     resources = spec["resources"]
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     parts = structs.replace(from_document(spec, PodSpec), resources=None, overhead=None)
@@ -184,12 +184,12 @@ def _set_pod_resource_defaults(spec: dict[str, Any]) -> None:
         limits = pages | limits
     if limits:
         resources["limits"] = limits
-        asked = {
+        aggregated = {
             name: quantity.canonical
             for name, quantity in pod_requests(parts).items()
             if name in ("cpu", "memory")
         }
         bounded = {name: limits[name] for name in limits if is_pod_level_resource(name)}
-        requests = bounded | asked | requests
+        requests = bounded | aggregated | requests
     if requests:
         resources["requests"] = requests

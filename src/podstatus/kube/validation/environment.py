@@ -1,4 +1,4 @@
-"""Rules for the environment variables of a container.
+"""Validation of the environment variables of a container.
 
 Upstream: ValidateEnv, ValidateEnvFrom, pkg/apis/core/validation/validation.go v1.36.4.
 """
@@ -45,35 +45,35 @@ _ONE = "may not have more than one field specified at a time"
 
 
 def validate_environment(field: str, container: Container) -> list[FieldError]:
-    """What is wrong with the variables of a container, and with where they come from."""
-    found: list[FieldError] = []
+    """Return the errors of the variables of a container and of their sources."""
+    errors: list[FieldError] = []
     for index, variable in enumerate(container.env or ()):
-        found += _validate_variable(f"{field}.env[{index}]", variable)
+        errors += _validate_variable(f"{field}.env[{index}]", variable)
     for index, source in enumerate(container.env_from or ()):
-        found += _validate_env_from(f"{field}.envFrom", index, source)
-    return found
+        errors += _validate_env_from(f"{field}.envFrom", index, source)
+    return errors
 
 
 def _validate_variable(field: str, variable: EnvVar) -> list[FieldError]:
-    found = [] if variable.name else [required(f"{field}.name")]
+    errors = [] if variable.name else [required(f"{field}.name")]
     if variable.name:
-        found += invalid_values(f"{field}.name", variable.name, environment_name(variable.name))
+        errors += invalid_values(f"{field}.name", variable.name, environment_name(variable.name))
     if variable.value_from is None:
-        return found
+        return errors
     path = f"{field}.valueFrom"
-    found += _validate_source(path, variable.value_from)
-    given = _count(variable.value_from)
-    if not given:
+    errors += _validate_source(path, variable.value_from)
+    source_count = _count(variable.value_from)
+    if not source_count:
         why = (
             "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
             "`secretKeyRef` or `fileKeyRef`"
         )
-        found.append(invalid_value(path, "", why))
+        errors.append(invalid_value(path, "", why))
     elif variable.value:
-        found.append(invalid_value(path, "", "may not be specified when `value` is not empty"))
-    elif given > 1:
-        found.append(invalid_value(path, "", _ONE))
-    return found
+        errors.append(invalid_value(path, "", "may not be specified when `value` is not empty"))
+    elif source_count > 1:
+        errors.append(invalid_value(path, "", _ONE))
+    return errors
 
 
 def _count(source: EnvVarSource) -> int:
@@ -81,18 +81,20 @@ def _count(source: EnvVarSource) -> int:
 
 
 def _validate_source(field: str, source: EnvVarSource) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if source.field_ref is not None:
-        found += _validate_field_ref(f"{field}.fieldRef", source.field_ref)
+        errors += _validate_field_ref(f"{field}.fieldRef", source.field_ref)
     if source.resource_field_ref is not None:
-        found += _validate_resource(f"{field}.resourceFieldRef", source.resource_field_ref.resource)
+        errors += _validate_resource(
+            f"{field}.resourceFieldRef", source.resource_field_ref.resource
+        )
     for name, selector in (
         ("configMapKeyRef", source.config_map_key_ref),
         ("secretKeyRef", source.secret_key_ref),
     ):
         if selector is not None:
-            found += _validate_key(f"{field}.{name}", selector.name, selector.key)
-    return found
+            errors += _validate_key(f"{field}.{name}", selector.name, selector.key)
+    return errors
 
 
 def _validate_field_ref(field: str, selector: ObjectFieldSelector) -> list[FieldError]:
@@ -121,17 +123,17 @@ def _validate_resource(field: str, resource: str) -> list[FieldError]:
 
 
 def _validate_key(field: str, name: str, key: str) -> list[FieldError]:
-    found = invalid_values(f"{field}.name", name, dns_subdomain(name))
+    errors = invalid_values(f"{field}.name", name, dns_subdomain(name))
     if not key:
-        return [*found, required(f"{field}.key")]
-    return found + invalid_values(f"{field}.key", key, config_key(key))
+        return [*errors, required(f"{field}.key")]
+    return errors + invalid_values(f"{field}.key", key, config_key(key))
 
 
 def _validate_env_from(field: str, index: int, source: EnvFromSource) -> list[FieldError]:
     path = f"{field}[{index}]"
     wrong = environment_name(source.prefix) if source.prefix else []
-    found = invalid_values(f"{path}.prefix", source.prefix, wrong)
-    given = [
+    errors = invalid_values(f"{path}.prefix", source.prefix, wrong)
+    references = [
         (name, reference)
         for name, reference in (
             ("configMapRef", source.config_map_ref),
@@ -139,15 +141,15 @@ def _validate_env_from(field: str, index: int, source: EnvFromSource) -> list[Fi
         )
         if reference is not None
     ]
-    for name, reference in given:
+    for name, reference in references:
         if not reference.name:
-            found.append(required(f"{path}.{name}.name"))
+            errors.append(required(f"{path}.{name}.name"))
         else:
             wrong = dns_subdomain(reference.name)
-            found += invalid_values(f"{path}.{name}.name", reference.name, wrong)
-    if not given:
+            errors += invalid_values(f"{path}.{name}.name", reference.name, wrong)
+    if not references:
         why = "must specify one of: `configMapRef` or `secretRef`"
-        found.append(invalid_value(field, "", why))
-    elif len(given) > 1:
-        found.append(invalid_value(field, "", _ONE))
-    return found
+        errors.append(invalid_value(field, "", why))
+    elif len(references) > 1:
+        errors.append(invalid_value(field, "", _ONE))
+    return errors

@@ -1,4 +1,4 @@
-"""What is wrong with a field, in the words that kube-apiserver has for it.
+"""Field errors with the messages of kube-apiserver.
 
 Upstream: apimachinery v0.36.4, pkg/util/validation/field/errors.go.
 """
@@ -15,7 +15,7 @@ NON_NEGATIVE = "must be greater than or equal to 0"
 
 
 class FieldError(msgspec.Struct, frozen=True):
-    """One thing that is wrong with an object."""
+    """One error in a field of an object."""
 
     reason: str
     """`FieldValueInvalid`, `FieldValueRequired`, …"""
@@ -24,29 +24,29 @@ class FieldError(msgspec.Struct, frozen=True):
 
 
 def required(field: str, detail: str = "") -> FieldError:
-    """The field must be given."""
+    """The field is missing or empty."""
     return FieldError("FieldValueRequired", field, _join_detail("Required value", detail))
 
 
 def forbidden(field: str, detail: str) -> FieldError:
-    """The field may not be given, or may not change."""
+    """The field must not be set, or must not change."""
     return FieldError("FieldValueForbidden", field, _join_detail("Forbidden", detail))
 
 
 def invalid_value(field: str, value: Any, detail: str) -> FieldError:
-    """The value breaks a rule."""
+    """The value violates a rule."""
     return FieldError(
         "FieldValueInvalid", field, _join_detail(f"Invalid value: {_format_value(value)}", detail)
     )
 
 
 def invalid_values(field: str, value: Any, details: Iterable[str]) -> list[FieldError]:
-    """One cause for each rule that the value breaks."""
+    """Return one error for each rule that the value violates."""
     return [invalid_value(field, value, detail) for detail in details]
 
 
 def duplicate(field: str, value: Any, detail: str = "") -> FieldError:
-    """The value is there already."""
+    """The value occurs more than once."""
     return FieldError(
         "FieldValueDuplicate",
         field,
@@ -55,15 +55,17 @@ def duplicate(field: str, value: Any, detail: str = "") -> FieldError:
 
 
 def not_found(field: str, value: Any) -> FieldError:
-    """What the value refers to does not exist."""
+    """The object that the value refers to does not exist."""
     return FieldError("FieldValueNotFound", field, f"Not found: {_format_value(value)}")
 
 
 def unsupported(field: str, value: str, supported: Sequence[str]) -> FieldError:
-    """The value is none of those that there are."""
+    """The value is not one of the supported values."""
     listed = ", ".join(map(go_quoted, supported))
-    told = _join_detail(f"Unsupported value: {_format_value(value)}", f"supported values: {listed}")
-    return FieldError("FieldValueNotSupported", field, told)
+    detail = _join_detail(
+        f"Unsupported value: {_format_value(value)}", f"supported values: {listed}"
+    )
+    return FieldError("FieldValueNotSupported", field, detail)
 
 
 def too_long(field: str, limit: int) -> FieldError:
@@ -78,31 +80,31 @@ def too_many(field: str, count: int, limit: int) -> FieldError:
 
 
 def one_of(field: str, value: str, supported: Sequence[str]) -> list[FieldError]:
-    """The value must be given, and be one of these."""
+    """Return an error unless the value is set and one of these."""
     if not value:
         return [required(field)]
     return [] if value in supported else [unsupported(field, value, supported)]
 
 
 def non_negative(field: str, value: int) -> list[FieldError]:
-    """The number may not be below zero."""
+    """Return an error if the number is negative."""
     return [invalid_value(field, value, NON_NEGATIVE)] if value < 0 else []
 
 
 def in_range(field: str, value: int, low: int, high: int) -> list[FieldError]:
-    """The number must lie between two others, both included."""
+    """Return an error unless the number is in the range, bounds included."""
     if low <= value <= high:
         return []
     return [invalid_value(field, value, range_message(low, high))]
 
 
 def range_message(low: int, high: int) -> str:
-    """Told of a number that does not lie between these."""
+    """Return the message for a number outside of the range."""
     return f"must be between {low} and {high}, inclusive"
 
 
 def immutable(field: str, new: Any, old: Any) -> list[FieldError]:
-    """The field may not change once it is set."""
+    """Return an error if the field has changed."""
     return [] if new == old else [invalid_value(field, new, "field is immutable")]
 
 

@@ -1,4 +1,4 @@
-"""What Go calls the types of fields, in the errors of its JSON decoder.
+"""The Go type names of fields, as in the error messages of Go's JSON decoder.
 
 Most names follow from `schema_tables`: `str` is `string`, `[Container]` is `[]v1.Container`.
 These are the others, of k8s.io/api v0.36.4.
@@ -72,7 +72,7 @@ UserInfo: extra=map[string]ExtraValue
 SubjectAccessReviewSpec: extra=map[string]ExtraValue
 FieldSelectorRequirement: operator=FieldSelectorOperator
 """
-"""One entry per type as in `schema_tables`; a name without a package is of `v1`."""
+"""One entry per type, as in `schema_tables`; a name without a package belongs to `v1`."""
 
 _EMBEDDED: Final = """
 Volume: VolumeSource !name
@@ -86,7 +86,7 @@ SecretEnvSource: LocalObjectReference name
 ConfigMapKeySelector: LocalObjectReference name
 SecretKeySelector: LocalObjectReference name
 """
-"""The struct that Go embeds in a type, and which fields are its own; `!`: all but these."""
+"""The struct that Go embeds in a type, and its fields; `!` means all except these."""
 
 _BUILT_IN: Final = {
     "str": "string",
@@ -100,14 +100,14 @@ _BUILT_IN: Final = {
 
 @cache
 def go_type(struct: str, field: str, of_type: str) -> str:
-    """What Go calls the type of a field; `of_type` is its type in `schema_tables`."""
+    """Return Go's name of a field's type; `of_type` is the type in `schema_tables`."""
     named = _rows(_NAMED).get(struct, "").split()
-    found = next((text.partition("=")[2] for text in named if text.startswith(f"{field}=")), "")
-    return _with_package(found) if found else plain_go_type(of_type)
+    name = next((text.partition("=")[2] for text in named if text.startswith(f"{field}=")), "")
+    return _with_package(name) if name else plain_go_type(of_type)
 
 
 def plain_go_type(of_type: str) -> str:
-    """What Go calls a type of `schema_tables`."""
+    """Return Go's name of a type of `schema_tables`."""
     if of_type.startswith("["):
         return f"[]{plain_go_type(of_type[1:-1])}"
     if of_type.startswith("{"):
@@ -116,7 +116,7 @@ def plain_go_type(of_type: str) -> str:
 
 
 def element_go_type(container: str, of_type: str) -> str:
-    """What Go calls the elements of a list or map, by its own name and their type."""
+    """Return Go's name of the elements of a list or map, from its name and their type."""
     for prefix in ("[]", "map[string]"):
         if container.startswith(prefix):
             return container.removeprefix(prefix)
@@ -125,7 +125,7 @@ def element_go_type(container: str, of_type: str) -> str:
 
 @cache
 def go_path(struct: str, field: str) -> tuple[str, ...]:
-    """The names that lead from a struct to a field: an embedded struct is one of them."""
+    """Return the names from a struct to a field, including an embedded struct."""
     embedded, *fields = _rows(_EMBEDDED).get(struct, "none").split()
     has_all_but = any(name.startswith("!") for name in fields)
     inside = f"!{field}" not in fields if has_all_but else field in fields
@@ -133,7 +133,7 @@ def go_path(struct: str, field: str) -> tuple[str, ...]:
 
 
 def _with_package(name: str) -> str:
-    """`[]Capability` with its package; names that have one stay as they are."""
+    """Return `[]Capability` with its package; a name that has one is unchanged."""
     return name if "." in name else re.sub(r"(\w+)$", r"v1.\1", name)
 
 

@@ -1,4 +1,4 @@
-"""Names of images: which tag is meant.
+"""Parse the tag of an image name.
 
 Upstream: pkg/util/parsers/parsers.go v1.36.4; github.com/distribution/reference.
 """
@@ -18,9 +18,9 @@ _NAME_LIMIT = 255
 
 
 def is_latest(image: str) -> bool:
-    """Whether the image is the latest one: by its tag, or because it has neither tag nor digest.
+    """Return whether the tag is `latest`, or there is neither tag nor digest.
 
-    What is no name of an image is not.
+    False for an invalid image name.
     """
     match = _REFERENCE.fullmatch(image)
     if match is None or _BARE_ID.fullmatch(image) or not _is_name(match[1]):

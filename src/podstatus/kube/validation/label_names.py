@@ -1,4 +1,4 @@
-"""What may be a label's key and value, and what kube-apiserver says when it is not.
+"""Validation of label keys and values, with the messages of kube-apiserver.
 
 Upstream: IsLabelKey, IsLabelValue and IsDNS1123Subdomain, apimachinery v0.36.4,
 pkg/api/validate/content. Lengths are counted in bytes.
@@ -35,7 +35,7 @@ _KEY_RULE = (
 
 
 def label_key_errors(key: str) -> list[str]:
-    """What is wrong with a label's key: a name, after a DNS subdomain and a slash if need be."""
+    """Return the errors of a label key: a name, optionally after a DNS subdomain and a slash."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return [_KEY_RULE]
@@ -44,7 +44,7 @@ def label_key_errors(key: str) -> list[str]:
 
 
 def label_value_errors(value: str) -> list[str]:
-    """What is wrong with a label's value."""
+    """Return the errors of a label value."""
     faults = _too_long(value, _MAX_NAME)
     return faults if re.fullmatch(_VALUE, value) else [*faults, _VALUE_RULE]
 

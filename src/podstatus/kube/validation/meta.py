@@ -1,4 +1,4 @@
-"""Rules for metadata, which are the same for every resource.
+"""Validation of metadata, which is the same for every resource.
 
 Upstream: apimachinery v0.36.4, pkg/api/validation/objectmeta.go.
 """
@@ -24,25 +24,25 @@ _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 def validate_meta(
     meta: ObjectMeta, name_rule: NameRule, *, namespaced: bool, qualified: bool = True
 ) -> list[FieldError]:
-    """What is wrong with the metadata of an object; finalizers are `qualified` in the core."""
-    found = _validate_name(meta, name_rule)
+    """Return the errors of an object's metadata; `qualified`: finalizers need a qualified name."""
+    errors = _validate_name(meta, name_rule)
     if not namespaced and meta.namespace:
-        found.append(forbidden("metadata.namespace", "not allowed on this type"))
+        errors.append(forbidden("metadata.namespace", "not allowed on this type"))
     if namespaced and not meta.namespace:
-        found.append(required("metadata.namespace"))
+        errors.append(required("metadata.namespace"))
     elif namespaced:
-        found += invalid_values("metadata.namespace", meta.namespace, dns_label(meta.namespace))
-    found += non_negative("metadata.generation", meta.generation)
-    return found + _validate_parts(meta, qualified=qualified)
+        errors += invalid_values("metadata.namespace", meta.namespace, dns_label(meta.namespace))
+    errors += non_negative("metadata.generation", meta.generation)
+    return errors + _validate_parts(meta, qualified=qualified)
 
 
 def validate_meta_update(
     new: ObjectMeta, old: ObjectMeta, *, qualified: bool = True
 ) -> list[FieldError]:
-    """What is wrong with a change of metadata."""
-    found = []
+    """Return the errors of an update of metadata."""
+    errors = []
     if old.deletion_timestamp is not None:
-        found += _validate_no_new_finalizers(new, old)
+        errors += _validate_no_new_finalizers(new, old)
     for field, after, before in (
         ("name", new.name, old.name),
         ("namespace", new.namespace, old.namespace),
@@ -54,63 +54,63 @@ def validate_meta_update(
             old.deletion_grace_period_seconds,
         ),
     ):
-        found += immutable(f"metadata.{field}", after, before)
-    return found + _validate_parts(new, qualified=qualified)
+        errors += immutable(f"metadata.{field}", after, before)
+    return errors + _validate_parts(new, qualified=qualified)
 
 
 def validate_labels(field: str, labels: dict[str, str] | None) -> list[FieldError]:
-    """What is wrong with labels."""
-    found: list[FieldError] = []
+    """Return the errors of a map of labels."""
+    errors: list[FieldError] = []
     for key, value in (labels or {}).items():
-        found += invalid_values(field, key, qualified_name(key))
-        found += invalid_values(field, value, label_value(value))
-    return found
+        errors += invalid_values(field, key, qualified_name(key))
+        errors += invalid_values(field, value, label_value(value))
+    return errors
 
 
 def validate_finalizers(field: str, finalizers: tuple[str, ...]) -> list[FieldError]:
-    """What is wrong with finalizers that are not those of the metadata."""
-    found: list[FieldError] = []
+    """Return the errors of finalizers outside of the metadata."""
+    errors: list[FieldError] = []
     for name in finalizers:
-        found += invalid_values(field, name, qualified_name(name))
-        found += _validate_standard(field, name)
-    return found
+        errors += invalid_values(field, name, qualified_name(name))
+        errors += _validate_standard(field, name)
+    return errors
 
 
 def _validate_name(meta: ObjectMeta, rule: NameRule) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if meta.generate_name:
         prefix = meta.generate_name
-        # A letter will come where the prefix has its last hyphen.
-        tried = f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
-        found += invalid_values("metadata.generateName", prefix, rule(tried))
+        # The generated suffix follows, so a trailing hyphen is replaced by a letter for the check.
+        candidate = f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
+        errors += invalid_values("metadata.generateName", prefix, rule(candidate))
     if not meta.name:
-        return [*found, required("metadata.name", "name or generateName is required")]
-    return found + invalid_values("metadata.name", meta.name, rule(meta.name))
+        return [*errors, required("metadata.name", "name or generateName is required")]
+    return errors + invalid_values("metadata.name", meta.name, rule(meta.name))
 
 
 def _validate_parts(meta: ObjectMeta, *, qualified: bool) -> list[FieldError]:
-    found = validate_labels("metadata.labels", meta.labels)
+    errors = validate_labels("metadata.labels", meta.labels)
     annotations = meta.annotations or {}
     for key in annotations:
-        found += invalid_values("metadata.annotations", key, qualified_name(key.lower()))
+        errors += invalid_values("metadata.annotations", key, qualified_name(key.lower()))
     size = sum(len((key + value).encode()) for key, value in annotations.items())
     if size > _ANNOTATIONS_LIMIT:
-        found.append(too_long("metadata.annotations", _ANNOTATIONS_LIMIT))
-    found += _validate_owners(meta.owner_references or ())
-    return found + _validate_finalizers(meta.finalizers or (), qualified=qualified)
+        errors.append(too_long("metadata.annotations", _ANNOTATIONS_LIMIT))
+    errors += _validate_owners(meta.owner_references or ())
+    return errors + _validate_finalizers(meta.finalizers or (), qualified=qualified)
 
 
 def _validate_finalizers(finalizers: tuple[str, ...], *, qualified: bool) -> list[FieldError]:
     field = "metadata.finalizers"
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for index, name in enumerate(finalizers):
-        found += invalid_values(field, name, qualified_name(name))
+        errors += invalid_values(field, name, qualified_name(name))
         if qualified:
-            found += _validate_standard(f"{field}[{index}]", name)
+            errors += _validate_standard(f"{field}[{index}]", name)
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
         why = "finalizer orphan and foregroundDeletion cannot be both set"
-        found.append(invalid_value("metadata.finalizers", finalizers, why))
-    return found
+        errors.append(invalid_value("metadata.finalizers", finalizers, why))
+    return errors
 
 
 def _validate_standard(field: str, finalizer: str) -> list[FieldError]:
@@ -121,13 +121,13 @@ def _validate_standard(field: str, finalizer: str) -> list[FieldError]:
 
 
 def _validate_owners(owners: tuple[OwnerReference, ...]) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     field = "metadata.ownerReferences"
     for owner in owners:
         if not owner.api_version.rpartition("/")[2]:
             why = "version must not be empty"
-            found.append(invalid_value(f"{field}.apiVersion", owner.api_version, why))
-        found += [
+            errors.append(invalid_value(f"{field}.apiVersion", owner.api_version, why))
+        errors += [
             invalid_value(f"{field}.{name}", "", "must not be empty")
             for name in ("kind", "name", "uid")
             if not getattr(owner, name)
@@ -138,8 +138,8 @@ def _validate_owners(owners: tuple[OwnerReference, ...]) -> list[FieldError]:
             "Only one reference can have Controller set to true. "
             f'Found "true" in references for {controllers[0]} and {other}'
         )
-        found.append(invalid_value(field, list(map(to_document, owners)), why))
-    return found
+        errors.append(invalid_value(field, list(map(to_document, owners)), why))
+    return errors
 
 
 def _validate_no_new_finalizers(new: ObjectMeta, old: ObjectMeta) -> list[FieldError]:

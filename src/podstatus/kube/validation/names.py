@@ -1,4 +1,4 @@
-"""What names, labels and the like may look like; each function tells what is wrong.
+"""Validation of names, labels and keys; each function returns error messages.
 
 Upstream: apimachinery v0.36.4, pkg/util/validation/validation.go and pkg/api/validate/content.
 """
@@ -37,7 +37,7 @@ _CONFIG_KEY_RULE = "a valid config key must consist of alphanumeric characters, 
 
 
 def dns_label(text: str) -> list[str]:
-    """A part of a host name: `my-name`."""
+    """Validate a DNS label: `my-name`."""
     wrong = _too_long(text, 63)
     if not _matches(_LABEL, text):
         dotted = _matches(_SUBDOMAIN, text)
@@ -47,7 +47,7 @@ def dns_label(text: str) -> list[str]:
 
 
 def dns_subdomain(text: str) -> list[str]:
-    """A host name: `example.com`."""
+    """Validate a DNS subdomain: `example.com`."""
     wrong = _too_long(text, 253)
     if not _matches(_SUBDOMAIN, text):
         wrong.append(_rule(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
@@ -55,7 +55,7 @@ def dns_subdomain(text: str) -> list[str]:
 
 
 def relaxed_dns_subdomain(text: str) -> list[str]:
-    """A host name that may have underscores in it, as search domains do."""
+    """Validate a DNS subdomain with underscores, as allowed in search domains."""
     wrong = _too_long(text, 253)
     if not _matches(_RELAXED_SUBDOMAIN, text):
         wrong.append(_rule(_RELAXED_SUBDOMAIN_RULE, _RELAXED_SUBDOMAIN, "example.com"))
@@ -63,7 +63,7 @@ def relaxed_dns_subdomain(text: str) -> list[str]:
 
 
 def qualified_name(text: str) -> list[str]:
-    """The key of a label, the type of a condition: `example.com/MyName` or `MyName`."""
+    """Validate a label key or condition type: `example.com/MyName` or `MyName`."""
     rule = _rule(_QUALIFIED_RULE, _QUALIFIED, "MyName", "my.name", "123-abc")
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
@@ -79,7 +79,7 @@ def qualified_name(text: str) -> list[str]:
 
 
 def label_value(text: str) -> list[str]:
-    """The value of a label, which may be empty."""
+    """Validate a label value, which may be empty."""
     wrong = _too_long(text, 63, "bytes")
     if not _matches(_LABEL_VALUE, text):
         wrong.append(_rule(_VALUE_RULE, _LABEL_VALUE, "MyValue", "my_value", "12345"))
@@ -87,7 +87,7 @@ def label_value(text: str) -> list[str]:
 
 
 def port_name(text: str) -> list[str]:
-    """The name of a port: `http`."""
+    """Validate the name of a port: `http`."""
     wrong = _too_long(text, 15)
     if not _matches("[-a-z0-9]+", text):
         wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
@@ -101,7 +101,7 @@ def port_name(text: str) -> list[str]:
 
 
 def environment_name(text: str) -> list[str]:
-    """The name of an environment variable: anything printable but `=`."""
+    """Validate the name of an environment variable: printable characters except `=`."""
     wrong = [] if text else ["environment variable name must be non-empty"]
     if not all(" " <= char <= "~" and char != "=" for char in text):
         wrong.append(
@@ -112,7 +112,7 @@ def environment_name(text: str) -> list[str]:
 
 
 def config_key(text: str) -> list[str]:
-    """A key of a ConfigMap or Secret: the name of a file."""
+    """Validate a key of a ConfigMap or Secret: a file name."""
     wrong = _too_long(text, 253)
     if not _matches(_CONFIG_KEY, text):
         wrong.append(_rule(_CONFIG_KEY_RULE, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
@@ -126,7 +126,7 @@ def config_key(text: str) -> list[str]:
 
 
 def path_segment(text: str) -> list[str]:
-    """What any name must be to have a place in a URL."""
+    """Validate that a name can be part of a URL path."""
     if text in (".", ".."):
         return [f"may not be '{text}'"]
     return [f"may not contain '{char}'" for char in "/%" if char in text]
@@ -139,7 +139,7 @@ def _prefix_errors(prefix: str) -> list[str]:
 
 
 def _too_long(text: str, limit: int, unit: str = "characters") -> list[str]:
-    """Bytes are counted, whatever upstream calls them."""
+    """Count bytes, although upstream's message says characters."""
     size = len(text.encode("utf-8", "surrogatepass"))
     return [f"must be no more than {limit} {unit}"] if size > limit else []
 

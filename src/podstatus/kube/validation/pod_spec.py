@@ -1,7 +1,7 @@
-"""Rules for a pod as its author describes it.
+"""Validation of the metadata and spec of a pod.
 
 Upstream: ValidatePodCreate, ValidatePodSpec, pkg/apis/core/validation/validation.go v1.36.4.
-Affinity, topology spread, Windows and the security context of the pod are taken as they are.
+Affinity, topology spread, Windows options and the pod's security context are not validated.
 """
 
 import re
@@ -47,83 +47,83 @@ _SEARCH_CHARACTERS = 2048
 
 
 def validate_new_pod(pod: Pod) -> list[FieldError]:
-    """What is wrong with a pod that is to be created."""
-    found = validate_pod(pod)
+    """Return the errors of a pod that is to be created."""
+    errors = validate_pod(pod)
     if pod.spec.ephemeral_containers:
-        found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+        errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if pod.spec.node_name and pod.spec.scheduling_gates:
         why = "cannot be set until all schedulingGates have been cleared"
-        found.append(forbidden("spec.nodeName", why))
-    return found
+        errors.append(forbidden("spec.nodeName", why))
+    return errors
 
 
 def validate_pod(pod: Pod) -> list[FieldError]:
-    """What is wrong with a pod's metadata and spec at any time."""
+    """Return the errors of a pod's metadata and spec, on create and update."""
     spec = pod.spec
-    found = validate_meta(pod.metadata, dns_subdomain, namespaced=True)
-    found += validate_annotations(pod)
-    found += _validate_spec(spec)
-    found += validate_image_spaces("spec.containers", spec.containers or ())
-    found += validate_image_spaces("spec.initContainers", spec.init_containers or ())
-    return found
+    errors = validate_meta(pod.metadata, dns_subdomain, namespaced=True)
+    errors += validate_annotations(pod)
+    errors += _validate_spec(spec)
+    errors += validate_image_spaces("spec.containers", spec.containers or ())
+    errors += validate_image_spaces("spec.initContainers", spec.init_containers or ())
+    return errors
 
 
 def validate_annotations(pod: Pod) -> list[FieldError]:
-    """What is wrong with annotations that mean something; those of AppArmor are not read."""
+    """Return the errors of annotations with a meaning; those of AppArmor are ignored."""
     annotations = pod.metadata.annotations or {}
-    found = []
+    errors = []
     if CONFIG_MIRROR in annotations and not pod.spec.node_name:
         why = "must set spec.nodeName if mirror pod annotation is set"
         field = f"metadata.annotations[{CONFIG_MIRROR}]"
-        found.append(invalid_value(field, annotations[CONFIG_MIRROR], why))
+        errors.append(invalid_value(field, annotations[CONFIG_MIRROR], why))
     cost = annotations.get(_DELETION_COST, "0")
     if not _INTEGER.fullmatch(cost) or not -(2**31) <= int(cost) < 2**31:
         field = f"metadata.annotations[{_DELETION_COST}]"
-        found.append(invalid_value(field, cost, "must be a 32bit integer"))
-    return found
+        errors.append(invalid_value(field, cost, "must be a 32bit integer"))
+    return errors
 
 
 def _validate_spec(spec: PodSpec) -> list[FieldError]:
-    volumes, found = validate_volumes(spec.volumes or ())
-    around = PodContext(
+    volumes, errors = validate_volumes(spec.volumes or ())
+    context = PodContext(
         volumes=volumes,
         claims=frozenset(claim.name for claim in spec.resource_claims or ()),
         restart_policy=spec.restart_policy,
         grace=spec.termination_grace_period_seconds or 0,
     )
-    found += _validate_claims(spec)
-    found += validate_containers(spec, around)
-    found += validate_init_containers(spec, around)
+    errors += _validate_claims(spec)
+    errors += validate_containers(spec, context)
+    errors += validate_init_containers(spec, context)
     if spec.resources is not None:
-        found += validate_pod_resources(spec, spec.resources)
-    found += _validate_host_network(spec)
+        errors += validate_pod_resources(spec, spec.resources)
+    errors += _validate_host_network(spec)
     policies = ("Always", "OnFailure", "Never")
-    found += one_of("spec.restartPolicy", spec.restart_policy, policies)
-    found += one_of("spec.dnsPolicy", spec.dns_policy, _DNS_POLICIES)
-    found += validate_labels("spec.nodeSelector", spec.node_selector)
-    found += _validate_dns(spec)
-    found += _validate_gates(spec)
-    return found + _validate_names(spec) + _validate_rest(spec)
+    errors += one_of("spec.restartPolicy", spec.restart_policy, policies)
+    errors += one_of("spec.dnsPolicy", spec.dns_policy, _DNS_POLICIES)
+    errors += validate_labels("spec.nodeSelector", spec.node_selector)
+    errors += _validate_dns(spec)
+    errors += _validate_gates(spec)
+    return errors + _validate_names(spec) + _validate_rest(spec)
 
 
 def _validate_claims(spec: PodSpec) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     seen: set[str] = set()
     for index, claim in enumerate(spec.resource_claims or ()):
         field = f"spec.resourceClaims[{index}]"
         if not claim.name:
-            found.append(required(f"{field}.name"))
+            errors.append(required(f"{field}.name"))
         elif claim.name in seen:
-            found.append(duplicate(f"{field}.name", claim.name))
+            errors.append(duplicate(f"{field}.name", claim.name))
         else:
-            found += invalid_values(f"{field}.name", claim.name, dns_label(claim.name))
+            errors += invalid_values(f"{field}.name", claim.name, dns_label(claim.name))
         seen.add(claim.name)
         named = claim.resource_claim_name is not None
         if named == (claim.resource_claim_template_name is not None):
-            told = "at most" if named else "must specify"
-            why = f"{told} one of `resourceClaimName`, `resourceClaimTemplateName`"
-            found.append(invalid_value(field, claim.name, why))
-    return found
+            rule = "at most" if named else "must specify"
+            why = f"{rule} one of `resourceClaimName`, `resourceClaimTemplateName`"
+            errors.append(invalid_value(field, claim.name, why))
+    return errors
 
 
 def _validate_host_network(spec: PodSpec) -> list[FieldError]:
@@ -151,48 +151,48 @@ def _validate_dns(spec: PodSpec) -> list[FieldError]:
 
 def _validate_dns_config(field: str, config: PodDNSConfig) -> list[FieldError]:
     servers, searches = config.nameservers or (), config.searches or ()
-    found = []
+    errors = []
     if len(servers) > _NAMESERVERS:
         why = f"must not have more than {_NAMESERVERS} nameservers"
-        found.append(invalid_value(f"{field}.nameservers", servers, why))
+        errors.append(invalid_value(f"{field}.nameservers", servers, why))
     for index, server in enumerate(servers):
-        found += validate_address(f"{field}.nameservers[{index}]", server)
+        errors += validate_address(f"{field}.nameservers[{index}]", server)
     if len(searches) > _SEARCHES:
         why = f"must not have more than {_SEARCHES} search paths"
-        found.append(invalid_value(f"{field}.searches", searches, why))
+        errors.append(invalid_value(f"{field}.searches", searches, why))
     if len(" ".join(searches)) > _SEARCH_CHARACTERS:
         why = (
             f"must not have more than {_SEARCH_CHARACTERS} characters "
             "(including spaces) in the search list"
         )
-        found.append(invalid_value(f"{field}.searches", searches, why))
+        errors.append(invalid_value(f"{field}.searches", searches, why))
     for index, search in enumerate(searches):
         name = search.removesuffix(".")
         wrong = [] if search == "." else relaxed_dns_subdomain(name)
-        found += invalid_values(f"{field}.searches[{index}]", name, wrong)
+        errors += invalid_values(f"{field}.searches[{index}]", name, wrong)
     for index, option in enumerate(config.options or ()):
         if not option.name:
-            found.append(required(f"{field}.options[{index}]", "must not be empty"))
-    return found
+            errors.append(required(f"{field}.options[{index}]", "must not be empty"))
+    return errors
 
 
 def _validate_gates(spec: PodSpec) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for index, gate in enumerate(spec.readiness_gates or ()):
         field = f"spec.readinessGates[{index}].conditionType"
-        found += invalid_values(field, gate.condition_type, qualified_name(gate.condition_type))
+        errors += invalid_values(field, gate.condition_type, qualified_name(gate.condition_type))
     seen: set[str] = set()
     for index, scheduling in enumerate(spec.scheduling_gates or ()):
         field = f"spec.schedulingGates[{index}]"
-        found += invalid_values(field, scheduling.name, qualified_name(scheduling.name))
+        errors += invalid_values(field, scheduling.name, qualified_name(scheduling.name))
         if scheduling.name in seen:
-            found.append(duplicate(field, scheduling.name))
+            errors.append(duplicate(field, scheduling.name))
         seen.add(scheduling.name)
-    return found
+    return errors
 
 
 def _validate_names(spec: PodSpec) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for name, value, rule in (
         ("serviceAccountName", spec.service_account_name, dns_subdomain),
         ("nodeName", spec.node_name, dns_subdomain),
@@ -201,29 +201,29 @@ def _validate_names(spec: PodSpec) -> list[FieldError]:
         ("priorityClassName", spec.priority_class_name, dns_subdomain),
     ):
         if value:
-            found += invalid_values(f"spec.{name}", value, rule(value))
+            errors += invalid_values(f"spec.{name}", value, rule(value))
     if spec.runtime_class_name is not None:
         wrong = dns_subdomain(spec.runtime_class_name)
-        found += invalid_values("spec.runtimeClassName", spec.runtime_class_name, wrong)
-    return found
+        errors += invalid_values("spec.runtimeClassName", spec.runtime_class_name, wrong)
+    return errors
 
 
 def _validate_rest(spec: PodSpec) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if spec.active_deadline_seconds is not None:
         field = "spec.activeDeadlineSeconds"
-        found += in_range(field, spec.active_deadline_seconds, 1, _DEADLINE_LIMIT)
-    found += validate_tolerations("spec.tolerations", spec.tolerations or ())
+        errors += in_range(field, spec.active_deadline_seconds, 1, _DEADLINE_LIMIT)
+    errors += validate_tolerations("spec.tolerations", spec.tolerations or ())
     for index, alias in enumerate(spec.host_aliases or ()):
         field = f"spec.hostAliases[{index}]"
-        found += validate_address(f"{field}.ip", alias.ip)
+        errors += validate_address(f"{field}.ip", alias.ip)
         for number, name in enumerate(alias.hostnames or ()):
-            found += invalid_values(f"{field}.hostnames[{number}]", name, dns_subdomain(name))
+            errors += invalid_values(f"{field}.hostnames[{number}]", name, dns_subdomain(name))
     if spec.preemption_policy is not None:
         policies = ("PreemptLowerPriority", "Never")
-        found += one_of("spec.preemptionPolicy", spec.preemption_policy, policies)
+        errors += one_of("spec.preemptionPolicy", spec.preemption_policy, policies)
     if spec.os is not None and not spec.os.name:
-        found.append(required("spec.os.name"))
+        errors.append(required("spec.os.name"))
     elif spec.os is not None and spec.os.name not in ("linux", "windows"):
-        found.append(unsupported("spec.os", spec.os.name, ("linux", "windows")))
-    return found
+        errors.append(unsupported("spec.os", spec.os.name, ("linux", "windows")))
+    return errors

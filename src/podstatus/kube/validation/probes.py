@@ -1,4 +1,4 @@
-"""Rules for probes and hooks of a container.
+"""Validation of the probes and lifecycle hooks of a container.
 
 Upstream: validateProbe, validateHandler, validateLifecycle, pkg/apis/core/validation/
 validation.go v1.36.4.
@@ -37,27 +37,27 @@ _Action = ExecAction | HTTPGetAction | TCPSocketAction | GRPCAction | SleepActio
 
 
 def validate_probes_and_hooks(field: str, container: Container, grace: int) -> list[FieldError]:
-    """What is wrong with how a container is watched, started and stopped."""
-    found: list[FieldError] = []
+    """Return the errors of the probes and hooks of a container."""
+    errors: list[FieldError] = []
     if container.lifecycle is not None:
-        found += _validate_lifecycle(f"{field}.lifecycle", container.lifecycle, grace)
+        errors += _validate_lifecycle(f"{field}.lifecycle", container.lifecycle, grace)
     for name, probe in _probes(container):
-        found += _validate_probe(f"{field}.{name}", probe, grace)
+        errors += _validate_probe(f"{field}.{name}", probe, grace)
         if name != "readinessProbe" and probe.success_threshold != 1:
             path = f"{field}.{name}.successThreshold"
-            found.append(invalid_value(path, probe.success_threshold, "must be 1"))
+            errors.append(invalid_value(path, probe.success_threshold, "must be 1"))
         if name == "readinessProbe" and probe.termination_grace_period_seconds is not None:
             path = f"{field}.{name}.terminationGracePeriodSeconds"
             why = "must not be set for readinessProbes"
-            found.append(invalid_value(path, probe.termination_grace_period_seconds, why))
-    return found
+            errors.append(invalid_value(path, probe.termination_grace_period_seconds, why))
+    return errors
 
 
 def forbid_probes_and_hooks(field: str, container: Container) -> list[FieldError]:
-    """An init container that is no sidecar has neither."""
-    given = ["lifecycle"] if container.lifecycle is not None else []
-    given += [name for name, _ in _probes(container)]
-    return [forbidden(f"{field}.{name}", _NOT_FOR_INIT) for name in given]
+    """Return an error for each probe or hook of an init container that is no sidecar."""
+    names = ["lifecycle"] if container.lifecycle is not None else []
+    names += [name for name, _ in _probes(container)]
+    return [forbidden(f"{field}.{name}", _NOT_FOR_INIT) for name in names]
 
 
 def _probes(container: Container) -> Iterator[tuple[str, Probe]]:
@@ -71,15 +71,15 @@ def _probes(container: Container) -> Iterator[tuple[str, Probe]]:
 
 
 def _validate_lifecycle(field: str, lifecycle: Lifecycle, grace: int) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for name, hook in (("postStart", lifecycle.post_start), ("preStop", lifecycle.pre_stop)):
         if hook is not None:
-            found += _validate_handler(f"{field}.{name}", hook, grace)
-    return found
+            errors += _validate_handler(f"{field}.{name}", hook, grace)
+    return errors
 
 
 def _validate_probe(field: str, probe: Probe, grace: int) -> list[FieldError]:
-    found = _validate_handler(field, probe, grace)
+    errors = _validate_handler(field, probe, grace)
     for name, value in (
         ("initialDelaySeconds", probe.initial_delay_seconds),
         ("timeoutSeconds", probe.timeout_seconds),
@@ -87,24 +87,24 @@ def _validate_probe(field: str, probe: Probe, grace: int) -> list[FieldError]:
         ("successThreshold", probe.success_threshold),
         ("failureThreshold", probe.failure_threshold),
     ):
-        found += non_negative(f"{field}.{name}", value)
+        errors += non_negative(f"{field}.{name}", value)
     seconds = probe.termination_grace_period_seconds
     if seconds is not None and seconds <= 0:
         path = f"{field}.terminationGracePeriodSeconds"
-        found.append(invalid_value(path, seconds, "must be greater than 0"))
-    return found
+        errors.append(invalid_value(path, seconds, "must be greater than 0"))
+    return errors
 
 
 def _validate_handler(
     field: str, handler: Probe | LifecycleHandler, grace: int
 ) -> list[FieldError]:
-    given = _actions(handler)
-    if not given:
+    actions = _actions(handler)
+    if not actions:
         return [required(field, "must specify a handler type")]
-    (name, first), *others = given
-    found = _validate_action(f"{field}.{name}", first, grace)
+    (name, first), *others = actions
+    errors = _validate_action(f"{field}.{name}", first, grace)
     why = "may not specify more than 1 handler type"
-    return found + [forbidden(f"{field}.{other}", why) for other, _ in others]
+    return errors + [forbidden(f"{field}.{other}", why) for other, _ in others]
 
 
 def _actions(handler: Probe | LifecycleHandler) -> list[tuple[str, _Action]]:
@@ -136,18 +136,18 @@ def _validate_action(field: str, action: _Action, grace: int) -> list[FieldError
 
 
 def _validate_http(field: str, action: HTTPGetAction) -> list[FieldError]:
-    found = [] if action.path else [required(f"{field}.path")]
-    found += _validate_port(f"{field}.port", action.port)
+    errors = [] if action.path else [required(f"{field}.path")]
+    errors += _validate_port(f"{field}.port", action.port)
     if action.scheme not in ("HTTP", "HTTPS"):
-        found.append(unsupported(f"{field}.scheme", action.scheme, ("HTTP", "HTTPS")))
+        errors.append(unsupported(f"{field}.scheme", action.scheme, ("HTTP", "HTTPS")))
     for header in action.http_headers or ():
         if not _HEADER_NAME.fullmatch(header.name):
             why = (
                 "a valid HTTP header must consist of alphanumeric characters or '-' "
                 "(e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"
             )
-            found.append(invalid_value(f"{field}.httpHeaders", header.name, why))
-    return found
+            errors.append(invalid_value(f"{field}.httpHeaders", header.name, why))
+    return errors
 
 
 def _validate_port(field: str, port: int | str) -> list[FieldError]:

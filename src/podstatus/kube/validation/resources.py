@@ -1,4 +1,4 @@
-"""Rules for what containers and pods ask for and may use.
+"""Validation of the requests, limits and claims of containers and pods.
 
 Upstream: validateResourceRequirements, pkg/apis/core/validation/validation.go v1.36.4.
 """
@@ -59,86 +59,86 @@ _NameRule = Callable[[str, str], list[FieldError]]
 def validate_container_resources(
     field: str, resources: ResourceRequirements, claims: frozenset[str]
 ) -> list[FieldError]:
-    """What is wrong with what a container asks for; `claims` are those of its pod."""
-    found = _validate_sides(field, resources, _container_resource_name)
+    """Return the errors of a container's resources; `claims` are those of the pod."""
+    errors = _validate_sides(field, resources, _container_resource_name)
     names: set[tuple[str, str]] = set()
     for index, claim in enumerate(resources.claims or ()):
         path = f"{field}.claims[{index}]"
         if not claim.name:
-            found.append(required(f"{path}.name"))
+            errors.append(required(f"{path}.name"))
         elif claim.name not in claims:
-            found.append(not_found(f"{path}.name", claim.name))
+            errors.append(not_found(f"{path}.name", claim.name))
         if (claim.name, claim.request) in names:
-            found.append(duplicate(path, claim.name))
+            errors.append(duplicate(path, claim.name))
         names.add((claim.name, claim.request))
-    return found
+    return errors
 
 
 def validate_pod_resources(spec: PodSpec, resources: ResourceRequirements) -> list[FieldError]:
-    """What is wrong with what a pod as a whole asks for, next to what its containers do."""
+    """Return the errors of pod-level resources, also compared with those of the containers."""
     field = "spec.resources"
-    found = []
+    errors = []
     if resources.claims is not None:
         why = "claims may not be set for Resources at pod-level"
-        found.append(forbidden(f"{field}.claims", why))
-    found += _validate_sides(field, resources, _pod_resource_name)
+        errors.append(forbidden(f"{field}.claims", why))
+    errors += _validate_sides(field, resources, _pod_resource_name)
     limits, requests = resources.limits or {}, resources.requests or {}
     parts = structs.replace(spec, resources=None, overhead=None)
     pages = {name: q for name, q in pod_limits(parts).items() if _is_huge_page(name)}
-    found += _validate_total(f"{field}.requests", requests, pod_requests(parts), "requests")
-    found += _validate_total(f"{field}.limits", limits, pages, "limits")
+    errors += _validate_total(f"{field}.requests", requests, pod_requests(parts), "requests")
+    errors += _validate_total(f"{field}.limits", limits, pages, "limits")
     for index, container in enumerate(spec.containers or ()):
         for name, limit in (container.resources.limits or {}).items():
             if name in limits and limit.compare(limits[name]) > 0:
                 path = f"{field}.containers[{index}][{name}].limits"
                 why = f"must be less than or equal to pod limits of {limits[name].canonical}"
-                found.append(invalid_value(path, limit.canonical, why))
-    return found
+                errors.append(invalid_value(path, limit.canonical, why))
+    return errors
 
 
 def _validate_total(
-    field: str, given: Mapping[str, Quantity], total: Mapping[str, Quantity], side: str
+    field: str, specified: Mapping[str, Quantity], total: Mapping[str, Quantity], side: str
 ) -> list[FieldError]:
     return [
         invalid_value(
             f"{field}[{name}]",
-            given[name].canonical,
+            specified[name].canonical,
             f"must be greater than or equal to aggregate container {side} of {needed.canonical}",
         )
         for name, needed in total.items()
-        if name in given and needed.compare(given[name]) > 0
+        if name in specified and needed.compare(specified[name]) > 0
     ]
 
 
 def validate_quantity(field: str, name: str, quantity: Quantity) -> list[FieldError]:
-    """What is wrong with an amount of this resource."""
-    found = []
+    """Return the errors of a quantity of this resource."""
+    errors = []
     if quantity.compare(_ZERO) < 0:
-        found.append(invalid_value(field, quantity.canonical, NON_NEGATIVE))
+        errors.append(invalid_value(field, quantity.canonical, NON_NEGATIVE))
     if (name in _WHOLE or _is_extended(name)) and not _is_whole(quantity):
-        found.append(invalid_value(field, quantity.canonical, "must be an integer"))
-    return found
+        errors.append(invalid_value(field, quantity.canonical, "must be an integer"))
+    return errors
 
 
 def _validate_sides(
     field: str, resources: ResourceRequirements, name_rule: _NameRule
 ) -> list[FieldError]:
     limits, requests = resources.limits or {}, resources.requests or {}
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for side, listed in (("limits", limits), ("requests", requests)):
         for name, quantity in listed.items():
             path = f"{field}.{side}[{name}]"
-            found += name_rule(path, name) + validate_quantity(path, name, quantity)
+            errors += name_rule(path, name) + validate_quantity(path, name, quantity)
             if _is_huge_page(name) and not _fills_pages(name, quantity):
-                told = quantity.canonical
-                why = f"{told} is not positive integer multiple of {name}"
-                found.append(invalid_value(path, told, why))
+                amount = quantity.canonical
+                why = f"{amount} is not positive integer multiple of {name}"
+                errors.append(invalid_value(path, amount, why))
     for name, quantity in requests.items():
-        found += _validate_bound(field, name, quantity, limits)
-    asked = (*limits, *requests)
-    if any(map(_is_huge_page, asked)) and not {"cpu", "memory"} & set(asked):
-        found.append(forbidden(field, "HugePages require cpu or memory"))
-    return found
+        errors += _validate_bound(field, name, quantity, limits)
+    names = (*limits, *requests)
+    if any(map(_is_huge_page, names)) and not {"cpu", "memory"} & set(names):
+        errors.append(forbidden(field, "HugePages require cpu or memory"))
+    return errors
 
 
 def _validate_bound(
@@ -160,29 +160,29 @@ def _validate_bound(
 
 
 def _container_resource_name(field: str, name: str) -> list[FieldError]:
-    found = _resource_name(field, name)
+    errors = _resource_name(field, name)
     if "/" not in name:
         if name not in _FOR_CONTAINERS and not _is_huge_page(name):
-            found.append(invalid_value(field, name, "must be a standard resource for containers"))
+            errors.append(invalid_value(field, name, "must be a standard resource for containers"))
     elif not _is_native(name) and not _is_extended(name):
         why = "doesn't follow extended resource name standard"
-        found.append(invalid_value(field, name, why))
-    return found
+        errors.append(invalid_value(field, name, why))
+    return errors
 
 
 def _pod_resource_name(field: str, name: str) -> list[FieldError]:
-    found = _resource_name(field, name)
-    if not found and not is_pod_level_resource(name):
-        found.append(unsupported(field, name, ("cpu", "hugepages-", "memory")))
-    return found
+    errors = _resource_name(field, name)
+    if not errors and not is_pod_level_resource(name):
+        errors.append(unsupported(field, name, ("cpu", "hugepages-", "memory")))
+    return errors
 
 
 def _resource_name(field: str, name: str) -> list[FieldError]:
-    found = invalid_values(field, name, qualified_name(name))
-    if not found and "/" not in name and name not in _STANDARD and not _is_huge_page(name):
+    errors = invalid_values(field, name, qualified_name(name))
+    if not errors and "/" not in name and name not in _STANDARD and not _is_huge_page(name):
         why = "must be a standard resource type or fully qualified"
-        found.append(invalid_value(field, name, why))
-    return found
+        errors.append(invalid_value(field, name, why))
+    return errors
 
 
 def _is_native(name: str) -> bool:

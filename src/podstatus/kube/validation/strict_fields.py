@@ -1,4 +1,4 @@
-"""Which fields of an object are unknown or given twice, in the words of strict decoding.
+"""Find unknown and duplicate fields, with the messages of strict decoding.
 
 Upstream: sigs.k8s.io/json, strict decoding; saveStrictError, kubernetes_patch.go.
 """
@@ -12,22 +12,22 @@ from podstatus.kube.patch.schema import Schema, schema_of
 _FREE_FORM: Final = frozenset(["FieldsV1", "IntOrString", "Quantity", "Time", "MicroTime"])
 
 MAX_ERRORS: Final = 100
-"""That are collected of one object, as upstream does."""
+"""Maximum number of errors for one object, as upstream."""
 
 
 class JsonMembers(list[tuple[str, Any]]):
-    """A JSON object as it was written: the same name may be there twice."""
+    """A JSON object as its list of members, in which a name may occur twice."""
 
 
 def strict_field_errors(value: Any, schema: Schema) -> list[str]:
-    """The first `MAX_ERRORS` of the errors below."""
+    """Return the first `MAX_ERRORS` errors of `field_errors`."""
     return list(islice(field_errors(value, schema), MAX_ERRORS))
 
 
 def field_errors(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
-    """What is wrong with the fields of a value, in the order of the text, each error once.
+    """Yield the errors of the fields of a value, in the order of the text, each error once.
 
-    Values of a wrong kind are for the decoder to refuse: here they have no fields.
+    Values of a wrong type count as having no fields: the decoder rejects them.
     """
     if isinstance(value, (dict, JsonMembers)):
         yield from _member_errors(value, schema, path)
@@ -58,7 +58,7 @@ def _member_errors(value: dict[str, Any] | JsonMembers, schema: Schema, path: st
 
 
 def _part(schema: Schema) -> Schema:
-    """What a list or a map holds; a type without fields for anything else."""
+    """Return the schema of the elements of a list or map; otherwise a schema without fields."""
     name = schema.type[1:-1] if schema.type[:1] in ("[", "{") else ""
     try:
         return schema_of(name)

@@ -1,4 +1,4 @@
-"""Rules for taints, and for the tolerations that answer them.
+"""Validation of taints and tolerations.
 
 Upstream: ValidateTolerations, validateNodeTaints, pkg/apis/core/validation/validation.go
 v1.36.4.
@@ -23,41 +23,43 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def validate_tolerations(field: str, tolerations: tuple[Toleration, ...]) -> list[FieldError]:
-    """What is wrong with tolerations."""
-    found: list[FieldError] = []
+    """Return the errors of a list of tolerations."""
+    errors: list[FieldError] = []
     for index, toleration in enumerate(tolerations):
-        found += _validate_toleration(f"{field}[{index}]", toleration)
-    return found
+        errors += _validate_toleration(f"{field}[{index}]", toleration)
+    return errors
 
 
 def validate_added_tolerations(
     field: str, new: tuple[Toleration, ...], old: tuple[Toleration, ...]
 ) -> list[FieldError]:
-    """Tolerations may be added; of those there are, only the seconds may change."""
-    left = {structs.replace(toleration, toleration_seconds=None) for toleration in new}
-    kept = all(structs.replace(before, toleration_seconds=None) in left for before in old)
-    if not kept:
+    """Return errors unless the update only adds tolerations or changes tolerationSeconds."""
+    remaining = {structs.replace(toleration, toleration_seconds=None) for toleration in new}
+    is_unchanged = all(
+        structs.replace(before, toleration_seconds=None) in remaining for before in old
+    )
+    if not is_unchanged:
         why = "existing toleration can not be modified except its tolerationSeconds"
         return [forbidden(field, why)]
     return validate_tolerations(field, new)
 
 
 def validate_taints(field: str, taints: tuple[Taint, ...]) -> list[FieldError]:
-    """What is wrong with the taints of a node."""
-    found: list[FieldError] = []
+    """Return the errors of the taints of a node."""
+    errors: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):
         path = f"{field}[{index}]"
-        found += invalid_values(f"{path}.key", taint.key, qualified_name(taint.key))
+        errors += invalid_values(f"{path}.key", taint.key, qualified_name(taint.key))
         if wrong := label_value(taint.value):
-            found.append(invalid_value(f"{path}.value", taint.value, ";".join(wrong)))
-        found += one_of(f"{path}.effect", taint.effect, _EFFECTS)
+            errors.append(invalid_value(f"{path}.value", taint.value, ";".join(wrong)))
+        errors += one_of(f"{path}.effect", taint.effect, _EFFECTS)
         if (taint.key, taint.effect) in seen:
             why = "taints must be unique by key and effect pair"
-            told = {"Key": taint.key, "Value": taint.value, "Effect": taint.effect}
-            found.append(duplicate(path, told | {"TimeAdded": _format_time_added(taint)}, why))
+            value = {"Key": taint.key, "Value": taint.value, "Effect": taint.effect}
+            errors.append(duplicate(path, value | {"TimeAdded": _format_time_added(taint)}, why))
         seen.add((taint.key, taint.effect))
-    return found
+    return errors
 
 
 def _format_time_added(taint: Taint) -> str | None:
@@ -65,22 +67,22 @@ def _format_time_added(taint: Taint) -> str | None:
 
 
 def _validate_toleration(field: str, toleration: Toleration) -> list[FieldError]:
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     if toleration.key:
-        found += invalid_values(f"{field}.key", toleration.key, qualified_name(toleration.key))
+        errors += invalid_values(f"{field}.key", toleration.key, qualified_name(toleration.key))
     elif toleration.operator != "Exists":
         why = (
             "operator must be Exists when `key` is empty, "
             'which means "match all values and all keys"'
         )
-        found.append(invalid_value(f"{field}.operator", toleration.operator, why))
+        errors.append(invalid_value(f"{field}.operator", toleration.operator, why))
     if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
         why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-        found.append(invalid_value(f"{field}.effect", toleration.effect, why))
-    found += _validate_operator(f"{field}.operator", toleration)
+        errors.append(invalid_value(f"{field}.effect", toleration.effect, why))
+    errors += _validate_operator(f"{field}.operator", toleration)
     if toleration.effect:
-        found += one_of(f"{field}.effect", toleration.effect, _EFFECTS)
-    return found
+        errors += one_of(f"{field}.effect", toleration.effect, _EFFECTS)
+    return errors
 
 
 def _validate_operator(field: str, toleration: Toleration) -> list[FieldError]:

@@ -1,13 +1,14 @@
-"""Whether JSON fits the Go types of an object, in the words of Go's decoder if it does not.
+"""Check JSON against the Go types of an object, with the messages of Go's decoder.
 
-Integers are those of Go: `periodSeconds: 2147483648` does not fit an int32, `1.0` and `1e3` fit
-none. What does not fit must not be stored: every Go client that lists it would fail.
+Integers are those of Go: `periodSeconds: 2147483648` does not fit an int32, `1.0` and `1e3` are no
+integers. A value that does not fit must not be stored: every Go client that lists it would fail.
 
-`json_fits_schema` and `value_fits_schema` are fast, for what is sent all the time;
-`unmarshal_error` says why not, in a walk in the order of the text.
+`json_fits_schema` and `value_fits_schema` are fast, for every request; `unmarshal_error` returns
+the message, from a walk in the order of the text.
 
-Upstream: sigs.k8s.io/json, decode.go (errors are saved: the first one counts; those of types that
-read themselves, like quantities, end the decoding); apimachinery v0.36.4, pkg/api/resource.
+Upstream: sigs.k8s.io/json, decode.go (errors are saved, and the first one is returned; errors of
+types with their own UnmarshalJSON, like quantities, stop the decoding); apimachinery v0.36.4,
+pkg/api/resource.
 """
 
 import re
@@ -36,36 +37,36 @@ INTEGER_BOUNDS: Final = {
 
 _INTEGER: Final = re.compile("-?[0-9]{1,19}")
 _MAX_SHOWN: Final = 100
-"""Of a number, in characters: a body may be one number of a megabyte."""
+"""Maximum length of a number in characters: a body may be a single number of a megabyte."""
 _MAX_AFTER_ERROR: Final = 10_000
-"""Values that are read after the first error, in search of one that ends the decoding."""
+"""Values that are read after the first error, to find one that stops the decoding."""
 _QUANTITY: Final = re.compile(r"[+-]?[0-9]*+(?:\.[0-9]*+)?+[eEinumkKMGTP]*+[+-]?[0-9]*+")
 _NANO_DIGITS: Final = 9
-"""Amounts are added up in units of 1e-9."""
+"""Quantities are added up in units of 1e-9."""
 _NO_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
 
 
 class NumberLiteral(str):
-    """A number as it is spelled in the text."""
+    """A number as spelled in the text."""
 
     __slots__ = ()
 
 
 class _Location(msgspec.Struct, frozen=True):
-    """Where the decoder is: the struct it fills in, and the names that led there."""
+    """The position of the decoder: the struct it fills, and the names that lead there."""
 
     name: str = ""
     path: tuple[str, ...] = ()
 
 
 class _UnmarshalerError(Exception):
-    """A type that reads itself has refused a value: nothing after it is read."""
+    """A type with its own UnmarshalJSON rejected a value, which stops the decoding."""
 
 
 def json_fits_schema(text: bytes, schema: Schema) -> bool:
-    """Whether a text is JSON that fits the type; if not, `unmarshal_error` may say why."""
+    """Return whether a text is JSON that fits the type; see `unmarshal_error` for the reason."""
     try:
         json_decoder(_decoder_type(schema.type), _read_quantity).decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -74,7 +75,7 @@ def json_fits_schema(text: bytes, schema: Schema) -> bool:
 
 
 def value_fits_schema(value: object, schema: Schema) -> bool:
-    """Whether a plain JSON value fits the type."""
+    """Return whether a plain JSON value fits the type."""
     try:
         convert_json(value, _decoder_type(schema.type), _read_quantity)
     except (msgspec.ValidationError, RecursionError):
@@ -83,7 +84,7 @@ def value_fits_schema(value: object, schema: Schema) -> bool:
 
 
 def unmarshal_error(value: object, schema: Schema) -> str:
-    """Why a JSON value does not fit the type, as Go's decoder says it; empty if it fits.
+    """Return the message of Go's decoder if a JSON value does not fit the type, else empty.
 
     Objects are dicts or `JsonMembers`; numbers are `NumberLiteral`, or int and float.
     """
@@ -96,14 +97,14 @@ def unmarshal_error(value: object, schema: Schema) -> str:
 
 
 class _Walk:
-    """One walk through a value; it keeps the first error that does not end the decoding."""
+    """A walk through one value; keeps the first error that does not stop the decoding."""
 
     def __init__(self) -> None:
         self.first_error = ""
         self._remaining = _MAX_AFTER_ERROR
 
     def _is_exhausted(self) -> bool:
-        """Whether an error was found that no other is likely to replace."""
+        """Return whether an error was found and another one is unlikely to replace it."""
         self._remaining -= bool(self.first_error)
         return self._remaining < 0
 
@@ -153,7 +154,7 @@ def _mismatch_error(value: str, go: str, at: _Location) -> str:
 
 
 def _mismatch(value: Any, of_type: str) -> str:
-    """What Go calls a value that is not of a type; empty if it is."""
+    """Return Go's description of a value that is not of a type; empty if it is."""
     kind = json_kind(value)
     if of_type in INTEGER_BOUNDS and kind == "number":
         return "" if _is_integer(value, of_type) else f"number {_literal(value)}"
@@ -161,7 +162,7 @@ def _mismatch(value: Any, of_type: str) -> str:
 
 
 def _all_fit(items: list[Any], of_type: str) -> bool:
-    """Whether all elements of a list are short and of the type: a list may have a million."""
+    """Return whether all elements are short and of the type: a list may have a million."""
     kinds = set(map(type, items))
     if of_type in INTEGER_BOUNDS:
         if kinds == {int}:
@@ -173,7 +174,7 @@ def _all_fit(items: list[Any], of_type: str) -> bool:
 
 
 def json_kind(value: Any) -> str:
-    """What Go calls the kind of a JSON value that is not null."""
+    """Return Go's name for the kind of a JSON value that is not null."""
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int | float | NumberLiteral):
@@ -197,12 +198,12 @@ def _literal(value: Any) -> str:
         return value[:_MAX_SHOWN]
     try:
         return str(value)[:_MAX_SHOWN]
-    except ValueError:  # longer than Python spells
+    except ValueError:  # more digits than Python converts
         return f"of {value.bit_length()} bits"
 
 
 def _unmarshal(value: Any, of_type: str, at: _Location) -> None:
-    """Raise _UnmarshalerError if a type that reads itself refuses a value."""
+    """Raise _UnmarshalerError if a type with its own UnmarshalJSON rejects a value."""
     if of_type == "Quantity":
         wrong = _quantity_error(value)
     elif isinstance(value, str) and not isinstance(value, NumberLiteral):
@@ -233,10 +234,10 @@ def _quantity_error(value: Any) -> str:
 
 
 def _read_quantity(_: type, value: Any) -> Quantity:
-    """The hook of the fast path. Raises QuantityError.
+    """Parse a quantity on the fast path. Raises QuantityError.
 
-    Amounts that are short only because of their exponent (1e999999999) are refused: upstream does
-    not answer within its deadline, and sums of what passes can be worked with.
+    Quantities that are short only because of their exponent (1e999999999) are rejected: upstream
+    does not respond within its deadline, and sums of accepted values must be computable.
     """
     quantity = Quantity.parse(value)
     parts = quantity.parts
@@ -276,7 +277,7 @@ _SHAPES: Final[dict[str, Any]] = {
 
 @cache
 def _decoder_type(of_type: str) -> Any:
-    """A type that msgspec reads as Go reads this one: all may be null, unknown fields pass."""
+    """Return a type that msgspec decodes as Go does: values may be null, unknown fields pass."""
     if of_type.startswith("["):
         return list[_decoder_type(of_type[1:-1]) | None]  # type: ignore[misc]
     if of_type.startswith("{"):

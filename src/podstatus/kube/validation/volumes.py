@@ -1,8 +1,8 @@
-"""Rules for the volumes of a pod and where its containers mount them.
+"""Validation of the volumes of a pod and of the mounts of its containers.
 
 Upstream: ValidateVolumes, ValidateVolumeMounts, pkg/apis/core/validation/validation.go
-v1.36.4. Looked into are the volumes that a node can make by itself; of the others, that there
-is one source only.
+v1.36.4. Only volumes that a node can create by itself are validated in full; all others must have a
+single source.
 """
 
 from typing import Any
@@ -45,9 +45,9 @@ _MODE_LIMIT = 0o777
 
 
 def validate_volumes(volumes: tuple[Volume, ...]) -> tuple[dict[str, Volume], list[FieldError]]:
-    """The volumes that can be mounted, by name, and what is wrong with the others."""
+    """Return the volumes that can be mounted, by name, and the errors of all volumes."""
     usable: dict[str, Volume] = {}
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for index, volume in enumerate(volumes):
         field = f"spec.volumes[{index}]"
         wrong = _validate_source(field, volume)
@@ -59,54 +59,54 @@ def validate_volumes(volumes: tuple[Volume, ...]) -> tuple[dict[str, Volume], li
             wrong.append(duplicate(f"{field}.name", volume.name))
         elif not wrong:
             usable[volume.name] = volume
-        found += wrong
-    return usable, found
+        errors += wrong
+    return usable, errors
 
 
 def validate_mounts(
     field: str, container: Container, volumes: dict[str, Volume]
 ) -> list[FieldError]:
-    """What is wrong with the mounts of a container."""
-    found: list[FieldError] = []
+    """Return the errors of the mounts of a container."""
+    errors: list[FieldError] = []
     paths: set[str] = set()
     for index, mount in enumerate(container.volume_mounts or ()):
         path = f"{field}.volumeMounts[{index}]"
         if not mount.name:
-            found.append(required(f"{path}.name"))
+            errors.append(required(f"{path}.name"))
         if mount.name not in volumes:
-            found.append(not_found(f"{path}.name", mount.name))
+            errors.append(not_found(f"{path}.name", mount.name))
         if not mount.mount_path:
-            found.append(required(f"{path}.mountPath"))
+            errors.append(required(f"{path}.mountPath"))
         if mount.mount_path in paths:
-            found.append(invalid_value(f"{path}.mountPath", mount.mount_path, "must be unique"))
+            errors.append(invalid_value(f"{path}.mountPath", mount.mount_path, "must be unique"))
         paths.add(mount.mount_path)
-        found += _validate_sub_paths(f"{field}.volumeMounts", path, mount)
+        errors += _validate_sub_paths(f"{field}.volumeMounts", path, mount)
     for index, device in enumerate(container.volume_devices or ()):
         path = f"{field}.volumeDevices[{index}]"
         if device.name not in volumes:
-            found.append(not_found(f"{path}.name", device.name))
+            errors.append(not_found(f"{path}.name", device.name))
         if not device.device_path:
-            found.append(required(f"{path}.devicePath"))
-    return found
+            errors.append(required(f"{path}.devicePath"))
+    return errors
 
 
 def _validate_sub_paths(field: str, path: str, mount: VolumeMount) -> list[FieldError]:
-    found = []
+    errors = []
     if mount.sub_path:
-        found += _validate_descending(f"{field}.subPath", mount.sub_path)
+        errors += _validate_descending(f"{field}.subPath", mount.sub_path)
     if mount.sub_path_expr:
         if mount.sub_path:
             why = "subPathExpr and subPath are mutually exclusive"
-            found.append(invalid_value(f"{path}.subPathExpr", mount.sub_path_expr, why))
-        found += _validate_descending(f"{field}.subPathExpr", mount.sub_path_expr)
-    return found
+            errors.append(invalid_value(f"{path}.subPathExpr", mount.sub_path_expr, why))
+        errors += _validate_descending(f"{field}.subPathExpr", mount.sub_path_expr)
+    return errors
 
 
 def _validate_descending(field: str, path: str) -> list[FieldError]:
-    found = _validate_no_parent_references(field, path)
+    errors = _validate_no_parent_references(field, path)
     if path.startswith("/"):
-        found.insert(0, invalid_value(field, path, "must be a relative path"))
-    return found
+        errors.insert(0, invalid_value(field, path, "must be a relative path"))
+    return errors
 
 
 def _validate_no_parent_references(field: str, path: str) -> list[FieldError]:
@@ -116,22 +116,22 @@ def _validate_no_parent_references(field: str, path: str) -> list[FieldError]:
 
 
 def _validate_source(field: str, volume: Volume) -> list[FieldError]:
-    given = _sources(volume)
-    if not given:
+    sources = _sources(volume)
+    if not sources:
         return [required(field, "must specify a volume type")]
-    first, *others = given
+    first, *others = sources
     why = "may not specify more than 1 volume type"
-    found = [forbidden(f"{field}.{name}", why) for name in others]
-    return _validate_chosen_source(f"{field}.{first}", getattr(volume, given[first])) + found
+    errors = [forbidden(f"{field}.{name}", why) for name in others]
+    return _validate_chosen_source(f"{field}.{first}", getattr(volume, sources[first])) + errors
 
 
 def _sources(volume: Volume) -> dict[str, str]:
-    """What the volume could come from, by its name on the wire; an empty folder comes first."""
+    """Return the sources of a volume by wire name, emptyDir first."""
     names = zip(volume.__struct_encode_fields__, volume.__struct_fields__, strict=True)
-    given = {
+    sources = {
         wire: name for wire, name in names if name != "name" and getattr(volume, name) is not None
     }
-    return {wire: given[wire] for wire in sorted(given, key=lambda wire: wire != "emptyDir")}
+    return {wire: sources[wire] for wire in sorted(sources, key=lambda wire: wire != "emptyDir")}
 
 
 def _validate_chosen_source(field: str, source: Any) -> list[FieldError]:
@@ -144,11 +144,11 @@ def _validate_chosen_source(field: str, source: Any) -> list[FieldError]:
         case HostPathVolumeSource():
             return _validate_host_path(field, source)
         case SecretVolumeSource(secret_name=name):
-            found = [] if name else [required(f"{field}.secretName")]
-            return found + _validate_files(field, source.default_mode, source.items or ())
+            errors = [] if name else [required(f"{field}.secretName")]
+            return errors + _validate_files(field, source.default_mode, source.items or ())
         case ConfigMapVolumeSource(name=name):
-            found = [] if name else [required(f"{field}.name")]
-            return found + _validate_files(field, source.default_mode, source.items or ())
+            errors = [] if name else [required(f"{field}.name")]
+            return errors + _validate_files(field, source.default_mode, source.items or ())
         case PersistentVolumeClaimVolumeSource(claim_name=name):
             return [] if name else [required(f"{field}.claimName")]
     return []
@@ -157,27 +157,27 @@ def _validate_chosen_source(field: str, source: Any) -> list[FieldError]:
 def _validate_host_path(field: str, source: HostPathVolumeSource) -> list[FieldError]:
     if not source.path:
         return [required(f"{field}.path")]
-    found = _validate_no_parent_references(f"{field}.path", source.path)
+    errors = _validate_no_parent_references(f"{field}.path", source.path)
     if source.type is not None and source.type not in _HOST_PATH_TYPES:
-        found.append(unsupported(f"{field}.type", source.type, _HOST_PATH_TYPES))
-    return found
+        errors.append(unsupported(f"{field}.type", source.type, _HOST_PATH_TYPES))
+    return errors
 
 
 def _validate_files(
     field: str, default_mode: int | None, items: tuple[KeyToPath, ...]
 ) -> list[FieldError]:
-    found = _validate_mode(f"{field}.defaultMode", default_mode)
+    errors = _validate_mode(f"{field}.defaultMode", default_mode)
     for index, item in enumerate(items):
         path = f"{field}.items[{index}]"
         if not item.key:
-            found.append(required(f"{path}.key"))
+            errors.append(required(f"{path}.key"))
         if not item.path:
-            found.append(required(f"{path}.path"))
-        found += _validate_descending(f"{path}.path", item.path)
+            errors.append(required(f"{path}.path"))
+        errors += _validate_descending(f"{path}.path", item.path)
         if item.path.startswith("..") and not item.path.startswith("../"):
-            found.append(invalid_value(f"{path}.path", item.path, "must not start with '..'"))
-        found += _validate_mode(f"{path}.mode", item.mode)
-    return found
+            errors.append(invalid_value(f"{path}.path", item.path, "must not start with '..'"))
+        errors += _validate_mode(f"{path}.mode", item.mode)
+    return errors
 
 
 def _validate_mode(field: str, mode: int | None) -> list[FieldError]:

@@ -41,9 +41,7 @@ class Histogram(msgspec.Struct, frozen=True):
 
     def merge(self, other: "Histogram") -> "Histogram":
         """Return the sum of two histograms with the same bounds."""
-        counts = tuple(
-            mine + theirs for mine, theirs in zip(self.counts, other.counts, strict=True)
-        )
+        counts = tuple(a + b for a, b in zip(self.counts, other.counts, strict=True))
         return Histogram(self.bounds, counts, self.sum + other.sum)
 
     def cumulative(self) -> tuple[tuple[float, int], ...]:

@@ -48,14 +48,14 @@ def node_reference(name: str) -> ObjectReference:
 
 def _field_path(pod: Pod, container_name: str) -> str:
     spec = pod.spec
-    for place, containers in (
+    for field, containers in (
         ("containers", spec.containers),
         ("initContainers", spec.init_containers),
         ("ephemeralContainers", spec.ephemeral_containers),
     ):
         for container in containers or ():
             if container.name == container_name:
-                return f"spec.{place}{{{container_name}}}"
+                return f"spec.{field}{{{container_name}}}"
     return ""
 
 

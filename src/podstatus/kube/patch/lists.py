@@ -87,7 +87,7 @@ def same_scalar(left: JsonValue, right: JsonValue) -> bool:
 
 def not_scalar_error(value: JsonValue) -> PatchError:
     """Return the error for a comparison of objects or lists."""
-    return PatchError(f"only a scalar can tell elements apart, found {value!r}")
+    return PatchError(f"only a scalar can identify an element, got {value!r}")
 
 
 def deduplicate(scalars: list[JsonValue]) -> tuple[list[JsonValue], list[JsonValue]]:
@@ -98,19 +98,19 @@ def deduplicate(scalars: list[JsonValue]) -> tuple[list[JsonValue], list[JsonVal
     """
     slots, end, at = list(scalars), len(scalars), 0
     # Positions of each scalar, as a heap; positions that were overwritten meanwhile are skipped.
-    places: dict[JsonValue, list[int]] = {}
-    for place, scalar in enumerate(slots):
-        places.setdefault(scalar, []).append(place)
+    positions: dict[JsonValue, list[int]] = {}
+    for position, scalar in enumerate(slots):
+        positions.setdefault(scalar, []).append(position)
     while at < end:
         scalar = slots[at]
-        repeated = places[scalar]
+        repeated = positions[scalar]
         while repeated:
-            place = heappop(repeated)
-            if not at < place < end or slots[place] != scalar:
+            position = heappop(repeated)
+            if not at < position < end or slots[position] != scalar:
                 continue
             end -= 1
-            slots[place] = slots[end]
-            heappush(places[slots[end]], place)
+            slots[position] = slots[end]
+            heappush(positions[slots[end]], position)
         at += 1
     return slots[:end], slots
 
@@ -182,23 +182,23 @@ def sort_by_order(elements: list[JsonValue], order: Positions, merge_key: str) -
     return remaining + deletions
 
 
-def _sort_by_position(placed: list[tuple[int, JsonValue]]) -> list[JsonValue]:
-    if min(place for place, _ in placed) >= 0:
-        return [element for _, element in sorted(placed, key=itemgetter(0))]
-    if len(placed) > _MAX_INSERTIONS:
-        return [element for _, element in sorted(placed, key=itemgetter(0))]
+def _sort_by_position(with_positions: list[tuple[int, JsonValue]]) -> list[JsonValue]:
+    if min(position for position, _ in with_positions) >= 0:
+        return [element for _, element in sorted(with_positions, key=itemgetter(0))]
+    if len(with_positions) > _MAX_INSERTIONS:
+        return [element for _, element in sorted(with_positions, key=itemgetter(0))]
     # Upstream's comparison returns "less" whenever either element has no position, so the result
     # is that of its insertion sort, which Go uses up to this length.
-    for end in range(1, len(placed)):
+    for end in range(1, len(with_positions)):
         at = end
-        while at and _comes_before(placed[at][0], placed[at - 1][0]):
-            placed[at - 1], placed[at] = placed[at], placed[at - 1]
+        while at and _comes_before(with_positions[at][0], with_positions[at - 1][0]):
+            with_positions[at - 1], with_positions[at] = with_positions[at], with_positions[at - 1]
             at -= 1
-    return [element for _, element in placed]
+    return [element for _, element in with_positions]
 
 
-def _comes_before(place: int, other: int) -> bool:
-    return place < 0 or other < 0 or place < other
+def _comes_before(position: int, other: int) -> bool:
+    return position < 0 or other < 0 or position < other
 
 
 def _interleave(
@@ -211,8 +211,8 @@ def _interleave(
         (live.find(element_identity(element, merge_key)), element) for element in others
     )
     for element in named:
-        place = live.find(element_identity(element, merge_key))
-        while waiting and 0 <= waiting[0][0] < place:
+        position = live.find(element_identity(element, merge_key))
+        while waiting and 0 <= waiting[0][0] < position:
             result.append(waiting.popleft()[1])
         result.append(element)
     return result + [element for _, element in waiting]

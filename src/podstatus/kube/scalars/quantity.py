@@ -147,12 +147,12 @@ class Quantity(str):
 
     def compare(self, other: "Quantity") -> int:
         """Return -1, 0 or 1: less than, equal to, or greater than the other by value."""
-        mine, theirs = self.parts, other.parts
+        own, others = self.parts, other.parts
         # Beyond this difference, any number except zero exceeds any number of the lower scale.
         far = 2 * MAX_DIGITS
-        shift = max(-far, min(mine.scale - theirs.scale, far))
-        left = mine.value * _power_of_ten(max(shift, 0))
-        right = theirs.value * _power_of_ten(max(-shift, 0))
+        shift = max(-far, min(own.scale - others.scale, far))
+        left = own.value * _power_of_ten(max(shift, 0))
+        right = others.value * _power_of_ten(max(-shift, 0))
         return (left > right) - (left < right)
 
 
@@ -161,7 +161,7 @@ class _Spelling(NamedTuple):
     sign: int
     digits: str
     """Integer part without leading zeros, at least `0`, followed by the fraction."""
-    places: int
+    fraction_digits: int
     """Number of digits that belong to the fraction."""
     exponent: int
     """Power of two for BinarySI, of ten for the others; unbounded."""
@@ -198,7 +198,7 @@ def _split(text: str) -> _Spelling:
         text=text,
         sign=-1 if sign == "-" else 1,
         digits=(whole or "0") + fraction,
-        places=len(fraction),
+        fraction_digits=len(fraction),
         exponent=power,
         format=form,
     )
@@ -214,7 +214,7 @@ def _exponent(text: str, suffix: str) -> int:
 
 def _small_decimal(spelling: _Spelling) -> QuantityParts | None:
     digits = spelling.digits
-    scale = _int32(spelling.exponent - spelling.places)
+    scale = _int32(spelling.exponent - spelling.fraction_digits)
     if len(digits) > 18 or scale < _NANO:  # 18 digits always fit an int64
         return None
     is_kept = scale % 3 == 0 and not digits.endswith("000") and not digits.startswith("0")
@@ -225,7 +225,7 @@ def _small_decimal(spelling: _Spelling) -> QuantityParts | None:
 def _small_binary(spelling: _Spelling) -> QuantityParts | None:
     digits = spelling.digits
     # Go's estimate of the decimal digits: three for each factor of 1024, and one more.
-    if spelling.places or len(digits) + 3 * spelling.exponent // 10 + 1 > 15:
+    if spelling.fraction_digits or len(digits) + 3 * spelling.exponent // 10 + 1 > 15:
         return None
     number = int(digits)
     text = spelling.text if number % 8 else ""
@@ -237,7 +237,7 @@ def _exact(spelling: _Spelling) -> QuantityParts:
     if not _NUMBER.match(spelling.text):
         raise QuantityError(f"quantity {spelling.text[:80]!r} has no digits; {_EXPECTED}")
     binary = spelling.format == "BinarySI"
-    scale = _int32((0 if binary else spelling.exponent) - spelling.places)
+    scale = _int32((0 if binary else spelling.exponent) - spelling.fraction_digits)
     digits = spelling.digits.lstrip("0")
     if not digits:
         return QuantityParts(0, scale, True, "", spelling.format)

@@ -31,20 +31,20 @@ def _validate_families(field: str, addresses: Sequence[str]) -> list[FieldError]
     errors = []
     if 0 in families:
         bad = families.index(0)
-        why = f"failed to check for dual stack with error:invalid IP[{bad}]: {addresses[bad]}"
-        errors.append(FieldError("InternalError", field, f"Internal error: {why}"))
+        detail = f"failed to check for dual stack with error:invalid IP[{bad}]: {addresses[bad]}"
+        errors.append(FieldError("InternalError", field, f"Internal error: {detail}"))
     if len(addresses) > 2 or set(families) != {4, 6}:
         listed = [{"IP": address} for address in addresses]
-        why = "may specify no more than one IP for each IP family"
-        errors.append(invalid_value(field, listed, why))
+        detail = "may specify no more than one IP for each IP family"
+        errors.append(invalid_value(field, listed, detail))
     return errors
 
 
 def validate_address(field: str, address: str) -> list[FieldError]:
     """Return the errors of an IP address."""
     if not family(address):
-        why = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-        return [invalid_value(field, address, why)]
+        detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+        return [invalid_value(field, address, detail)]
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -61,8 +61,8 @@ def validate_networks(field: str, networks: Sequence[str]) -> list[FieldError]:
         errors += _validate_network(f"{field}[{index}]", network)
     families = {family(network.partition("/")[0]) for network in networks}
     if len(networks) > 1 and (len(networks) > 2 or families != {4, 6}):
-        why = "may specify no more than one CIDR for each IP family"
-        errors.append(invalid_value(field, list(networks), why))
+        detail = "may specify no more than one CIDR for each IP family"
+        errors.append(invalid_value(field, list(networks), detail))
     return errors
 
 
@@ -70,21 +70,21 @@ def _validate_network(field: str, network: str) -> list[FieldError]:
     address, _, length = network.partition("/")
     bits = 32 if "." in address else 128
     if not family(address) or not _DIGITS.fullmatch(length) or int(length) > bits:
-        why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-        return [invalid_value(field, network, why)]
+        detail = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+        return [invalid_value(field, network, detail)]
     try:
         parsed = ip_interface(network)
     except ValueError:
         parsed = None
     if parsed is None or str(int(length)) != length:
-        why = "must not have leading 0s in IP or prefix length"
+        detail = "must not have leading 0s in IP or prefix length"
     elif isinstance(parsed.ip, IPv6Address) and parsed.ip.ipv4_mapped:
-        why = "must not have an IPv4-mapped IPv6 address"
+        detail = "must not have an IPv4-mapped IPv6 address"
     elif parsed.ip != parsed.network.network_address:
-        why = "must not have bits set beyond the prefix length"
+        detail = "must not have bits set beyond the prefix length"
     else:
         return []
-    return [invalid_value(field, network, why)]
+    return [invalid_value(field, network, detail)]
 
 
 def family(address: str) -> int:

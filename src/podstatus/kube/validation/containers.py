@@ -96,9 +96,9 @@ def validate_init_containers(spec: PodSpec, context: PodContext) -> list[FieldEr
 
 def validate_image_spaces(field: str, containers: Iterable[Container]) -> list[FieldError]:
     """Return an error for each image with surrounding spaces, which only pod templates may have."""
-    why = "must not have leading or trailing whitespace"
+    detail = "must not have leading or trailing whitespace"
     return [
-        invalid_value(f"{field}[{index}].image", container.image, why)
+        invalid_value(f"{field}[{index}].image", container.image, detail)
         for index, container in enumerate(containers)
         if container.image != container.image.strip()
     ]
@@ -134,11 +134,11 @@ def _validate_ports(field: str, ports: tuple[ContainerPort, ...]) -> list[FieldE
     names: set[str] = set()
     for index, port in enumerate(ports):
         path = f"{field}[{index}]"
-        wrong = port_name(port.name) if port.name else []
-        errors += invalid_values(f"{path}.name", port.name, wrong)
+        messages = port_name(port.name) if port.name else []
+        errors += invalid_values(f"{path}.name", port.name, messages)
         if port.name in names:
             errors.append(duplicate(f"{path}.name", port.name))
-        if port.name and not wrong:
+        if port.name and not messages:
             names.add(port.name)
         if not port.container_port:
             errors.append(required(f"{path}.containerPort"))
@@ -176,15 +176,15 @@ def _validate_resize_policy(
         errors += one_of(field, policy.resource_name, ("cpu", "memory"))
         errors += one_of(field, policy.restart_policy, ("NotRequired", "RestartContainer"))
         if restart_policy == "Never" and policy.restart_policy != "NotRequired":
-            why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
-            errors.append(invalid_value(field, policy.restart_policy, why))
+            detail = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+            errors.append(invalid_value(field, policy.restart_policy, detail))
     return errors
 
 
 def _validate_init_resize(field: str, container: Container) -> list[FieldError]:
-    why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+    detail = "must not be set to 'RestartContainer' for non-sidecar initContainers"
     return [
-        invalid_value(f"{field}.resizePolicy[{index}].restartPolicy", "RestartContainer", why)
+        invalid_value(f"{field}.resizePolicy[{index}].restartPolicy", "RestartContainer", detail)
         for index, policy in enumerate(container.resize_policy or ())
         if policy.restart_policy == "RestartContainer"
     ]
@@ -227,12 +227,12 @@ def _validate_security(field: str, context: SecurityContext) -> list[FieldError]
     if context.allow_privilege_escalation is False:
         value = {"allowPrivilegeEscalation": False}
         if context.privileged:
-            why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            errors.append(invalid_value(field, value, why))
+            detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
+            errors.append(invalid_value(field, value, detail))
         if context.capabilities and "CAP_SYS_ADMIN" in (context.capabilities.add or ()):
-            why = (
+            detail = (
                 "cannot set `allowPrivilegeEscalation` to false "
                 "and `capabilities.Add` CAP_SYS_ADMIN"
             )
-            errors.append(invalid_value(field, value, why))
+            errors.append(invalid_value(field, value, detail))
     return errors

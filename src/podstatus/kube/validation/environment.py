@@ -64,11 +64,11 @@ def _validate_variable(field: str, variable: EnvVar) -> list[FieldError]:
     errors += _validate_source(path, variable.value_from)
     source_count = _count(variable.value_from)
     if not source_count:
-        why = (
+        detail = (
             "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
             "`secretKeyRef` or `fileKeyRef`"
         )
-        errors.append(invalid_value(path, "", why))
+        errors.append(invalid_value(path, "", detail))
     elif variable.value:
         errors.append(invalid_value(path, "", "may not be specified when `value` is not empty"))
     elif source_count > 1:
@@ -110,8 +110,8 @@ def _validate_field_ref(field: str, selector: ObjectFieldSelector) -> list[Field
     if path in _FIELDS_OF_VOLUMES:
         return [unsupported(f"{field}.fieldPath", path, _FIELDS)]
     lacks = "does not support subscript" if match is not None else "not supported"
-    why = f"error converting fieldPath: field label {lacks}: {path}"
-    return [invalid_value(f"{field}.fieldPath", path, why)]
+    detail = f"error converting fieldPath: field label {lacks}: {path}"
+    return [invalid_value(f"{field}.fieldPath", path, detail)]
 
 
 def _validate_resource(field: str, resource: str) -> list[FieldError]:
@@ -131,8 +131,8 @@ def _validate_key(field: str, name: str, key: str) -> list[FieldError]:
 
 def _validate_env_from(field: str, index: int, source: EnvFromSource) -> list[FieldError]:
     path = f"{field}[{index}]"
-    wrong = environment_name(source.prefix) if source.prefix else []
-    errors = invalid_values(f"{path}.prefix", source.prefix, wrong)
+    messages = environment_name(source.prefix) if source.prefix else []
+    errors = invalid_values(f"{path}.prefix", source.prefix, messages)
     references = [
         (name, reference)
         for name, reference in (
@@ -145,11 +145,11 @@ def _validate_env_from(field: str, index: int, source: EnvFromSource) -> list[Fi
         if not reference.name:
             errors.append(required(f"{path}.{name}.name"))
         else:
-            wrong = dns_subdomain(reference.name)
-            errors += invalid_values(f"{path}.{name}.name", reference.name, wrong)
+            messages = dns_subdomain(reference.name)
+            errors += invalid_values(f"{path}.{name}.name", reference.name, messages)
     if not references:
-        why = "must specify one of: `configMapRef` or `secretRef`"
-        errors.append(invalid_value(field, "", why))
+        detail = "must specify one of: `configMapRef` or `secretRef`"
+        errors.append(invalid_value(field, "", detail))
     elif len(references) > 1:
         errors.append(invalid_value(field, "", _ONE))
     return errors

@@ -39,26 +39,26 @@ def label_key_errors(key: str) -> list[str]:
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return [_KEY_RULE]
-    faults = [f"prefix part {fault}" for fault in _prefix_errors(prefix)] if slash else []
-    return faults + [f"name part {fault}" for fault in _name_errors(name)]
+    messages = [f"prefix part {message}" for message in _prefix_errors(prefix)] if slash else []
+    return messages + [f"name part {message}" for message in _name_errors(name)]
 
 
 def label_value_errors(value: str) -> list[str]:
     """Return the errors of a label value."""
-    faults = _too_long(value, _MAX_NAME)
-    return faults if re.fullmatch(_VALUE, value) else [*faults, _VALUE_RULE]
+    messages = _too_long(value, _MAX_NAME)
+    return messages if re.fullmatch(_VALUE, value) else [*messages, _VALUE_RULE]
 
 
 def _prefix_errors(prefix: str) -> list[str]:
     if not prefix:
         return ["must be non-empty"]
-    faults = _too_long(prefix, _MAX_PREFIX)
-    return faults if re.fullmatch(_SUBDOMAIN, prefix) else [*faults, _PREFIX_RULE]
+    messages = _too_long(prefix, _MAX_PREFIX)
+    return messages if re.fullmatch(_SUBDOMAIN, prefix) else [*messages, _PREFIX_RULE]
 
 
 def _name_errors(name: str) -> list[str]:
-    faults = _too_long(name, _MAX_NAME) if name else ["must be non-empty"]
-    return faults if re.fullmatch(_NAME, name) else [*faults, _NAME_RULE]
+    messages = _too_long(name, _MAX_NAME) if name else ["must be non-empty"]
+    return messages if re.fullmatch(_NAME, name) else [*messages, _NAME_RULE]
 
 
 def _too_long(text: str, limit: int) -> list[str]:

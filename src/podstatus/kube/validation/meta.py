@@ -108,16 +108,16 @@ def _validate_finalizers(finalizers: tuple[str, ...], *, qualified: bool) -> lis
         if qualified:
             errors += _validate_standard(f"{field}[{index}]", name)
     if {"orphan", "foregroundDeletion"} <= set(finalizers):
-        why = "finalizer orphan and foregroundDeletion cannot be both set"
-        errors.append(invalid_value("metadata.finalizers", finalizers, why))
+        detail = "finalizer orphan and foregroundDeletion cannot be both set"
+        errors.append(invalid_value("metadata.finalizers", finalizers, detail))
     return errors
 
 
 def _validate_standard(field: str, finalizer: str) -> list[FieldError]:
     if "/" in finalizer or finalizer in _STANDARD_FINALIZERS:
         return []
-    why = "name is neither a standard finalizer name nor is it fully qualified"
-    return [invalid_value(field, finalizer, why)]
+    detail = "name is neither a standard finalizer name nor is it fully qualified"
+    return [invalid_value(field, finalizer, detail)]
 
 
 def _validate_owners(owners: tuple[OwnerReference, ...]) -> list[FieldError]:
@@ -125,8 +125,8 @@ def _validate_owners(owners: tuple[OwnerReference, ...]) -> list[FieldError]:
     field = "metadata.ownerReferences"
     for owner in owners:
         if not owner.api_version.rpartition("/")[2]:
-            why = "version must not be empty"
-            errors.append(invalid_value(f"{field}.apiVersion", owner.api_version, why))
+            detail = "version must not be empty"
+            errors.append(invalid_value(f"{field}.apiVersion", owner.api_version, detail))
         errors += [
             invalid_value(f"{field}.{name}", "", "must not be empty")
             for name in ("kind", "name", "uid")
@@ -134,11 +134,11 @@ def _validate_owners(owners: tuple[OwnerReference, ...]) -> list[FieldError]:
         ]
     controllers = [f"{owner.kind}/{owner.name}" for owner in owners if owner.controller]
     for other in controllers[1:]:
-        why = (
+        detail = (
             "Only one reference can have Controller set to true. "
             f'Found "true" in references for {controllers[0]} and {other}'
         )
-        errors.append(invalid_value(field, list(map(to_document, owners)), why))
+        errors.append(invalid_value(field, list(map(to_document, owners)), detail))
     return errors
 
 
@@ -147,8 +147,8 @@ def _validate_no_new_finalizers(new: ObjectMeta, old: ObjectMeta) -> list[FieldE
     if not extra:
         return []
     listed = ", ".join(f'"{name}"' for name in extra)
-    why = (
+    detail = (
         "no new finalizers can be added if the object is being deleted, "
         f"found new finalizers []string{{{listed}}}"
     )
-    return [forbidden("metadata.finalizers", why)]
+    return [forbidden("metadata.finalizers", detail)]

@@ -38,28 +38,28 @@ _CONFIG_KEY_RULE = "a valid config key must consist of alphanumeric characters, 
 
 def dns_label(text: str) -> list[str]:
     """Validate a DNS label: `my-name`."""
-    wrong = _too_long(text, 63)
+    messages = _too_long(text, 63)
     if not _matches(_LABEL, text):
         dotted = _matches(_SUBDOMAIN, text)
         rule = _rule(_LABEL_RULE, _LABEL, "my-name", "123-abc")
-        wrong.append("must not contain dots" if dotted else rule)
-    return wrong
+        messages.append("must not contain dots" if dotted else rule)
+    return messages
 
 
 def dns_subdomain(text: str) -> list[str]:
     """Validate a DNS subdomain: `example.com`."""
-    wrong = _too_long(text, 253)
+    messages = _too_long(text, 253)
     if not _matches(_SUBDOMAIN, text):
-        wrong.append(_rule(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
-    return wrong
+        messages.append(_rule(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
+    return messages
 
 
 def relaxed_dns_subdomain(text: str) -> list[str]:
     """Validate a DNS subdomain with underscores, as allowed in search domains."""
-    wrong = _too_long(text, 253)
+    messages = _too_long(text, 253)
     if not _matches(_RELAXED_SUBDOMAIN, text):
-        wrong.append(_rule(_RELAXED_SUBDOMAIN_RULE, _RELAXED_SUBDOMAIN, "example.com"))
-    return wrong
+        messages.append(_rule(_RELAXED_SUBDOMAIN_RULE, _RELAXED_SUBDOMAIN, "example.com"))
+    return messages
 
 
 def qualified_name(text: str) -> list[str]:
@@ -69,60 +69,60 @@ def qualified_name(text: str) -> list[str]:
     if "/" in prefix:
         example = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         return [f"a valid label key {rule} {example}"]
-    wrong = _prefix_errors(prefix) if slash else []
+    messages = _prefix_errors(prefix) if slash else []
     if not name:
-        wrong.append("name part must be non-empty")
-    wrong += [f"name part {why}" for why in _too_long(name, 63, "bytes")]
+        messages.append("name part must be non-empty")
+    messages += [f"name part {detail}" for detail in _too_long(name, 63, "bytes")]
     if not _matches(_QUALIFIED, name):
-        wrong.append(f"name part {rule}")
-    return wrong
+        messages.append(f"name part {rule}")
+    return messages
 
 
 def label_value(text: str) -> list[str]:
     """Validate a label value, which may be empty."""
-    wrong = _too_long(text, 63, "bytes")
+    messages = _too_long(text, 63, "bytes")
     if not _matches(_LABEL_VALUE, text):
-        wrong.append(_rule(_VALUE_RULE, _LABEL_VALUE, "MyValue", "my_value", "12345"))
-    return wrong
+        messages.append(_rule(_VALUE_RULE, _LABEL_VALUE, "MyValue", "my_value", "12345"))
+    return messages
 
 
 def port_name(text: str) -> list[str]:
     """Validate the name of a port: `http`."""
-    wrong = _too_long(text, 15)
+    messages = _too_long(text, 15)
     if not _matches("[-a-z0-9]+", text):
-        wrong.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+        messages.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not re.search("[a-z]", text):
-        wrong.append("must contain at least one letter (a-z)")
+        messages.append("must contain at least one letter (a-z)")
     if "--" in text:
-        wrong.append("must not contain consecutive hyphens")
+        messages.append("must not contain consecutive hyphens")
     if text.startswith("-") or text.endswith("-"):
-        wrong.append("must not begin or end with a hyphen")
-    return wrong
+        messages.append("must not begin or end with a hyphen")
+    return messages
 
 
 def environment_name(text: str) -> list[str]:
     """Validate the name of an environment variable: printable characters except `=`."""
-    wrong = [] if text else ["environment variable name must be non-empty"]
+    messages = [] if text else ["environment variable name must be non-empty"]
     if not all(" " <= char <= "~" and char != "=" for char in text):
-        wrong.append(
+        messages.append(
             "a valid environment variable name must consist only of printable ASCII "
             "characters other than '='"
         )
-    return wrong
+    return messages
 
 
 def config_key(text: str) -> list[str]:
     """Validate a key of a ConfigMap or Secret: a file name."""
-    wrong = _too_long(text, 253)
+    messages = _too_long(text, 253)
     if not _matches(_CONFIG_KEY, text):
-        wrong.append(_rule(_CONFIG_KEY_RULE, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
+        messages.append(_rule(_CONFIG_KEY_RULE, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
     if text == ".":
-        wrong.append("must not be '.'")
+        messages.append("must not be '.'")
     elif text == "..":
-        wrong.append("must not be '..'")
+        messages.append("must not be '..'")
     elif text.startswith(".."):
-        wrong.append("must not start with '..'")
-    return wrong
+        messages.append("must not start with '..'")
+    return messages
 
 
 def path_segment(text: str) -> list[str]:
@@ -135,7 +135,7 @@ def path_segment(text: str) -> list[str]:
 def _prefix_errors(prefix: str) -> list[str]:
     if not prefix:
         return ["prefix part must be non-empty"]
-    return [f"prefix part {why}" for why in dns_subdomain(prefix)]
+    return [f"prefix part {detail}" for detail in dns_subdomain(prefix)]
 
 
 def _too_long(text: str, limit: int, unit: str = "characters") -> list[str]:

@@ -52,8 +52,8 @@ def validate_new_pod(pod: Pod) -> list[FieldError]:
     if pod.spec.ephemeral_containers:
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if pod.spec.node_name and pod.spec.scheduling_gates:
-        why = "cannot be set until all schedulingGates have been cleared"
-        errors.append(forbidden("spec.nodeName", why))
+        detail = "cannot be set until all schedulingGates have been cleared"
+        errors.append(forbidden("spec.nodeName", detail))
     return errors
 
 
@@ -73,9 +73,9 @@ def validate_annotations(pod: Pod) -> list[FieldError]:
     annotations = pod.metadata.annotations or {}
     errors = []
     if CONFIG_MIRROR in annotations and not pod.spec.node_name:
-        why = "must set spec.nodeName if mirror pod annotation is set"
+        detail = "must set spec.nodeName if mirror pod annotation is set"
         field = f"metadata.annotations[{CONFIG_MIRROR}]"
-        errors.append(invalid_value(field, annotations[CONFIG_MIRROR], why))
+        errors.append(invalid_value(field, annotations[CONFIG_MIRROR], detail))
     cost = annotations.get(_DELETION_COST, "0")
     if not _INTEGER.fullmatch(cost) or not -(2**31) <= int(cost) < 2**31:
         field = f"metadata.annotations[{_DELETION_COST}]"
@@ -121,17 +121,17 @@ def _validate_claims(spec: PodSpec) -> list[FieldError]:
         named = claim.resource_claim_name is not None
         if named == (claim.resource_claim_template_name is not None):
             rule = "at most" if named else "must specify"
-            why = f"{rule} one of `resourceClaimName`, `resourceClaimTemplateName`"
-            errors.append(invalid_value(field, claim.name, why))
+            detail = f"{rule} one of `resourceClaimName`, `resourceClaimTemplateName`"
+            errors.append(invalid_value(field, claim.name, detail))
     return errors
 
 
 def _validate_host_network(spec: PodSpec) -> list[FieldError]:
     if not spec.host_network:
         return []
-    why = "must match `containerPort` when `hostNetwork` is true"
+    detail = "must match `containerPort` when `hostNetwork` is true"
     return [
-        invalid_value(f"spec.containers[{index}].ports[{number}].hostPort", port.host_port, why)
+        invalid_value(f"spec.containers[{index}].ports[{number}].hostPort", port.host_port, detail)
         for index, container in enumerate(spec.containers or ())
         for number, port in enumerate(container.ports or ())
         if port.host_port != port.container_port
@@ -144,8 +144,8 @@ def _validate_dns(spec: PodSpec) -> list[FieldError]:
         if config is None:
             return [required("spec.dnsConfig", "must provide `dnsConfig` when `dnsPolicy` is None")]
         if not config.nameservers:
-            why = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-            return [required("spec.dnsConfig.nameservers", why)]
+            detail = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            return [required("spec.dnsConfig.nameservers", detail)]
     return [] if config is None else _validate_dns_config("spec.dnsConfig", config)
 
 
@@ -153,23 +153,23 @@ def _validate_dns_config(field: str, config: PodDNSConfig) -> list[FieldError]:
     servers, searches = config.nameservers or (), config.searches or ()
     errors = []
     if len(servers) > _NAMESERVERS:
-        why = f"must not have more than {_NAMESERVERS} nameservers"
-        errors.append(invalid_value(f"{field}.nameservers", servers, why))
+        detail = f"must not have more than {_NAMESERVERS} nameservers"
+        errors.append(invalid_value(f"{field}.nameservers", servers, detail))
     for index, server in enumerate(servers):
         errors += validate_address(f"{field}.nameservers[{index}]", server)
     if len(searches) > _SEARCHES:
-        why = f"must not have more than {_SEARCHES} search paths"
-        errors.append(invalid_value(f"{field}.searches", searches, why))
+        detail = f"must not have more than {_SEARCHES} search paths"
+        errors.append(invalid_value(f"{field}.searches", searches, detail))
     if len(" ".join(searches)) > _SEARCH_CHARACTERS:
-        why = (
+        detail = (
             f"must not have more than {_SEARCH_CHARACTERS} characters "
             "(including spaces) in the search list"
         )
-        errors.append(invalid_value(f"{field}.searches", searches, why))
+        errors.append(invalid_value(f"{field}.searches", searches, detail))
     for index, search in enumerate(searches):
         name = search.removesuffix(".")
-        wrong = [] if search == "." else relaxed_dns_subdomain(name)
-        errors += invalid_values(f"{field}.searches[{index}]", name, wrong)
+        messages = [] if search == "." else relaxed_dns_subdomain(name)
+        errors += invalid_values(f"{field}.searches[{index}]", name, messages)
     for index, option in enumerate(config.options or ()):
         if not option.name:
             errors.append(required(f"{field}.options[{index}]", "must not be empty"))
@@ -203,8 +203,8 @@ def _validate_names(spec: PodSpec) -> list[FieldError]:
         if value:
             errors += invalid_values(f"spec.{name}", value, rule(value))
     if spec.runtime_class_name is not None:
-        wrong = dns_subdomain(spec.runtime_class_name)
-        errors += invalid_values("spec.runtimeClassName", spec.runtime_class_name, wrong)
+        messages = dns_subdomain(spec.runtime_class_name)
+        errors += invalid_values("spec.runtimeClassName", spec.runtime_class_name, messages)
     return errors
 
 

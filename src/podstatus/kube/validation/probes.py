@@ -48,8 +48,8 @@ def validate_probes_and_hooks(field: str, container: Container, grace: int) -> l
             errors.append(invalid_value(path, probe.success_threshold, "must be 1"))
         if name == "readinessProbe" and probe.termination_grace_period_seconds is not None:
             path = f"{field}.{name}.terminationGracePeriodSeconds"
-            why = "must not be set for readinessProbes"
-            errors.append(invalid_value(path, probe.termination_grace_period_seconds, why))
+            detail = "must not be set for readinessProbes"
+            errors.append(invalid_value(path, probe.termination_grace_period_seconds, detail))
     return errors
 
 
@@ -103,8 +103,8 @@ def _validate_handler(
         return [required(field, "must specify a handler type")]
     (name, first), *others = actions
     errors = _validate_action(f"{field}.{name}", first, grace)
-    why = "may not specify more than 1 handler type"
-    return errors + [forbidden(f"{field}.{other}", why) for other, _ in others]
+    detail = "may not specify more than 1 handler type"
+    return errors + [forbidden(f"{field}.{other}", detail) for other, _ in others]
 
 
 def _actions(handler: Probe | LifecycleHandler) -> list[tuple[str, _Action]]:
@@ -129,8 +129,8 @@ def _validate_action(field: str, action: _Action, grace: int) -> list[FieldError
         case SleepAction():
             if 0 <= action.seconds <= grace:
                 return []
-            why = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
-            return [invalid_value(field, action.seconds, why)]
+            detail = f"must be non-negative and less than terminationGracePeriodSeconds ({grace})"
+            return [invalid_value(field, action.seconds, detail)]
         case _:
             return _validate_port(f"{field}.port", action.port)
 
@@ -142,11 +142,11 @@ def _validate_http(field: str, action: HTTPGetAction) -> list[FieldError]:
         errors.append(unsupported(f"{field}.scheme", action.scheme, ("HTTP", "HTTPS")))
     for header in action.http_headers or ():
         if not _HEADER_NAME.fullmatch(header.name):
-            why = (
+            detail = (
                 "a valid HTTP header must consist of alphanumeric characters or '-' "
                 "(e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"
             )
-            errors.append(invalid_value(f"{field}.httpHeaders", header.name, why))
+            errors.append(invalid_value(f"{field}.httpHeaders", header.name, detail))
     return errors
 
 

@@ -79,8 +79,8 @@ def validate_pod_resources(spec: PodSpec, resources: ResourceRequirements) -> li
     field = "spec.resources"
     errors = []
     if resources.claims is not None:
-        why = "claims may not be set for Resources at pod-level"
-        errors.append(forbidden(f"{field}.claims", why))
+        detail = "claims may not be set for Resources at pod-level"
+        errors.append(forbidden(f"{field}.claims", detail))
     errors += _validate_sides(field, resources, _pod_resource_name)
     limits, requests = resources.limits or {}, resources.requests or {}
     parts = structs.replace(spec, resources=None, overhead=None)
@@ -91,8 +91,8 @@ def validate_pod_resources(spec: PodSpec, resources: ResourceRequirements) -> li
         for name, limit in (container.resources.limits or {}).items():
             if name in limits and limit.compare(limits[name]) > 0:
                 path = f"{field}.containers[{index}][{name}].limits"
-                why = f"must be less than or equal to pod limits of {limits[name].canonical}"
-                errors.append(invalid_value(path, limit.canonical, why))
+                detail = f"must be less than or equal to pod limits of {limits[name].canonical}"
+                errors.append(invalid_value(path, limit.canonical, detail))
     return errors
 
 
@@ -131,8 +131,8 @@ def _validate_sides(
             errors += name_rule(path, name) + validate_quantity(path, name, quantity)
             if _is_huge_page(name) and not _fills_pages(name, quantity):
                 amount = quantity.canonical
-                why = f"{amount} is not positive integer multiple of {name}"
-                errors.append(invalid_value(path, amount, why))
+                detail = f"{amount} is not positive integer multiple of {name}"
+                errors.append(invalid_value(path, amount, detail))
     for name, quantity in requests.items():
         errors += _validate_bound(field, name, quantity, limits)
     names = (*limits, *requests)
@@ -147,16 +147,16 @@ def _validate_bound(
     overcommits = _is_native(name) and not _is_huge_page(name)
     limit = limits.get(name)
     if limit is None:
-        why = "Limit must be set for non overcommitable resources"
-        return [] if overcommits else [required(f"{field}.limits", why)]
+        detail = "Limit must be set for non overcommitable resources"
+        return [] if overcommits else [required(f"{field}.limits", detail)]
     difference = quantity.compare(limit)
     if difference and not overcommits:
-        why = f"must be equal to {name} limit of {limit.canonical}"
+        detail = f"must be equal to {name} limit of {limit.canonical}"
     elif difference > 0:
-        why = f"must be less than or equal to {name} limit of {limit.canonical}"
+        detail = f"must be less than or equal to {name} limit of {limit.canonical}"
     else:
         return []
-    return [invalid_value(f"{field}.requests", quantity.canonical, why)]
+    return [invalid_value(f"{field}.requests", quantity.canonical, detail)]
 
 
 def _container_resource_name(field: str, name: str) -> list[FieldError]:
@@ -165,8 +165,8 @@ def _container_resource_name(field: str, name: str) -> list[FieldError]:
         if name not in _FOR_CONTAINERS and not _is_huge_page(name):
             errors.append(invalid_value(field, name, "must be a standard resource for containers"))
     elif not _is_native(name) and not _is_extended(name):
-        why = "doesn't follow extended resource name standard"
-        errors.append(invalid_value(field, name, why))
+        detail = "doesn't follow extended resource name standard"
+        errors.append(invalid_value(field, name, detail))
     return errors
 
 
@@ -180,8 +180,8 @@ def _pod_resource_name(field: str, name: str) -> list[FieldError]:
 def _resource_name(field: str, name: str) -> list[FieldError]:
     errors = invalid_values(field, name, qualified_name(name))
     if not errors and "/" not in name and name not in _STANDARD and not _is_huge_page(name):
-        why = "must be a standard resource type or fully qualified"
-        errors.append(invalid_value(field, name, why))
+        detail = "must be a standard resource type or fully qualified"
+        errors.append(invalid_value(field, name, detail))
     return errors
 
 

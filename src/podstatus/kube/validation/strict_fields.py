@@ -42,19 +42,19 @@ def _member_errors(value: dict[str, Any] | JsonMembers, schema: Schema, path: st
     repeated: set[str] = set()
     has_fields = bool(schema.fields) and schema.type not in _FREE_FORM
     for key, item in value.items() if isinstance(value, dict) else value:
-        below = f"{path}.{key}" if path else key
+        field_path = f"{path}.{key}" if path else key
         if key in seen and key not in repeated:
             repeated.add(key)
-            yield f'duplicate field "{below}"'
+            yield f'duplicate field "{field_path}"'
         is_unknown = has_fields and key not in schema.fields
         if is_unknown and key not in seen:
-            yield f'unknown field "{below}"'
+            yield f'unknown field "{field_path}"'
         seen.add(key)
         if is_unknown:
             continue
         if isinstance(item, (dict, list)):
             part = schema.fields[key].schema if has_fields else _part(schema)
-            yield from field_errors(item, part, below)
+            yield from field_errors(item, part, field_path)
 
 
 def _part(schema: Schema) -> Schema:

@@ -39,8 +39,8 @@ def validate_added_tolerations(
         structs.replace(before, toleration_seconds=None) in remaining for before in old
     )
     if not is_unchanged:
-        why = "existing toleration can not be modified except its tolerationSeconds"
-        return [forbidden(field, why)]
+        detail = "existing toleration can not be modified except its tolerationSeconds"
+        return [forbidden(field, detail)]
     return validate_tolerations(field, new)
 
 
@@ -51,13 +51,13 @@ def validate_taints(field: str, taints: tuple[Taint, ...]) -> list[FieldError]:
     for index, taint in enumerate(taints):
         path = f"{field}[{index}]"
         errors += invalid_values(f"{path}.key", taint.key, qualified_name(taint.key))
-        if wrong := label_value(taint.value):
-            errors.append(invalid_value(f"{path}.value", taint.value, ";".join(wrong)))
+        if messages := label_value(taint.value):
+            errors.append(invalid_value(f"{path}.value", taint.value, ";".join(messages)))
         errors += one_of(f"{path}.effect", taint.effect, _EFFECTS)
         if (taint.key, taint.effect) in seen:
-            why = "taints must be unique by key and effect pair"
+            detail = "taints must be unique by key and effect pair"
             value = {"Key": taint.key, "Value": taint.value, "Effect": taint.effect}
-            errors.append(duplicate(path, value | {"TimeAdded": _format_time_added(taint)}, why))
+            errors.append(duplicate(path, value | {"TimeAdded": _format_time_added(taint)}, detail))
         seen.add((taint.key, taint.effect))
     return errors
 
@@ -71,14 +71,14 @@ def _validate_toleration(field: str, toleration: Toleration) -> list[FieldError]
     if toleration.key:
         errors += invalid_values(f"{field}.key", toleration.key, qualified_name(toleration.key))
     elif toleration.operator != "Exists":
-        why = (
+        detail = (
             "operator must be Exists when `key` is empty, "
             'which means "match all values and all keys"'
         )
-        errors.append(invalid_value(f"{field}.operator", toleration.operator, why))
+        errors.append(invalid_value(f"{field}.operator", toleration.operator, detail))
     if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
-        why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
-        errors.append(invalid_value(f"{field}.effect", toleration.effect, why))
+        detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        errors.append(invalid_value(f"{field}.effect", toleration.effect, detail))
     errors += _validate_operator(f"{field}.operator", toleration)
     if toleration.effect:
         errors += one_of(f"{field}.effect", toleration.effect, _EFFECTS)
@@ -88,11 +88,11 @@ def _validate_toleration(field: str, toleration: Toleration) -> list[FieldError]
 def _validate_operator(field: str, toleration: Toleration) -> list[FieldError]:
     match toleration.operator:
         case "" | "Equal":
-            wrong = ";".join(label_value(toleration.value))
+            message = ";".join(label_value(toleration.value))
         case "Exists":
-            wrong = "value must be empty when `operator` is 'Exists'" if toleration.value else ""
+            message = "value must be empty when `operator` is 'Exists'" if toleration.value else ""
         case "Lt" | "Gt":
             return [unsupported(field, toleration.operator, ("Equal", "Exists", "Lt", "Gt"))]
         case other:
             return [unsupported(field, other, ("Equal", "Exists"))]
-    return [invalid_value(field, toleration.value, wrong)] if wrong else []
+    return [invalid_value(field, toleration.value, message)] if message else []

@@ -119,8 +119,8 @@ class _Walk:
             self._read_all((item for _, item in _members(value)), of_type, go, at)
         elif of_type not in _SCALARS and of_type[0] not in "[{" and _is_object(value):
             self._read_fields(value, schema_of(of_type), at)
-        elif wrong := _mismatch(value, of_type):
-            self.first_error = self.first_error or _mismatch_error(wrong, go, at)
+        elif message := _mismatch(value, of_type):
+            self.first_error = self.first_error or _mismatch_error(message, go, at)
 
     def _read_all(self, items: Iterable[Any], of_type: str, go: str, at: _Location) -> None:
         element = of_type[1:-1]
@@ -133,9 +133,9 @@ class _Walk:
     def _read_fields(self, value: Any, schema: Schema, at: _Location) -> None:
         for key, item in _members(value):
             if (field := schema.fields.get(key)) is not None:
-                below = _Location(schema.type, at.path + go_path(schema.type, key))
+                location = _Location(schema.type, at.path + go_path(schema.type, key))
                 name = field.schema.type
-                self.read(item, name, go_type(schema.type, key, name), below)
+                self.read(item, name, go_type(schema.type, key, name), location)
 
 
 def _is_object(value: Any) -> bool:
@@ -205,15 +205,15 @@ def _literal(value: Any) -> str:
 def _unmarshal(value: Any, of_type: str, at: _Location) -> None:
     """Raise _UnmarshalerError if a type with its own UnmarshalJSON rejects a value."""
     if of_type == "Quantity":
-        wrong = _quantity_error(value)
+        message = _quantity_error(value)
     elif isinstance(value, str) and not isinstance(value, NumberLiteral):
-        wrong = ""
+        message = ""
     else:
         go = "int32" if of_type == "IntOrString" else "str"
         mismatch = _mismatch(value, go)
-        wrong = _mismatch_error(mismatch, plain_go_type(go), at) if mismatch else ""
-    if wrong:
-        raise _UnmarshalerError(wrong)
+        message = _mismatch_error(mismatch, plain_go_type(go), at) if mismatch else ""
+    if message:
+        raise _UnmarshalerError(message)
 
 
 def _quantity_error(value: Any) -> str:

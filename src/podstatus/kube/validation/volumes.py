@@ -50,16 +50,16 @@ def validate_volumes(volumes: tuple[Volume, ...]) -> tuple[dict[str, Volume], li
     errors: list[FieldError] = []
     for index, volume in enumerate(volumes):
         field = f"spec.volumes[{index}]"
-        wrong = _validate_source(field, volume)
+        volume_errors = _validate_source(field, volume)
         if not volume.name:
-            wrong.append(required(f"{field}.name"))
+            volume_errors.append(required(f"{field}.name"))
         else:
-            wrong += invalid_values(f"{field}.name", volume.name, dns_label(volume.name))
+            volume_errors += invalid_values(f"{field}.name", volume.name, dns_label(volume.name))
         if volume.name in usable:
-            wrong.append(duplicate(f"{field}.name", volume.name))
-        elif not wrong:
+            volume_errors.append(duplicate(f"{field}.name", volume.name))
+        elif not volume_errors:
             usable[volume.name] = volume
-        errors += wrong
+        errors += volume_errors
     return usable, errors
 
 
@@ -96,8 +96,8 @@ def _validate_sub_paths(field: str, path: str, mount: VolumeMount) -> list[Field
         errors += _validate_descending(f"{field}.subPath", mount.sub_path)
     if mount.sub_path_expr:
         if mount.sub_path:
-            why = "subPathExpr and subPath are mutually exclusive"
-            errors.append(invalid_value(f"{path}.subPathExpr", mount.sub_path_expr, why))
+            detail = "subPathExpr and subPath are mutually exclusive"
+            errors.append(invalid_value(f"{path}.subPathExpr", mount.sub_path_expr, detail))
         errors += _validate_descending(f"{field}.subPathExpr", mount.sub_path_expr)
     return errors
 
@@ -120,8 +120,8 @@ def _validate_source(field: str, volume: Volume) -> list[FieldError]:
     if not sources:
         return [required(field, "must specify a volume type")]
     first, *others = sources
-    why = "may not specify more than 1 volume type"
-    errors = [forbidden(f"{field}.{name}", why) for name in others]
+    detail = "may not specify more than 1 volume type"
+    errors = [forbidden(f"{field}.{name}", detail) for name in others]
     return _validate_chosen_source(f"{field}.{first}", getattr(volume, sources[first])) + errors
 
 
@@ -139,8 +139,8 @@ def _validate_chosen_source(field: str, source: Any) -> list[FieldError]:
         case EmptyDirVolumeSource(size_limit=size):
             if size is None or size.compare(_ZERO) >= 0:
                 return []
-            why = "SizeLimit field must be a valid resource quantity"
-            return [forbidden(f"{field}.sizeLimit", why)]
+            detail = "SizeLimit field must be a valid resource quantity"
+            return [forbidden(f"{field}.sizeLimit", detail)]
         case HostPathVolumeSource():
             return _validate_host_path(field, source)
         case SecretVolumeSource(secret_name=name):
@@ -183,5 +183,5 @@ def _validate_files(
 def _validate_mode(field: str, mode: int | None) -> list[FieldError]:
     if mode is None or 0 <= mode <= _MODE_LIMIT:
         return []
-    why = "must be a number between 0 and 0777 (octal), both inclusive"
-    return [invalid_value(field, mode, why)]
+    detail = "must be a number between 0 and 0777 (octal), both inclusive"
+    return [invalid_value(field, mode, detail)]

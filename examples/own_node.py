@@ -1,9 +1,9 @@
-"""A node of your own in any cluster: register it, and keep the status of the pods bound to it.
+"""A custom node for any cluster: registers itself and syncs the status of the pods bound to it.
 
     python examples/own_node.py [KUBECONFIG]
 
-Everything is real but the containers: each is said to run until its pod is to go. Put your runtime
-in place of `facts`. Ctrl-C ends it; the Node stays, and a cluster soon finds it NotReady.
+Everything is real except for the containers: each is reported as running until its pod is deleted.
+Replace `facts` by your runtime. Ctrl-C ends it; the Node stays, and soon becomes NotReady.
 """
 
 import asyncio
@@ -21,38 +21,38 @@ NAME = "own-node"
 
 
 async def put(client: kube.ApiClient, resource: kube.ApiResource, **content: Any) -> None:
-    """Create the Node or its Lease, or patch what is there already."""
+    """Create the Node or its Lease, or patch the existing one."""
     body = json.dumps({"metadata": {"name": NAME}, **content}).encode()
-    where = "kube-node-lease" if resource.namespaced else None
+    namespace = "kube-node-lease" if resource.namespaced else None
     try:
-        await client.create(resource, body, namespace=where)
+        await client.create(resource, body, namespace=namespace)
     except ps.ConflictError:
-        part = "" if resource.namespaced else "status"
-        await client.patch(resource, NAME, body, namespace=where, subresource=part)
+        subresource = "" if resource.namespaced else "status"
+        await client.patch(resource, NAME, body, namespace=namespace, subresource=subresource)
 
 
 def stamp() -> str:
-    """The time, as Kubernetes writes it with microseconds."""
+    """Return the current time as a Kubernetes MicroTime."""
     return time.strftime("%Y-%m-%dT%H:%M:%S.000000Z", time.gmtime())
 
 
 async def register(client: kube.ApiClient) -> None:
-    """Say that there is a node, how large it is, and that it is ready."""
+    """Register the Node with its capacity, and as Ready."""
     now = stamp()
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
     ready |= {"lastHeartbeatTime": now, "lastTransitionTime": now}
-    room = {"cpu": "8", "memory": "16Gi", "pods": "110"}
-    status = {"conditions": [ready], "capacity": room, "allocatable": room}
+    resources = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    status = {"conditions": [ready], "capacity": resources, "allocatable": resources}
     await put(client, kube.NODES, status=status)
     print(f"{NAME} is ready at {client.server}; try:\n", flush=True)
-    way = f"--kubeconfig {sys.argv[1]} " if sys.argv[1:] else ""
+    flag = f"--kubeconfig {sys.argv[1]} " if sys.argv[1:] else ""
     print(
-        f"""    kubectl {way}run web --image=x --overrides='{{"spec":{{"nodeName":"{NAME}"}}}}'"""
+        f"""    kubectl {flag}run web --image=x --overrides='{{"spec":{{"nodeName":"{NAME}"}}}}'"""
     )
 
 
-async def live(client: kube.ApiClient) -> None:
-    """Say every ten seconds that the node is alive."""
+async def renew_lease(client: kube.ApiClient) -> None:
+    """Renew the node's Lease every ten seconds."""
     while True:
         spec = {"holderIdentity": NAME, "leaseDurationSeconds": 40, "renewTime": stamp()}
         try:
@@ -62,15 +62,15 @@ async def live(client: kube.ApiClient) -> None:
         await asyncio.sleep(10)
 
 
-def is_to_go(pod: ps.Pod) -> bool:
-    """Whether somebody has deleted the pod."""
+def is_deleted(pod: ps.Pod) -> bool:
+    """Return whether the deletion of the pod was requested."""
     return pod.metadata.deletion_timestamp is not None
 
 
 def facts(pod: ps.Pod) -> ps.PodFacts:
-    """What your runtime knows. This one has everything running until the pod is to go."""
+    """Return the runtime's facts. Here all containers run until the pod is deleted."""
     state, reason = ps.ContainerRunState.RUNNING, ""
-    if is_to_go(pod):
+    if is_deleted(pod):
         state, reason = ps.ContainerRunState.EXITED, "Completed"
     containers = [
         ps.ContainerFacts(id=f"fake://{c.name}", name=c.name, state=state, reason=reason)
@@ -80,39 +80,39 @@ def facts(pod: ps.Pod) -> ps.PodFacts:
 
 
 class Safety:
-    """The port `DeletionSafety`: whether something of a pod may still run."""
+    """Implements the port `DeletionSafety`: whether containers of a pod may still run."""
 
     def could_have_running_containers(self, pod: ps.Pod) -> bool:
-        """All is over as soon as the pod is to go."""
-        return not is_to_go(pod)
+        """Return whether the pod may have running containers."""
+        return not is_deleted(pod)
 
 
 async def report(manager: ps.StatusManager, pods: ps.PodManager) -> None:
-    """Tell the manager every second what is known of each pod."""
+    """Report the facts of each pod to the manager every second."""
     while True:
         for pod in pods.pods():
             now, old = ps.Time.from_unix_nanos(time.time_ns()), manager.pod_status(pod.uid)
             status = ps.generate_api_pod_status(pod, facts(pod), now=now, old_status=old)
             manager.set_pod_status(pod, status)
-            if is_to_go(pod):
+            if is_deleted(pod):
                 manager.terminate_pod(pod)
         await asyncio.sleep(1)
 
 
 async def main(kubeconfig: Path | None) -> None:
-    """Be a node until interrupted."""
+    """Run the node until interrupted."""
     pods = ps.PodManager()
     async with kube.ApiClient(kube.load_config(kubeconfig)) as client:
         await register(client)
         manager = ps.StatusManager(kube.HttpPodApi(client), pods, Safety())
         watch = kube.pod_reflector(client, NAME, pods)
         async with asyncio.TaskGroup() as tasks:
-            for work in (live(client), watch.run(), manager.run(), report(manager, pods)):
+            for work in (renew_lease(client), watch.run(), manager.run(), report(manager, pods)):
                 tasks.create_task(work)
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts aside ignores it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # as Ctrl-C
     try:
         asyncio.run(main(Path(sys.argv[1]) if sys.argv[1:] else None))

@@ -1,9 +1,9 @@
-"""A runtime of your own: containers are jobs of a batch system.
+"""A custom runtime: containers are jobs of a batch system.
 
     PYTHONPATH=examples podstatus run --runtime own_runtime:BatchRuntime
 
-examples/batch_system.py is the stand-in for yours. docs/own-runtime.md leads here step by step,
-and tests/runtime/test_own_runtime.py has the shipped suite check it.
+examples/batch_system.py stands in for a real batch system. docs/own-runtime.md develops this file
+step by step, and tests/runtime/test_own_runtime.py runs the shipped suite on it.
 """
 
 import asyncio
@@ -25,22 +25,22 @@ from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePo
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
-LOOK_SECONDS = 0.05
+POLL_SECONDS = 0.05
 
 
 class PodRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a batch system cannot know: that there is a pod, and which sandbox it is in."""
+    """What the batch system does not know: that a pod exists, and its current sandbox."""
 
     uid: PodUID
     namespace: str
     name: str
     sandbox: int
-    """Jobs share nothing, so a number will do."""
+    """Jobs share nothing, so a number is sufficient."""
     ready: bool
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job is about: kept with it in the batch system, as a comment."""
+    """Identifies the container of a job; stored in the batch system as the job's comment."""
 
     uid: PodUID
     sandbox: int
@@ -49,9 +49,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     image: str
 
 
-def facts_of(attempt: Attempt, job: Job, *, active: bool) -> ps.ContainerFacts:
-    """A job in the words of a container."""
-    state, code = ps.ContainerRunState.EXITED, job.code
+def container_facts(attempt: Attempt, job: Job, *, active: bool) -> ps.ContainerFacts:
+    """Translate a job into the facts of a container."""
+    state, code = ps.ContainerRunState.EXITED, job.exit_code
     reason = "Error" if code else "Completed"
     match job.state:
         case JobState.RUNNING:
@@ -69,48 +69,49 @@ def facts_of(attempt: Attempt, job: Job, *, active: bool) -> ps.ContainerFacts:
         finished_at=ps.Time.from_unix_nanos(job.ended),
         exit_code=code,
         reason=reason,
-        message=job.why,
+        message=job.error,
         image=attempt.image,
         restart_count=attempt.restart_count,
         active=active,
     )
 
 
-def listed(pod: PodRecord, jobs: Sequence[tuple[Attempt, Job]]) -> RuntimePod:
-    """A pod with its containers. A job that never left the queue is none."""
+def runtime_pod(pod: PodRecord, jobs: Sequence[tuple[Attempt, Job]]) -> RuntimePod:
+    """Return a pod with its containers. A job that never left the queue is not a container."""
     state = ps.SandboxState.READY if pod.ready else ps.SandboxState.NOT_READY
     sandboxes = (ps.SandboxFacts(id=f"{pod.uid}-{pod.sandbox}", state=state, attempt=pod.sandbox),)
-    attempts = tuple(
-        facts_of(about, job, active=about.sandbox == pod.sandbox)
-        for about, job in jobs
-        if about.uid == pod.uid and job.state not in (JobState.QUEUED, JobState.CANCELLED)
+    containers = tuple(
+        container_facts(attempt, job, active=attempt.sandbox == pod.sandbox)
+        for attempt, job in jobs
+        if attempt.uid == pod.uid and job.state not in (JobState.QUEUED, JobState.CANCELLED)
     )
-    facts = ps.PodFacts(sandboxes=sandboxes, containers=attempts)
+    facts = ps.PodFacts(sandboxes=sandboxes, containers=containers)
     return RuntimePod(uid=pod.uid, namespace=pod.namespace, name=pod.name, facts=facts)
 
 
-def refuse_what_jobs_lack(container: Container) -> None:
-    """Say so instead of running it without. Raises CannotStartError."""
+def check_supported(container: Container) -> None:
+    """Reject fields that a job cannot have. Raises CannotStartError."""
     variables = container.env or ()
-    asked = {
+    fields = {
         "env.valueFrom": [variable for variable in variables if variable.value_from],
         "envFrom": container.env_from,
-        "volumeMounts": container.volume_mounts,  # automountServiceAccountToken: false, for one
+        "volumeMounts": container.volume_mounts,  # so set automountServiceAccountToken: false
     }
-    if lacking := ", ".join(name for name, found in asked.items() if found):
-        raise CannotStartError("CreateContainerConfigError", f"a job cannot have {lacking}")
+    if unsupported := ", ".join(name for name, value in fields.items() if value):
+        message = f"jobs do not support {unsupported}"
+        raise CannotStartError("CreateContainerConfigError", message)
 
 
 async def in_thread(call: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
-    """Call what blocks. A thread cannot be cancelled: what it does is waited for even then.
+    """Run a blocking call in a thread. On cancellation, wait for it: a thread cannot be cancelled.
 
-    Raises RuntimeDownError if the batch system does not do what it always should.
+    Raises RuntimeDownError if the batch system fails.
     """
-    calling = asyncio.ensure_future(asyncio.to_thread(call, *args, **kwargs))
+    task = asyncio.ensure_future(asyncio.to_thread(call, *args, **kwargs))
     try:
-        return await asyncio.shield(calling)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait([calling])
+        await asyncio.wait([task])
         raise
     except OSError as error:
         raise RuntimeDownError(f"the batch system does not answer: {error}") from error
@@ -118,7 +119,7 @@ async def in_thread(call: Callable[P, Result], *args: P.args, **kwargs: P.kwargs
 
 # --8<-- 1
 class BatchRuntime:
-    """Pods have a file each, containers are jobs."""
+    """Runs containers as jobs; each pod has a record file."""
 
     name = "batch"
     version = "0.1"
@@ -134,29 +135,29 @@ class BatchRuntime:
 
     # --8<-- 2
     async def start_pod(self, pod: ps.Pod) -> None:
-        """Have a sandbox for its jobs: the one that is ready, or one more."""
-        known = self._pods.get(pod.uid)
-        if known is None or not known.ready:
+        """Create a sandbox for the pod's jobs, unless it has a ready one."""
+        record = self._pods.get(pod.uid)
+        if record is None or not record.ready:
             self._save(
                 PodRecord(
                     uid=pod.uid,
                     namespace=pod.namespace,
                     name=pod.name,
-                    sandbox=known.sandbox + 1 if known else 0,
+                    sandbox=record.sandbox + 1 if record else 0,
                     ready=True,
                 )
             )
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
-        """All pods, or this one, with their jobs."""
+        """Return all pods, or `uid` only, with their jobs."""
         jobs = await self._jobs()
-        return [listed(pod, jobs) for pod in self._pods.values() if uid in (None, pod.uid)]
+        return [runtime_pod(pod, jobs) for pod in self._pods.values() if uid in (None, pod.uid)]
 
     async def _jobs(self, uid: PodUID | None = None) -> list[tuple[Attempt, Job]]:
-        """Those of all pods, or of this one, the newest first."""
+        """Return the jobs of all pods, or of `uid` only, newest first."""
         jobs = reversed(await in_thread(self._batch.jobs))
-        found = [(msgspec.json.decode(job.about, type=Attempt), job) for job in jobs]
-        return [(about, job) for about, job in found if uid in (None, about.uid)]
+        attempts = [(msgspec.json.decode(job.comment, type=Attempt), job) for job in jobs]
+        return [(attempt, job) for attempt, job in attempts if uid in (None, attempt.uid)]
 
     def _save(self, record: PodRecord) -> None:
         path = self._path(record.uid)
@@ -171,53 +172,53 @@ class BatchRuntime:
     async def start_container(
         self, pod: ps.Pod, container: Container, *, restart_count: int
     ) -> str:
-        """Submit a job, unless this was done before; it runs, or has to wait in the queue."""
-        about = Attempt(
+        """Submit a job, unless it exists; return its ID if it runs. Raises CannotStartError."""
+        attempt = Attempt(
             uid=pod.uid,
             sandbox=self._pods[pod.uid].sandbox,
             container=container.name,
             restart_count=restart_count,
             image=container.image,
         )
-        refuse_what_jobs_lack(container)
-        comment = msgspec.json.encode(about).decode()
+        check_supported(container)
+        comment = msgspec.json.encode(attempt).decode()
         command = [*(container.command or ()), *(container.args or ())]
         env = {variable.name: variable.value for variable in container.env or ()}
         job = await in_thread(self._batch.submit, comment, command, env)
         if job.state is JobState.QUEUED:
-            why = f"job {job.number} waits for one of {self._batch.slots} slots"
-            raise CannotStartError("Queued", why)
+            message = f"job {job.number} waits for one of {self._batch.slots} slots"
+            raise CannotStartError("Queued", message)
         if job.state is JobState.FAILED:
-            raise CannotStartError("RunContainerError", f"job {job.number}: {job.why}")
+            raise CannotStartError("RunContainerError", f"job {job.number}: {job.error}")
         return f"batch://{job.number}"
 
     # --8<-- 4
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
-        """Ask its job to end, and make it end after the grace; a later call may shorten that."""
+        """Send SIGTERM, SIGKILL after the grace period; a later call may shorten the period."""
         for job in await self._find(uid, container_id):
             deadline = time.monotonic() + grace_seconds
             self._deadlines[job.number] = min(deadline, self._deadlines.get(job.number, deadline))
             await in_thread(self._batch.send, job.number, signal.SIGTERM)
-            await self._see_end(job)
+            await self._wait_finished(job)
 
     async def stop_pod(self, uid: PodUID) -> None:
-        """End its jobs at once; those in the queue leave it."""
+        """Kill the pod's jobs; queued jobs leave the queue."""
         for _, job in await self._jobs(uid):
             self._deadlines[job.number] = 0.0
-            await self._see_end(job)
+            await self._wait_finished(job)
         if uid in self._pods:
             self._save(structs.replace(self._pods[uid], ready=False))
 
     async def remove_container(self, uid: PodUID, container_id: str) -> None:
-        """Forget its job, if that is over."""
+        """Remove the job of a container, if it has finished."""
         for job in await self._find(uid, container_id):
-            await in_thread(self._batch.forget, job.number)
+            await in_thread(self._batch.remove, job.number)
 
     async def remove_pod(self, uid: PodUID) -> None:
-        """Forget its jobs, and the pod itself last: until then it is listed."""
+        """Remove the pod's jobs, then the pod itself: until then it is listed."""
         await self.stop_pod(uid)
         for _, job in await self._jobs(uid):
-            await in_thread(self._batch.forget, job.number)
+            await in_thread(self._batch.remove, job.number)
         self._path(uid).unlink(missing_ok=True)
         self._pods.pop(uid, None)
 
@@ -225,29 +226,29 @@ class BatchRuntime:
         jobs = await self._jobs(uid)
         return [job for _, job in jobs if container_id == f"batch://{job.number}"]
 
-    async def _see_end(self, job: Job | None) -> None:
-        """Come back when it is over; from its deadline on it is made to be."""
-        while job is not None and not job.is_over:
+    async def _wait_finished(self, job: Job | None) -> None:
+        """Wait until the job has finished; kill it from its deadline on."""
+        while job is not None and not job.is_finished:
             if time.monotonic() >= self._deadlines.get(job.number, 0.0):
                 await in_thread(self._batch.send, job.number, signal.SIGKILL)
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
             job = await in_thread(self._batch.find, job.number)
         if job is not None:
             self._deadlines.pop(job.number, None)
 
     # --8<-- 5
     async def changes(self) -> AsyncIterator[PodUID]:
-        """Listen to the bell of the batch system: it tells the numbers of jobs."""
+        """Yield the pod of each job that starts or ends, as the batch system reports it."""
         reader = asyncio.StreamReader()
-        # Open for writing, too: so it does not end when the last of those who ring has gone.
-        bell = self._batch.bell.open("rb+", buffering=0)
+        # Opened for writing, too, the pipe has no end of file when the last writer closes it.
+        pipe = self._batch.events.open("rb+", buffering=0)
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), bell
+            lambda: asyncio.StreamReaderProtocol(reader), pipe
         )
         try:
             while True:
                 job = await in_thread(self._batch.find, int(await reader.readline()))
                 if job is not None:
-                    yield msgspec.json.decode(job.about, type=Attempt).uid
+                    yield msgspec.json.decode(job.comment, type=Attempt).uid
         finally:
             transport.close()

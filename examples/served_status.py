@@ -1,8 +1,8 @@
-"""Keep the status of a pod true in an API server that kubectl can talk to.
+"""Sync the status of a pod to an API server that kubectl can use.
 
-Everything is real but the container: the embedded API server on a port of its own with TLS and
-a token, HTTP, a watch, the status manager. The container is only said to run, and its readiness
-changes every few seconds. With `--forever` it goes on until Ctrl-C.
+Everything is real except for the container: the embedded API server on its own port with TLS and
+a token, HTTP, a watch, the status manager. The container is simulated, and its readiness changes
+every few seconds. With `--forever` it runs until Ctrl-C.
 """
 
 import asyncio
@@ -43,26 +43,26 @@ POD = {
 
 
 class NothingElseRuns:
-    """The port `DeletionSafety`: here nothing is left running, ever."""
+    """Implements the port `DeletionSafety`: there are no processes to wait for."""
 
     def could_have_running_containers(self, pod: Pod) -> bool:  # noqa: ARG002
-        """It has none."""
+        """Return False: no containers run."""
         return False
 
 
-class ShownPods(PodManager):
-    """The directory, which also says what the API server shows."""
+class PrintingPodManager(PodManager):
+    """A pod manager that prints each update from the API server."""
 
     def update_pod(self, pod: Pod) -> None:
-        """Put a pod into the directory, and say what it is."""
+        """Store the pod and print its status."""
         super().update_pod(pod)
         true = [c.type for c in pod.status.conditions or () if c.status == "True"]
         print(f"{pod.name}: {pod.status.phase:<9}true: {', '.join(true) or 'nothing'}", flush=True)
 
 
 async def keep(client: ApiClient, seconds: float) -> None:
-    """Run the manager, and report the pod again and again."""
-    pods = ShownPods()
+    """Run the manager for `seconds`, and report the pod periodically."""
+    pods = PrintingPodManager()
     manager = StatusManager(HttpPodApi(client), pods, NothingElseRuns())
     async with asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(pod_reflector(client, "laptop", pods).run())
@@ -79,14 +79,14 @@ async def keep(client: ApiClient, seconds: float) -> None:
 
 
 def report(manager: StatusManager, pod: Pod, began: Time) -> None:
-    """Say how the container is: it runs, and is ready for three seconds out of five."""
+    """Report the container as running, and as ready for three seconds out of five."""
     app = ContainerFacts(
         id="fake://1", name="app", state=ContainerRunState.RUNNING, started_at=began
     )
-    box = SandboxFacts(id="box-1", state=SandboxState.READY, ip="10.1.2.3")
+    sandbox = SandboxFacts(id="box-1", state=SandboxState.READY, ip="10.1.2.3")
     status = generate_api_pod_status(
         pod,
-        PodFacts(sandboxes=(box,), containers=(app,), ips=("10.1.2.3",)),
+        PodFacts(sandboxes=(sandbox,), containers=(app,), ips=("10.1.2.3",)),
         now=now(),
         old_status=manager.pod_status(pod.uid),
         prober=ProbeResults(ready={"fake://1": time.monotonic() % 5 > 2}),
@@ -96,20 +96,20 @@ def report(manager: StatusManager, pod: Pod, began: Time) -> None:
 
 
 def now() -> Time:
-    """The time by this machine's clock."""
+    """Return the current wall-clock time."""
     return Time.from_unix_nanos(time.time_ns())
 
 
 async def main(server: ApiAccess, seconds: float) -> None:
-    """Create the pod and keep its status."""
+    """Create the pod and sync its status for `seconds`."""
     async with ApiClient(kubeconfig_config(server.kubeconfig)) as client:
         await client.create(PODS, json.dumps(POD).encode(), namespace="default")
         await keep(client, seconds)
 
 
 def announce(server: ApiAccess) -> None:
-    """Say how to look."""
-    print(f"serving {server.url}; look at it from another terminal:\n")
+    """Print commands for another terminal."""
+    print(f"serving {server.url}; try from another terminal:\n")
     print(f"    kubectl --kubeconfig {server.kubeconfig} get pods -o wide -w")
     print(f"    kubectl --kubeconfig {server.kubeconfig} describe pod web")
     print(
@@ -119,12 +119,12 @@ def announce(server: ApiAccess) -> None:
     header = server.folder / "header"
     header.touch(mode=0o600)
     header.write_text(f"Authorization: Bearer {server.token}\n")
-    print("\nwhat the API server shows, as it changes:", flush=True)
+    print("\nstatus on the API server, as it changes:", flush=True)
 
 
 if __name__ == "__main__":
     forever = "--forever" in sys.argv
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts aside ignores it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))  # as Ctrl-C
     with tempfile.TemporaryDirectory() as folder, running_api_server(Path(folder)) as api:
         announce(api)

@@ -1,4 +1,4 @@
-"""The shipped suite on the runtime of the example: `pytest examples/test_own_runtime.py`."""
+"""The shipped suite on the example runtime: `pytest examples/test_own_runtime.py`."""
 
 import asyncio
 import shlex
@@ -27,7 +27,7 @@ SCRIPTS = {
 
 
 class TestBatchRuntime(RuntimeSuite):
-    """Every promise of a runtime, as a test."""
+    """One test for each promise of a runtime."""
 
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path) -> Iterator[None]:
@@ -39,11 +39,11 @@ class TestBatchRuntime(RuntimeSuite):
 
     @asynccontextmanager
     async def open_runtime(self) -> AsyncIterator[Runtime]:
-        """Opened twice in one test it is the next agent, in the same folder."""
+        """Open the runtime; a second time in one test, this is the next agent."""
         yield BatchRuntime(self.folder, slots=8)
 
     def make_pod(self, name: str, behaviour: Behaviour) -> Pod:
-        """A pod that behaves so: here a command, and for FAILS one that nobody has."""
+        """Return a pod with this behaviour: a command, and for FAILS a missing one."""
         up = shlex.quote(str(self.folder / f"uid-{name}"))
         script = SCRIPTS.get(behaviour, "").format(up=up)
         command = ("sh", "-c", script) if script else ("/no/such/command",)
@@ -51,7 +51,7 @@ class TestBatchRuntime(RuntimeSuite):
         return structs.replace(make_pod(name), spec=spec)
 
     async def wait_until_ready(self, pod: Pod) -> None:
-        """A shell needs a moment before it ignores a signal."""
+        """Wait for the shell, which needs a moment to set its trap."""
         async with asyncio.timeout(60):
             while not (self.folder / pod.uid).exists():
                 await self.wait(0.01)

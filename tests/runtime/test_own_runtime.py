@@ -118,10 +118,10 @@ def test_the_queue_is_served_in_its_order(
         for name in ("second", "third", "fourth"):
             await start_queued(runtime, sleeper(name, "true"))
         (tmp_path / "go").touch()
-        await eventually(lambda: all(job.is_over for job in batch.jobs()))
+        await eventually(lambda: all(job.is_finished for job in batch.jobs()))
         began = [job.started for job in batch.jobs()]
         assert began == sorted(began)
-        assert [job.code for job in batch.jobs()] == [7, 0, 0, 0]
+        assert [job.exit_code for job in batch.jobs()] == [7, 0, 0, 0]
 
     asyncio.run(scene())
 
@@ -257,10 +257,10 @@ def test_words_and_variables_arrive_unchanged(runtime: BatchRuntime, batch: Batc
     [
         (
             {"env": (EnvVar(name="A", value_from=EnvVarSource()),)},
-            "a job cannot have env.valueFrom",
+            "jobs do not support env.valueFrom",
         ),
-        ({"volume_mounts": (VolumeMount(name="v"),)}, "a job cannot have volumeMounts"),
-        ({"command": ()}, "job 1: it has no command"),
+        ({"volume_mounts": (VolumeMount(name="v"),)}, "jobs do not support volumeMounts"),
+        ({"command": ()}, "job 1: no command"),
         ({"command": ("a\0b",)}, "job 1: embedded null byte"),
     ],
 )

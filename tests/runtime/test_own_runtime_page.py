@@ -21,12 +21,12 @@ FAILED = re.findall(r"^FAILED .*$", PAGE, re.MULTILINE)
 NAMES = r"^(?:async def|def|class) (\w+)"
 """What is not a method."""
 UNTURNED = "await in_thread(self._batch.jobs)"
-SEE_END = "            await self._see_end(job)\n"
+WAIT_FINISHED = "            await self._wait_finished(job)\n"
 STOP_POD = "\n    async def stop_pod"
 MISTAKES = {
     "the exit is lost": ("reversed(await in_thread(self._batch.jobs))", UNTURNED),
-    "its sandbox is stopped": ("active=about.sandbox == pod.sandbox", "active=True"),
-    "the grace period was cut short": (SEE_END + STOP_POD, STOP_POD),
+    "its sandbox is stopped": ("active=attempt.sandbox == pod.sandbox", "active=True"),
+    "the grace period was cut short": (WAIT_FINISHED + STOP_POD, STOP_POD),
 }
 """What is right, and what somebody could have written instead, by what the suite says of it."""
 

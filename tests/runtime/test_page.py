@@ -35,7 +35,7 @@ def test_the_page_has_every_word_with_values_that_can_be_read(word: str) -> None
 
 
 def test_the_page_has_no_word_that_there_is_not() -> None:
-    table = PAGE.partition("| word |")[2].partition("\n\n")[0]
+    table = PAGE.partition("| key |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE) == list(FIELD_PARSERS)
 
 

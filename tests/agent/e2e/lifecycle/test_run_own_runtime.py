@@ -98,7 +98,7 @@ def test_what_ended_while_no_agent_was_there_is_told_and_is_queued_again(
     wait_running(cluster, "again")
     batch_agent.kill()
     go.touch()
-    until(lambda: all(job.is_over for job in batch.jobs()), batch.jobs)
+    until(lambda: all(job.is_finished for job in batch.jobs()), batch.jobs)
     ends = {f"batch://{job.number}": job.ended for job in batch.jobs()}
     cluster = batch_agent.start_ready()
     once = container(cluster.wait_for("once", has_phase("Failed")))

@@ -1,4 +1,4 @@
-"""Alerts for tests, and receivers that behave as they are told to."""
+"""Alerts for tests, and receivers whose behaviour the test controls."""
 
 import asyncio
 from collections.abc import Sequence
@@ -40,12 +40,12 @@ def resolved(alert: Alert, at: int = START + SECOND) -> Alert:
     return structs.replace(alert, state="resolved", ceased=at, resolved=at)
 
 
-def told(alert: Alert) -> tuple[str, str]:
+def message(alert: Alert) -> tuple[str, str]:
     return alert.id, alert.state
 
 
 class Listener:
-    """A deed that notes what it is told, fails as it is told to, and hangs while it is shut."""
+    """A notifier that records messages, fails on request, and hangs while it is shut."""
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, str]] = []
@@ -66,11 +66,11 @@ class Listener:
             raise self.errors.pop(0)
         if self.is_away is not None and (not self.never or alert.id in self.never):
             raise self.is_away
-        self.heard.append(told(alert))
+        self.heard.append(message(alert))
 
 
 class BatchListener:
-    """A deed that takes many at once, and wants to be told again."""
+    """A batch notifier that wants firing alerts to be repeated."""
 
     def __init__(self, *, max_batch: int = 3, resend_seconds: float = 60.0) -> None:
         self.max_batch = max_batch
@@ -85,7 +85,7 @@ class BatchListener:
         for alert in alerts:
             if alert.id in self.refused:
                 raise self.refused[alert.id]
-        self.batches.append([told(alert) for alert in alerts])
+        self.batches.append([message(alert) for alert in alerts])
 
     @property
     def heard(self) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The default rules: right, tried, told well, and changed by files as their owners want."""
+"""The default rules: valid, tested, well written, and replaced or disabled by rule files."""
 
 import re
 from collections.abc import Iterator
@@ -131,7 +131,7 @@ def test_to_switch_off_what_is_not_there_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(AlertRulesError) as caught:
         load(tmp_path, "disable:\n- NodePressur\n- {a: b}\nrules: []")
     assert str(caught.value).split("rules-0.yaml")[1:] == [
-        f":3:3: what is disabled must be a text, not a mapping\n{tmp_path}/",
+        f":3:3: disable must be a string, not a mapping\n{tmp_path}/",
         ":2:3: disable: there is no default rule NodePressur; did you mean NodePressure?",
     ]
 

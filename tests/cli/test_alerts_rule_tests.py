@@ -68,9 +68,9 @@ def test_default_rules_are_tested_if_they_are_named_or_nothing_is(tests: Path, r
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("tests: [", "{file}:2:1: this is no YAML"),
+        ("tests: [", "{file}:2:1: invalid YAML"),
         (one("{at: 0s}", "[none.yaml]"), "cannot read {folder}/none.yaml: no such file"),
-        (one("{at: 0s}", "[bad.yaml]"), "{folder}/bad.yaml:1:30: expr: nothing is called pod.fase"),
+        (one("{at: 0s}", "[bad.yaml]"), "{folder}/bad.yaml:1:30: expr: there is no pod.fase"),
         (one("{at: 0s}", more="only: [Fast], "), "{file}:3:3: only: there is no rule Fast"),
         (
             one("{at: 0s, expect: [{rule: Slov, pod: web}]}"),
@@ -84,8 +84,8 @@ def test_default_rules_are_tested_if_they_are_named_or_nothing_is(tests: Path, r
             one("{at: 0s}", more="history: bad.yaml, "),
             "{file}:3:23: history: cannot read {folder}/bad.yaml",
         ),
-        (RULES, "{file}:1:1: these are rules, not tests: podstatus alerts check"),
-        ("rules: []", "{file}:1:1: there are no tests in it"),
+        (RULES, "{file}:1:1: this is a rule file, not a test file: use podstatus alerts check"),
+        ("rules: []", "{file}:1:1: the file has no tests"),
     ],
 )
 def test_a_wrong_file_is_a_failure(tests: Path, text: str, told: str) -> None:

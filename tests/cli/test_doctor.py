@@ -131,7 +131,7 @@ def test_alert_rules_are_read(tmp_path: Path) -> None:
     result, told = doctor(*options)
     assert result.exit_code == 0
     assert told["alert-rules"][0] == "hint"
-    assert f"{file}:1:8: note: there are no rules in it" in told["alert-rules"][1]
+    assert f"{file}:1:8: note: the file has no rules" in told["alert-rules"][1]
 
 
 def test_another_server_is_asked(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def _rows(kind: ActionKind) -> list[str]:
 
 def _meaning(option: ActionOption) -> str:
     default = f" Default: `{option.default}`." if option.default else ""
-    return f"{option.meaning}{' Needed.' if option.required else default}"
+    return f"{option.meaning}{' Required.' if option.required else default}"
 
 
 @pytest.mark.parametrize("facts", [POD_FACTS, CONTAINER_FACTS, NODE_FACTS, SYNC_FACTS])

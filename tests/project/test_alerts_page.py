@@ -13,14 +13,14 @@ from podstatus.cli.commands import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text()
 YAML = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-TOLD = re.findall(r"^\$ (podstatus alerts \w+ .*)\n((?:[^$`].*\n)*)", PAGE, re.MULTILINE)
+CONSOLE = re.findall(r"^\$ (podstatus alerts \w+ .*)\n((?:[^$`].*\n)*)", PAGE, re.MULTILINE)
 
 
 def test_the_page_has_a_row_for_every_default_rule() -> None:
     rules = [compiled.rule for compiled in default_rules(Environments()).rules]
     rows = re.findall(r"^\| `(\w+)` \| .* \| (\w+) \| (\w+) \|$", PAGE, re.MULTILINE)
-    told = [(name, parse_duration(span), severity) for name, span, severity in rows]
-    assert told == [(rule.name, rule.for_seconds, rule.severity) for rule in rules]
+    documented = [(name, parse_duration(span), severity) for name, span, severity in rows]
+    assert documented == [(rule.name, rule.for_seconds, rule.severity) for rule in rules]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def run(words: str) -> str:
 
 
 def test_the_examples_say_what_the_page_says(folder: Path) -> None:
-    checked, tested = dict(TOLD), folder / "rules_test.yaml"
+    checked, tested = dict(CONSOLE), folder / "rules_test.yaml"
     for words in ("podstatus alerts check rules.yaml", "podstatus alerts test rules_test.yaml"):
         assert run(words) == checked[words]
     later = tested.read_text().replace("at: 10s", "at: 9s")

@@ -15,8 +15,8 @@ from podstatus.kube.objects.pod import PodUID
 SECOND = 1_000_000_000
 ENVIRONMENTS = Environments()
 """Rules of all tests are compiled in the same."""
-_POD = trial_inputs("pod")["a pod that has nothing yet"]
-_NODE = trial_inputs("node")["a node that has nothing yet"]
+_POD = trial_inputs("pod")["a pod with empty facts"]
+_NODE = trial_inputs("node")["a node with empty facts"]
 
 
 def load(text: str) -> LoadedRules:
@@ -89,7 +89,7 @@ def node(name: str = "n1") -> Subject:
 
 
 def pod_like(**facts: Any) -> dict[str, Any]:
-    """The facts of a pod that has nothing yet, but these: `phase="Pending"`."""
+    """The facts of a pod with empty facts, but these: `phase="Pending"`."""
     return _POD | {f"pod.{name}": value for name, value in facts.items()}
 
 

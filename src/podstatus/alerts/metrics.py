@@ -1,4 +1,4 @@
-"""What metrics say of alerts at one moment."""
+"""The alert metrics of one scrape."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -9,16 +9,16 @@ from podstatus.observe.metrics import podstatus_catalog as table
 from podstatus.observe.metrics.model import Labels, Samples, by_label, samples, single
 
 MAX_SERIES = 1_000
-"""Of ALERTS: a page is not to grow with all that goes wrong at once."""
+"""Upper bound of the ALERTS series, so that the page stays small when much goes wrong at once."""
 
 
 def alert_metrics(alerts: AlertReader) -> Iterator[Samples]:
-    """What is told of alerts, rules and receivers."""
-    living = [it for it in alerts.alerts().values() if it.state != "resolved"]
-    # Those that fire have the better claim to a place.
-    living.sort(key=lambda alert: alert.state != "firing")
-    yield samples(table.ALERTS, {_labels(it): 1 for it in islice(living, MAX_SERIES)})
-    yield single(table.ALERTS_TRUNCATED, max(0, len(living) - MAX_SERIES))
+    """Yield the metrics of alerts, rules and receivers."""
+    active = [it for it in alerts.alerts().values() if it.state != "resolved"]
+    # Firing alerts first: they are kept when the series are truncated.
+    active.sort(key=lambda alert: alert.state != "firing")
+    yield samples(table.ALERTS, {_labels(it): 1 for it in islice(active, MAX_SERIES)})
+    yield single(table.ALERTS_TRUNCATED, max(0, len(active) - MAX_SERIES))
     rules = alerts.rules()
     yield by_label(table.ALERT_RULES_FAILING, {rule.name: rule.failing for rule in rules})
     yield by_label(table.ALERT_RULE_FAILURES, {rule.name: rule.failures for rule in rules})

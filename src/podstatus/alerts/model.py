@@ -1,8 +1,8 @@
 """The values of alerting: rules as read from a file, alerts, and errors in a rule file.
 
-A `Rule` is what its file says; whether it makes sense is found when it is compiled. An `Alert` is a
-rule that holds for a pod or a node, since when, and its text. A `Diagnostic` is an error in a rule
-file with its location.
+A `Rule` is the content of its file; it is checked when it is compiled. An `Alert` is a rule that
+holds for a pod or a node, with its times and its text. A `Diagnostic` is an error in a rule file
+with its location.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,20 +13,20 @@ import msgspec
 from podstatus.kube.objects.pod import PodUID
 
 Scope = Literal["pod", "node"]
-"""What a rule is asked about, one after the other: each pod, or each node."""
+"""What a rule is evaluated for: each pod, or each node."""
 Severity = Literal["info", "warning", "critical"]
 
 
 class Location(msgspec.Struct, frozen=True):
-    """Where something stands in a file, for who has to mend it."""
+    """Line and column in a file."""
 
     line: int
     column: int
-    """Both from 1."""
+    """Both start at 1."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to do when an alert fires or resolves: the name of a kind, and its options."""
+    """What to do when an alert fires or resolves: an action kind and its options."""
 
     kind: str
     """`log`, `event`, `webhook`, `alertmanager`, `nodeCondition`, `restartContainer`,
@@ -36,17 +36,17 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule."""
+    """One rule of a rule file."""
 
     name: str
-    """Unique; letters, digits and underscores, as names of alerts are in Prometheus."""
+    """Unique; letters, digits and underscores, as in alert names of Prometheus."""
     scope: Scope = "pod"
     expression: str
-    """CEL over the facts of its scope; it is a bool."""
+    """A CEL expression of type bool over the facts of its scope."""
     for_seconds: float = 0.0
-    """How long it has to hold before the alert fires."""
+    """How long the expression must hold before the alert fires."""
     keep_firing_for_seconds: float = 0.0
-    """How long an alert goes on after it has ceased to hold."""
+    """How long the alert keeps firing after the expression stops holding."""
     severity: Severity = "warning"
     labels: Mapping[str, str] = {}
     annotations: Mapping[str, str] = {}
@@ -54,41 +54,41 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     actions: tuple[Action, ...] = ()
     location: Location = Location(1, 1)
     expression_location: Location = Location(1, 1)
-    """Where its first character stands; of a block the first line."""
+    """Where its first character is; for a YAML block, its first line."""
 
 
 class RuleSet(msgspec.Struct, frozen=True, kw_only=True):
-    """All rules of a file, or of several."""
+    """All rules of one file, or of several."""
 
     rules: tuple[Rule, ...] = ()
     allow_actions: frozenset[str] = frozenset()
-    """Kinds of actions that change something in the cluster and that rules may take."""
+    """Action kinds that change the cluster and that rules may use."""
     dry_run: bool = True
-    """Whether those are only said, not done."""
+    """Whether those actions are only reported, not executed."""
     disable: Mapping[str, Location] = {}
-    """Default rules that are not asked, and where that is said."""
+    """Default rules to disable, with the location of each entry."""
 
 
 AlertState = Literal["pending", "firing", "resolved"]
-"""It holds, but not for long enough yet; it fires; it is over, perhaps before it ever fired."""
+"""pending: holds, but not long enough yet; firing; resolved: over, perhaps without having fired."""
 AlertId = NewType("AlertId", str)
-"""Of one life of an alert: it fires again under another."""
+"""Identifies one activation of an alert: when it fires again, it has another ID."""
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What an alert is about."""
+    """The pod or node that an alert is about."""
 
     scope: Scope
     name: str
     namespace: str = ""
     uid: PodUID = PodUID("")
-    """Of a pod: another one of the same name is another subject."""
+    """Of a pod: a re-created pod of the same name is another subject."""
     node: str = ""
-    """Where the pod is; of a node its name."""
+    """The node of the pod; for a node, its name."""
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
-    """One life of an alert."""
+    """One activation of an alert, from pending to resolved."""
 
     id: AlertId
     rule: str
@@ -96,51 +96,51 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     state: AlertState
     severity: Severity = "warning"
     labels: Mapping[str, str] = {}
-    """Those of the rule, and `alertname`, `severity`, `node`, `namespace` and `pod` where there
-    are such."""
+    """Those of the rule, plus `alertname`, `severity`, `node`, `namespace` and `pod` where they
+    apply."""
     annotations: Mapping[str, str] = {}
-    """Filled in when it began to fire."""
+    """Rendered when the alert started firing."""
     since: int
-    """When it began to hold, in nanoseconds since the Unix epoch."""
+    """When the rule started to hold, in nanoseconds since the Unix epoch."""
     fired: int = 0
-    """When it began to fire; 0: not yet."""
+    """When the alert started firing; 0: not yet."""
     ceased: int = 0
-    """When it ceased to hold, while it is kept firing or resolved; 0: it holds."""
+    """When the rule stopped holding; 0: it holds."""
     resolved: int = 0
-    """When it ended; 0: not yet."""
+    """When the alert was resolved; 0: not yet."""
 
 
 class RuleState(msgspec.Struct, frozen=True, kw_only=True):
-    """How a rule fares."""
+    """Status of a rule: its alerts and its errors."""
 
     name: str
     scope: Scope
     pending: int = 0
     firing: int = 0
     problem: str = ""
-    """Why it cannot be asked, or what it failed with last, and of whom; empty: nothing."""
+    """Why it cannot be evaluated, or its latest failure with the subject; empty: none."""
     failing: int = 0
-    """Subjects that it fails of now."""
+    """Subjects for which it currently fails."""
     failures: int = 0
-    """How often it has failed."""
+    """Number of failed evaluations."""
     switched_off: bool = False
-    """Whether it was over budget, and is not asked any more."""
+    """Whether it was disabled because it exceeded its budget."""
 
 
 class Diagnostic(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that has to be mended."""
+    """An error or a warning in a rule file."""
 
     location: Location
     message: str
     rule: str = ""
-    """The rule that cannot be asked because of it, if it has a name that can be told."""
+    """The rule that cannot be evaluated because of it, if its name is known."""
 
     def format(self, file: str, kind: str = "") -> str:
-        """As compilers tell it, so that editors find the place; `kind` may be `note: `."""
+        """Format as compilers do, so that editors can jump to it; `kind` may be `note: `."""
         return f"{file}:{self.location.line}:{self.location.column}: {kind}{self.message}"
 
 
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """As they stand in the file, none twice."""
-    found = {(m.location.line, m.location.column, m.message): m for m in diagnostics}
-    return tuple(found[key] for key in sorted(found))
+    """Return the diagnostics in file order, without duplicates."""
+    unique = {(m.location.line, m.location.column, m.message): m for m in diagnostics}
+    return tuple(unique[key] for key in sorted(unique))

@@ -1,8 +1,8 @@
-"""What alerts need from others, and what others may ask of them.
+"""Ports of alerting: what readers can query, and what notifiers and remediations implement.
 
-DeedError                  it will not be done, ever: the same again is of no use
-└── TransientDeedError     it was not done now, or nobody knows: again later
-    └── NotReachedError    nobody has heard of it: as if it had not been tried
+ActionError              permanent: a retry would fail again
+└── RetryableError       failed now, or the outcome is unknown: retry later
+    └── NotSentError     certainly not received: as if it had not been tried
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,85 +14,85 @@ from podstatus.alerts.model import Action, Alert, AlertId, RuleState
 
 
 class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
-    """How a receiver fares."""
+    """Status of a receiver."""
 
     name: str
-    """What it is and where: `webhook https://…`, without secrets."""
+    """Kind and address, without secrets: `webhook https://…`."""
     delivered: int = 0
     waiting: int = 0
     dropped: int = 0
-    """What found its queue full, or was refused for good."""
+    """Dropped: queue full, or permanently rejected."""
     problem: str = ""
-    """Why nothing goes through at present; empty: it does."""
+    """Why deliveries currently fail; empty if they succeed."""
     rules: tuple[str, ...] = ()
-    """Those whose alerts it is told of, in the order of their files."""
+    """The rules whose alerts are sent to it, in the order of their files."""
 
 
 class AlertReader(Protocol):
-    """What is alerted, for those who ask. Nothing here waits."""
+    """Read access to alerts, rules and receivers. Methods do not block."""
 
     def alerts(self) -> Mapping[AlertId, Alert]:
-        """Those that are pending or firing, and those that resolved a while ago."""
+        """Return pending and firing alerts, and those resolved recently."""
 
     def rules(self) -> Sequence[RuleState]:
-        """All rules, in the order of their files."""
+        """Return all rules, in the order of their files."""
 
     def deliveries(self) -> Sequence[DeliveryState]:
-        """All receivers."""
+        """Return the status of all receivers."""
 
 
 class AlertNotifier(Protocol):
-    """A kind of action: it tells somebody, or does something, when an alert fires or resolves."""
+    """An action kind: sends a notification or acts when an alert fires or resolves."""
 
     async def send(self, action: Action, alert: Alert) -> None:
-        """Do it. Raises TransientDeedError to be asked again later, DeedError if that is useless.
+        """Send one alert. Raises RetryableError to be called again later, ActionError if it is
+        final.
 
-        The same may be asked twice after a restart: the id of the alert and its state tell.
+        After a restart the same alert may be sent twice; its ID and state identify it.
         """
 
 
 class Remediation(Protocol):
-    """A deed that changes something in the cluster: nobody but the guard asks for it."""
+    """An action that changes the cluster. Only the guard calls it."""
 
     def describe(self, action: Action, alert: Alert) -> str:
-        """What it would do: `restart container app`. Raises DeedError if it cannot be done."""
+        """Return what it would do: `restart container app`. Raises ActionError if it cannot."""
 
     async def apply(self, action: Action, alert: Alert) -> None:
-        """Do it. Raises as a `AlertNotifier` does."""
+        """Apply the change. Raises like `AlertNotifier.send`."""
 
     async def revert(self, action: Action, alert: Alert) -> None:
-        """Take back what can be, when the alert resolved; also if it was never done."""
+        """Undo what can be undone when the alert resolves; also called if it was never applied."""
 
 
 @runtime_checkable
 class BatchAlertNotifier(Protocol):
-    """A kind of action that takes many alerts at once, and wants to hear of those that fire
-    again and again."""
+    """An action kind that takes many alerts at once and wants firing alerts to be repeated."""
 
     max_batch: int
-    """Alerts at once."""
+    """Maximum number of alerts in one call."""
     resend_seconds: float
-    """So often it is told of all alerts that fire, though nothing has changed."""
+    """How often all firing alerts are sent again, although nothing has changed."""
 
     async def send_batch(self, action: Action, alerts: Sequence[Alert]) -> None:
-        """Do it for all of them, the oldest first. Raises as Deed does.
+        """Send the alerts, oldest first. Raises like `AlertNotifier.send`.
 
-        After a DeedError for many, they are tried in smaller numbers.
+        After an ActionError for several alerts, the batch is split and retried.
         """
 
 
 class ActionError(Exception):
-    """It could not be done, and will not be; the message says why and what to do."""
+    """Permanent failure of an action; the message says why and what to do."""
 
 
 class RetryableError(ActionError):
-    """It could not be done now, or nobody knows whether it was."""
+    """Temporary failure of an action, or its outcome is unknown."""
 
     def __init__(self, message: str, *, retry_after_seconds: float = 0.0) -> None:
-        """With how long to wait at least, if the other side says so."""
+        """`retry_after_seconds`: the minimum wait that the server requested, if any."""
         super().__init__(message)
         self.retry_after_seconds = retry_after_seconds
 
 
 class NotSentError(RetryableError):
-    """Nobody has heard of it, for certain."""
+    """The request certainly did not reach the receiver."""

@@ -165,7 +165,7 @@ ALERT_FIRING: Final = "AlertFiring"
 ALERT_RESOLVED: Final = "AlertResolved"
 """{alert}: {summary}"""
 ALERT_ACTION: Final = "AlertAction"
-"""{alert}: {do what}: done · take the taint {taint} away: done"""
+"""{alert}: {do what}: done · remove the taint {taint}: done"""
 ALERT_ACTION_NOT_DONE: Final = "AlertActionNotDone"
 """{alert}: {do what}: not done, {why}"""
 

@@ -83,7 +83,7 @@ def test_all_mistakes_of_all_files_are_told_with_their_places(tmp_path: Path) ->
 def test_notes_of_all_files_are_kept_with_their_places(tmp_path: Path) -> None:
     paths = files(tmp_path, ONE, "rules: []", "rules:\n- {name: X, expr: pod.phase == 'run'}\n")
     first, second = load(paths).warnings
-    assert first.startswith(f"{paths[1]}:1:8: note: there are no rules in it")
+    assert first.startswith(f"{paths[1]}:1:8: note: the file has no rules")
     assert second.startswith(f"{paths[2]}:2:32: note: expr: ")
 
 
@@ -155,7 +155,7 @@ def test_an_agent_says_at_its_start_what_rules_will_not_do(tmp_path: Path) -> No
     options = ("--alert-rules", ",".join(map(str, paths)), "--no-samples")
     with agent(tmp_path / "agent", *options) as made:
         made.start_ready()
-        assert f"{paths[0]}:1:8: note: there are no rules in it" in made.log()
+        assert f"{paths[0]}:1:8: note: the file has no rules" in made.log()
         assert f"{paths[1]}:2:32: note: expr: " in made.log()
 
 

@@ -1,4 +1,4 @@
-"""What rules may change: what is allowed, seldom, and told."""
+"""The guard of remediations: allowed, rate limited, reported."""
 
 import asyncio
 
@@ -47,11 +47,11 @@ class RecordedEvents:
     """Remembers events."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def record(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
         type_ = "Warning" if warning else "Normal"
-        self.told.append(f"{subject.name} {type_} {reason} {message}")
+        self.messages.append(f"{subject.name} {type_} {reason} {message}")
 
 
 class Scene:
@@ -78,27 +78,27 @@ class Scene:
         asyncio.run(self.clock.advance(minutes * 60))
 
 
-def test_what_is_allowed_is_done_and_told() -> None:
+def test_an_allowed_action_is_done_and_reported() -> None:
     scene = Scene()
     assert scene.do(alert()) == ""
     assert scene.change.did == ["web"]
-    assert scene.events.told == ["web Normal AlertAction Bad: delete the pod: done"]
+    assert scene.events.messages == ["web Normal AlertAction Bad: delete the pod: done"]
 
 
-def test_what_is_not_allowed_is_told_and_not_done() -> None:
+def test_a_denied_action_is_reported_and_not_done() -> None:
     scene = Scene(RuleSet(allow_actions=frozenset({"taintNode"}), dry_run=False))
     assert scene.do(alert()) == "ActionError: deletePod is not listed in allowActions"
     assert scene.change.did == []
-    (told,) = scene.events.told
-    assert told.startswith("web Warning AlertActionNotDone Bad: delete the pod: not done, ")
-    assert told.endswith("deletePod is not listed in allowActions")
+    (message,) = scene.events.messages
+    assert message.startswith("web Warning AlertActionNotDone Bad: delete the pod: not done, ")
+    assert message.endswith("deletePod is not listed in allowActions")
 
 
-def test_a_dry_run_is_the_default_and_told() -> None:
+def test_a_dry_run_is_the_default_and_reported() -> None:
     scene = Scene(RuleSet(allow_actions=frozenset({KIND})))
     assert scene.do(alert()) == ""
     assert scene.change.did == []
-    assert scene.events.told == [
+    assert scene.events.messages == [
         "web Warning AlertActionNotDone Bad: delete the pod: not done, dryRun is on"
     ]
 
@@ -107,24 +107,24 @@ def test_a_subject_has_its_turn_once_in_ten_minutes() -> None:
     scene = Scene()
     assert scene.do(alert(id_="1")) == ""
     scene.passes(9.9)
-    assert scene.do(alert(id_="2")) == "ActionError: it was done too often lately"
+    assert scene.do(alert(id_="2")) == "ActionError: the rate limit is exceeded"
     scene.passes(0.2)
     assert scene.do(alert(id_="3")) == ""
     assert scene.change.did == ["web", "web"]
 
 
-def test_a_pod_that_is_made_anew_under_its_name_has_no_turn_of_its_own() -> None:
+def test_a_recreated_pod_shares_the_rate_limit_of_its_name() -> None:
     scene = Scene()
 
     def again(number: int) -> str:
-        """As after a deletion, if a controller makes the pod anew at once."""
+        """As after a deletion, if a controller re-creates the pod at once."""
         uid = PodUID(f"u-{number}")
         return scene.do(
             alert(id_=str(number), subject=structs.replace(alert().subject, uid=uid, node="n"))
         )
 
     came = [again(number) for number in range(3)]
-    assert came == ["", *["ActionError: it was done too often lately"] * 2]
+    assert came == ["", *["ActionError: the rate limit is exceeded"] * 2]
     scene.passes(10)
     assert again(3) == ""
     # What did not come to pass was not counted against others either.
@@ -140,7 +140,7 @@ def test_names_of_other_namespaces_are_others() -> None:
 def test_ten_in_an_hour_whatever_they_are_done_to() -> None:
     scene = Scene()
     came = [scene.do(alert(f"p{number}", str(number))) for number in range(12)]
-    assert came == [""] * 10 + ["ActionError: it was done too often lately"] * 2
+    assert came == [""] * 10 + ["ActionError: the rate limit is exceeded"] * 2
     scene.passes(6)
     assert scene.do(alert("p13", "13")) == ""
     assert scene.do(alert("p14", "14")) != ""
@@ -150,16 +150,16 @@ def test_what_is_tried_again_spends_no_second_turn() -> None:
     scene = Scene()
     scene.change.fails = [RetryableError("away"), RetryableError("away")]
     assert [scene.do(alert()) for _ in range(3)] == ["RetryableError: away"] * 2 + [""]
-    assert scene.events.told == ["web Normal AlertAction Bad: delete the pod: done"]
+    assert scene.events.messages == ["web Normal AlertAction Bad: delete the pod: done"]
 
 
 @pytest.mark.parametrize("name", ["web", "static"])
-def test_what_fails_for_good_is_told(name: str) -> None:
+def test_a_permanent_failure_is_reported(name: str) -> None:
     scene = Scene()
     scene.change.fails = [ActionError("it is static")]
     assert scene.do(alert(name)) == "ActionError: it is static"
     what = "delete the pod" if name == "web" else KIND
-    assert scene.events.told == [
+    assert scene.events.messages == [
         f"{name} Warning AlertActionNotDone Bad: {what}: not done, it is static"
     ]
 

@@ -1,4 +1,4 @@
-"""Conditions that alerts state: the status of the node is made anew at once, but seldom."""
+"""Node conditions of alerts: a status update is triggered at once, within the rate limit."""
 
 import asyncio
 
@@ -22,31 +22,31 @@ ALERT = Alert(
 class Scene:
     def __init__(self) -> None:
         self.clock, self.looks = FakeClock(), 0
-        self.deed = NodeConditionNotifier(self._look, clock=self.clock)
+        self.notifier = NodeConditionNotifier(self._look, clock=self.clock)
 
     def _look(self) -> None:
         self.looks += 1
 
-    async def told(self, times: int, *, seconds: float) -> int:
+    async def reports(self, times: int, *, seconds: float) -> int:
         """How often the status was made, of an alert that comes and goes so often."""
         before = self.looks
         for _ in range(times):
-            await self.deed.send(Action(kind="nodeCondition", options={"type": "Bad"}), ALERT)
+            await self.notifier.send(Action(kind="nodeCondition", options={"type": "Bad"}), ALERT)
             await self.clock.advance(seconds)
         return self.looks - before
 
 
 def test_the_status_of_the_node_is_made_at_once() -> None:
-    assert asyncio.run(Scene().told(3, seconds=0)) == 3
+    assert asyncio.run(Scene().reports(3, seconds=0)) == 3
 
 
 def test_a_rule_that_flaps_has_it_made_every_ten_seconds_after_a_while() -> None:
     async def scene() -> None:
         scene = Scene()
-        assert await scene.told(50, seconds=0.01) == 5
-        assert await scene.told(600, seconds=0.1) == 6
+        assert await scene.reports(50, seconds=0.01) == 5
+        assert await scene.reports(600, seconds=0.1) == 6
         await scene.clock.advance(60)
-        assert await scene.told(3, seconds=0) == 3
+        assert await scene.reports(3, seconds=0) == 3
 
     asyncio.run(scene())
 
@@ -54,5 +54,5 @@ def test_a_rule_that_flaps_has_it_made_every_ten_seconds_after_a_while() -> None
 def test_a_type_that_cannot_be_is_refused() -> None:
     with pytest.raises(ActionError):
         asyncio.run(
-            Scene().deed.send(Action(kind="nodeCondition", options={"type": "a/b/c"}), ALERT)
+            Scene().notifier.send(Action(kind="nodeCondition", options={"type": "a/b/c"}), ALERT)
         )

@@ -79,13 +79,13 @@ class Events:
     """Remembers events about the node."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.messages: list[str] = []
 
     def normal(self, reason: str, message: str) -> None:
-        self.told.append(f"{reason} {message}")
+        self.messages.append(f"{reason} {message}")
 
     def warn(self, reason: str, message: str) -> None:
-        self.told.append(f"{reason} {message}")
+        self.messages.append(f"{reason} {message}")
 
 
 class Scene:
@@ -117,7 +117,7 @@ class Scene:
         asyncio.run(self.clock.advance(minutes * 60))
 
     def set_ahead(self, minutes: int) -> None:
-        """Somebody sets the clock."""
+        """Step the wall clock."""
         self.ahead += minutes * 60 * 10**9
         self.clock._now += minutes * 60 * 10**9
 
@@ -133,10 +133,10 @@ def test_a_taint_is_added_beside_those_of_others() -> None:
     assert ours == to_document(taint("full", "v", "NoExecute"))
 
 
-def test_what_nobody_wants_goes_also_if_another_life_of_the_agent_has_put_it_there() -> None:
+def test_an_undesired_taint_is_removed_even_if_an_earlier_process_added_it() -> None:
     scene = Scene(FULL, THEIRS, taint("old"))
     assert scene.sync(FULL) == ["full", "theirs"]
-    assert scene.events.told == [f"AlertAction take the taint {PREFIX}old:NoSchedule away: done"]
+    assert scene.events.messages == [f"AlertAction remove the taint {PREFIX}old:NoSchedule: done"]
 
 
 def test_nothing_is_asked_while_all_is_as_it_is_wanted() -> None:
@@ -150,7 +150,7 @@ def test_the_same_taint_is_put_on_once_in_ten_minutes_and_later_if_it_is_still_w
     assert scene.sync(FULL) == ["full"]
     assert scene.sync() == []
     assert scene.sync(FULL, taint("other")) == ["other"]
-    with pytest.raises(RetryableError, match="too often"):
+    with pytest.raises(RetryableError, match="rate limit"):
         asyncio.run(TaintNode(scene.taints).apply(ACTION, ALERT))
     scene.passes(10)
     asyncio.run(TaintNode(scene.taints).apply(ACTION, ALERT))
@@ -186,7 +186,7 @@ def test_what_failed_spends_no_turn_and_is_done_again() -> None:
     scene.server.failures = [ConflictError("another version"), DeniedError("no")]
     with pytest.raises(RetryableError):
         scene.sync(FULL)
-    with pytest.raises(ActionError, match="does not let us"):
+    with pytest.raises(ActionError, match="denied the request"):
         scene.sync(FULL)
     assert scene.sync(FULL) == ["full"]
 
@@ -212,7 +212,7 @@ def test_the_service_begins_when_the_node_is_known_and_goes_on_after_failures() 
 
 
 class NoEvents:
-    """Whom alerts tell; nobody listens."""
+    """An event sink that drops everything."""
 
     def record(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
         pass
@@ -225,7 +225,7 @@ def test_a_taint_that_two_alerts_share_goes_with_the_last_of_them(dry_run: bool)
 
     async def play() -> list[int]:
         seen, change = [], TaintNode(scene.taints)
-        deed = GuardedRemediation(
+        notifier = GuardedRemediation(
             ACTION.kind,
             change,
             lambda _: rules,
@@ -238,7 +238,7 @@ def test_a_taint_that_two_alerts_share_goes_with_the_last_of_them(dry_run: bool)
             firing[id_] = alert
             both = [(it, ACTION) for it in firing.values() if it.state == "firing"]
             scene.wanted = desired_taints(both, lambda _: rules)
-            await deed.send(ACTION, alert)
+            await notifier.send(ACTION, alert)
             seen.append(len(scene.server.node.spec.taints or ()))
         return seen
 
@@ -272,7 +272,7 @@ def test_a_node_is_tainted_by_who_may_and_a_kubelets_user_may_not(each_server: A
     try:
         asyncio.run(scene(each_server.access))
         if isinstance(each_server, RealServer):
-            with pytest.raises(ActionError, match="does not let us") as raised:
+            with pytest.raises(ActionError, match="denied the request") as raised:
                 asyncio.run(scene(each_server.process.node_access(name)))
             assert type(raised.value) is ActionError
     finally:

@@ -107,9 +107,9 @@ def test_what_would_not_start_again_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("pod", "running", "options", "why"),
     [
-        (a_pod("Never"), ["a"], {}, "nothing that would start again runs now"),
-        (a_pod(), [], {}, "nothing that would start again runs now"),
-        (a_pod(), ["a"], {"container": "b"}, "nothing that would start again runs now"),
+        (a_pod("Never"), ["a"], {}, "no container that would be restarted is running"),
+        (a_pod(), [], {}, "no container that would be restarted is running"),
+        (a_pod(), ["a"], {"container": "b"}, "no container that would be restarted is running"),
         (a_pod(), ["a"], {"container": "x"}, "no container x"),
         (a_pod(), ["a"], {"container": "init"}, "no container init"),
     ],
@@ -150,7 +150,9 @@ def delete(pod: Pod, server: Server, **options: str) -> str:
 def test_a_pod_is_deleted_by_its_uid() -> None:
     pod, server = a_pod(), Server()
     assert delete(pod, server) == "delete the pod"
-    assert delete(pod, server, gracePeriodSeconds="0") == "delete the pod within 0 s"
+    assert (
+        delete(pod, server, gracePeriodSeconds="0") == "delete the pod with a grace period of 0 s"
+    )
     uid = ApiUID(pod.uid)
     assert server.deleted == [("ns", "p", uid, None), ("ns", "p", uid, 0)]
 
@@ -181,12 +183,12 @@ def critical(priority: int | None = None, name: str = "") -> Pod:
 @pytest.mark.parametrize("names", ["", "ns/other", "other/p", "ns/p-*", "*", "p"])
 def test_a_critical_pod_is_neither_deleted_nor_restarted_unless_named(pod: Pod, names: str) -> None:
     server = Server()
-    with pytest.raises(ActionError, match=r"critical.*: ns/p$|of priority.*: ns/p$"):
+    with pytest.raises(ActionError, match=r"critical; .* add ns/p to|of priority .* add ns/p to"):
         delete(pod, server, criticalPods=names)
-    with pytest.raises(ActionError, match="name it in criticalPods"):
+    with pytest.raises(ActionError, match="to criticalPods"):
         restart(pod, "a", criticalPods=names)
     # Also if it became critical after the guard has asked.
-    with pytest.raises(ActionError, match="name it in criticalPods"):
+    with pytest.raises(ActionError, match="to criticalPods"):
         asyncio.run(
             DeletePod(known(pod), server).apply(  # type: ignore[arg-type]
                 action("deletePod", criticalPods=names), alert(pod)
@@ -223,7 +225,7 @@ def test_a_pod_that_is_gone_or_another_by_now_is_no_trouble(gone: ApiError) -> N
         (UnavailableError("away"), RetryableError),
     ],
 )
-def test_a_server_that_refuses_or_is_away_is_told_apart(
+def test_a_rejection_and_an_outage_raise_different_errors(
     failure: ApiError, kind: type[ActionError]
 ) -> None:
     with pytest.raises(ActionError) as raised:
@@ -232,11 +234,11 @@ def test_a_server_that_refuses_or_is_away_is_told_apart(
 
 
 def test_an_alert_about_a_node_restarts_and_deletes_nothing() -> None:
-    with pytest.raises(ActionError, match="about no pod"):
+    with pytest.raises(ActionError, match="not about a pod"):
         DeletePod(known(), Server()).describe(  # type: ignore[arg-type]
             action("deletePod"), alert()
         )
-    with pytest.raises(ActionError, match="not here any more"):
+    with pytest.raises(ActionError, match="no longer on this node"):
         DeletePod(known(), Server()).describe(  # type: ignore[arg-type]
             action("deletePod"), alert(a_pod())
         )
@@ -245,12 +247,12 @@ def test_an_alert_about_a_node_restarts_and_deletes_nothing() -> None:
 def test_what_an_agent_has_yet_to_learn_after_its_start_is_waited_for() -> None:
     """A pod that is deleted because of an alert of its last life is not known at first."""
     deletes = DeletePod(known(all_known=False), Server())  # type: ignore[arg-type]
-    with pytest.raises(RetryableError, match="which pods are here"):
+    with pytest.raises(RetryableError, match="pods of this node are not known"):
         deletes.describe(action("deletePod"), alert(a_pod()))
     restarts = RestartContainer(
         known(a_pod()),
         Running(has_listed=False),  # type: ignore[arg-type]
         Book(),  # type: ignore[arg-type]
     )
-    with pytest.raises(RetryableError, match="what runs here"):
+    with pytest.raises(RetryableError, match="running containers"):
         restarts.describe(action("restartContainer"), alert(a_pod()))

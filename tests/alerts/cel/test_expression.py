@@ -50,25 +50,29 @@ def test_what_a_pod_is_asked(text: str, held: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("pod.fase", Location(1, 1), "nothing is called pod.fase"),
-        ("pod.ready &&\n  pod.fase == 3", Location(2, 3), "nothing is called pod.fase"),
+        ("pod.fase", Location(1, 1), "there is no pod.fase"),
+        ("pod.ready &&\n  pod.fase == 3", Location(2, 3), "there is no pod.fase"),
         (
             "node.ready",
             Location(1, 1),
-            "nothing is called node.ready here, but in rules with scope node",
+            "there is no node.ready here; rules with scope node have it",
         ),
-        ("sync.unsent > 3", Location(1, 1), "here, but in rules with scope node"),
+        ("sync.unsent > 3", Location(1, 1), "here; rules with scope node have it"),
         ('pod.phase = "Running"', Location(1, 11), "syntax error: write ==, not ="),
         ("pod.ready & pod.static", Location(1, 11), "syntax error: write &&, not &"),
-        ("len(pod.name) > 3", Location(1, 1), "nothing is called len"),
-        ("true && len(pod.name) > 3", Location(1, 9), "nothing is called len"),
-        ("pod", Location(1, 1), "nothing is called pod"),
+        ("len(pod.name) > 3", Location(1, 1), "there is no len"),
+        ("true && len(pod.name) > 3", Location(1, 9), "there is no len"),
+        ("pod", Location(1, 1), "there is no pod"),
         ("pod.phase == 3", Location(1, 11), "no matching overload for '_==_'"),
-        ('pod.name == "é" && pod.fase', Location(1, 20), "nothing is called pod.fase"),
+        ('pod.name == "é" && pod.fase', Location(1, 20), "there is no pod.fase"),
         ("pod.ready &&", Location(1, 13), "syntax error: mismatched input '<EOF>'"),
         ("pod.ready and pod.static", Location(1, 11), "syntax error: write &&, not and"),
         ('"abc', Location(1, 1), "syntax error: token recognition error"),
-        ("pod.containers.exists(c, c.fase > 3)", Location(1, 28), "containers have no fase, but"),
+        (
+            "pod.containers.exists(c, c.fase > 3)",
+            Location(1, 28),
+            "containers have no fase; use one of",
+        ),
         ("false && pod.containers.all( x ,\n x.ok)", Location(2, 4), "containers have no ok"),
     ],
 )
@@ -80,14 +84,14 @@ def test_what_is_wrong_is_said_with_its_place(text: str, place: Location, messag
     assert flaw.location == place
 
 
-def test_all_wrong_names_are_told() -> None:
+def test_all_wrong_names_are_reported() -> None:
     with pytest.raises(CompileError) as caught:
         POD.compile("pod.a || pod.b || pod.ready")
     assert [flaw.location.column for flaw in caught.value.errors] == [1, 10]
 
 
 def test_a_whole_number_where_a_fraction_is_needed_is_explained() -> None:
-    with pytest.raises(CompileError, match=r"is written 3\.0"):
+    with pytest.raises(CompileError, match=r"as 3\.0"):
         NODE.compile("node.cpuUsedFraction > 1")
 
 
@@ -152,7 +156,7 @@ def test_an_expression_that_is_too_long_is_refused() -> None:
     ],
 )
 def test_what_makes_more_and_more_of_a_text_is_refused(text: str) -> None:
-    with pytest.raises(CompileError, match="more than 5 times"):
+    with pytest.raises(CompileError, match="more than 5 calls"):
         POD.compile(text)
 
 

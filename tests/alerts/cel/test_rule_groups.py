@@ -41,8 +41,8 @@ def asked_one_by_one(facts: Any) -> dict[str, bool | RuleFailed]:
 )  # fmt: skip
 def test_together_they_say_the_same(known: dict[str, Any]) -> None:
     facts = POD.activation(pod_like(**known))
-    told = {name: it for name, it in GROUP.evaluate(facts) if it is not False}
-    assert told == asked_one_by_one(facts)
+    results = {name: it for name, it in GROUP.evaluate(facts) if it is not False}
+    assert results == asked_one_by_one(facts)
 
 
 def test_where_none_holds_none_is_asked_by_itself() -> None:

@@ -55,7 +55,7 @@ def test_a_text_does_not_become_endless() -> None:
     assert len(compile_template(POD, "{{ pod.message }}" * 100).render(facts)) == 2_000
 
 
-def test_all_that_is_wrong_with_a_template_is_told_with_its_place() -> None:
+def test_all_errors_of_a_template_have_their_locations() -> None:
     with pytest.raises(CompileError) as caught:
         compile_template(POD, "a {{ pod.fase }}\nb {{ pod.ready &&\n pod.foo }} {{ c")
     assert [(flaw.location.line, flaw.location.column) for flaw in caught.value.errors] == [
@@ -66,5 +66,5 @@ def test_all_that_is_wrong_with_a_template_is_told_with_its_place() -> None:
 
 
 def test_what_may_be_nothing_is_no_text() -> None:
-    with pytest.raises(CompileError, match="it may be nothing"):
+    with pytest.raises(CompileError, match="it may have no value"):
         compile_template(POD, 'of {{ pod.labels[?"app"] }}')

@@ -4,7 +4,7 @@ python -m tests.alerts.delivery.deliver_until_killed FILE URL FIRST [drain]
 
 It says `kept N` when the alert N is on the disk. Those whose number can be divided by 3 never end;
 the others do after a while, and all that it finds of another life at once. With `drain` it begins
-none, and ends by itself when all has been told.
+none, and ends by itself when everything has been sent.
 """
 
 import asyncio
@@ -37,10 +37,10 @@ async def tell(path: Path, url: str, first: int, *, drain: bool) -> None:
     """Live for a while."""
     clock = SystemClock()
     http = HttpPostClient(clock=clock)
-    deed = WebhookNotifier(http, clock=clock)
+    notifier = WebhookNotifier(http, clock=clock)
     actions = [Action(kind="webhook", options={"url": url})]
     dispatcher = AlertDispatcher(
-        {"webhook": deed}, AlertStore.open(path), clock=clock, random=random.random
+        {"webhook": notifier}, AlertStore.open(path), clock=clock, random=random.random
     )
     running = asyncio.create_task(dispatcher.run())
     for alert in dispatcher.restored.values():

@@ -1,4 +1,4 @@
-"""Who is told what, when receivers fail, hang, or come back."""
+"""Delivery to receivers that fail, hang, or recover."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
@@ -25,24 +25,24 @@ from tests.alerts.sample_alerts import (
     BatchListener,
     Listener,
     firing,
+    message,
     pending,
     resolved,
-    told,
 )
 
 HOOK = Action(kind="hook")
 OTHER = Action(kind="other")
 BUSY = RetryableError("busy")
-AWAY = NotSentError("nobody is there")
+AWAY = NotSentError("connection refused")
 NEVER = ActionError("never")
 
 
 @asynccontextmanager
 async def dispatching(
-    deeds: Mapping[str, AlertNotifier | BatchAlertNotifier], clock: FakeClock
+    notifiers: Mapping[str, AlertNotifier | BatchAlertNotifier], clock: FakeClock
 ) -> AsyncIterator[AlertDispatcher]:
     """One that runs, without a disk and without chance."""
-    made = AlertDispatcher(deeds, None, clock=clock, random=lambda: 0.0)
+    made = AlertDispatcher(notifiers, None, clock=clock, random=lambda: 0.0)
     task = asyncio.create_task(made.run())
     try:
         yield made
@@ -61,28 +61,28 @@ def only(dispatcher: AlertDispatcher) -> DeliveryState:
     return state
 
 
-def test_beginning_and_end_are_told_once_each_and_pending_is_not() -> None:
+def test_firing_and_resolved_are_sent_once_each_and_pending_is_not() -> None:
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(pending(alert), [HOOK])
             await run_ready_tasks()
             assert hook.heard == []
-            for _ in range(3):  # what is known is not told again
+            for _ in range(3):  # a sent alert is not sent again
                 dispatcher.dispatch(alert, [HOOK])
             await run_ready_tasks()
-            assert hook.heard == [told(alert)]
+            assert hook.heard == [message(alert)]
             dispatcher.dispatch(resolved(alert), [HOOK])
             await run_ready_tasks()
             dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(3600)
-            assert hook.heard == [told(alert), told(resolved(alert))]
+            assert hook.heard == [message(alert), message(resolved(alert))]
             assert only(dispatcher) == DeliveryState(name="hook", delivered=2)
 
     play(scene)
 
 
-def test_what_ends_while_the_receiver_is_away_is_not_told_at_all() -> None:
+def test_an_alert_that_resolves_during_an_outage_is_not_sent() -> None:
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         hook.is_away = AWAY
@@ -90,7 +90,7 @@ def test_what_ends_while_the_receiver_is_away_is_not_told_at_all() -> None:
             dispatcher.dispatch(alert, [HOOK])
             await clock.advance(10)
             assert hook.tries > 2
-            assert only(dispatcher).problem == "nobody is there"
+            assert only(dispatcher).problem == "connection refused"
             dispatcher.dispatch(resolved(alert), [HOOK])
             hook.is_away = None
             await clock.advance(3600)
@@ -100,7 +100,7 @@ def test_what_ends_while_the_receiver_is_away_is_not_told_at_all() -> None:
     play(scene)
 
 
-def test_what_ends_while_nobody_knows_if_it_was_heard_is_told_to_be_over() -> None:
+def test_a_resolution_is_sent_if_the_outcome_of_the_first_send_is_unknown() -> None:
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         hook.errors = [BUSY, AWAY]
@@ -110,26 +110,26 @@ def test_what_ends_while_nobody_knows_if_it_was_heard_is_told_to_be_over() -> No
             assert hook.tries == 2
             dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(10)
-            assert hook.heard == [told(resolved(alert))]
+            assert hook.heard == [message(resolved(alert))]
 
     play(scene)
 
 
-def test_one_that_hangs_holds_up_nobody_and_is_tried_again() -> None:
+def test_a_hanging_receiver_delays_no_other_and_is_retried() -> None:
     async def scene() -> None:
         slow, quick, clock, alert = Listener(), Listener(), FakeClock(), firing()
         slow.open.clear()
         async with dispatching({"hook": slow, "other": quick}, clock) as dispatcher:
             dispatcher.dispatch(alert, [HOOK, OTHER])
             await run_ready_tasks()
-            assert quick.heard == [told(alert)]
+            assert quick.heard == [message(alert)]
             await clock.advance(31)
             states = {state.name: state for state in dispatcher.deliveries()}
-            assert states["hook"].problem == "nothing came of it within 30 s"
+            assert states["hook"].problem == "not sent within 30 s"
             assert states["other"].problem == ""
             slow.open.set()
             await clock.advance(5)
-            assert slow.heard == [told(alert)]
+            assert slow.heard == [message(alert)]
             assert all(state.problem == "" for state in dispatcher.deliveries())
 
     play(scene)
@@ -146,7 +146,7 @@ class MistakenListener(BatchListener):
         return super().__getattribute__(name)
 
 
-def test_a_mistake_between_two_tries_is_told_and_ends_no_receiver(
+def test_an_error_between_two_attempts_is_logged_and_ends_no_receiver(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scene() -> None:
@@ -161,10 +161,10 @@ def test_a_mistake_between_two_tries_is_told_and_ends_no_receiver(
             assert only(dispatcher).problem == ""
             dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(5)
-            assert hook.heard[-1] == told(resolved(alert))
+            assert hook.heard[-1] == message(resolved(alert))
 
     play(scene)
-    assert caplog.text.count("telling hook failed, will retry: error=a mistake") == 1
+    assert caplog.text.count("sending to hook failed, will retry: error=a mistake") == 1
 
 
 @pytest.mark.slow
@@ -180,13 +180,13 @@ def test_tries_become_rarer_up_to_one_in_five_minutes_and_go_on_while_it_fires()
             assert hook.tries == 10 + 24 * 12
             hook.is_away = None
             await clock.advance(300)
-            assert hook.heard == [told(alert)]
+            assert hook.heard == [message(alert)]
 
     play(scene)
 
 
 class SetClock(FakeClock):
-    """One that somebody sets."""
+    """A clock that can be set."""
 
     ahead = 0
 
@@ -195,7 +195,7 @@ class SetClock(FakeClock):
 
 
 @pytest.mark.parametrize("days", [-1, 1])
-def test_a_clock_that_is_set_holds_up_nobody(days: int) -> None:
+def test_a_clock_step_delays_no_delivery(days: int) -> None:
     async def scene() -> None:
         hook, many, clock = Listener(), BatchListener(), SetClock()
         hook.is_away = AWAY
@@ -206,13 +206,13 @@ def test_a_clock_that_is_set_holds_up_nobody(days: int) -> None:
             await clock.advance(5)
             hook.is_away = None
             await clock.advance(120)  # the rest that was cut by it does not count
-            assert hook.heard == [told(firing())]
+            assert hook.heard == [message(firing())]
             assert 2 <= len(many.batches) <= 4
 
     play(scene)
 
 
-def test_an_end_is_told_for_an_hour_and_then_dropped() -> None:
+def test_a_resolution_is_retried_for_an_hour_and_then_dropped() -> None:
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
@@ -242,7 +242,7 @@ def test_who_asks_to_be_left_alone_is_left_alone_by_news_too() -> None:
             await clock.advance(39.9)
             assert hook.tries == 1
             await clock.advance(0.2)
-            assert sorted(hook.heard) == [told(firing("a")), told(firing("b"))]
+            assert sorted(hook.heard) == [message(firing("a")), message(firing("b"))]
 
     play(scene)
 
@@ -261,7 +261,7 @@ def test_one_alert_that_always_fails_holds_up_no_other() -> None:
             assert only(dispatcher).waiting == 1
             hook.is_away = None
             await clock.advance(300)
-            assert hook.heard[-1] == told(firing("bad"))
+            assert hook.heard[-1] == message(firing("bad"))
             assert only(dispatcher).problem == ""
 
     play(scene)
@@ -278,7 +278,7 @@ def test_of_news_that_come_together_one_that_fails_holds_up_no_other() -> None:
                 dispatcher.dispatch(firing(name), [HOOK])
             tries = hook.tries
             await clock.advance(1.5)
-            assert hook.heard == [told(firing("a")), told(firing("b"))]
+            assert hook.heard == [message(firing("a")), message(firing("b"))]
             # What failed waits nevertheless.
             assert hook.tries == tries + 3
 
@@ -297,12 +297,12 @@ def test_news_during_a_short_outage_put_off_nothing() -> None:
             assert hook.tries <= 31 + 6  # a second apart, and 1, 2, 4 … s after the first
             hook.is_away = None
             await clock.advance(32)
-            assert set(hook.heard) == {told(alert) for alert in alerts}
+            assert set(hook.heard) == {message(alert) for alert in alerts}
 
     play(scene)
 
 
-@pytest.mark.parametrize("uid", ["u-a", "u-of-one-made-anew"])
+@pytest.mark.parametrize("uid", ["u-a", "u-of-a-recreated-pod"])
 def test_news_about_the_same_name_keep_their_order(uid: str) -> None:
     async def scene() -> None:
         hook, clock, first = Listener(), FakeClock(), firing()
@@ -317,15 +317,15 @@ def test_news_about_the_same_name_keep_their_order(uid: str) -> None:
             await clock.advance(100)
             dispatcher.dispatch(firing("other"), [HOOK])
             await clock.advance(2)
-            assert hook.heard == [told(first), told(firing("other"))]
+            assert hook.heard == [message(first), message(firing("other"))]
             hook.is_away = None
             await clock.advance(300)
-            assert hook.heard[2:] == [told(resolved(first)), told(second)]
+            assert hook.heard[2:] == [message(resolved(first)), message(second)]
 
     play(scene)
 
 
-def test_what_is_refused_for_good_is_counted_and_neither_tried_again_nor_told_to_be_over() -> None:
+def test_a_rejected_alert_is_counted_and_neither_retried_nor_resolved() -> None:
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         hook.errors = [NEVER]
@@ -337,7 +337,7 @@ def test_what_is_refused_for_good_is_counted_and_neither_tried_again_nor_told_to
             dispatcher.dispatch(resolved(alert), [HOOK])
             dispatcher.dispatch(firing("b"), [HOOK])
             await clock.advance(10)
-            assert hook.heard == [told(firing("b"))]
+            assert hook.heard == [message(firing("b"))]
             assert only(dispatcher).problem == ""
 
     play(scene)
@@ -352,10 +352,10 @@ def test_a_mistake_in_a_deed_is_logged_with_its_place_and_tried_again(
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(alert, [HOOK])
             await clock.advance(5)
-            assert hook.heard == [told(alert)]
+            assert hook.heard == [message(alert)]
 
     play(scene)
-    assert "telling hook failed, will retry" in caplog.text
+    assert "sending to hook failed, will retry" in caplog.text
     assert "Traceback" in caplog.text
 
 
@@ -365,15 +365,17 @@ def test_a_kind_that_is_not_there_is_a_problem_of_that_receiver_alone() -> None:
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(alert, [Action(kind="fax", place=Location(7, 3)), HOOK])
             await run_ready_tasks()
-            assert hook.heard == [told(alert)]
+            assert hook.heard == [message(alert)]
             fax = dispatcher.deliveries()[0]
             assert (fax.name, fax.dropped) == ("fax", 1)
-            assert "no actions of the kind 'fax'" in fax.problem
+            assert "action kind 'fax' is not available" in fax.problem
 
     play(scene)
 
 
-def test_who_was_told_of_the_beginning_is_told_of_the_end_though_the_rule_has_changed() -> None:
+def test_a_resolution_goes_to_the_receivers_of_the_firing_alert_though_the_rule_has_changed() -> (
+    None
+):
     async def scene() -> None:
         hook, clock, alert = Listener(), FakeClock(), firing()
         async with dispatching({"hook": hook}, clock) as dispatcher:
@@ -381,15 +383,15 @@ def test_who_was_told_of_the_beginning_is_told_of_the_end_though_the_rule_has_ch
             await run_ready_tasks()
             dispatcher.dispatch(resolved(alert), [])
             await run_ready_tasks()
-            assert hook.heard[-1] == told(resolved(alert))
+            assert hook.heard[-1] == message(resolved(alert))
 
     play(scene)
 
 
-# Those who take many at once
+# Batch receivers
 
 
-def test_many_are_told_at_once_and_those_that_fire_again_and_again() -> None:
+def test_many_are_sent_at_once_and_firing_ones_are_repeated() -> None:
     async def scene() -> None:
         many, clock = BatchListener(), FakeClock()
         alerts = [firing(name) for name in "abcd"]
@@ -397,20 +399,20 @@ def test_many_are_told_at_once_and_those_that_fire_again_and_again() -> None:
             for alert in alerts:
                 dispatcher.dispatch(alert, [HOOK])
             await run_ready_tasks()
-            first = [told(alert) for alert in alerts]
+            first = [message(alert) for alert in alerts]
             assert many.batches == [first[:3], first[3:]]
             many.batches.clear()
             await clock.advance(60)
             assert many.batches == [first[:3], first[3:]]
             dispatcher.dispatch(resolved(alerts[0]), [HOOK])
             await clock.advance(60)
-            assert many.batches[2:] == [[told(resolved(alerts[0]))], first[1:]]
+            assert many.batches[2:] == [[message(resolved(alerts[0]))], first[1:]]
             assert only(dispatcher).delivered == 5
 
     play(scene)
 
 
-def test_away_for_ten_minutes_all_are_told_when_it_is_back_and_nothing_piles_up() -> None:
+def test_after_an_outage_of_ten_minutes_all_are_sent_and_nothing_piles_up() -> None:
     async def scene() -> None:
         many, clock = BatchListener(max_batch=100), FakeClock()
         old, early, short = firing("old"), firing("early"), firing("short")
@@ -431,7 +433,7 @@ def test_away_for_ten_minutes_all_are_told_when_it_is_back_and_nothing_piles_up(
                 assert only(dispatcher).waiting <= 3
             many.is_away = None
             await clock.advance(61)
-            assert set(many.heard) == {told(old), told(resolved(early)), told(short)}
+            assert set(many.heard) == {message(old), message(resolved(early)), message(short)}
             assert only(dispatcher).problem == ""
 
     play(scene)
@@ -449,7 +451,7 @@ def test_who_was_away_hears_at_once_of_all_that_fires_for_it_may_have_forgotten(
             many.is_away = None
             many.batches.clear()
             await clock.advance(2)
-            assert set(many.heard) == {told(firing("old")), told(firing("new"))}
+            assert set(many.heard) == {message(firing("old")), message(firing("new"))}
 
     play(scene)
 
@@ -463,13 +465,13 @@ def test_one_that_is_refused_is_found_among_many() -> None:
             for alert in alerts:
                 dispatcher.dispatch(alert, [HOOK])
             await run_ready_tasks(500)
-            assert set(many.heard) == {told(alert) for alert in alerts} - {told(alerts[13])}
+            assert set(many.heard) == {message(alert) for alert in alerts} - {message(alerts[13])}
             assert (only(dispatcher).delivered, only(dispatcher).dropped) == (19, 1)
 
     play(scene)
 
 
-def test_one_that_is_refused_when_told_again_holds_up_no_other(
+def test_a_rejected_repetition_delays_no_other(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scene() -> None:
@@ -483,20 +485,20 @@ def test_one_that_is_refused_when_told_again_holds_up_no_other(
             for _ in range(3):
                 many.batches.clear()
                 await clock.advance(60)
-                assert sorted(many.heard) == [told(a) for a in alerts if a is not alerts[1]]
+                assert sorted(many.heard) == [message(a) for a in alerts if a is not alerts[1]]
             assert only(dispatcher).problem == "never"
             many.refused.clear()
             many.batches.clear()
             await clock.advance(60)
-            assert sorted(many.heard) == [told(alert) for alert in alerts]
+            assert sorted(many.heard) == [message(alert) for alert in alerts]
             assert only(dispatcher).problem == ""
 
     play(scene)
-    assert sum("alert not taken" in line for line in caplog.messages) == 1
+    assert sum("alert rejected" in line for line in caplog.messages) == 1
 
 
 @pytest.mark.parametrize("error", [BUSY, KeyError("ours")])
-def test_what_always_fails_when_told_again_comes_last(error: Exception) -> None:
+def test_a_repetition_that_always_fails_comes_last(error: Exception) -> None:
     async def scene() -> None:
         many, clock = BatchListener(max_batch=2), FakeClock()
         alerts = [firing(name) for name in "abcdef"]
@@ -511,7 +513,7 @@ def test_what_always_fails_when_told_again_comes_last(error: Exception) -> None:
             for _ in range(3):
                 many.batches.clear()
                 await clock.advance(60)
-                assert {told(alert) for alert in alerts[2:]} <= set(many.heard)
+                assert {message(alert) for alert in alerts[2:]} <= set(many.heard)
 
     play(scene)
 
@@ -539,7 +541,7 @@ def test_the_end_waits_for_a_try_that_is_under_way_but_not_long() -> None:
         with suppress(asyncio.CancelledError):
             await task
         assert loop.time() - began < 20.0  # a second, on a machine that has time
-        assert slow.heard == [told(firing("a"))]  # and no other after it
+        assert slow.heard == [message(firing("a"))]  # and no other after it
         assert stuck.heard == []
 
     play(scene)

@@ -1,4 +1,4 @@
-"""One that tells of alerts is killed again and again: none is lost, and hardly one told twice."""
+"""A dispatcher is killed repeatedly: no alert is lost, and hardly one is sent twice."""
 
 import random
 import subprocess
@@ -76,30 +76,30 @@ def kept_until_killed(path: Path, hook: Hook, first: int, seconds: float) -> lis
     given = words(path, hook, str(first))
     with subprocess.Popen(given, stdout=subprocess.PIPE, text=True) as teller:
         assert teller.stdout is not None
-        told = [teller.stdout.readline()]
+        lines = [teller.stdout.readline()]
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            told.append(teller.stdout.readline())
+            lines.append(teller.stdout.readline())
         teller.kill()
-        told += teller.stdout.read().splitlines(keepends=True)
-    return [int(line.split()[1]) for line in told if line.endswith("\n")]
+        lines += teller.stdout.read().splitlines(keepends=True)
+    return [int(line.split()[1]) for line in lines if line.endswith("\n")]
 
 
-def test_no_alert_is_lost_and_only_what_was_under_way_is_told_twice(tmp_path: Path) -> None:
+def test_no_alert_is_lost_and_only_those_in_flight_are_sent_twice(tmp_path: Path) -> None:
     path, chance, kept = tmp_path / "alerts.db", random.Random(7), [-1]
     with a_hook() as hook:
         for _ in range(KILLS):
-            # One more than it said may have been told before it could say so.
+            # One more than it reported may have been sent before it could report it.
             kept += kept_until_killed(path, hook, kept[-1] + 2, chance.uniform(0.05, 0.5))
         subprocess.run(words(path, hook, "0", "drain"), check=True, timeout=60)
     fires = {id_.removesuffix("-firing") for id_ in hook.heard if id_.endswith("-firing")}
     ends = {id_.removesuffix("-resolved") for id_ in hook.heard if id_.endswith("-resolved")}
     forever = {f"CrashLoop-{number}-1" for number in kept[1:] if number % 3 == 0}
-    # What fires on is told, and the end of all that was told and is over.
+    # Firing alerts have been sent, and the resolutions of all that were sent before.
     assert forever <= fires
     assert {id_ for id_ in fires if int(id_.split("-")[1]) % 3} <= ends
     assert not any(int(id_.split("-")[1]) % 3 == 0 for id_ in ends)
     again = sum(count - 1 for count in hook.heard.values())
-    print(f"{KILLS} kills, {len(kept) - 1} alerts, {again} told twice")  # noqa: T201
+    print(f"{KILLS} kills, {len(kept) - 1} alerts, {again} sent twice")  # noqa: T201
     assert again <= KILLS
     assert max(hook.heard.values()) <= 3

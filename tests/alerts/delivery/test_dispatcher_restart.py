@@ -1,4 +1,4 @@
-"""Over a restart nothing is lost and nothing is told twice; a disk that fails stops nothing."""
+"""Across a restart nothing is lost or sent twice; a failing disk stops nothing."""
 
 import asyncio
 import threading
@@ -27,21 +27,21 @@ from tests.alerts.sample_alerts import (
     BatchListener,
     Listener,
     firing,
+    message,
     pending,
     resolved,
-    told,
 )
 
 HOOK = Action(kind="hook", options={"url": "https://host/path"})
 OTHER = Action(kind="other")
-Deeds = Mapping[str, AlertNotifier | BatchAlertNotifier]
+Notifiers = Mapping[str, AlertNotifier | BatchAlertNotifier]
 
 
 @asynccontextmanager
-async def living(path: Path, deeds: Deeds) -> AsyncIterator[AlertDispatcher]:
+async def living(path: Path, notifiers: Notifiers) -> AsyncIterator[AlertDispatcher]:
     """One life of the agent, as far as alerts go."""
     store = AlertStore.open(path / "alerts.db")
-    dispatcher = AlertDispatcher(deeds, store, clock=SystemClock(), random=lambda: 1.0)
+    dispatcher = AlertDispatcher(notifiers, store, clock=SystemClock(), random=lambda: 1.0)
     task = asyncio.create_task(dispatcher.run())
     try:
         yield dispatcher
@@ -69,13 +69,13 @@ def on_disk(path: Path) -> dict[str, tuple[str, list[str]]]:
         store.close()
 
 
-def test_what_was_told_is_not_told_again_and_its_end_is(tmp_path: Path) -> None:
+def test_a_sent_alert_is_not_sent_again_and_its_resolution_is(tmp_path: Path) -> None:
     async def scene() -> None:
         hook, alert = Listener(), firing()
         async with living(tmp_path, {"hook": hook}) as first:
             first.dispatch(alert, [HOOK])
             await until(lambda: bool(hook.heard))
-        assert on_disk(tmp_path) == {alert.id: ("firing", ["told"])}
+        assert on_disk(tmp_path) == {alert.id: ("firing", ["sent"])}
         async with living(tmp_path, {"hook": hook}) as second:
             assert second.restored == {alert.id: alert}
             # The rule stands elsewhere in its file now, and has one action more.
@@ -83,16 +83,16 @@ def test_what_was_told_is_not_told_again_and_its_end_is(tmp_path: Path) -> None:
             other = Listener()
             second._notifiers = {"hook": hook, "other": other}
             second.dispatch(alert, [moved, OTHER])
-            await until(lambda: other.heard == [told(alert)])
+            await until(lambda: other.heard == [message(alert)])
             second.dispatch(resolved(alert), [])
             await until(lambda: len(hook.heard) == 2)
-        assert hook.heard == [told(alert), told(resolved(alert))]
+        assert hook.heard == [message(alert), message(resolved(alert))]
         assert on_disk(tmp_path) == {}
 
     asyncio.run(scene())
 
 
-def test_what_was_not_told_is_told_by_the_next(tmp_path: Path) -> None:
+def test_an_unsent_alert_is_sent_by_the_next_process(tmp_path: Path) -> None:
     async def scene() -> None:
         hook, alert, over = Listener(), firing("a"), firing("b")
         async with living(tmp_path, {"hook": hook}) as first:
@@ -106,21 +106,23 @@ def test_what_was_not_told_is_told_by_the_next(tmp_path: Path) -> None:
             await until(lambda: hook.tries > 2)
         assert on_disk(tmp_path) == {
             alert.id: ("firing", ["waiting"]),
-            over.id: ("resolved", ["told"]),
+            over.id: ("resolved", ["sent"]),
             firing("c").id: ("pending", []),
         }
         hook.is_away = None
         async with living(tmp_path, {"hook": hook}) as second:
             assert set(second.restored) == {alert.id, firing("c").id}
             await until(lambda: len(hook.heard) == 3)
-        assert set(hook.heard[1:]) == {told(alert), told(resolved(over))}
+        assert set(hook.heard[1:]) == {message(alert), message(resolved(over))}
         assert set(on_disk(tmp_path)) == {alert.id, firing("c").id}
 
     asyncio.run(scene())
 
 
 @pytest.mark.parametrize("still_fires", [True, False])
-def test_what_was_under_way_at_the_end_is_told_once_more(tmp_path: Path, still_fires: bool) -> None:
+def test_an_alert_in_flight_at_shutdown_is_sent_once_more(
+    tmp_path: Path, still_fires: bool
+) -> None:
     async def scene() -> None:
         hook, alert = Listener(), firing()
         hook.open.clear()
@@ -131,17 +133,17 @@ def test_what_was_under_way_at_the_end_is_told_once_more(tmp_path: Path, still_f
         hook.open.set()
         async with living(tmp_path, {"hook": hook}) as second:
             if not still_fires:
-                # Who may have heard that it fires hears of its end.
+                # A receiver that may know that it fires gets the resolution.
                 second.dispatch(resolved(alert, SystemClock().now()), [HOOK])
             await until(lambda: bool(hook.heard))
         expected = alert if still_fires else resolved(alert)
-        assert hook.heard == [told(expected)]
+        assert hook.heard == [message(expected)]
 
     asyncio.run(scene())
 
 
 @pytest.mark.parametrize(("kind", "is_tried"), [("hook", True), ("deletePod", False)])
-def test_what_was_refused_is_told_by_the_next_but_nothing_is_changed(
+def test_a_rejected_alert_is_sent_by_the_next_process_but_no_remediation_runs(
     tmp_path: Path, kind: str, is_tried: bool
 ) -> None:
     async def scene() -> None:
@@ -153,8 +155,8 @@ def test_what_was_refused_is_told_by_the_next_but_nothing_is_changed(
         async with living(tmp_path, {kind: hook}) as second:
             second.dispatch(alert, [action])
             second.dispatch(firing("b"), [action])
-            await until(lambda: told(firing("b")) in hook.heard)
-        assert (told(alert) in hook.heard) is is_tried
+            await until(lambda: message(firing("b")) in hook.heard)
+        assert (message(alert) in hook.heard) is is_tried
 
     asyncio.run(scene())
 
@@ -184,7 +186,7 @@ def test_who_wants_to_hear_again_does_so_at_once(tmp_path: Path) -> None:
             await until(lambda: bool(many.batches))
         async with living(tmp_path, {"hook": many}):
             await until(lambda: len(many.batches) == 2)
-        assert many.heard == [told(alert)] * 2
+        assert many.heard == [message(alert)] * 2
 
     asyncio.run(scene())
 
@@ -207,7 +209,7 @@ def test_texts_that_no_file_takes_are_made_ones_that_it_does(tmp_path: Path) -> 
 # A disk that fails
 
 
-def test_a_full_disk_holds_up_nobody_and_is_told_until_there_is_room(tmp_path: Path) -> None:
+def test_a_full_disk_delays_no_delivery_and_is_reported_until_it_has_space(tmp_path: Path) -> None:
     async def scene() -> None:
         hook = Listener()
         store = AlertStore.open(tmp_path / "alerts.db")
@@ -236,7 +238,7 @@ def test_a_full_disk_holds_up_nobody_and_is_told_until_there_is_room(tmp_path: P
 
     asyncio.run(scene())
     assert on_disk(tmp_path) == {
-        firing(str(number)).id: ("firing", ["told"]) for number in range(150, 200)
+        firing(str(number)).id: ("firing", ["sent"]) for number in range(150, 200)
     }
 
 
@@ -275,11 +277,11 @@ def test_a_disk_that_hangs_delays_by_two_seconds_and_the_end_by_one(
         await clock.advance(1.9)
         assert hook.heard == []
         await clock.advance(0.2)
-        assert hook.heard == [told(firing())]
-        assert dispatcher.problem == "the disk does not answer"
+        assert hook.heard == [message(firing())]
+        assert dispatcher.problem == "the disk is not responding"
         dispatcher.dispatch(firing("b"), [HOOK])
         await run_ready_tasks()
-        assert hook.heard[1:] == [told(firing("b"))]  # once is enough
+        assert hook.heard[1:] == [message(firing("b"))]  # once is enough
         await clock.advance(10)
         began = loop.time()
         task.cancel()
@@ -311,7 +313,7 @@ def test_a_file_that_cannot_be_read_is_left_as_it_is(
         task = asyncio.create_task(dispatcher.run())
         dispatcher.dispatch(firing("b"), [HOOK])
         await until(lambda: bool(hook.heard))
-        assert "disk I/O error; start the agent again" in dispatcher.problem
+        assert "disk I/O error; restart the agent" in dispatcher.problem
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
@@ -320,7 +322,7 @@ def test_a_file_that_cannot_be_read_is_left_as_it_is(
     assert store.read() == before
 
 
-def test_without_a_file_alerts_are_told_all_the_same() -> None:
+def test_without_a_store_alerts_are_still_sent() -> None:
     async def scene() -> None:
         hook = Listener()
         hook.errors = [RetryableError("busy")]

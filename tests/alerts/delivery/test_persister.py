@@ -1,4 +1,4 @@
-"""Who keeps alerts on the disk comes to its end, whatever the disk does meanwhile."""
+"""The persister stops in time, whatever the disk does meanwhile."""
 
 import asyncio
 import gc
@@ -19,7 +19,7 @@ from tests.alerts.sample_alerts import firing
 
 
 class FullStore(AlertStore):
-    """Has no room, and says so when it is told to."""
+    """A full disk, whose failure the test triggers."""
 
     is_asked: threading.Event
     may_answer: threading.Event

@@ -12,7 +12,7 @@ from podstatus.alerts.delivery.queue import (
     receiver_name,
 )
 from podstatus.alerts.model import Action, Alert, AlertId, Location
-from tests.alerts.sample_alerts import SECOND, START, firing, resolved, told
+from tests.alerts.sample_alerts import SECOND, START, firing, message, resolved
 
 Result = Literal["heard", "lost answer", "lost request", "not reached", "refused"]
 
@@ -57,7 +57,7 @@ class World:
         if meanwhile:
             self.turn(meanwhile)
         if result in ("heard", "lost answer"):
-            self.heard += [told(alert) for alert in alerts]
+            self.heard += [message(alert) for alert in alerts]
         if result == "heard":
             self.book.succeeded(alerts)
         elif result == "refused":
@@ -112,13 +112,13 @@ def test_in_the_end_it_knows_what_fires_and_what_is_over(
     for name in "abc":
         lives = [int(id_.split("-")[2]) for id_, _ in world.heard if id_.split("-")[1] == name]
         assert lives[-1:] == sorted(lives)[-1:]
-    fires = {id_: "told" for id_, alert in world.alerts.items() if alert.state == "firing"}
+    fires = {id_: "sent" for id_, alert in world.alerts.items() if alert.state == "firing"}
     assert world.disk == fires
     assert {alert.id for alert in world.book.firing()} == set(fires)
 
 
 @given(steps)
-def test_without_lost_answers_and_kills_nothing_is_told_twice(
+def test_without_lost_answers_and_kills_nothing_is_sent_twice(
     played: list[str | tuple[int, Result, str] | None],
 ) -> None:
     world = World()
@@ -155,7 +155,7 @@ def test_ends_have_room_that_beginnings_do_not_take() -> None:
     world.turn("a")
     world.turn("b")
     assert (world.book.waiting, world.book.dropped) == (4, 2)
-    world.turn("c")  # it was not told of
+    world.turn("c")  # it was not sent
     assert world.book.waiting == 3
 
 

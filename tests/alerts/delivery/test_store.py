@@ -23,7 +23,7 @@ def kept(*alerts: StoredAlert) -> dict[str, StoredAlert]:
 
 def test_what_is_written_is_read_by_the_next(tmp_path: Path) -> None:
     store = AlertStore.open(tmp_path / "alerts.db")
-    deliveries = {ReceiverKey("k"): Delivery(action=HOOK, progress="told")}
+    deliveries = {ReceiverKey("k"): Delivery(action=HOOK, progress="sent")}
     first = StoredAlert(alert=firing("a"), deliveries=deliveries)
     second = StoredAlert(alert=pending(firing("b")))
     over = StoredAlert(alert=resolved(firing("c")), deliveries=deliveries)
@@ -56,7 +56,7 @@ def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3  # with its journal
 
 
-def test_a_row_that_nobody_understands_costs_that_alert_alone(
+def test_a_row_that_cannot_be_decoded_is_skipped_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = AlertStore.open(tmp_path / "alerts.db")
@@ -64,7 +64,7 @@ def test_a_row_that_nobody_understands_costs_that_alert_alone(
     broken = b'{"alert": 7}'
     store._database.execute("UPDATE alerts SET kept = ? WHERE id = ?", (broken, firing("a").id))
     assert list(store.read()) == [firing("b").id]
-    assert "kept alert not understood, left out: id=CrashLoop-a-1" in caplog.text
+    assert "stored alert skipped, cannot decode it: id=CrashLoop-a-1" in caplog.text
 
 
 def test_a_file_that_a_thread_writes_is_not_closed_under_it(tmp_path: Path) -> None:
@@ -90,19 +90,19 @@ def test_another_format_is_not_touched(tmp_path: Path) -> None:
     database = sqlite3.connect(path)
     database.execute("PRAGMA user_version = 99")
     database.close()
-    with pytest.raises(AlertStoreError, match="the format 99, known is 1; move it away"):
+    with pytest.raises(AlertStoreError, match="format 99, supported is 1; move it away"):
         AlertStore.open(path)
 
 
 @pytest.mark.parametrize("content", [b"no database" * 100, None])
-def test_what_is_no_file_of_alerts_is_told(tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_that_is_not_a_store_is_an_error(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "alerts.db"
     if content is None:
         path.mkdir()
     else:
         path.write_bytes(content)
     with pytest.raises(
-        AlertStoreError, match=r"cannot use the alerts in .*move it away to begin anew"
+        AlertStoreError, match=r"cannot use the alerts in .*move it away to start empty"
     ):
         AlertStore.open(path)
 

@@ -58,7 +58,7 @@ def test_an_alert_waits_for_its_for_and_fires_by_itself() -> None:
     assert asked.next_due() is None
 
 
-def test_one_that_is_told_late_fires_then_and_is_not_over_when_its_time_is_looked_at() -> None:
+def test_an_alert_evaluated_late_fires_then_and_stays() -> None:
     asked = engine(PENDING)
     asked.tell(pod(), pod_like(phase="Pending"), AT)
     late = AT + 90 * SECOND
@@ -68,7 +68,7 @@ def test_one_that_is_told_late_fires_then_and_is_not_over_when_its_time_is_looke
     assert asked.advance(late) == []
 
 
-def test_what_an_alert_says_is_what_was_told_last_before_it_fired() -> None:
+def test_annotations_are_the_latest_before_it_fired() -> None:
     says = {"summary": "{{ pod.reason }}"}
     rule = Rule(name="A", expression="!pod.ready", for_seconds=60, annotations=says)
     asked = engine(rule)
@@ -79,7 +79,7 @@ def test_what_an_alert_says_is_what_was_told_last_before_it_fired() -> None:
     assert asked.tell(pod(), pod_like(reason="later"), AT + 61 * SECOND) == []
 
 
-def test_one_that_ends_before_it_fires_is_told_as_never_fired() -> None:
+def test_an_alert_that_ends_while_pending_never_fired() -> None:
     asked = engine(PENDING)
     asked.tell(pod(), pod_like(phase="Pending"), AT)
     [over] = asked.tell(pod(), pod_like(phase="Running"), AT + SECOND)
@@ -161,8 +161,8 @@ def test_a_rule_that_fails_of_one_pod_says_so_and_the_others_run_on() -> None:
     assert brief(asked.tell(pod("a"), pod_like(labels={"n": "4"}), AT)) == [
         ("Named", "a", "pending")
     ]
-    told = asked.tell(pod("b"), pod_like(labels={"n": "no number"}, restarts=4), AT)
-    assert brief(told) == [("Crashes", "b", "firing")]
+    changed = asked.tell(pod("b"), pod_like(labels={"n": "no number"}, restarts=4), AT)
+    assert brief(changed) == [("Crashes", "b", "firing")]
     named, crashes = asked.rules()
     assert (named.failing, named.pending) == (1, 1)
     assert named.problem.startswith("pod default/b: ")
@@ -222,7 +222,7 @@ def test_a_for_goes_on_over_a_restart() -> None:
     before = engine(PENDING)
     before.tell(pod(), pod_like(phase="Pending"), AT)
     after = restarted(before, PENDING)
-    assert after.next_due() is None  # nobody knows yet whether it still holds
+    assert after.next_due() is None  # it is not known yet whether it still holds
     assert after.tell(pod(), pod_like(phase="Pending"), AT + 40 * SECOND) == []
     assert after.next_due() == AT + 60 * SECOND
     [fired] = after.advance(AT + 60 * SECOND)
@@ -238,7 +238,7 @@ def test_one_that_fired_before_a_restart_does_not_fire_again() -> None:
     assert after.alerts() == {fired.id: fired}
 
 
-def test_one_that_fires_on_is_met_once_when_its_subject_is_told() -> None:
+def test_a_restored_alert_is_resumed_once_when_its_subject_is_evaluated() -> None:
     before = engine(CRASHES)
     [fired] = before.tell(pod("a"), pod_like(restarts=4), AT)
     before.tell(pod("b"), pod_like(restarts=4), AT)
@@ -258,8 +258,8 @@ def test_facts_that_are_too_young_do_not_end_what_began_before_a_restart() -> No
     before = engine(flaps, slow, CRASHES)
     before.tell(pod(), pod_like(readyChanges10m=4, restarts10m=4, restarts=4), AT)
     after = restarted(before, flaps, slow, CRASHES)
-    told = after.tell(pod(), pod_like(restarts10m=4), AT, young=young)
-    assert brief(told) == [("Crashes", "web", "resolved")]
+    changed = after.tell(pod(), pod_like(restarts10m=4), AT, young=young)
+    assert brief(changed) == [("Crashes", "web", "resolved")]
     assert after.tell(pod(), pod_like(), AT, young=young) == []
     assert after.advance(AT + 61 * SECOND) == []  # it may hold, and it may not
     assert sorted(brief(after.tell(pod(), pod_like(), AT + 61 * SECOND))) == [
@@ -273,8 +273,8 @@ def test_young_facts_end_what_began_in_this_life() -> None:
     asked = engine(lag)
     young = frozenset(("sync.unsent",))
     asked.tell(node(), node_like(sync_unsent=4), AT, young=young)
-    told = asked.tell(node(), node_like(sync_unsent=0), AT, young=young)
-    assert brief(told) == [("Lag", "n1", "resolved")]
+    changed = asked.tell(node(), node_like(sync_unsent=0), AT, young=young)
+    assert brief(changed) == [("Lag", "n1", "resolved")]
 
 
 def test_what_was_over_before_a_restart_stays_so() -> None:
@@ -284,7 +284,7 @@ def test_what_was_over_before_a_restart_stays_so() -> None:
     assert not after.alerts()
 
 
-def test_what_is_not_there_after_a_restart_is_over_once_all_are_told() -> None:
+def test_alerts_of_missing_subjects_resolve_once_all_are_evaluated() -> None:
     before = engine(CRASHES, PENDING)
     before.tell(pod("a"), pod_like(restarts=4), AT)
     before.tell(pod("b"), pod_like(restarts=4), AT)
@@ -321,7 +321,7 @@ def test_nodes_are_asked_with_sync_facts() -> None:
     assert alert.labels == {"alertname": "Lag", "severity": "warning", "node": "n1"}
 
 
-def test_rules_about_sync_do_not_apply_where_nobody_sends() -> None:
+def test_rules_about_sync_do_not_apply_without_a_sync() -> None:
     here = Environments(sync=False)
     lag = Rule(name="Lag", scope="node", expression="sync.unsent > 0")
     down = Rule(name="Down", scope="node", expression="!node.ready")

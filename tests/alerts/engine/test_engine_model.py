@@ -101,13 +101,13 @@ STEPS = st.one_of(
 
 
 class Pair:
-    """An engine and the model, told the same."""
+    """An engine and the model, with the same input."""
 
     def __init__(self) -> None:
         self.engine = AskingEngine(LOADED)
         self.model = Model()
-        self.told: dict[str, Alert] = {}
-        """What those who follow the engine know."""
+        self.followed: dict[str, Alert] = {}
+        """The alerts according to the changes that the engine returned."""
         self.ended: set[str] = set()
         self.now = AT
         self.lives = 0
@@ -115,10 +115,10 @@ class Pair:
     def follow(self, changed: list[Alert]) -> None:
         for alert in changed:
             assert alert.id not in self.ended
-            assert self.told.get(alert.id) != alert
-            self.told[alert.id] = alert
+            assert self.followed.get(alert.id) != alert
+            self.followed[alert.id] = alert
             if alert.resolved:
-                self.ended.add(self.told.pop(alert.id).id)
+                self.ended.add(self.followed.pop(alert.id).id)
 
     def step(self, what: str, name: Any, like: Like | None) -> None:
         nanos = self.now * SECOND
@@ -142,17 +142,17 @@ class Pair:
             self.follow(self.engine.advance(due))
 
     def restart(self, nanos: int) -> None:
-        """What was told is all that another life has; all pods are told anew."""
+        """Another process has only the returned alerts; all pods are evaluated again."""
         self.lives += 1
         self.engine = AskingEngine(LOADED, era=str(self.lives))
-        self.engine.restore(self.told.values())
+        self.engine.restore(self.followed.values())
         for name, like in self.model.pods.items():
             self.follow(self.engine.tell(pod(name), like.facts(), nanos))
         self.follow(self.engine.all_known("pod", nanos))
 
     def compare(self) -> None:
-        assert dict(self.engine.alerts()) == self.told
-        assert {(a.subject.name, a.rule): _times(a) for a in self.told.values()} == {
+        assert dict(self.engine.alerts()) == self.followed
+        assert {(a.subject.name, a.rule): _times(a) for a in self.followed.values()} == {
             key: (shown.since, shown.fired, shown.ceased) for key, shown in self.model.shown.items()
         }
 

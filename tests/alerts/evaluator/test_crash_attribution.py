@@ -37,7 +37,7 @@ def test_what_is_done_from_outside_is_blamed_on_a_rule_only_if_it_happens_again(
     assert [faults.decide(WorkerExit(code=code)) for _ in range(5)] == [RestartLater()] * 5
 
 
-def test_a_death_is_told_in_words() -> None:
-    assert str(WorkerExit(code=-SIGKILL)) == "it was ended by SIGKILL"
-    assert str(WorkerExit(code=3)) == "it ended with 3"
+def test_an_exit_is_described_in_words() -> None:
+    assert str(WorkerExit(code=-SIGKILL)) == "it was killed by SIGKILL"
+    assert str(WorkerExit(code=3)) == "it exited with 3"
     assert str(WorkerExit(code=None)) == "it made no progress"

@@ -23,13 +23,13 @@ async def tell(
     server: WebServer, alerts: Sequence[Alert], *, url: str | None = None, **options: str
 ) -> None:
     http = HttpPostClient(clock=SystemClock())
-    deed = AlertmanagerNotifier(
+    notifier = AlertmanagerNotifier(
         http, clock=FakeClock(), url=server.url, link=lambda alert: f"https://n1/{alert.rule}"
     )
     if url is not None:
         options["url"] = url
     try:
-        await deed.send_batch(Action(kind="alertmanager", options=options), alerts)
+        await notifier.send_batch(Action(kind="alertmanager", options=options), alerts)
     finally:
         await http.close()
 
@@ -116,9 +116,9 @@ def test_only_refusals_of_the_alerts_themselves_are_for_good(code: int, is_for_g
     asyncio.run(scene())
 
 
-def test_without_an_address_there_is_nobody_to_tell() -> None:
+def test_without_a_url_nothing_is_sent() -> None:
     async def scene() -> None:
-        with pytest.raises(ActionError, match="give the action a url"):
+        with pytest.raises(ActionError, match="set url in the action"):
             await tell(WebServer(), [firing()])
 
     asyncio.run(scene())

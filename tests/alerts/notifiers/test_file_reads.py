@@ -1,4 +1,4 @@
-"""Files on a disk that hangs hold up nobody."""
+"""Files on a disk that hangs block no caller for long."""
 
 import asyncio
 import threading
@@ -22,7 +22,7 @@ from tests.support.node_in_memory import in_loop
 
 
 class Disk:
-    """Answers when it is told to."""
+    """A disk that answers when the test releases it."""
 
     def __init__(self) -> None:
         self.answers = threading.Event()
@@ -58,12 +58,12 @@ def test_a_file_is_read_while_the_loop_goes_on(disk: Disk) -> None:
         with pytest.raises(NotSentError, match="it is empty"):
             await bad
         assert await read(disk, "good") == "what is in good"
-        assert disk.reads == 3  # anew each time
+        assert disk.reads == 3  # read each time
 
     scene()
 
 
-def test_a_disk_that_hangs_takes_one_thread_and_is_told(
+def test_a_disk_that_hangs_takes_one_thread_and_is_reported(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_reads, "READ_TIMEOUT_SECONDS", 0.02)

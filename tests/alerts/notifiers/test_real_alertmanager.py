@@ -27,8 +27,8 @@ pytestmark = [
 ]
 
 
-def told(manager: Manager) -> list[tuple[str, str]]:
-    """What the webhook was told: pods and their state."""
+def received(manager: Manager) -> list[tuple[str, str]]:
+    """What the webhook received: pods and their state."""
     return [(labels["pod"], state) for labels, state in manager.told]
 
 
@@ -48,8 +48,8 @@ async def living(folder: Path, manager: Manager) -> AsyncIterator[AlertDispatche
     """One life of the agent, as far as alerts go."""
     clock = SystemClock()
     store, http = AlertStore.open(folder / "alerts.db"), HttpPostClient(clock=clock)
-    deed = AlertmanagerNotifier(http, clock=clock, url=manager.url, resend_seconds=AGAIN)
-    dispatcher = AlertDispatcher({"alertmanager": deed}, store, clock=clock, random=lambda: 0.5)
+    notifier = AlertmanagerNotifier(http, clock=clock, url=manager.url, resend_seconds=AGAIN)
+    dispatcher = AlertDispatcher({"alertmanager": notifier}, store, clock=clock, random=lambda: 0.5)
     task = asyncio.create_task(dispatcher.run())
     try:
         yield dispatcher
@@ -74,31 +74,31 @@ def test_an_alert_fires_and_resolves_through_it_once_over_a_restart(tmp_path: Pa
         alert = fires("a")
         async with living(tmp_path, manager) as first:
             first.dispatch(alert, ACTIONS)
-            await until(lambda: told(manager) == [("pod-a", "firing")])
+            await until(lambda: received(manager) == [("pod-a", "firing")])
             before = known(manager)["pod-a"]
         async with living(tmp_path, manager) as second:
             second.dispatch(second.restored[alert.id], ACTIONS)
             await until(lambda: known(manager)["pod-a"] > before)
-            # Longer than four periods: who hears nothing would take it to be over.
+            # Longer than four periods: without a repetition the Alertmanager would resolve it.
             await asyncio.sleep(6 * AGAIN)
-            assert told(manager) == [("pod-a", "firing")]
+            assert received(manager) == [("pod-a", "firing")]
             second.dispatch(over(alert), ACTIONS)
-            await until(lambda: len(told(manager)) == 2)
+            await until(lambda: len(received(manager)) == 2)
             await asyncio.sleep(2.5)
-            assert told(manager) == [("pod-a", "firing"), ("pod-a", "resolved")]
+            assert received(manager) == [("pod-a", "firing"), ("pod-a", "resolved")]
             assert second.deliveries()[0].problem == ""
 
     with alertmanager(tmp_path) as manager:
         asyncio.run(scene(manager))
 
 
-def test_all_are_told_when_it_is_back_and_what_came_and_went_is_not(tmp_path: Path) -> None:
+def test_after_an_outage_all_are_sent_except_those_that_came_and_went(tmp_path: Path) -> None:
     async def scene(manager: Manager) -> None:
         async with living(tmp_path, manager) as agent:
             stays, ends, short, new = (fires(name) for name in ("stays", "ends", "short", "new"))
             agent.dispatch(stays, ACTIONS)
             agent.dispatch(ends, ACTIONS)
-            await until(lambda: len(told(manager)) == 2)
+            await until(lambda: len(received(manager)) == 2)
             await asyncio.to_thread(manager.kill)
             agent.dispatch(over(ends), ACTIONS)
             agent.dispatch(short, ACTIONS)
@@ -106,11 +106,11 @@ def test_all_are_told_when_it_is_back_and_what_came_and_went_is_not(tmp_path: Pa
             await until(lambda: "cannot connect" in agent.deliveries()[0].problem)
             agent.dispatch(over(short), ACTIONS)
             await asyncio.to_thread(manager.start)
-            await until(lambda: ("pod-new", "firing") in told(manager))
+            await until(lambda: ("pod-new", "firing") in received(manager))
             await until(lambda: set(known(manager)) == {"pod-stays", "pod-new"})
             await until(lambda: agent.deliveries()[0].problem == "")
             assert agent.deliveries()[0].waiting == 0
-            assert not any(pod == "pod-short" for pod, _ in told(manager))
+            assert not any(pod == "pod-short" for pod, _ in received(manager))
 
     with alertmanager(tmp_path) as manager:
         asyncio.run(scene(manager))
@@ -121,14 +121,14 @@ def test_another_life_of_the_same_alert_fires_though_both_come_at_once(tmp_path:
         async with living(tmp_path, manager) as agent:
             first = fires("a")
             agent.dispatch(first, ACTIONS)
-            await until(lambda: told(manager) == [("pod-a", "firing")])
+            await until(lambda: received(manager) == [("pod-a", "firing")])
             # To an Alertmanager they are the same: their labels are.
             agent.dispatch(over(first), ACTIONS)
             agent.dispatch(structs.replace(fires("a"), id=AlertId("another")), ACTIONS)
             await until(lambda: agent.deliveries()[0].delivered == 3)
             await asyncio.sleep(6 * AGAIN)
             assert set(known(manager)) == {"pod-a"}
-            assert told(manager)[-1] == ("pod-a", "firing")
+            assert received(manager)[-1] == ("pod-a", "firing")
 
     with alertmanager(tmp_path) as manager:
         asyncio.run(scene(manager))
@@ -142,7 +142,7 @@ def test_one_that_it_refuses_holds_up_no_other(tmp_path: Path) -> None:
             for alert in (fires("a"), bad, fires("b"), fires("c")):
                 agent.dispatch(alert, ACTIONS)
             pods = {f"pod-{name}" for name in "abc"}
-            await until(lambda: {pod for pod, _ in told(manager)} == pods)
+            await until(lambda: {pod for pod, _ in received(manager)} == pods)
             await until(lambda: agent.deliveries()[0].dropped == 1)
             assert agent.deliveries()[0].waiting == 0
 

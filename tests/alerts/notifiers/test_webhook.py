@@ -36,13 +36,13 @@ def play(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
 async def telling(url: str, **options: str) -> AsyncIterator[Callable[..., Any]]:
     """What tells a webhook of an alert, with these options."""
     http = HttpPostClient(clock=SystemClock())
-    deed = WebhookNotifier(
+    notifier = WebhookNotifier(
         http, clock=FakeClock(), link=lambda alert: f"https://n1/v1?id={alert.id}"
     )
     action = Action(kind="webhook", options={"url": url, **options})
 
     async def tell(alert: Alert | None = None) -> None:
-        await deed.send(action, alert or firing())
+        await notifier.send(action, alert or firing())
 
     try:
         yield tell
@@ -58,7 +58,7 @@ def a_secret(folder: Path, text: str = "between us", mode: int = 0o600) -> Path:
 
 
 def documented_check() -> Callable[[dict[str, str], bytes, bytes], bool]:
-    """The function that the page shows to who has to verify a signature."""
+    """The function in the docs that verifies a signature."""
     (source,) = re.findall(r"```python\n(.*?def is_ours.*?)```", PAGE.read_text(), re.DOTALL)
     names: dict[str, Any] = {}
     exec(source, names)  # noqa: S102 - our own page
@@ -149,7 +149,7 @@ def test_who_verifies_as_the_page_shows_accepts_ours_alone(
     ("text", "mode", "why"),
     [
         ("", 0o600, "is empty"),
-        ("between us", 0o644, "everybody on this machine may use"),
+        ("between us", 0o644, "accessible to every user"),
         ("whsec_%%%", 0o600, "not base64"),
     ],
 )
@@ -179,7 +179,7 @@ def test_a_token_is_sent_and_read_again_each_time(tmp_path: Path) -> None:
             token.write_text("t-2")
             await tell()
             token.write_text("two words")
-            with pytest.raises(NotSentError, match="holds no token"):
+            with pytest.raises(NotSentError, match="does not contain a valid token"):
                 await tell()
         assert [post.headers["authorization"] for post in server.posts] == [
             "Bearer t-1",
@@ -199,7 +199,7 @@ def test_a_user_in_the_url_goes_without_a_token(tmp_path: Path, user: str) -> No
             async with telling(url) as tell:
                 await tell()
             async with telling(url, tokenFile=str(token)) as tell:
-                with pytest.raises(ActionError, match="leave out one of them") as caught:
+                with pytest.raises(ActionError, match="remove one of them") as caught:
                     await tell()
             assert not isinstance(caught.value, RetryableError)
         (post,) = server.posts
@@ -261,7 +261,7 @@ def test_refusals_on_the_way_are_mended_some_day_and_redirects_lead_nowhere(code
 
 def test_who_is_not_there_has_certainly_heard_nothing() -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and nobody listens
+        taken.bind(("127.0.0.1", 0))  # and does not listen
         port = taken.getsockname()[1]
 
         async def scene() -> None:
@@ -298,7 +298,7 @@ def test_who_hangs_up_or_says_nothing_may_have_heard_it() -> None:
             assert not isinstance(caught.value, NotSentError)
         async with web_server() as server, telling(server.url, timeout="2s") as tell:
             server.answers = [silent]
-            with pytest.raises(RetryableError, match=r"no answer from .* in 2 s") as caught:
+            with pytest.raises(RetryableError, match=r"no response from .* in 2 s") as caught:
                 await tell()
             assert not isinstance(caught.value, NotSentError)
 
@@ -315,7 +315,9 @@ def test_who_hangs_up_or_says_nothing_may_have_heard_it() -> None:
         b"",
     ],
 )
-def test_who_speaks_no_http_is_told_of_in_one_line_without_the_secret(answer: bytes) -> None:
+def test_a_peer_that_speaks_no_http_is_reported_in_one_line_without_the_secret(
+    answer: bytes,
+) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(10)
         writer.write(answer)
@@ -326,7 +328,7 @@ def test_who_speaks_no_http_is_told_of_in_one_line_without_the_secret(answer: by
         server = await asyncio.start_server(speak, "127.0.0.1", 0)
         host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with server, telling(f"http://me:s3cret@{host}/s3cret?token=s3cret") as tell:
-            with pytest.raises(RetryableError, match=f"^no answer from http://{host}: ") as got:
+            with pytest.raises(RetryableError, match=f"^no response from http://{host}: ") as got:
                 await tell()
         said = str(got.value)
         assert "s3cret" not in said
@@ -419,7 +421,7 @@ def test_an_answer_that_is_no_http_and_quotes_the_token_is_redacted(tmp_path: Pa
         server = await asyncio.start_server(speak, "127.0.0.1", 0)
         host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
         async with server, telling(f"http://{host}/", tokenFile=str(token)) as tell:
-            with pytest.raises(RetryableError, match="no answer") as caught:
+            with pytest.raises(RetryableError, match="no response") as caught:
                 await tell()
         assert "t0ken" not in str(caught.value)
 
@@ -441,7 +443,7 @@ def test_an_endless_answer_is_not_read() -> None:
     play(scene)
 
 
-def test_a_certificate_that_nobody_vouches_for_is_not_trusted(tmp_path: Path) -> None:
+def test_an_unknown_certificate_is_not_trusted(tmp_path: Path) -> None:
     authority, tls = serving_tls(tmp_path)
     wrong = tmp_path / "wrong.pem"
     wrong.write_text("none")
@@ -452,7 +454,7 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted(tmp_path: Path) ->
                 with pytest.raises(NotSentError, match="certificate"):
                     await tell()
             async with telling(server.url, caFile=str(wrong)) as tell:
-                with pytest.raises(NotSentError, match="holds no certificates"):
+                with pytest.raises(NotSentError, match="does not contain certificates"):
                     await tell()
             async with telling(server.url, caFile=authority) as tell:
                 await tell()

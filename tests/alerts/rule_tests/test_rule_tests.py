@@ -1,4 +1,4 @@
-"""Rules are played over what is scripted or recorded, and what does not fit is told."""
+"""Rule tests run on scripted or recorded changes, and report differences."""
 
 from functools import partial
 
@@ -82,8 +82,8 @@ def test_time_passes_between_steps_as_rules_say() -> None:
         {at: 1h, pods: {web: {phase: Running}}, nodes: {n: gone}}
         """
     )
-    told = [(it.at // SECOND, it.alert.rule, it.alert.state) for it in outcome.changes]
-    assert told == [
+    changes = [(it.at // SECOND, it.alert.rule, it.alert.state) for it in outcome.changes]
+    assert changes == [
         (0, "Slow", "pending"),
         (0, "Lost", "firing"),
         (60, "Slow", "firing"),
@@ -138,12 +138,12 @@ tests:
 - {name: h, history: x.db, steps: [{at: 1s, pods: {}}]}
 """
     )
-    told = [(it.location.line, it.message.split(";")[0].split(",")[0]) for it in mistakes]
-    assert told == [
+    errors = [(it.location.line, it.message.split(";")[0].split(",")[0]) for it in mistakes]
+    assert errors == [
         (3, "the test has no steps"),
         (4, "a test has no stepps"),
         (5, "the test has no name"),
-        (6, "at: '5' is no length of time such as 30s"),
+        (6, "at: '5' is not a duration such as 30s"),
         (7, "a pod"),
         (7, "restarts must be a whole number"),
         (7, "a container has no nam"),
@@ -151,10 +151,10 @@ tests:
         (8, "diskUsedFraction must be a number"),
         (8, "sync.unsent must be a whole number"),
         (8, "ready must be true or false"),
-        (9, "an alert has a rule"),
-        (9, "an alert has a rule"),
+        (9, "an alert needs a rule"),
+        (9, "an alert needs a rule"),
         (9, "state must be pending"),
-        (10, "the step is before the one above it"),
+        (10, "the step is earlier than the one above it"),
         (11, "the step has no time"),
         (12, "a step has no pods"),
     ]
@@ -179,7 +179,7 @@ HISTORY = [
     moment(80, "container", subject="app", after="running"),
     moment(90, "restart", subject="app", before="1", after="2"),
     moment(100, "event", after="Warning", reason="BackOff"),
-    moment(100, "foreign", reason="ForeignStatusWrite", message="somebody"),
+    moment(100, "foreign", reason="ForeignStatusWrite", message="another client"),
     moment(800, "deletion", after="30 s"),
     moment(840, "finished"),
 ]

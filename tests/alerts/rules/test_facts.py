@@ -99,7 +99,7 @@ def test_a_pod_in_a_crash_loop() -> None:
         ("terminated two words -1", ("terminated", "two words", -1)),
     ],
 )
-def test_a_state_is_told_in_parts(state: str, parts: tuple[str, str, int]) -> None:
+def test_a_state_is_split_into_its_parts(state: str, parts: tuple[str, str, int]) -> None:
     pod = PodSummary(
         uid=PodUID("1"),
         namespace="",
@@ -149,16 +149,16 @@ def like(**more: Any) -> PodSummary:
 def test_facts_become_others_exactly_when_they_are_said_to(
     pod: PodSummary, changes: list[tuple[str, bool]]
 ) -> None:
-    def told(at: int) -> tuple[str, bool]:
+    def health_at(at: int) -> tuple[str, bool]:
         facts = pod_facts(pod, at)
         return facts["pod.health"], facts["pod.overdue"]
 
     at = AT
-    assert told(at) == changes[0]
+    assert health_at(at) == changes[0]
     for before, after in pairwise(changes):
         moves = next_health_change(pod, at)
         assert moves is not None
-        assert (told(moves - 1), told(moves)) == (before, after)
+        assert (health_at(moves - 1), health_at(moves)) == (before, after)
         at = moves
     assert next_health_change(pod, at) is None
 

@@ -71,7 +71,7 @@ def test_an_action_that_is_not_allowed_is_a_hint() -> None:
     assert not loaded.errors
     [hint] = loaded.warnings
     assert hint.format("f") == (
-        "f:4:13: deletePod is not done unless allowActions has it: [deletePod]"
+        "f:4:13: deletePod has no effect unless it is in allowActions: [deletePod]"
     )
 
 
@@ -82,8 +82,8 @@ def test_an_action_that_is_not_allowed_is_a_hint() -> None:
 def test_a_file_that_does_nothing_has_a_note(text: str, place: str) -> None:
     loaded = load(text)
     assert not loaded.errors
-    told = f"f:{place}: there are no rules in it, and it disables none: it does nothing"
-    assert [hint.format("f") for hint in loaded.warnings] == [told]
+    message = f"f:{place}: the file has no rules and disables none: it has no effect"
+    assert [hint.format("f") for hint in loaded.warnings] == [message]
 
 
 def test_a_file_that_only_disables_does_something() -> None:
@@ -91,22 +91,25 @@ def test_a_file_that_only_disables_does_something() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
-        ("", "1:1: it is empty; a list of rules is expected: rules: []"),
+        ("", "1:1: the file is empty; a rule file has a list: rules: []"),
         ("- a", "1:1: the file must be a mapping, not a list"),
         ("rules: 3", "1:8: rules must be a list, not '3'"),
         ("rulez: []", "1:1: the file has no rulez; did you mean rules?"),
-        ("groups:\n- {name: a, rules: []}", "1:1: these are rules of Prometheus; ours are a list"),
-        ("rules: [a]\ntests: []", "1:1: these are tests of rules: podstatus alerts test"),
-        ("rules: []\nrules: []", "2:1: rules is said twice"),
-        ("rules: [", "this is no YAML"),
-        ("rules: []\n---\nrules: []", "2:1: this is no YAML"),
+        (
+            "groups:\n- {name: a, rules: []}",
+            "1:1: this is a Prometheus rule file; rules are a list",
+        ),
+        ("rules: [a]\ntests: []", "1:1: this is a file of rule tests: use podstatus alerts test"),
+        ("rules: []\nrules: []", "2:1: duplicate key rules"),
+        ("rules: [", "invalid YAML"),
+        ("rules: []\n---\nrules: []", "2:1: invalid YAML"),
         ("dryRun: no", "1:9: dryRun must be true or false"),
         ('dryRun: "true"', "1:9: dryRun must be true or false"),
         (
             "allowActions: [event]",
-            "1:16: what is allowed must be deletePod, restartContainer or taintNode, not 'event'",
+            "1:16: allowActions must be deletePod, restartContainer or taintNode, not 'event'",
         ),
         ("rules: [3]", "1:9: a rule must be a mapping, not '3'"),
         ("rules: [{expr: pod.ready}]", "1:9: the rule has no name"),
@@ -115,90 +118,93 @@ def test_a_file_that_only_disables_does_something() -> None:
         ("rules:\n- {name: A, expr: pod.ready}\n- {}", "3:3: rule number 2 has no expr"),
         ("rules:\n- {nam: A}", "2:3: the rule has no name\n2:4: a rule has no nam; did you mean"),
         ("rules:\n-", "2:2: a rule must be a mapping, not nothing"),
-        ("rules: [{name: A, expr: ~}]", "1:25: expr must be a text, not nothing"),
+        ("rules: [{name: A, expr: ~}]", "1:25: expr must be a string, not nothing"),
         ("rules: [{name: A, expr: ''}]", "1:25: expr is empty"),
         (
             "rules: [{name: A-b, expr: pod.ready}]",
-            "1:16: a name has letters, digits and underscores, 100 at most, not 'A-b'",
+            "1:16: a name consists of at most 100 letters, digits and underscores, not 'A-b'",
         ),
         (
             "rules: [{name: A, expr: pod.ready}, {name: A, expr: pod.static}]",
-            "1:44: there is a rule A already, in line 1",
+            "1:44: duplicate rule A, first defined in line 1",
         ),
         ("rules: [{name: A, exp: pod.ready}]", "1:19: a rule has no exp; did you mean expr?"),
     ],
 )
-def test_a_file_with_a_mistake(text: str, told: str) -> None:
-    assert told in "\n".join(mistakes(text))
+def test_a_file_with_a_mistake(text: str, message: str) -> None:
+    assert message in "\n".join(mistakes(text))
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
-        ("name: My Rule, ", "2:10: a name has letters, digits and underscores"),
-        ("name: A, ", "2:10: there is a rule A already, in line 1"),
+        ("name: My Rule, ", "2:10: a name consists of at most 100 letters, digits and underscores"),
+        ("name: A, ", "2:10: duplicate rule A, first defined in line 1"),
         ("", "2:3: the rule has no name"),
     ],
 )
-def test_all_is_looked_at_in_a_rule_without_a_name_of_its_own(name: str, told: str) -> None:
+def test_all_is_looked_at_in_a_rule_without_a_name_of_its_own(name: str, message: str) -> None:
     first = "rules: [{name: A, expr: pod.ready},\n"
     loaded = load(f"{first}  {{{name}for: 3, expr: pod.fase, actions: [evnt]}}, {{{name}}}]")
     messages = "\n".join(mistake.message for mistake in loaded.errors)
-    assert told in loaded.errors[0].format("f")
-    assert "for: '3' is no length of time" in messages
-    assert "there is no action evnt" in messages
-    assert "expr: nothing is called pod.fase" in messages
+    assert message in loaded.errors[0].format("f")
+    assert "for: '3' is not a duration" in messages
+    assert "unknown action evnt" in messages
+    assert "expr: there is no pod.fase" in messages
     assert "rule number 3 has no expr" in messages
     assert [(rule.rule.name, rule.problem) for rule in loaded.rules] == [("A", "")]
 
 
 @pytest.mark.parametrize(
-    ("field", "told"),
+    ("field", "message"),
     [
         ("scope: pods", "4:10: scope must be pod or node, not 'pods'"),
         ("severity: page", "4:13: severity must be info, warning or critical, not 'page'"),
-        ("for: 30", "4:8: for: '30' is no length of time such as 30s, 2m or 1h30m"),
-        ("for: -3m", "4:8: for: '-3m' is no length of time such as 30s, 2m or 1h30m"),
+        ("for: 30", "4:8: for: '30' is not a duration such as 30s, 2m or 1h30m"),
+        ("for: -3m", "4:8: for: '-3m' is not a duration such as 30s, 2m or 1h30m"),
         ("keepFiringFor: 400d", "4:18: keepFiringFor: '400d' is longer than a year"),
         ("labels: [a]", "4:11: labels must be a mapping, not a list"),
-        ("labels: {a: [b]}", "4:15: labels: a must be a text, not a list"),
-        ("labels: {a-b: c}", "4:17: a label has letters, digits and underscores, not 'a-b'"),
-        ("labels: {severity: c}", "4:22: the label severity is set by us; choose another name"),
+        ("labels: {a: [b]}", "4:15: labels: a must be a string, not a list"),
+        (
+            "labels: {a-b: c}",
+            "4:17: a label name consists of letters, digits and underscores, not 'a-b'",
+        ),
+        ("labels: {severity: c}", "4:22: the label severity is reserved; choose another name"),
         (
             "annotations: {a: 'x {{ pod.fase }}'}",
-            "4:26: annotations.a: nothing is called pod.fase",
+            "4:26: annotations.a: there is no pod.fase",
         ),
         ("annotations: {a: 'x {{ pod.name'}", "4:23: annotations.a: {{ without }}"),
         ("annotations: {a: 'x }} y'}", "4:23: annotations.a: }} without {{"),
         (
             "actions: [mail]",
             (
-                "4:13: there is no action mail, but log, event, webhook, alertmanager, "
+                "4:13: unknown action mail; use one of log, event, webhook, alertmanager, "
                 "nodeCondition, restartContainer, deletePod, taintNode"
             ),
         ),
         ("actions: event", "4:12: actions must be a list, not 'event'"),
         (
             "actions: [{event: {}, log: {}}]",
-            "4:13: an action is the name of its kind and its options: {event: {}}",
+            "4:13: an action is a kind with its options: {event: {}}",
         ),
-        ("actions: [{event: {a: b}}]", "4:22: event has no a, but nothing"),
-        ("actions: [{webhook: {}}]", "4:13: webhook needs url: where to."),
+        ("actions: [{event: {a: b}}]", "4:22: event has no a; allowed: none"),
+        ("actions: [{webhook: {}}]", "4:13: webhook needs url: URL to post to."),
         (
             "actions: [{webhook: {url: example.org}}]",
-            "4:29: webhook: url must be an address such as https://example.org/alerts",
+            "4:29: webhook: url must be a URL such as https://example.org/alerts",
         ),
         (
             "actions: [{webhook: 'https://example.org/s3cret'}]",
-            "4:23: webhook must be a mapping of its options, not a text",
+            "4:23: webhook must be a mapping of its options, not a string",
         ),
         (
             "actions: [{webhook: {url: 'https://me:s3cret@h/x', tokenFile: /t}}]",
-            "4:29: webhook: a url with a user goes without tokenFile",
+            "4:29: webhook: a url with a user cannot have tokenFile",
         ),
         (
             "actions: [{webhook: {url: 'http://x', timeout: 5}}]",
-            "4:50: webhook: timeout must be a length of time such as 30s or 2m, not '5'",
+            "4:50: webhook: timeout must be a duration such as 30s or 2m, not '5'",
         ),
         (
             "actions: [{deletePod: {gracePeriodSeconds: -1}}]",
@@ -224,12 +230,15 @@ def test_all_is_looked_at_in_a_rule_without_a_name_of_its_own(name: str, told: s
         ),
         (
             "actions: [{nodeCondition: {ttl: 3m}}]",
-            "4:13: nodeCondition needs type: its type, below `alerts.podstatus.dev/`.",
+            (
+                "4:13: nodeCondition needs type: Condition type, prefixed with "
+                "`alerts.podstatus.dev/`."
+            ),
         ),
     ],
 )
-def test_a_rule_with_a_mistake(field: str, told: str) -> None:
-    assert told in mistakes(f"rules:\n- name: A\n  expr: pod.ready\n  {field}\n")
+def test_a_rule_with_a_mistake(field: str, message: str) -> None:
+    assert message in mistakes(f"rules:\n- name: A\n  expr: pod.ready\n  {field}\n")
 
 
 def test_deeds_on_pods_are_for_rules_about_pods() -> None:
@@ -253,54 +262,52 @@ def test_deeds_on_pods_are_for_rules_about_pods() -> None:
     ],
 )  # fmt: skip
 def test_the_place_in_an_expression_is_the_place_in_the_file(expr: str, place: str) -> None:
-    assert mistakes(f"rules:\n- name: A\n  {expr}\n") == [
-        f"{place}: expr: nothing is called pod.fase"
-    ]
+    assert mistakes(f"rules:\n- name: A\n  {expr}\n") == [f"{place}: expr: there is no pod.fase"]
 
 
 def test_the_place_is_not_taken_for_the_mark_of_a_block() -> None:
-    [told] = mistakes("rules:\n- name: A\n  expr: |-\n    -pod.ready\n")
-    assert told.startswith("4:5: expr: found no matching overload")
+    [message] = mistakes("rules:\n- name: A\n  expr: |-\n    -pod.ready\n")
+    assert message.startswith("4:5: expr: found no matching overload")
 
 
-EVERYTHING = "it fails of a pod that has everything"
-NOTHING = "it fails of a pod that has nothing yet"
-NO_KEY = 'key not found in map : "%s"; ask first whether it is there'
+EVERYTHING = "it fails for a pod with all facts"
+NOTHING = "it fails for a pod with empty facts"
+NO_KEY = 'key not found in map : "%s"; check first whether it exists'
 
 
 @pytest.mark.parametrize(
-    ("expr", "told"),
+    ("expr", "message"),
     [
-        ("pod.name", "it must be true or false, and is of type string"),
+        ("pod.name", "it must be true or false, but has type string"),
         (
             'pod.labels.app == "web"',
-            'without "app" in pod.labels; ask first: "app" in pod.labels && …',
+            'without "app" in pod.labels; check first: "app" in pod.labels && …',
         ),
         (
             'pod.conditions["Ready"] == "True"',
-            'without "Ready" in pod.conditions; ask first: "Ready" in pod.conditions && …',
+            'without "Ready" in pod.conditions; check first: "Ready" in pod.conditions && …',
         ),
         ("pod.labels[pod.name] == 'x'", f"{EVERYTHING}: {NO_KEY % 'text'}"),
         ("pod.containers[0].fase == 1", f"{EVERYTHING}: {NO_KEY % 'fase'}"),
         (
             'pod.containers.filter(c, c.name == "app")[0].restarts > 3',
-            f"{EVERYTHING}: a list of 0 has no [0]; ask first: size(…) > 0 && …, or use exists()",
+            f"{EVERYTHING}: a list of 0 has no [0]; check first: size(…) > 0 && …, or use exists()",
         ),
         (
             "pod.containers[0].ready",
-            "is of type dyn; nobody knows before it is asked: write … == true",
+            "has type dyn; its type is known only on evaluation: write … == true",
         ),
         ("10 / pod.restarts > 3", f"{NOTHING}: divide by zero"),
         ('pod.name.matches("(")', f"{EVERYTHING}: invalid regular expression: missing ): ("),
     ],
 )
-def test_what_would_fail_of_many_is_tried_before(expr: str, told: str) -> None:
+def test_what_would_fail_of_many_is_tried_before(expr: str, message: str) -> None:
     [mistake] = mistakes(f"rules:\n- name: A\n  expr: {expr}\n")
     assert mistake.startswith("3:9: expr: it ")
-    assert mistake.endswith(told)
+    assert mistake.endswith(message)
 
 
-def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
+def test_all_errors_are_reported_at_once_in_file_order() -> None:
     text = """\
         rules:
         - name: A
@@ -310,7 +317,7 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
         - name: C
           expr: pod.ready
     """
-    places = [told.split(" ")[0] for told in mistakes(text)]
+    places = [message.split(" ")[0] for message in mistakes(text)]
     assert places == ["3:9:", "3:21:", "4:8:", "5:3:", "5:3:", "5:3:"]
 
 
@@ -318,8 +325,8 @@ def test_a_rule_with_a_mistake_is_shown_and_the_others_are_asked() -> None:
     loaded = load("rules:\n- {name: A, expr: pod.fase}\n- {name: B, expr: pod.ready, for: 1}\n"
                   "- {name: C, expr: pod.ready}\n")  # fmt: skip
     assert [(rule.rule.name, rule.problem) for rule in loaded.rules] == [
-        ("A", "line 2: expr: nothing is called pod.fase"),
-        ("B", "line 3: for: '1' is no length of time such as 30s, 2m or 1h30m"),
+        ("A", "line 2: expr: there is no pod.fase"),
+        ("B", "line 3: for: '1' is not a duration such as 30s, 2m or 1h30m"),
         ("C", ""),
     ]
     assert [bool(rule.problem) for rule in loaded.rules] == [True, True, False]

@@ -54,9 +54,7 @@ def test_what_is_sent_is_known_after_a_minute_or_when_nothing_waits_any_more() -
         ({"known": {"clock_skew_seconds": None}}, "node.clockSkewSeconds"),
     ],
 )
-def test_what_the_server_has_not_told_is_young_for_as_long_as_that_takes(
-    changed: dict[str, Any], name: str
-) -> None:
+def test_facts_of_the_server_warm_up_until_it_answers(changed: dict[str, Any], name: str) -> None:
     assert young(86_400, **changed) == {name}
 
 

@@ -59,7 +59,7 @@ def a_pod(name: str = "web", *, ready: bool = True, restarts: int = 0, at: int =
 
 
 class Heard:
-    """Remembers what it was told; a `Deed`."""
+    """An `AlertNotifier` that records what it gets."""
 
     def __init__(self) -> None:
         self.alerts: list[Alert] = []
@@ -145,7 +145,7 @@ class Scene:
             await asyncio.sleep(0.002 if self.store else 0)
 
     def set_ahead(self, seconds: int) -> None:
-        """Somebody sets the clock."""
+        """Step the wall clock."""
         self.ahead += seconds * 10**9
         self.clock._now += seconds * 10**9
 
@@ -278,7 +278,7 @@ async def test_restarts_and_foreign_writes_are_counted() -> None:
         scene.put(a_pod(restarts=7))
         await scene.passes(0.1)
         watchman.foreign_write(PodUID("uid-web"))
-        watchman.foreign_write(PodUID("uid-nobody"))
+        watchman.foreign_write(PodUID("uid-unknown"))
         await scene.passes(0.1)
         assert scene.heard.words == ["Foreign web firing"]
         scene.put(a_pod(restarts=9))
@@ -327,7 +327,9 @@ async def test_a_pending_alert_goes_on_over_a_restart(tmp_path: Path) -> None:
 
 
 @in_loop
-async def test_what_fires_is_not_told_twice_over_a_restart_and_its_end_is(tmp_path: Path) -> None:
+async def test_a_firing_alert_is_not_sent_again_after_a_restart_and_its_resolution_is(
+    tmp_path: Path,
+) -> None:
     scene = Scene(store=tmp_path / "alerts.db")
     scene.put(a_pod(ready=False))
     async with scene.running():
@@ -540,15 +542,15 @@ async def test_a_disk_in_trouble_is_shown_and_stops_nothing(tmp_path: Path) -> N
 
 
 @in_loop
-async def test_receivers_say_which_rules_they_are_told_of() -> None:
+async def test_receivers_list_their_rules() -> None:
     scene = Scene()
     mail = Action(kind="mail")
     scene.actions = {"NotReady": (LOG, mail), "NodeDown": (LOG,), "Away": (mail,)}
     scene.put(a_pod(ready=False))
     async with scene.running() as watchman:
         await scene.passes(21)
-        told = {it.name: it.rules for it in watchman.deliveries()}
-        assert told == {"log": ("NotReady", "NodeDown"), "mail": ("NotReady", "Away")}
+        receivers = {it.name: it.rules for it in watchman.deliveries()}
+        assert receivers == {"log": ("NotReady", "NodeDown"), "mail": ("NotReady", "Away")}
 
 
 @in_loop

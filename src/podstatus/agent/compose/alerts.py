@@ -153,5 +153,5 @@ def _open_store(path: Path) -> AlertStore | None:
     try:
         return AlertStore.open(path)
     except AlertStoreError as error:
-        logger.error("alerts will not outlive the agent: error=%s", error)
+        logger.error("alerts will not survive a restart: error=%s", error)
         return None

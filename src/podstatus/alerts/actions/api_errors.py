@@ -1,4 +1,4 @@
-"""Errors of the API server as those of deeds."""
+"""Map errors of the API server to errors of actions."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,12 +9,12 @@ from podstatus.kube.errors import ApiError, DeniedError, RejectedError
 
 @contextmanager
 def map_api_errors() -> Iterator[None]:
-    """What is refused is refused for good; the rest may be tried again."""
+    """Raise ActionError for a denied or rejected request, RetryableError for any other failure."""
     try:
         yield
     except DeniedError as error:
-        raise ActionError(f"the API server does not let us: {error}") from error
+        raise ActionError(f"the API server denied the request: {error}") from error
     except RejectedError as error:
-        raise ActionError(f"the API server refused it: {error}") from error
+        raise ActionError(f"the API server rejected the request: {error}") from error
     except ApiError as error:
         raise RetryableError(str(error)) from error

@@ -1,6 +1,6 @@
-"""The taints that alerts want on the node: while they fire, and if their rules' files allow it.
+"""The taints that firing alerts request for the node, if their rule files allow it.
 
-They follow from the alerts that fire, as its conditions do: what no alert wants is not to be there.
+Level-based, like node conditions: a taint that no firing alert requests is removed.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,11 +18,11 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", NO_EXECUTE)
 def desired_taints(
     firing: Iterable[tuple[Alert, Action]], allowed: Callable[[str], RuleSet]
 ) -> tuple[Taint, ...]:
-    """What is wanted now; of several alerts with the same taint, the value of the oldest.
+    """Return the taints of all firing alerts; for the same taint, the oldest sets the value.
 
-    `allowed`: what the file of the rule of this name says.
+    `allowed` returns the rule set that the rule of this name belongs to.
     """
-    found: dict[tuple[str, str], Taint] = {}
+    taints: dict[tuple[str, str], Taint] = {}
     for alert, action in sorted(firing, key=lambda it: (it[0].fired, it[0].id)):
         if action.kind != KIND or not _is_allowed(allowed(alert.rule)):
             continue
@@ -30,22 +30,22 @@ def desired_taints(
             taint = desired_taint(action, alert)
         except ActionError:
             continue
-        found.setdefault((taint.key, taint.effect), taint)
-    return tuple(found.values())
+        taints.setdefault((taint.key, taint.effect), taint)
+    return tuple(taints.values())
 
 
 def desired_taint(action: Action, alert: Alert) -> Taint:
-    """The taint that an action asks for. Raises DeedError."""
+    """Return the taint that an action requests. Raises ActionError."""
     options = action.options
     effect = options.get("effect") or "NoSchedule"
     if effect not in _EFFECTS:
-        raise ActionError(f"the effect of a taint is one of {', '.join(_EFFECTS)}, not {effect}")
+        raise ActionError(f"the taint effect must be one of {', '.join(_EFFECTS)}, not {effect}")
     key = prefixed_name(options.get("key") or alert.rule)
     return Taint(key=key, value=options.get("value", ""), effect=effect)
 
 
 def format_taint(taint: Taint) -> str:
-    """As kubectl writes it."""
+    """Format a taint as kubectl does: `key=value:effect`."""
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
 

@@ -1,9 +1,9 @@
-"""What rules may change: only what the file allows, seldom, and never silently.
+"""Guard of the actions that change the cluster: allowed by the rule file, rate limited, reported.
 
     CrashLoop: delete the pod: not done, dryRun is on
 
-Whatever came of it is told as an event of the pod or the node. When an alert resolves, what can be
-is taken back, also if the file has ceased to allow it.
+Every outcome is recorded as an event of the pod or the node. When an alert resolves, its action is
+reverted if it can be, even if the rule file no longer allows it.
 """
 
 from collections import OrderedDict
@@ -17,26 +17,26 @@ from podstatus.events import reasons
 
 _MINUTE = 60 * 1_000_000_000
 SUBJECT_RATE_LIMIT = TokenBucket(burst=1, interval_ns=10 * _MINUTE)
-"""Of one kind: once in ten minutes for a pod of this name, or a node."""
+"""For one action kind and one subject: once in ten minutes for a pod of this name, or a node."""
 KIND_RATE_LIMIT = TokenBucket(burst=10, interval_ns=6 * _MINUTE)
-"""Ten in an hour, whatever they are done to: a wrong rule does not empty a node at once."""
+"""For one action kind: ten an hour over all subjects, so that a wrong rule cannot empty a node."""
 _MAX_SUBJECTS = 1_000
-"""That are remembered; in ten minutes far fewer can have their turn."""
+"""Subjects whose rate limits are retained; far fewer can act within ten minutes."""
 
 
 _SubjectName = tuple[str, str, str]
-"""Of a subject: scope, namespace, name."""
+"""Scope, namespace and name of a subject."""
 
 
 class AlertEventSink(Protocol):
-    """Who tells users what became of a deed. Must not block."""
+    """Records the outcome of an action as an event. Must not block."""
 
     def record(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
         """Record an event about the pod or the node."""
 
 
 class GuardedRemediation:
-    """A deed of one kind that changes something, behind the guard: a `Deed`."""
+    """An `AlertNotifier` that runs a remediation of one kind behind the guard."""
 
     def __init__(
         self,
@@ -48,10 +48,11 @@ class GuardedRemediation:
         monotonic: Callable[[], int],
         is_declarative: bool = False,
     ) -> None:
-        """`rule_set_of`: what the file of the rule of this name says. `is_declarative`: what is
-        done is what all alerts together want, so the change itself sees to it that it is not done
-        too often. `monotonic`: nanoseconds of a clock that nobody sets, or setting it would be a
-        turn."""
+        """`rule_set_of` returns the rule set that the rule of this name belongs to.
+
+        `is_declarative`: the remediation applies what all alerts together request and limits its
+        own rate.
+        `monotonic`: monotonic clock, ns; a wall clock that is set would refill the rate limit."""
         self._kind = kind
         self._remediation = remediation
         self._rule_set_of = rule_set_of
@@ -61,10 +62,10 @@ class GuardedRemediation:
         self._bucket = KIND_RATE_LIMIT
         self._subject_buckets: OrderedDict[_SubjectName, TokenBucket] = OrderedDict()
         self._in_progress: set[AlertId] = set()
-        """Whose turn was spent, and who are tried again."""
+        """Alerts that have acquired the rate limit and are being retried."""
 
     async def send(self, action: Action, alert: Alert) -> None:
-        """Do it if it may be done. Raises DeedError."""
+        """Apply or revert the remediation. Raises ActionError."""
         if alert.state != "firing":
             self._in_progress.discard(alert.id)
             await self._remediation.revert(action, alert)
@@ -91,16 +92,16 @@ class GuardedRemediation:
         if self._kind not in self._rule_set_of(alert.rule).allow_actions:
             raise ActionError(f"{self._kind} is not listed in allowActions")
         if not self._is_declarative and not self._try_acquire(alert):
-            raise ActionError("it was done too often lately")
+            raise ActionError("the rate limit is exceeded")
 
     def _mark_in_progress(self, id_: AlertId) -> None:
         if len(self._in_progress) >= _MAX_SUBJECTS:
-            # Whoever was given up is not told of here; they only spend another turn.
+            # An alert whose delivery was abandoned never reports back; a retry only acquires again.
             self._in_progress.clear()
         self._in_progress.add(id_)
 
     def _try_acquire(self, alert: Alert) -> bool:
-        """Whether it is not too often; one that is tried again has its turn."""
+        """Acquire the rate limits; a retry of the same alert has acquired them already."""
         if alert.id in self._in_progress:
             return True
         now, name = self._monotonic(), _subject_name(alert.subject)
@@ -122,5 +123,5 @@ class GuardedRemediation:
 
 
 def _subject_name(subject: Subject) -> _SubjectName:
-    """The same for a pod that was made anew: a limit that each deletion lifts is none."""
+    """The same for a re-created pod: a limit that a deletion resets would be no limit."""
     return subject.scope, subject.namespace, subject.name

@@ -1,6 +1,6 @@
-"""Names of conditions and taints that are ours: by their prefix, also after a restart.
+"""The name prefix of the conditions and taints that alerts own.
 
-So no rule can change what others, or the node itself, have put there.
+It identifies them across restarts, and no rule can change what the node or others have set.
 """
 
 from podstatus.alerts.ports import ActionError
@@ -11,8 +11,8 @@ PREFIX = ALERT_CONDITION_PREFIX
 
 
 def prefixed_name(name: str) -> str:
-    """The name with our prefix. Raises DeedError if it cannot be one."""
-    whole = name if name.startswith(PREFIX) else f"{PREFIX}{name}"
-    if faults := label_key_errors(whole):
-        raise ActionError(f"{name!r} cannot be the name of a condition or a taint: {faults[0]}")
-    return whole
+    """Return the name with the prefix. Raises ActionError if that is not a valid label key."""
+    full_name = name if name.startswith(PREFIX) else f"{PREFIX}{name}"
+    if errors := label_key_errors(full_name):
+        raise ActionError(f"{name!r} is not a valid condition or taint name: {errors[0]}")
+    return full_name

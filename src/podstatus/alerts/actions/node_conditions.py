@@ -1,7 +1,7 @@
-"""The conditions of the node that alerts state: while they fire, and not for longer than allowed.
+"""Node conditions of alerts: True while an alert fires, and at most for their TTL.
 
-They follow from the alerts that fire, every time the status of the node is made: what was stated
-before a restart is there after it if its alert still fires, and goes if it does not.
+They are derived from the firing alerts whenever the node status is generated: after a restart a
+condition is present if its alert still fires, and gone if it does not.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,18 +17,18 @@ from podstatus.node.decide.conditions import AlertCondition
 
 KIND = "nodeCondition"
 DEFAULT_TTL = "1h"
-"""How long a condition is stated if its action says nothing."""
+"""TTL of a condition whose action sets none."""
 _MAX_MESSAGE_LENGTH = 1000
 _SECOND = 1_000_000_000
 REPORT_RATE_LIMIT = TokenBucket(burst=5, interval_ns=10 * _SECOND)
-"""How often alerts have the status of the node made anew: one that flaps does not fill the API
-server with statuses."""
+"""How often alerts trigger a node status update, so that a flapping alert does not flood the API
+server."""
 
 
 class NodeConditionNotifier:
-    """The action `nodeCondition`: has the status of the node made anew at once, if that is seldom.
+    """The action `nodeCondition`: triggers a node status update, within the rate limit.
 
-    The next status shows it in any case, so what comes too often needs nothing.
+    Above the limit nothing is lost: the next periodic status has the condition.
     """
 
     def __init__(self, report_now: Callable[[], None], *, clock: Clock) -> None:
@@ -37,7 +37,7 @@ class NodeConditionNotifier:
         self._bucket = REPORT_RATE_LIMIT
 
     async def send(self, action: Action, alert: Alert) -> None:
-        """The conditions of the node have changed. Raises DeedError if this one cannot be."""
+        """Request a node status update. Raises ActionError if the condition type is invalid."""
         condition_type(action, alert)
         self._bucket, allowed = self._bucket.try_acquire(self._clock.now())
         if allowed:
@@ -47,19 +47,19 @@ class NodeConditionNotifier:
 def alert_conditions(
     firing: Iterable[tuple[Alert, Action]], now: int
 ) -> tuple[AlertCondition, ...]:
-    """What is stated now; of several alerts with the same type, what the oldest says."""
-    found: dict[str, list[Alert]] = {}
+    """Return the conditions at `now`; if alerts share a type, the oldest sets the message."""
+    alerts_by_type: dict[str, list[Alert]] = {}
     for alert, action in sorted(firing, key=lambda it: (it[0].fired, it[0].id)):
         if action.kind == KIND and now < _expires_at(alert, action):
             try:
-                found.setdefault(condition_type(action, alert), []).append(alert)
+                alerts_by_type.setdefault(condition_type(action, alert), []).append(alert)
             except ActionError:
                 continue
-    return tuple(_alert_condition(type_, alerts) for type_, alerts in found.items())
+    return tuple(_alert_condition(type_, alerts) for type_, alerts in alerts_by_type.items())
 
 
 def condition_type(action: Action, alert: Alert) -> str:
-    """With our prefix. Raises DeedError if it cannot be one."""
+    """Return the condition type with the prefix. Raises ActionError if it is invalid."""
     return prefixed_name(action.options.get("type") or alert.rule)
 
 

@@ -1,11 +1,11 @@
-"""Keep the taints of our Node that are ours as the alerts want them, whatever happened meanwhile.
+"""Reconcile the alert taints of the node with what the firing alerts request.
 
-    taints = OwnTaints(api, own_node, events, wanted=…, clock=clock)
+    taints = AlertTaints(api, node_cache, events, desired=…, clock=clock)
     tasks.create_task(taints.run())
     await taints.sync()      # at once, because an alert has changed
 
-Ours are those whose key begins with `alerts.podstatus.dev/`. They are a level: no end of an alert
-has to be remembered to have them taken away.
+Alert taints are those whose key begins with `alerts.podstatus.dev/`. They are level-based: removing
+one does not depend on a record of the alert that requested it.
 """
 
 import asyncio
@@ -36,17 +36,17 @@ from podstatus.node.ports import NodeApi, NodeEvents
 logger = logging.getLogger(__name__)
 
 SYNC_SECONDS = 5.0
-"""Between two looks, which cost nothing while all is as it is wanted."""
+"""Between two syncs; a sync without a difference sends no request."""
 _STARTUP_POLL_SECONDS = 0.5
-"""Until the node is known, after a start."""
+"""Between two checks after a start, until the node is known."""
 _MAX_RETRY_SECONDS = 300.0
-"""Between two tries, after many failures."""
+"""Upper bound of the retry back-off."""
 _TaintKey = tuple[str, str]
-"""A taint's key and effect: a node has one of each."""
+"""A taint's key and effect, which are unique on a node."""
 
 
 class AlertTaints:
-    """The service. For one event loop."""
+    """Keeps the alert taints of the node. For one event loop."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class AlertTaints:
         monotonic: Callable[[], int] = boottime_ns,
         random: Callable[[], float] = random,
     ) -> None:
-        """`monotonic`: nanoseconds of a clock that nobody sets."""
+        """`monotonic`: monotonic clock, ns; used for the rate limits."""
         self._api = api
         self._node_cache = node_cache
         self._events = events
@@ -70,34 +70,34 @@ class AlertTaints:
         self._lock = asyncio.Lock()
         self._bucket = KIND_RATE_LIMIT
         self._taint_buckets: dict[_TaintKey, TokenBucket] = {}
-        self._failures = FailureLog(logger, "keeping taints of the node", expected=ActionError)
+        self._failures = FailureLog(logger, "syncing node taints", expected=ActionError)
         self._backoff = Backoff(initial_seconds=SYNC_SECONDS, max_seconds=_MAX_RETRY_SECONDS)
 
     async def run(self) -> None:
-        """Keep them until cancelled."""
+        """Sync until cancelled."""
         while True:
             await self._clock.wait(await self._sync_safely())
 
     async def sync(self) -> None:
-        """Put on what is wanted and may be put on, take away what nobody wants. Raises DeedError.
+        """Add the requested taints within the rate limit and remove all others. Raises ActionError.
 
-        One and the same is put on once in ten minutes: pods may be driven out by it.
+        One taint is added at most once in ten minutes: NoExecute evicts pods.
         """
         async with self._lock:
-            known = self._node_cache.server_copy
-            if known is None:
+            node = self._node_cache.server_copy
+            if node is None:
                 raise RetryableError("the node is not registered yet")
-            if any(self._diff(known)):
+            if any(self._diff(node)):
                 with map_api_errors():
-                    await self._reconcile(await self._api.get_node(known.metadata.name))
+                    await self._reconcile(await self._api.get_node(node.metadata.name))
 
     def has_taint(self, taint: Taint) -> bool:
-        """Whether the node has it, with whatever value."""
-        known = self._node_cache.server_copy
-        return known is not None and _taint_key(taint) in {_taint_key(it) for it in _taints(known)}
+        """True if the node has a taint with this key and effect, whatever its value."""
+        node = self._node_cache.server_copy
+        return node is not None and _taint_key(taint) in {_taint_key(it) for it in _taints(node)}
 
     async def _sync_safely(self) -> float:
-        """Seconds until the next look. No mistake of ours ends a node."""
+        """Sync and log a failure; return the seconds until the next sync."""
         if self._node_cache.server_copy is None:
             return _STARTUP_POLL_SECONDS
         try:
@@ -111,27 +111,27 @@ class AlertTaints:
         return SYNC_SECONDS
 
     def _diff(self, node: Node) -> tuple[list[Taint], list[Taint]]:
-        """What is to be put on now, and what is to go."""
-        wanted = {_taint_key(it): it for it in self._desired()}
-        there = {_taint_key(it): it for it in _taints(node)}
-        new = [it for which, it in wanted.items() if not _has_same_value(there.get(which), it)]
+        """Return the taints to add now and the taints to remove."""
+        desired = {_taint_key(it): it for it in self._desired()}
+        current = {_taint_key(it): it for it in _taints(node)}
+        new = [it for key, it in desired.items() if not _has_same_value(current.get(key), it)]
         gone = [
-            it for which, it in there.items() if it.key.startswith(PREFIX) and which not in wanted
+            it for key, it in current.items() if it.key.startswith(PREFIX) and key not in desired
         ]
         return self._admit(new), gone
 
     def _admit(self, taints: Sequence[Taint]) -> list[Taint]:
-        """Those that may be put on now; the others when their time has come."""
-        now, left, may = self._monotonic(), self._bucket, []
+        """Return the taints that the rate limits admit now."""
+        now, bucket, admitted = self._monotonic(), self._bucket, []
         for taint in taints:
             _, allowed = self._taint_buckets.get(_taint_key(taint), SUBJECT_RATE_LIMIT).try_acquire(
                 now
             )
             if allowed:
-                left, allowed = left.try_acquire(now)
+                bucket, allowed = bucket.try_acquire(now)
             if allowed:
-                may.append(taint)
-        return may
+                admitted.append(taint)
+        return admitted
 
     async def _reconcile(self, node: Node) -> None:
         new, gone = self._diff(node)
@@ -143,11 +143,11 @@ class AlertTaints:
         await self._patch(node, [*others, *map(self._with_time_added, new)])
         self._acquire(new)
         for taint in gone:
-            told = f"take the taint {format_taint(taint)} away: done"
-            self._events.normal(reasons.ALERT_ACTION, told)
+            message = f"remove the taint {format_taint(taint)}: done"
+            self._events.normal(reasons.ALERT_ACTION, message)
 
     async def _patch(self, node: Node, taints: Sequence[Taint]) -> None:
-        """All of them are sent, so nothing may have changed since they were read."""
+        """Replace all taints; a concurrent change fails the UID or resourceVersion check."""
         meta = {"uid": node.metadata.uid, "resourceVersion": node.metadata.resource_version}
         spec = {"taints": [to_document(taint) for taint in taints]}
         patch = msgspec.json.encode({"metadata": meta, "spec": spec})
@@ -175,5 +175,5 @@ def _taint_key(taint: Taint) -> _TaintKey:
     return taint.key, taint.effect
 
 
-def _has_same_value(there: Taint | None, wanted: Taint) -> bool:
-    return there is not None and there.value == wanted.value
+def _has_same_value(current: Taint | None, desired: Taint) -> bool:
+    return current is not None and current.value == desired.value

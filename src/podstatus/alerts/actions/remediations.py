@@ -1,6 +1,6 @@
-"""What an agent can change because of an alert: restart a container, delete a pod, taint its node.
+"""The remediations of an agent: restart a container, delete a pod, taint its own node.
 
-Each is a `Change`: the guard of alerts decides whether it is done.
+Each is a `Remediation`; `GuardedRemediation` decides whether it runs.
 """
 
 from collections.abc import Callable
@@ -23,27 +23,27 @@ from podstatus.workers.probe_results import ProbeResultStore
 
 
 class AlertPods:
-    """The pods that alerts are about."""
+    """Looks up the pods that alerts are about."""
 
     def __init__(self, pod_manager: PodManager, *, is_synced: Callable[[], bool]) -> None:
-        """`is_synced`: whether a pod that is not in the directory is not here."""
+        """`is_synced`: True once a pod that the pod manager does not have is not on this node."""
         self._pod_manager = pod_manager
         self._is_synced = is_synced
 
     def pod_of(self, alert: Alert) -> Pod:
-        """The pod of an alert. Raises DeedError."""
+        """Return the pod of an alert. Raises ActionError."""
         if alert.subject.scope != "pod":
-            raise ActionError("the alert is about no pod")
+            raise ActionError("the alert is not about a pod")
         pod = self._pod_manager.pod_by_uid(alert.subject.uid)
         if pod is not None:
             return pod
         if not self._is_synced():
-            raise RetryableError("it is not known yet which pods are here")
-        raise ActionError("the pod is not here any more")
+            raise RetryableError("the pods of this node are not known yet")
+        raise ActionError("the pod is no longer on this node")
 
 
 class RestartContainer:
-    """`restartContainer`, by the pod's own worker, as after a failed liveness probe."""
+    """`restartContainer`: done by the pod worker, as after a failed liveness probe."""
 
     def __init__(self, pods: AlertPods, pleg: Pleg, probe_results: ProbeResultStore) -> None:
         self._pods = pods
@@ -51,51 +51,51 @@ class RestartContainer:
         self._probe_results = probe_results
 
     def describe(self, action: Action, alert: Alert) -> str:
-        """What it would do. Raises DeedError."""
+        """Return what it would do. Raises ActionError."""
         names = [attempt.name for attempt in self._attempts(action, alert)]
         return f"restart container{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
     async def apply(self, action: Action, alert: Alert) -> None:
-        """Have them ended; their pod's worker starts them again."""
+        """Have the containers killed; the pod worker restarts them."""
         for attempt in self._attempts(action, alert):
             self._probe_results.request_restart(alert.subject.uid, attempt.id)
 
     async def revert(self, action: Action, alert: Alert) -> None:
-        """It cannot be taken back."""
+        """Do nothing: a restart cannot be reverted."""
 
     def _attempts(self, action: Action, alert: Alert) -> list[ContainerFacts]:
-        """Those that run now of the containers that are meant, and would start again."""
+        """Return the running containers that the action selects and that would be restarted."""
         pod = self._pods.pod_of(alert)
         _reject_critical(pod, action)
         if not self._pleg.has_listed:
-            raise RetryableError("it is not known yet what runs here")
-        known = self._pleg.find(pod.uid)
-        meant = _containers(pod, action.options.get("container", ""))
-        found = [known.facts.find_container(container.name) for container in meant] if known else []
-        running = [it for it in found if it and it.state is ContainerRunState.RUNNING]
+            raise RetryableError("the running containers are not known yet")
+        running_pod = self._pleg.find(pod.uid)
+        selected = _containers(pod, action.options.get("container", ""))
+        facts = [running_pod.facts.find_container(c.name) for c in selected] if running_pod else []
+        running = [it for it in facts if it and it.state is ContainerRunState.RUNNING]
         if not running:
-            raise ActionError("nothing that would start again runs now")
+            raise ActionError("no container that would be restarted is running")
         return running
 
 
 class DeletePod:
-    """`deletePod`: as if somebody had deleted it, so whoever made it makes another."""
+    """`deletePod`: deletes the pod as a user would, so its controller creates a new one."""
 
     def __init__(self, pods: AlertPods, api: HttpPodApi) -> None:
         self._pods = pods
         self._api = api
 
     def describe(self, action: Action, alert: Alert) -> str:
-        """What it would do. Raises DeedError."""
+        """Return what it would do. Raises ActionError."""
         pod = self._pods.pod_of(alert)
         if is_static_pod(pod):
-            raise ActionError("a static pod cannot be deleted: it is gone when its file is")
+            raise ActionError("a static pod cannot be deleted; remove its manifest instead")
         _reject_critical(pod, action)
         grace = _grace_period(action)
-        return "delete the pod" + ("" if grace is None else f" within {grace} s")
+        return "delete the pod" + ("" if grace is None else f" with a grace period of {grace} s")
 
     async def apply(self, action: Action, alert: Alert) -> None:
-        """Delete the pod with this UID and no other; one that is gone is gone."""
+        """Delete the pod with exactly this UID; a pod that is gone already is a success."""
         pod = self._pods.pod_of(alert)
         _reject_critical(pod, action)
         with map_api_errors():
@@ -110,45 +110,47 @@ class DeletePod:
                 return
 
     async def revert(self, action: Action, alert: Alert) -> None:
-        """It cannot be taken back."""
+        """Do nothing: a deletion cannot be reverted."""
 
 
 class TaintNode:
-    """`taintNode`: a taint of our own at our own Node, for as long as an alert wants it."""
+    """`taintNode`: an alert taint on the agent's own Node, while an alert requests it."""
 
     def __init__(self, taints: AlertTaints) -> None:
         self._taints = taints
 
     def describe(self, action: Action, alert: Alert) -> str:
-        """What it would do. Raises DeedError."""
+        """Return what it would do. Raises ActionError."""
         return f"taint the node with {format_taint(desired_taint(action, alert))}"
 
     async def apply(self, action: Action, alert: Alert) -> None:
-        """See to it that the node has the taint, which the alert wants by now."""
+        """Sync the taints; by now the firing alert requests this one."""
         await self._taints.sync()
         if not self._taints.has_taint(desired_taint(action, alert)):
-            raise RetryableError("it was done too often lately, and will be later")
+            raise RetryableError("the rate limit is exceeded; the taint is added later")
 
     async def revert(self, action: Action, alert: Alert) -> None:  # noqa: ARG002
-        """Have it taken away now, unless another alert wants it."""
+        """Remove the taint, unless another alert requests it."""
         await self._taints.sync()
 
 
 def _reject_critical(pod: Pod, action: Action) -> None:
-    """Raises DeedError for a system-critical pod that the action does not name."""
+    """Raises ActionError for a system-critical pod that the action does not name."""
     why = criticality(pod)
     if why and not matches_name(pod, action.options.get("criticalPods", "")):
         name = f"{pod.namespace}/{pod.name}"
-        raise ActionError(f"the pod is {why}; name it in criticalPods of the action: {name}")
+        raise ActionError(
+            f"the pod is {why}; to allow it, add {name} to criticalPods of the action"
+        )
 
 
 def _containers(pod: Pod, name: str) -> list[Container]:
-    """Those of this name, or all; but not what would not start again. Raises DeedError."""
+    """Return the restartable containers of this name, or all if it is empty. Raises ActionError."""
     sidecars = [c for c in pod.spec.init_containers or () if is_restartable_init_container(c)]
-    there = [*(pod.spec.containers or ()), *sidecars]
-    if name and name not in [container.name for container in there]:
-        raise ActionError(f"the pod has no container {name} that could be restarted")
-    return [it for it in there if name in ("", it.name) and _will_restart(pod, it)]
+    restartable = [*(pod.spec.containers or ()), *sidecars]
+    if name and name not in [container.name for container in restartable]:
+        raise ActionError(f"the pod has no container {name} that can be restarted")
+    return [it for it in restartable if name in ("", it.name) and _will_restart(pod, it)]
 
 
 def _will_restart(pod: Pod, container: Container) -> bool:
@@ -160,5 +162,5 @@ def _grace_period(action: Action) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise ActionError(f"gracePeriodSeconds is a whole number, not {text!r}")
+        raise ActionError(f"gracePeriodSeconds must be a whole number, not {text!r}")
     return int(text)

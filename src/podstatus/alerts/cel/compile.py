@@ -1,4 +1,4 @@
-"""Rules that can be asked, and why others cannot. For the process that evaluates rules."""
+"""Compile rules, and explain why a rule cannot be evaluated. Runs in the evaluator process."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,62 +11,62 @@ from podstatus.alerts.model import Rule, Scope
 from podstatus.alerts.rules.facts import FACTS, SYNC_FACTS, trial_inputs
 from podstatus.alerts.rules.static_checks import CompileDiagnostic, CompileError
 
-_NO_SYNC = "it does not apply here: it asks for sync facts, and nobody here sends statuses"
+_NO_SYNC = "it does not apply here: it uses sync facts, and this process sends no statuses"
 
 _MAX_ERRORS = 20
-"""Of one rule: to find the place of each in its file takes time, and CEL may find thousands."""
+"""Per rule: locating an error in the file takes time, and CEL may report thousands."""
 
 
 class CompiledRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule, and what it takes to ask it."""
+    """A rule with its compiled expression and annotations."""
 
     rule: Rule
     condition: Expression | None = None
-    """None: it cannot be asked."""
+    """None if the rule cannot be evaluated."""
     annotations: Mapping[str, Template] = {}
     problem: str = ""
-    """Why it cannot be asked."""
+    """Why the rule cannot be evaluated."""
 
 
 class Environments:
-    """What rules of each scope may name, here."""
+    """The CEL environments of each scope."""
 
     def __init__(self, *, sync: bool = True) -> None:
         self.sync = sync
-        """Whether there are sync facts: an agent has them."""
+        """Whether sync facts exist: an agent has them, an observer does not."""
         self._full = {scope: Environment.for_scope(scope) for scope in FACTS}
-        known = [fact for fact in FACTS["node"] if sync or fact not in SYNC_FACTS]
-        self._local = self._full | {"node": Environment(known)}
+        facts = [fact for fact in FACTS["node"] if sync or fact not in SYNC_FACTS]
+        self._local = self._full | {"node": Environment(facts)}
 
     def local(self, scope: Scope) -> Environment:
-        """With the facts that are told here."""
+        """Return the environment with the facts that this process provides."""
         return self._local[scope]
 
     def full(self, scope: Scope) -> Environment:
-        """With all facts that there are."""
+        """Return the environment with all facts."""
         return self._full[scope]
 
     def check(self, rules: Sequence[Rule]) -> Sequence[RuleCheck]:
-        """What is wrong with each of them: a `RuleChecker` without a budget."""
+        """Check each rule: a `RuleChecker` without a budget."""
         return [check_rule(rule, self) for rule in rules]
 
 
 def check_rule(rule: Rule, environments: Environments) -> RuleCheck:
-    """What is wrong with a rule, or why it does not apply here."""
-    if flaws := _rule_errors(rule, environments):
-        return RuleCheck(errors=tuple(flaws[:_MAX_ERRORS]))
+    """Return the errors of a rule, or why it does not apply here."""
+    if errors := _rule_errors(rule, environments):
+        return RuleCheck(errors=tuple(errors[:_MAX_ERRORS]))
     return RuleCheck(problem=compile_checked(rule, environments).problem)
 
 
 def compile_rule(rule: Rule, environments: Environments) -> CompiledRule:
-    """A rule that can be asked, or one that says why not."""
-    if flaws := _rule_errors(rule, environments):
-        return CompiledRule(rule=rule, problem=flaws[0][1].message)
+    """Compile a rule; one that cannot be compiled has `problem` set."""
+    if errors := _rule_errors(rule, environments):
+        return CompiledRule(rule=rule, problem=errors[0][1].message)
     return compile_checked(rule, environments)
 
 
 def compile_checked(rule: Rule, environments: Environments) -> CompiledRule:
-    """The same of a rule that was checked: it is not tried on samples again."""
+    """Compile a rule that passed `check_rule`, without the trial inputs."""
     environment = environments.local(rule.scope)
     try:
         condition = environment.compile(rule.expression)
@@ -74,23 +74,23 @@ def compile_checked(rule: Rule, environments: Environments) -> CompiledRule:
             name: compile_template(environment, text) for name, text in rule.annotations.items()
         }
     except CompileError:
-        # Right, but not with what is known here.
+        # Valid, but not with the facts of this process.
         return CompiledRule(rule=rule, problem=_NO_SYNC)
     return CompiledRule(rule=rule, condition=condition, annotations=annotations)
 
 
 def _rule_errors(rule: Rule, environments: Environments) -> list[tuple[str, CompileDiagnostic]]:
-    """What is wrong with the texts of a rule, wherever it is asked; with the field each is of."""
+    """Return the errors in the expressions of a rule, each with its field, for any environment."""
     environment = environments.full(rule.scope)
-    found: list[tuple[str, CompileDiagnostic]] = []
+    errors: list[tuple[str, CompileDiagnostic]] = []
     if rule.expression.strip():
-        found += [("expr", flaw) for flaw in _condition_errors(rule, environment)]
+        errors += [("expr", error) for error in _condition_errors(rule, environment)]
     for name, text in rule.annotations.items():
         try:
             compile_template(environment, text)
-        except CompileError as error:
-            found += [(f"annotations.{name}", flaw) for flaw in error.errors]
-    return found
+        except CompileError as failure:
+            errors += [(f"annotations.{name}", error) for error in failure.errors]
+    return errors
 
 
 def _condition_errors(rule: Rule, environment: Environment) -> Iterable[CompileDiagnostic]:

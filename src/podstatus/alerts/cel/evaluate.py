@@ -1,7 +1,7 @@
-"""Evaluate compiled rules about some subjects, and meter what each of them takes.
+"""Evaluate compiled rules for some subjects, and meter the CPU time of each.
 
-Rules are asked in groups first (rule_groups.py). A group that takes long is taken apart, a rule
-that is over budget is left out from then on. For one thread.
+Rules are evaluated in groups first (rule_groups.py). A slow group is split into its rules; a rule
+that exceeds its budget is disabled. For one thread.
 """
 
 from collections import Counter
@@ -29,31 +29,31 @@ from podstatus.alerts.model import Scope
 from podstatus.alerts.rules.facts import FACTS
 
 OUT_OF_MEMORY = "std::bad_alloc"
-"""What an expression fails with if it wants more memory than there is."""
+"""The error of an expression that needs more memory than the process may use."""
 _MAX_ANNOTATIONS = 16 * 1024
-"""Characters of all annotations of an alert; one has 2,000 at most."""
+"""Characters in all annotations of an alert; one annotation has at most 2,000."""
 _MAX_ROUND_TEXT = 4 * 2**20
-"""Characters of all annotations and problems in a round, so that its answers fit into a frame."""
+"""Characters in all annotations and errors of a round, so that its results fit into a frame."""
 
 
 class Meter(Protocol):
-    """Watches one evaluation at a time."""
+    """Measures one evaluation at a time."""
 
     def start(self, rules: Sequence[str]) -> None:
-        """One of these rules is evaluated now, or all of them together."""
+        """One of these rules, or all of them as a group, is evaluated from now on."""
 
     def cpu_seconds(self) -> float:
-        """CPU seconds since `begin`."""
+        """Return the CPU seconds since `start`."""
 
 
 class NoMeter:
-    """Costs nothing, and measures nothing."""
+    """A `Meter` that measures nothing."""
 
     def start(self, rules: Sequence[str]) -> None:
-        """It is not watched."""
+        """Do nothing: evaluations are not measured."""
 
     def cpu_seconds(self) -> float:
-        """None."""
+        """Return 0: evaluations are not measured."""
         return 0.0
 
 
@@ -61,7 +61,7 @@ _NO_METER = NoMeter()
 
 
 class RuleEvaluation:
-    """All rules of an agent."""
+    """Evaluates all rules of an agent."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class RuleEvaluation:
         isolated: bool = False,
         meter: Meter = _NO_METER,
     ) -> None:
-        """`isolated`: each rule is asked by itself."""
+        """`isolated`: evaluate each rule by itself, without groups."""
         self._environments = environments
         self._meter = meter
         self._count = len(rules)
@@ -81,24 +81,24 @@ class RuleEvaluation:
         self._groups: dict[Scope, list[RuleGroup]] = {}
         self._isolated: dict[Scope, list[CompiledRule]] = {}
         for scope in FACTS:
-            here = [it for it in rules if it.rule.scope == scope and it.condition is not None]
-            together, self._isolated[scope] = ([], here) if isolated else (here, [])
+            own = [it for it in rules if it.rule.scope == scope and it.condition is not None]
+            grouped, self._isolated[scope] = ([], own) if isolated else (own, [])
             self._groups[scope] = group_rules(
-                together, environments.local(scope), on_start=meter.start
+                grouped, environments.local(scope), on_start=meter.start
             )
 
     def disable(self, rules: Iterable[str]) -> None:
-        """These are over budget."""
+        """Stop evaluating these rules: they exceeded their budget."""
         self._disabled |= dict.fromkeys(rules, "")
 
     def isolate_rules(self) -> None:
-        """Ask each rule by itself from now on."""
+        """Evaluate each rule by itself from now on."""
         for scope, groups in self._groups.items():
             self._isolated[scope] += (compiled for group in groups for compiled in group.rules)
             groups.clear()
 
     def evaluate(self, subjects: Sequence[SubjectFacts]) -> EvaluationResult:
-        """What holds of each of them, and which rules were over budget."""
+        """Return the results for each subject, and the rules that were disabled for their cost."""
         costs = RoundCosts(len(subjects), self._count)
         self._text_budget = _MAX_ROUND_TEXT
         before = set(self._disabled)
@@ -107,21 +107,21 @@ class RuleEvaluation:
         return EvaluationResult(results=answers, disabled=new)
 
     def _evaluate_subject(self, about: SubjectFacts, costs: RoundCosts) -> RuleResults:
-        asked = self._environments.local(about.scope).activation(about.facts)
-        found: dict[str, RuleResult] = {}
+        activation = self._environments.local(about.scope).activation(about.facts)
+        results: dict[str, RuleResult] = {}
         for group in list(self._groups[about.scope]):
-            if not self._none_holds(group, about.scope, asked, costs):
+            if not self._none_holds(group, about.scope, activation, costs):
                 for compiled in group.rules:
-                    self._evaluate_rule(compiled, asked, costs, found)
+                    self._evaluate_rule(compiled, activation, costs, results)
         for compiled in self._isolated[about.scope]:
-            self._evaluate_rule(compiled, asked, costs, found)
-        return found
+            self._evaluate_rule(compiled, activation, costs, results)
+        return results
 
     def _none_holds(
-        self, group: RuleGroup, scope: Scope, asked: Activation, costs: RoundCosts
+        self, group: RuleGroup, scope: Scope, activation: Activation, costs: RoundCosts
     ) -> bool:
         self._meter.start(group.names)
-        holds_none = group.none_holds(asked)
+        holds_none = group.none_holds(activation)
         seconds = self._meter.cpu_seconds()
         costs.add(seconds)
         if seconds > SLOW_GROUP_SECONDS:
@@ -134,37 +134,37 @@ class RuleEvaluation:
     def _evaluate_rule(
         self,
         compiled: CompiledRule,
-        asked: Activation,
+        activation: Activation,
         costs: RoundCosts,
-        found: dict[str, RuleResult],
+        results: dict[str, RuleResult],
     ) -> None:
         name = compiled.rule.name
         if name in self._disabled or compiled.condition is None:
             return
         self._meter.start((name,))
-        held = compiled.condition.holds(asked)
+        held = compiled.condition.holds(activation)
         answer: RuleResult | None = None
         if isinstance(held, RuleFailed):
             answer = RuleFailed(self._truncate(held.problem))
         elif held:
-            answer = RuleHolds(self._annotations(compiled, asked))
+            answer = RuleHolds(self._annotations(compiled, activation))
         if costs.add(self._meter.cpu_seconds(), name):
             for over, mean in costs.over_share().items():
                 self._disabled[over] = (
-                    f"it takes {mean * 1000:.3g} ms of CPU for one pod or node, and all rules "
-                    f"together took more than {costs.budget:.3g} s"
+                    f"it takes {mean * 1000:.3g} ms of CPU per pod or node, and all rules "
+                    f"together exceeded {costs.budget:.3g} s"
                 )
-        # Not of annotations: there a container's message may say the same.
+        # Not for annotations: the message of a container may contain the same text.
         if answer == RuleFailed(OUT_OF_MEMORY):
             self._disabled[name] = "it needs too much memory"
         elif answer is not None:
-            found[name] = answer
+            results[name] = answer
 
-    def _annotations(self, compiled: CompiledRule, asked: Activation) -> dict[str, str]:
+    def _annotations(self, compiled: CompiledRule, activation: Activation) -> dict[str, str]:
         left = _MAX_ANNOTATIONS
         filled: dict[str, str] = {}
         for name, template in compiled.annotations.items():
-            filled[name] = self._truncate(template.render(asked)[:left])
+            filled[name] = self._truncate(template.render(activation)[:left])
             left -= len(filled[name])
         return filled
 

@@ -1,11 +1,11 @@
-"""Compile and evaluate expressions in CEL, with hints for expressions that are wrong.
+"""Compile and evaluate CEL expressions, with hints for invalid ones.
 
-Facts are variables with whole names (`pod.phase`), so that a wrong name or type is found when an
-expression is compiled. The elements of `pod.containers` are maps, in which CEL finds a wrong name
-only on evaluation: those names are checked in the text.
+Facts are variables with qualified names (`pod.phase`), so a wrong name or type is a compile error.
+The elements of `pod.containers` are maps, in which CEL finds a wrong name only on evaluation: those
+names are checked in the text.
 
-CEL is not written in Python and reports a failure in several ways: as an error value, as a
-RuntimeError if it loops for too long, as a TypeError if it has no value for Python. Each fails that
+CEL is a C++ library and reports a failure in several ways: as an error value, as a RuntimeError if
+it iterates for too long, as a TypeError if a value has no Python equivalent. Each fails that
 expression alone.
 
 An environment and its compiled expressions can be used from any thread, one at a time.
@@ -44,43 +44,43 @@ _WORD = re.compile(r"syntax error: mismatched input '(and|or)'")
 
 
 def explain_failure(text: str, like: str, problem: str) -> str:
-    """What it says if it fails of one like this: of a key that may be missing, which, and where."""
+    """Explain a failure for a subject like this; for a missing key, name the key and its map."""
     if (beyond := _INDEX_ERROR.match(problem)) is not None:
         return (
-            f"it fails of {like}: a list of {beyond[2]} has no [{beyond[1]}]; "
-            f"ask first: size(…) > {beyond[1]} && …, or use exists()"
+            f"it fails for {like}: a list of {beyond[2]} has no [{beyond[1]}]; "
+            f"check first: size(…) > {beyond[1]} && …, or use exists()"
         )
     missing = _MISSING_KEY.match(problem)
     if missing is None:
-        return f"it fails of {like}: {problem}"
+        return f"it fails for {like}: {problem}"
     key = missing[1]
-    found = re.search(
+    access = re.search(
         rf"\b({_MAPS})\s*(?:\.\s*{re.escape(key)}\b|\[\s*([\"']){re.escape(key)}\2\s*\])", text
     )
-    if found is None:
-        return f"it fails of {like}: {problem}; ask first whether it is there"
-    scope, fact = found[1].partition(".")[0], found[1]
-    return f'it fails of a {scope} without "{key}" in {fact}; ask first: "{key}" in {fact} && …'
+    if access is None:
+        return f"it fails for {like}: {problem}; check first whether it exists"
+    scope, fact = access[1].partition(".")[0], access[1]
+    return f'it fails for a {scope} without "{key}" in {fact}; check first: "{key}" in {fact} && …'
 
 
 def explain_type(kind: str) -> str:
-    """What is wrong with a condition of another type than bool."""
-    cure = "; nobody knows before it is asked: write … == true" if kind == "dyn" else ""
-    return f"it must be true or false, and is of type {kind}{cure}"
+    """Explain that a condition has another type than bool."""
+    hint = "; its type is known only on evaluation: write … == true" if kind == "dyn" else ""
+    return f"it must be true or false, but has type {kind}{hint}"
 
 
 def explain_scope(name: str) -> str:
-    """In rules of which scope there is a fact that is not known here; empty: in none."""
+    """Return a hint naming the scope that has this fact; empty if no scope has it."""
     scopes = [
         scope
         for scope, facts in FACTS.items()
         if any(name == fact.name or name.startswith(f"{fact.name}.") for fact in facts)
     ]
-    return f" here, but in rules with scope {scopes[0]}" if scopes else ""
+    return f" here; rules with scope {scopes[0]} have it" if scopes else ""
 
 
 def explain_syntax(message: str) -> str:
-    """What CEL writes for a sign or word of other languages."""
+    """Explain a syntax error at an operator or keyword of another language."""
     if (token := _TOKEN.match(message)) is not None:
         return f"syntax error: write {_TOKENS[token[1]]}, not {token[1]}"
     if (word := _WORD.match(message)) is not None:
@@ -89,7 +89,7 @@ def explain_syntax(message: str) -> str:
 
 
 MAX_EXPRESSION_LENGTH = 10_000
-"""Characters of an expression. CEL itself bounds how deep it is nested, and how long it loops."""
+"""Characters in an expression. CEL itself limits nesting depth and iterations."""
 _MAX_PROBLEM_LENGTH = 300
 _TYPES = {
     "string": cel.Type.STRING,
@@ -100,14 +100,14 @@ _TYPES = {
     "list(map(string, dyn))": cel.Type.List(cel.Type.Map(cel.Type.STRING, cel.Type.DYN)),
 }
 Activation: TypeAlias = Any
-"""Facts as expressions take them."""
+"""Facts in the form that CEL evaluates."""
 _ERROR = re.compile(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)")
 _UNDECLARED = re.compile(r"undeclared reference to '([^']*)'")
 _EXPECTING = " expecting {"
 
 
 class Expression:
-    """One that was compiled."""
+    """A compiled expression."""
 
     def __init__(self, compiled: cel.Expression) -> None:
         self._compiled = compiled
@@ -115,27 +115,27 @@ class Expression:
         self.type_name = compiled.return_type().name().lower()
 
     def holds(self, facts: Activation) -> bool | RuleFailed:
-        """Whether it is true, of one that is a bool."""
+        """Evaluate an expression of type bool."""
         try:
-            held: object = self._compiled.eval(facts).value()
-        except Exception as error:  # noqa: BLE001 - of code that is not Python
+            result: object = self._compiled.eval(facts).value()
+        except Exception as error:  # noqa: BLE001 - raised by C++ code
             return RuleFailed(_clean_message(error))
-        # An error is a text: of a bool nothing else can come.
-        return held if isinstance(held, bool) else RuleFailed(_clean_message(held))
+        # An error value is a string; an expression of type bool has no other.
+        return result if isinstance(result, bool) else RuleFailed(_clean_message(result))
 
     def value(self, facts: Activation) -> Any:
-        """What it amounts to, as a plain value, or Failed."""
+        """Return the result as a plain Python value, or RuleFailed."""
         try:
             value = self._compiled.eval(facts)
             if value.type() == cel.Type.ERROR:
                 return RuleFailed(_clean_message(value.value()))
             return value.plain_value()
-        except Exception as error:  # noqa: BLE001 - of code that is not Python
+        except Exception as error:  # noqa: BLE001 - raised by C++ code
             return RuleFailed(_clean_message(error))
 
 
 class Environment:
-    """What expressions of a scope may name."""
+    """The variables and functions that expressions of a scope can use."""
 
     def __init__(self, facts: Iterable[Fact]) -> None:
         self._env = cel.NewEnv(
@@ -145,41 +145,41 @@ class Environment:
 
     @classmethod
     def for_scope(cls, scope: Scope) -> "Environment":
-        """With all facts of a scope."""
+        """Return an environment with all facts of a scope."""
         return cls(FACTS[scope])
 
     def compile(self, text: str) -> Expression:
-        """An expression. Raises ExpressionError."""
+        """Compile an expression. Raises CompileError."""
         if len(text) > MAX_EXPRESSION_LENGTH:
             raise CompileError(
                 [CompileDiagnostic(f"it is longer than {MAX_EXPRESSION_LENGTH} characters")]
             )
         bare = blank_strings(text)
-        # First of all: to compile optMap() CEL writes out twice what it is called on.
-        if flaws := list(excess_calls(bare)):
-            raise CompileError(flaws)
+        # Before compiling: CEL duplicates the operand of optMap() when it expands the macro.
+        if errors := list(excess_calls(bare)):
+            raise CompileError(errors)
         try:
             compiled = self._env.compile(text)
         except RuntimeError as error:
             raise CompileError(_compile_errors(text, str(error))) from None
-        if flaws := list(unknown_fields(bare)):
-            raise CompileError(flaws)
+        if errors := list(unknown_fields(bare)):
+            raise CompileError(errors)
         return Expression(compiled)
 
     def activation(self, facts: Facts) -> Activation:
-        """What expressions are asked about: made once for all of them."""
+        """Return the facts as an activation, to be shared by all expressions."""
         return self._env.Activation(facts)
 
 
-def _compile_errors(text: str, told: str) -> list[CompileDiagnostic]:
-    found = [
+def _compile_errors(text: str, output: str) -> list[CompileDiagnostic]:
+    errors = [
         _compile_error(text, int(line), int(column), message)
-        for line, column, message in _ERROR.findall(told)
+        for line, column, message in _ERROR.findall(output)
     ]
-    if not found:
-        found = [CompileDiagnostic(_clean_message(told))]
-    # After a mistake in the syntax the parser stumbles on.
-    return found[:1] if found[0].message.startswith("syntax") else found
+    if not errors:
+        errors = [CompileDiagnostic(_clean_message(output))]
+    # After a syntax error, further errors are consequences of the first.
+    return errors[:1] if errors[0].message.startswith("syntax") else errors
 
 
 def _compile_error(text: str, line: int, column: int, message: str) -> CompileDiagnostic:
@@ -189,14 +189,14 @@ def _compile_error(text: str, line: int, column: int, message: str) -> CompileDi
     message = message[:1].lower() + message[1:]
     if (undeclared := _UNDECLARED.match(message)) is not None:
         place = _name_location(text, place, undeclared[1])
-        message = f"nothing is called {undeclared[1]}{explain_scope(undeclared[1])}"
+        message = f"there is no {undeclared[1]}{explain_scope(undeclared[1])}"
     elif "no matching overload" in message and "double" in message and "int" in message:
-        message += "; a whole number of type double is written 3.0"
+        message += "; write a whole number of type double as 3.0"
     return CompileDiagnostic(explain_syntax(message), place)
 
 
 def _name_location(text: str, place: Location, name: str) -> Location:
-    """Where a name begins: CEL says where its last dot or its parenthesis is."""
+    """Return where a name begins: CEL reports its last dot or its parenthesis."""
     lines = text.split("\n")
     line = lines[place.line - 1] if place.line <= len(lines) else ""
     for before in (name.rfind("."), len(name)):
@@ -206,8 +206,8 @@ def _name_location(text: str, place: Location, name: str) -> Location:
     return place
 
 
-def _clean_message(told: object) -> str:
-    """What CEL says, without its codes, in one line."""
-    text = " ".join(str(told).split())
+def _clean_message(message: object) -> str:
+    """Return a CEL message on one line, without status codes."""
+    text = " ".join(str(message).split())
     text = re.sub(r"^[A-Z_]+: | \[[A-Z_]+\]$", "", text)
     return text[:1].lower() + text[1:_MAX_PROBLEM_LENGTH]

@@ -1,7 +1,8 @@
-"""Rules that are asked together first: whether any of them holds at all.
+"""Groups of rules that are evaluated as one disjunction first.
 
-Of most pods no rule holds, and to ask costs more than to think: twelve rules in one expression
-take 5 µs, one after the other 25. Only if that one is not plainly false is each asked by itself.
+For most pods no rule holds, and calling CEL costs more than evaluating: twelve rules in one
+expression take 5 µs, one after the other 25. Only if the disjunction is not false is each rule
+evaluated by itself.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from podstatus.alerts.evaluator.ports import RuleFailed
 from podstatus.alerts.rules.static_checks import CompileError
 
 _MAX_GROUP_SIZE = 16
-"""Rules of a group: one that holds, or fails, has the others of its group asked too."""
+"""Rules in a group. If one holds or fails, every rule of its group is evaluated."""
 
 
 class RuleGroup:
@@ -29,11 +30,11 @@ class RuleGroup:
         self._disjunction = _compile_disjunction(rules, environment)
 
     def none_holds(self, facts: Activation) -> bool:
-        """Whether none of them holds, and none fails, for certain."""
+        """True only if no rule of the group holds or fails."""
         return self._disjunction is not None and self._disjunction.holds(facts) is False
 
     def evaluate(self, facts: Activation) -> list[tuple[str, bool | RuleFailed]]:
-        """Of each rule by its name whether it holds; nothing if none does."""
+        """Return the result of each rule by name; empty if none holds or fails."""
         if self.none_holds(facts):
             return []
         return [(name, condition.holds(facts)) for name, condition in self._conditions]
@@ -45,24 +46,25 @@ def group_rules(
     *,
     on_start: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> list[RuleGroup]:
-    """All rules of a scope that can be asked, in groups; `on_start` is called before each of them
-    is compiled, with the names of its rules."""
-    asked = [compiled for compiled in rules if compiled.condition is not None]
+    """Group the compiled rules of a scope.
+
+    `on_start` is called with the rule names of a group before it is compiled."""
+    compilable = [compiled for compiled in rules if compiled.condition is not None]
     groups = []
-    for start in range(0, len(asked), _MAX_GROUP_SIZE):
-        together = asked[start : start + _MAX_GROUP_SIZE]
-        on_start([compiled.rule.name for compiled in together])
-        groups.append(RuleGroup(together, environment))
+    for start in range(0, len(compilable), _MAX_GROUP_SIZE):
+        members = compilable[start : start + _MAX_GROUP_SIZE]
+        on_start([compiled.rule.name for compiled in members])
+        groups.append(RuleGroup(members, environment))
     return groups
 
 
 def _compile_disjunction(
     rules: Sequence[CompiledRule], environment: Environment
 ) -> Expression | None:
-    """True or an error if any of them is; None if that cannot be said in one expression.
+    """Compile `a || b || …`; None if that is too long or too deep for one expression.
 
-    Each has lines of its own, since it may end with a remark. What is true hides what fails
-    beside it, but false is said only if each of them is false.
+    Each rule has lines of its own, since it may end with a comment. In CEL, true hides an error in
+    another operand, but the result is false only if every operand is false.
     """
     text = " || ".join(f"(\n{compiled.rule.expression}\n)" for compiled in rules)
     try:

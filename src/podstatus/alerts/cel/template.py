@@ -1,4 +1,4 @@
-"""Texts with expressions between braces: `{{ pod.name }} restarted {{ pod.restarts }} times`."""
+"""Text with CEL expressions in braces: `{{ pod.name }} restarted {{ pod.restarts }} times`."""
 
 import json
 import re
@@ -13,16 +13,16 @@ from podstatus.alerts.rules.static_checks import CompileDiagnostic, CompileError
 
 _BRACES = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _MAX_LENGTH = 2_000
-"""Characters of a text that was filled in."""
+"""Characters in a rendered text."""
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A text, and the expressions in it."""
+    """A text with embedded expressions."""
 
     parts: tuple[str | Expression, ...]
 
     def render(self, facts: Activation) -> str:
-        """The text with what is known. An expression that fails is told in its place."""
+        """Render the text. An expression that fails is rendered as its error."""
         return "".join(
             part if isinstance(part, str) else _format_value(part.value(facts))
             for part in self.parts
@@ -30,43 +30,44 @@ class Template(msgspec.Struct, frozen=True):
 
 
 def compile_template(environment: Environment, text: str) -> Template:
-    """A template. Raises ExpressionError, with places in the text."""
+    """Compile a template. Raises CompileError with locations in the text."""
     parts: list[str | Expression] = []
-    flaws: list[CompileDiagnostic] = []
+    errors: list[CompileDiagnostic] = []
     after = 0
-    for found in _BRACES.finditer(text):
-        parts.append(text[after : found.start()])
-        after = found.end()
+    for match in _BRACES.finditer(text):
+        parts.append(text[after : match.start()])
+        after = match.end()
         try:
-            parts.append(_compile_part(environment, found[1]))
-        except CompileError as error:
-            flaws += [
-                CompileDiagnostic(f.message, _shift_error(text, found.start(1), f.location))
-                for f in error.errors
+            parts.append(_compile_part(environment, match[1]))
+        except CompileError as failure:
+            errors += [
+                CompileDiagnostic(f.message, _shift_error(text, match.start(1), f.location))
+                for f in failure.errors
             ]
     rest = text[after:]
     parts.append(rest)
-    for braces, cure in (("{{", "}}"), ("}}", "{{")):
+    for braces, counterpart in (("{{", "}}"), ("}}", "{{")):
         if (at := rest.find(braces)) >= 0:
-            flaws.append(
+            errors.append(
                 CompileDiagnostic(
-                    f"{braces} without {cure}", _shift_error(text, after + at, Location(1, 1))
+                    f"{braces} without {counterpart}",
+                    _shift_error(text, after + at, Location(1, 1)),
                 )
             )
-    if flaws:
-        raise CompileError(flaws)
+    if errors:
+        raise CompileError(errors)
     return Template(tuple(part for part in parts if part != ""))
 
 
 def _compile_part(environment: Environment, text: str) -> Expression:
     compiled = environment.compile(text)
     if compiled.type_name.startswith("optional"):
-        raise CompileError([CompileDiagnostic('it may be nothing; say what then: .orValue("")')])
+        raise CompileError([CompileDiagnostic('it may have no value; add a default: .orValue("")')])
     return compiled
 
 
 def _shift_error(text: str, offset: int, inside: Location) -> Location:
-    """A place in an expression that begins at this offset, as a place in the text."""
+    """Translate a location in an expression at this offset to a location in the text."""
     before = text[:offset]
     line = before.count("\n") + inside.line
     column = inside.column + (offset - before.rfind("\n") - 1 if inside.line == 1 else 0)

@@ -1,13 +1,14 @@
-"""Tells everybody who is to know of an alert: when it begins to fire, and when it is over.
+"""Dispatch alerts to their receivers when they fire and when they resolve.
 
-    dispatcher = Dispatcher(deeds, store, clock=clock, random=random.random)
-    engine.restore([kept.alert for kept in dispatcher.restored if …])
+    dispatcher = AlertDispatcher(notifiers, store, clock=clock, random=random.random)
+    engine.restore(dispatcher.restored.values())
     tasks.create_task(dispatcher.run())
-    dispatcher.tell(alert, rule.actions)     # of every change of an alert, also while it is pending
+    dispatcher.dispatch(alert, rule.actions)     # for every change, also while it is pending
 
-Each receiver has a task and a book of its own: one that hangs holds up nobody. What is told is
-noted on the disk before and after, so over a restart nothing is lost, and nothing told twice but
-what was under way in the moment of a kill. Why so: docs/decisions/0036-who-is-told.md.
+Each receiver has a task and a queue of its own, so one that hangs does not delay the others.
+Progress is written to disk before and after each delivery: across a restart nothing is lost, and
+only a delivery that was in flight during a kill is repeated. Design:
+docs/decisions/0036-alert-delivery.md.
 """
 
 import asyncio
@@ -25,12 +26,12 @@ from podstatus.base.clock import Clock
 logger = logging.getLogger(__name__)
 
 _SHUTDOWN_SECONDS = 1.0
-"""How long tries that are under way may take at the end."""
+"""How long deliveries in flight may take on shutdown."""
 _CANCEL_SECONDS = 0.1
 
 
 class AlertDispatcher:
-    """All receivers. For one event loop; nothing but `run` waits."""
+    """All receivers. For one event loop; only `run` awaits."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class AlertDispatcher:
         clock: Clock,
         random: Callable[[], float],
     ) -> None:
-        """`notifiers` by the kind of action. Without a store nothing outlives the process."""
+        """`notifiers` by action kind. Without a store, nothing survives the process."""
         self._notifiers = notifiers
         self._clock = clock
         self._random = random
@@ -49,17 +50,17 @@ class AlertDispatcher:
         self._new_receiver = asyncio.Event()
         self._tasks: dict[ReceiverKey, asyncio.Task[None]] = {}
         self.restored: Mapping[AlertId, Alert] = self._restore()
-        """What lived when another process stopped: pending and firing, for the engine. Tell once
-        more of those that still fire: their rules may have got other actions."""
+        """Pending and firing alerts of the previous process, for the engine. Dispatch those that
+        still fire once more: their rules may have other actions now."""
 
     @property
     def problem(self) -> str:
-        """Why alerts are not written to the disk at the moment; empty: they are."""
+        """Why alerts are currently not written to disk; empty if they are."""
         return self._persister.problem
 
     def dispatch(self, alert: Alert, actions: Sequence[Action]) -> None:
-        """An alert has changed. Who was told that it fires is told of its end, whatever the
-        actions are then."""
+        """Queue a changed alert. A receiver that got the firing alert also gets its resolution,
+        even if the actions have changed since."""
         alert = sanitize_alert(alert)
         self._persister.save(alert)
         if alert.state == "firing":
@@ -71,12 +72,12 @@ class AlertDispatcher:
                     receiver.add(alert)
 
     def deliveries(self) -> Sequence[DeliveryState]:
-        """How all receivers fare."""
+        """Return the status of all receivers."""
         return [receiver.state for receiver in self._receivers.values()]
 
     async def run(self) -> None:
-        """Tell until cancelled. Then what is under way has a second, and the disk another."""
-        keeping = asyncio.create_task(self._persister.run())
+        """Deliver until cancelled; then wait a second for deliveries in flight and for the disk."""
+        persisting = asyncio.create_task(self._persister.run())
         try:
             while True:
                 self._new_receiver.clear()
@@ -84,23 +85,23 @@ class AlertDispatcher:
                 await self._new_receiver.wait()
         finally:
             await self._stop_tasks()
-            keeping.cancel()
-            await asyncio.wait({keeping})
+            persisting.cancel()
+            await asyncio.wait({persisting})
 
     def _restore(self) -> dict[AlertId, Alert]:
-        found = dict(self._persister.stored_alerts)
-        for kept in found.values():
-            for delivery in kept.deliveries.values():
-                self._receiver(delivery.action).restore(kept.alert, delivery.progress)
-        alerts = {id_: kept.alert for id_, kept in found.items()}
+        stored = dict(self._persister.stored_alerts)
+        for entry in stored.values():
+            for delivery in entry.deliveries.values():
+                self._receiver(delivery.action).restore(entry.alert, delivery.progress)
+        alerts = {id_: entry.alert for id_, entry in stored.items()}
         return {id_: alert for id_, alert in alerts.items() if alert.state != "resolved"}
 
     def _receiver(self, action: Action) -> Receiver:
         key = receiver_key(action)
         if key not in self._receivers:
-            deed = self._notifiers.get(action.kind, _UnknownNotifier())
+            notifier = self._notifiers.get(action.kind, _UnknownNotifier())
             self._receivers[key] = Receiver(
-                action, deed, persister=self._persister, clock=self._clock, random=self._random
+                action, notifier, persister=self._persister, clock=self._clock, random=self._random
             )
             self._new_receiver.set()
         return self._receivers[key]
@@ -119,7 +120,7 @@ class AlertDispatcher:
         await _wait_all(self._tasks.values(), _SHUTDOWN_SECONDS)
         for task in self._tasks.values():
             task.cancel()
-        # What does not even end when it is cancelled is left to itself.
+        # A task that ignores its cancellation is abandoned.
         await _wait_all(self._tasks.values(), _CANCEL_SECONDS)
 
 
@@ -129,10 +130,9 @@ async def _wait_all(tasks: Collection[asyncio.Task[None]], seconds: float) -> No
 
 
 class _UnknownNotifier:
-    """Stands for kinds of actions that there are none of here."""
+    """Rejects alerts for an action kind that this process does not have."""
 
     async def send(self, action: Action, alert: Alert) -> None:  # noqa: ARG002
-        """Nobody knows how."""
         raise ActionError(
-            f"there are no actions of the kind {action.kind!r} here; see docs/alert-rules.md"
+            f"action kind {action.kind!r} is not available here; see docs/alert-rules.md"
         )

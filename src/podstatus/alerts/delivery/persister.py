@@ -1,12 +1,12 @@
-"""Has the disk hold what is known of alerts that live: what changes is written a moment later.
+"""Write active alerts and the progress of their deliveries to disk, shortly after a change.
 
-    keeper = Keeper(AlertStore.open(path), clock=clock)
-    keeper.keep(alert)
-    await keeper.written()
+    persister = AlertPersister(AlertStore.open(path), clock=clock)
+    persister.save(alert)
+    await persister.flushed()
 
-It holds what is to be in the file, and which of it is not yet there. So a disk that is full for
-a day costs no memory: what became of an alert meanwhile is written once, as it is then. Nobody
-waits long for the disk, and nothing fails because of it.
+Level-based: it holds the desired content of the file and the set of changed alerts. A disk that is
+full for a day therefore costs no memory, and an alert that changed meanwhile is written once, in
+its latest state. Callers wait for the disk for a bounded time, and never fail because of it.
 """
 
 import asyncio
@@ -30,68 +30,69 @@ logger = logging.getLogger(__name__)
 Waiter = asyncio.Future[None]
 
 _PERIOD_SECONDS = 0.25
-"""Between two writes that nobody waits for."""
+"""Between two writes, if no caller waits."""
 _CHECK_SECONDS = 5.0
-"""Between two looks whether the file is still there."""
+"""Between two checks that the file still exists."""
 _DISK_TIMEOUT_SECONDS = 2.0
-"""How long somebody waits for the disk. Longer, and it is better to tell twice than late."""
+"""How long a caller waits for the disk. After that, a repeated delivery is better than a late
+one."""
 _SHUTDOWN_SECONDS = 1.0
-"""How long the disk may take at the end."""
+"""How long the final write may take on shutdown."""
 _MAX_CHANGED = 10_000
-"""Alerts whose changes are written one by one."""
+"""Changed alerts that are written one by one; above this, the whole file is written."""
 _RETRY = Backoff(initial_seconds=1.0, max_seconds=30.0, jitter=0.0)
 
 
 class AlertPersister:
-    """Alerts that live and how far their receivers are. For one event loop."""
+    """Persists active alerts and their delivery progress. For one event loop."""
 
     def __init__(self, store: AlertStore | None, *, clock: Clock) -> None:
-        """With what is in the file. Without one nothing outlives the process."""
+        """Loads the alerts of the store. Without a store, nothing survives the process."""
         self._store = store
         self._clock = clock
         self._alerts: dict[AlertId, StoredAlert] = {}
         self._changed: set[AlertId] = set()
         self._needs_full_write = True
-        """The first time too, whatever another version has left in the file."""
+        """Also for the first write, whatever another version left in the file."""
         self._dirty = asyncio.Event()
         self._urgent = asyncio.Event()
         self._waiters: list[Waiter] = []
         self._is_disk_stalled = False
         self._retry = _RETRY
-        self._failures = FailureLog(logger, "the file of alerts", expected=AlertStoreError)
+        self._failures = FailureLog(logger, "writing alerts", expected=AlertStoreError)
         self._read_error = ""
-        """Why the file could not be read; then it is left as it is."""
+        """Why the file could not be read; it is then left unchanged."""
         self._read()
 
     @property
     def stored_alerts(self) -> Mapping[AlertId, StoredAlert]:
-        """All there is to keep."""
+        """The desired content of the file."""
         return self._alerts
 
     @property
     def problem(self) -> str:
-        """Why nothing is written at the moment; empty: it is, or there is no file."""
+        """Why alerts are currently not written; empty if they are, or if there is no store."""
         if self._read_error:
             return self._read_error
         if self._is_disk_stalled:
-            return "the disk does not answer"
+            return "the disk is not responding"
         return "" if self._failures.error is None else str(self._failures.error)
 
     def save(self, alert: Alert) -> None:
-        """An alert has changed. One that is over is forgotten when all have been told."""
-        known = self._alerts.get(alert.id)
+        """Record a changed alert. A resolved one is removed once all its deliveries are done."""
+        stored = self._alerts.get(alert.id)
         self._update(
-            StoredAlert(alert=alert) if known is None else structs.replace(known, alert=alert)
+            StoredAlert(alert=alert) if stored is None else structs.replace(stored, alert=alert)
         )
 
     def set_progress(self, id_: AlertId, action: Action, progress: DeliveryProgress | None) -> None:
-        """A receiver of an alert got on; None: there is nothing left to tell it."""
-        known = self._alerts.get(id_)
-        if known is not None:
-            self._update(known.with_progress(action, progress))
+        """Record the progress of a delivery; None removes it."""
+        stored = self._alerts.get(id_)
+        if stored is not None:
+            self._update(stored.with_progress(action, progress))
 
     async def flushed(self) -> None:
-        """Come back when all of this is on the disk, or the disk cannot be waited for."""
+        """Return when all changes are on disk, or when the disk fails or is too slow."""
         if self._store is None or self.problem:
             return
         done = asyncio.get_running_loop().create_future()
@@ -101,7 +102,7 @@ class AlertPersister:
         await done
 
     async def run(self) -> None:
-        """Write until cancelled; then what is left, if that is quick."""
+        """Write until cancelled; then write what is left, within a second."""
         thread = ThreadPoolExecutor(1, "alerts")
         try:
             while True:
@@ -113,7 +114,7 @@ class AlertPersister:
             thread.shutdown(wait=False)
 
     async def write_once(self, thread: ThreadPoolExecutor) -> None:
-        """Write what has changed. What cannot be written is tried again later."""
+        """Write the changes. A failed write is retried later."""
         self._dirty.clear()
         self._urgent.clear()
         waiters, self._waiters = self._waiters, []
@@ -125,7 +126,7 @@ class AlertPersister:
                 await writing
             self._retry = self._retry.reset()
             self._failures.recovered()
-        except Exception as error:  # noqa: BLE001 - a mistake of ours ends no node; it is logged
+        except Exception as error:  # noqa: BLE001 - logged and retried
             self._on_failure(error)
         except BaseException:
             self._needs_full_write = True
@@ -135,7 +136,7 @@ class AlertPersister:
             _release(waiters)
 
     async def _watch_write(self, writing: asyncio.Future[None], waiters: list[Waiter]) -> None:
-        """Let nobody wait for a disk that does not answer."""
+        """Release the waiting callers if the disk does not respond in time."""
         due = asyncio.ensure_future(self._clock.wait(_DISK_TIMEOUT_SECONDS))
         try:
             await asyncio.wait({writing, due}, return_when=asyncio.FIRST_COMPLETED)
@@ -152,19 +153,17 @@ class AlertPersister:
         try:
             self._alerts = self._store.read()
         except AlertStoreError as error:
-            # To write what is known, which is nothing, would lose what is in it.
+            # Writing an empty set would delete the alerts in the file.
             self._store = None
-            self._read_error = (
-                f"{error}; start the agent again, or move the file away to begin anew"
-            )
-            logger.error("alerts will not outlive the agent: error=%s", self._read_error)
+            self._read_error = f"{error}; restart the agent, or move the file away to start empty"
+            logger.error("alerts will not survive a restart: error=%s", self._read_error)
 
-    def _update(self, kept: StoredAlert) -> None:
-        id_ = kept.alert.id
-        if kept.is_done:
+    def _update(self, entry: StoredAlert) -> None:
+        id_ = entry.alert.id
+        if entry.is_done:
             self._alerts.pop(id_, None)
         else:
-            self._alerts[id_] = kept
+            self._alerts[id_] = entry
         if self._store is not None:
             self._changed.add(id_)
             self._dirty.set()
@@ -172,27 +171,27 @@ class AlertPersister:
             self._schedule_full_write()
 
     def _next_write(self) -> Callable[[], None] | None:
-        """What is to be done to the file, if anything."""
-        store, changed, is_whole = self._store, self._changed, self._needs_full_write
+        """Return the next operation on the file, if any."""
+        store, changed, write_all = self._store, self._changed, self._needs_full_write
         self._changed, self._needs_full_write = set(), False
         if store is None:
             return None
-        if not (changed or is_whole):
+        if not (changed or write_all):
             return store.check
-        if is_whole:
+        if write_all:
             return partial(store.replace, dict(self._alerts))
-        kept = {id_: self._alerts[id_] for id_ in changed if id_ in self._alerts}
-        return partial(store.write, kept, changed - kept.keys())
+        entries = {id_: self._alerts[id_] for id_ in changed if id_ in self._alerts}
+        return partial(store.write, entries, changed - entries.keys())
 
     def _schedule_full_write(self) -> None:
-        """Write the whole next time: of many changes, most are of alerts that are gone."""
+        """Write all alerts next time: after many changes, most changed alerts are gone."""
         self._needs_full_write = True
         self._changed.clear()
 
     def _on_failure(self, error: Exception) -> None:
         self._schedule_full_write()
         self._dirty.set()
-        # Who came meanwhile does not wait for the next time.
+        # Callers that arrived meanwhile do not wait for the retry.
         _release(self._waiters)
         self._retry = self._retry.failed()
         self._failures.failed(error)
@@ -209,13 +208,13 @@ class AlertPersister:
         if not done:
             writing.cancel()
             await asyncio.wait({writing})
-            logger.warning("alerts not written at the end: the disk takes too long")
+            logger.warning("alerts not written on shutdown: the disk is too slow")
         elif (error := writing.exception()) is not None:
-            logger.warning("alerts not written at the end: error=%s", error)
+            logger.warning("alerts not written on shutdown: error=%s", error)
 
 
 def _consume_exception(writing: asyncio.Future[None]) -> None:
-    """Of a failure that nobody waits for any more: what is left is written anew at the end."""
+    """Retrieve the exception of an abandoned write; the final write repeats its work."""
     if not writing.cancelled():
         writing.exception()
 

@@ -20,36 +20,36 @@ from podstatus.observe.summary.pod import sanitize_text
 
 ReceiverKey = NewType("ReceiverKey", str)
 
-DeliveryProgress = Literal["waiting", "tried", "told", "refused"]
-"""What a receiver knows of an alert that fires: nothing yet; perhaps; that it fires; nothing, and
-it will not be told. When it has been told of the end there is nothing left to know."""
+DeliveryProgress = Literal["waiting", "tried", "sent", "refused"]
+"""What a receiver knows about a firing alert: nothing yet; perhaps that it fires; that it fires;
+nothing, because it was dropped or rejected. After the resolution is sent there is no progress."""
 
 _MAX_TEXT_LENGTH = 4096
-"""Characters of a label or an annotation that anybody is told."""
+"""Characters in a label or an annotation that is sent."""
 _DIGEST_LENGTH = 6
-"""Of a digest: enough to tell a handful of receivers apart."""
+"""Hex digits of a digest: enough to distinguish a handful of receivers."""
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
-    """How far one receiver of an alert is."""
+    """Progress of one receiver of an alert."""
 
     action: Action
     progress: DeliveryProgress
 
 
 class StoredAlert(msgspec.Struct, frozen=True, kw_only=True):
-    """An alert, and how far its receivers are."""
+    """An alert, and the progress of its deliveries."""
 
     alert: Alert
     deliveries: Mapping[ReceiverKey, Delivery] = {}
 
     @property
     def is_done(self) -> bool:
-        """Whether nobody has to be told anything any more."""
+        """True if the alert is resolved and nothing is left to deliver."""
         return self.alert.state == "resolved" and not self.deliveries
 
     def with_progress(self, action: Action, progress: DeliveryProgress | None) -> "StoredAlert":
-        """After a receiver got on; None: there is nothing left to tell it."""
+        """Return a copy with the progress of a receiver; None removes it."""
         deliveries = dict(self.deliveries)
         if progress is None:
             deliveries.pop(receiver_key(action), None)
@@ -59,16 +59,16 @@ class StoredAlert(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def receiver_key(action: Action) -> ReceiverKey:
-    """The same for all actions that go to the same receiver."""
+    """Return the key that all actions with the same receiver share."""
     options = sorted(action.options.items())
     return ReceiverKey(msgspec.json.encode([action.kind, options]).decode())
 
 
 def receiver_name(action: Action) -> str:
-    """What it is and where, for people: `webhook https://chat.example.org (3f2a91)`.
+    """Return kind and address for display: `webhook https://chat.example.org (3f2a91)`.
 
-    Of a URL the host alone: the path is often all that keeps others from using it. The digest
-    tells receivers of the same host apart.
+    Only the host of a URL is included: the path is often the secret that protects it. The digest
+    distinguishes receivers on the same host.
     """
     if not action.options:
         return action.kind
@@ -78,7 +78,7 @@ def receiver_name(action: Action) -> str:
 
 
 def sanitize_alert(alert: Alert) -> Alert:
-    """The alert with texts that everybody can print and store, of a bounded length."""
+    """Return the alert with printable texts of bounded length."""
     return structs.replace(
         alert, labels=_sanitize_texts(alert.labels), annotations=_sanitize_texts(alert.annotations)
     )
@@ -104,14 +104,16 @@ def _origin(url: str) -> str:
 
 
 MAX_QUEUED = 20_000
-"""News that wait for a receiver. Half of it is for ends: who knows of a fire should hear of its
-end."""
+"""Messages queued for a receiver. Firing alerts may use half of it, so that a receiver that got a
+firing alert also gets its resolution."""
 RESOLVED_TTL_NANOS = 3600 * 1_000_000_000
-"""How long after an alert is over its end is still worth telling."""
+"""How long after an alert resolved its resolution is still sent."""
 
 
 class DeliveryQueue:
-    """The book of one receiver; `got_on` is told how far each alert is, None at its end."""
+    """The queue of one receiver; `on_progress` is called with the progress of each alert, None at
+    its end.
+    """
 
     def __init__(
         self,
@@ -123,7 +125,7 @@ class DeliveryQueue:
         self._max_queued = max_queued
         self._waiting: dict[AlertId, Alert] = {}
         self._attempted: set[AlertId] = set()
-        """Of those that wait: what the receiver may have heard that it fires."""
+        """Queued alerts of which the receiver may already know that they fire."""
         self._sent: dict[AlertId, Alert] = {}
         self._rejected: set[AlertId] = set()
         self.delivered = 0
@@ -131,28 +133,28 @@ class DeliveryQueue:
 
     @property
     def waiting(self) -> int:
-        """How many news wait."""
+        """Number of queued messages."""
         return len(self._waiting)
 
     def firing(self) -> list[Alert]:
-        """What the receiver knows to fire, and what does so."""
+        """Return the alerts that the receiver knows to fire and that still do."""
         return [alert for id_, alert in self._sent.items() if id_ not in self._waiting]
 
     def has(self, id_: AlertId) -> bool:
-        """Whether anything is written here about an alert."""
+        """True if the alert is queued, sent or rejected."""
         return id_ in self._waiting or id_ in self._sent or id_ in self._rejected
 
-    # What happens to alerts
+    # Changes of alerts
 
     def add(self, alert: Alert) -> bool:
-        """An alert fires, or is resolved; whether that is news to the receiver."""
+        """Queue a firing or resolved alert; return whether there is something to send."""
         return self._add_resolved(alert) if alert.state == "resolved" else self._add_firing(alert)
 
     def restore(self, alert: Alert, progress: DeliveryProgress) -> None:
-        """Take up where another process has stopped."""
+        """Continue with the progress of the previous process."""
         if progress == "refused":
             self._rejected.add(alert.id)
-        elif progress == "told":
+        elif progress == "sent":
             self._sent[alert.id] = alert
         else:
             self._waiting[alert.id] = alert
@@ -162,7 +164,7 @@ class DeliveryQueue:
             self._add_resolved(alert)
 
     def expire(self, now: int) -> None:
-        """Drop ends that are too long ago."""
+        """Drop resolutions that are older than RESOLVED_TTL_NANOS."""
         late = [
             a
             for a in self._waiting.values()
@@ -172,19 +174,19 @@ class DeliveryQueue:
             self.dropped += 1
             self._forget(alert.id)
 
-    # What happens to the receiver
+    # Outcomes of deliveries
 
     def next_batch(self, limit: int, blocked: Collection[AlertId] = ()) -> list[Alert]:
-        """What is next, without those that are stuck and all that is about the same subjects.
+        """Return the next messages, without blocked alerts and others with the same ordering key.
 
-        It waits on until something has become of it.
+        They stay queued until their outcome is recorded.
         """
-        about = {_ordering_key(self._waiting[id_]) for id_ in blocked if id_ in self._waiting}
-        free = (alert for alert in self._waiting.values() if _ordering_key(alert) not in about)
+        keys = {_ordering_key(self._waiting[id_]) for id_ in blocked if id_ in self._waiting}
+        free = (alert for alert in self._waiting.values() if _ordering_key(alert) not in keys)
         return list(islice(free, limit))
 
     def mark_sending(self, alerts: Sequence[Alert]) -> set[AlertId]:
-        """They are about to be told. Those the receiver had certainly not heard of until now."""
+        """Mark the alerts as tried; return those the receiver certainly did not know."""
         first = {
             alert.id
             for alert in alerts
@@ -196,7 +198,7 @@ class DeliveryQueue:
         return first
 
     def succeeded(self, alerts: Sequence[Alert]) -> None:
-        """The receiver knows."""
+        """Record that the receiver got the alerts."""
         for alert in alerts:
             self.delivered += 1
             is_newest = self._waiting.get(alert.id) is alert
@@ -207,13 +209,14 @@ class DeliveryQueue:
                 del self._waiting[alert.id]
             self._attempted.discard(alert.id)
             self._sent[alert.id] = alert
-            self._on_progress(alert.id, "told")
+            self._on_progress(alert.id, "sent")
 
     def rejected(self, alert: Alert) -> None:
-        """The receiver will never take this."""
+        """Record that the receiver rejected the alert permanently."""
         self.dropped += 1
         if alert.state == "resolved" or self._waiting.get(alert.id) is not alert:
-            # It is over: there is nothing to tell of one that was refused.
+            # Resolved by now; the receiver never accepted that it fired, so there is nothing to
+            # send.
             self._forget(alert.id)
             return
         self._waiting.pop(alert.id)
@@ -221,10 +224,10 @@ class DeliveryQueue:
         self._reject(alert.id)
 
     def failed(self, alerts: Sequence[Alert], not_sent: Collection[AlertId]) -> None:
-        """They were not told. `not_sent`: those the receiver has certainly not heard of.
+        """Record a failed attempt. `not_sent`: IDs that certainly did not reach the receiver.
 
-        All about the same subjects go behind the others, in their order: what one of them
-        cannot be told for holds up nobody else.
+        All alerts with the same ordering key move to the back, in their order, so that one that
+        always fails does not delay the others.
         """
         for id_ in not_sent:
             self._attempted.discard(id_)
@@ -234,13 +237,13 @@ class DeliveryQueue:
                 self._forget(id_)
             else:
                 self._on_progress(id_, "waiting")
-        about = {_ordering_key(alert) for alert in alerts}
-        behind = [alert for alert in self._waiting.values() if _ordering_key(alert) in about]
+        keys = {_ordering_key(alert) for alert in alerts}
+        behind = [alert for alert in self._waiting.values() if _ordering_key(alert) in keys]
         for alert in behind:
             self._waiting[alert.id] = self._waiting.pop(alert.id)
 
     def move_to_back(self, alerts: Sequence[Alert]) -> None:
-        """Of what fires these come last from now on."""
+        """Repeat these alerts last from now on."""
         for alert in alerts:
             if alert.id in self._sent:
                 self._sent[alert.id] = self._sent.pop(alert.id)
@@ -259,8 +262,8 @@ class DeliveryQueue:
         return True
 
     def _add_resolved(self, alert: Alert) -> bool:
-        has_heard = alert.id in self._sent or alert.id in self._attempted
-        if not has_heard:
+        may_be_known = alert.id in self._sent or alert.id in self._attempted
+        if not may_be_known:
             self._forget(alert.id)
             return False
         if len(self._waiting) >= self._max_queued and alert.id not in self._waiting:
@@ -275,16 +278,16 @@ class DeliveryQueue:
         self._on_progress(id_, "refused")
 
     def _forget(self, id_: AlertId) -> None:
-        is_known = self.has(id_)
+        has_progress = self.has(id_)
         self._waiting.pop(id_, None)
         self._sent.pop(id_, None)
         self._attempted.discard(id_)
         self._rejected.discard(id_)
-        if is_known:
+        if has_progress:
             self._on_progress(id_, None)
 
 
 def _ordering_key(alert: Alert) -> tuple[str, ...]:
-    """The same for a pod that was made anew: an Alertmanager cannot tell it from the one before."""
+    """The same for a re-created pod, which an Alertmanager cannot distinguish from the old one."""
     subject = alert.subject
     return alert.rule, subject.scope, subject.namespace, subject.name

@@ -1,4 +1,4 @@
-"""Tells one receiver what it has yet to be told, for as long as that takes."""
+"""Deliver the queued alerts of one receiver, with retries."""
 
 import asyncio
 import logging
@@ -26,12 +26,12 @@ from podstatus.base.failure_log import FailureLog
 logger = logging.getLogger(__name__)
 
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 300.0
-"""Between two tries, after the first failure and after many."""
+"""Retry back-off: initial delay and upper bound."""
 _SECOND = 1_000_000_000
 
 
 class Receiver:
-    """One receiver: a kind of action with its options. For one event loop."""
+    """One receiver: an action kind with its options. For one event loop."""
 
     def __init__(
         self,
@@ -51,26 +51,28 @@ class Receiver:
         self.queue = DeliveryQueue(self._on_progress)
         self._wakeup = asyncio.Event()
         self._resend_at = self._next_resend()
-        """When those that fire are to be told again."""
-        most = min(_MAX_RETRY_SECONDS, self._sender.resend_seconds)
-        self._retry_schedule = RetrySchedule(first_seconds=_FIRST_RETRY_SECONDS, max_seconds=most)
+        """When the firing alerts are sent again."""
+        max_retry = min(_MAX_RETRY_SECONDS, self._sender.resend_seconds)
+        self._retry_schedule = RetrySchedule(
+            first_seconds=_FIRST_RETRY_SECONDS, max_seconds=max_retry
+        )
         self._blocked: set[AlertId] = set()
-        """What failed, until it may be tried again."""
+        """Alerts that failed, until they may be retried."""
         self._name = receiver_name(action)
-        self._failures = FailureLog(logger, f"telling {self._name}", expected=ActionError)
+        self._failures = FailureLog(logger, f"sending to {self._name}", expected=ActionError)
         self._rejection = ""
         self._rejected_resends: set[AlertId] = set()
-        """What was told, and refused when it was told again."""
+        """Alerts that were accepted first and rejected when they were repeated."""
         self._is_stopping = False
 
     @property
     def is_sending(self) -> bool:
-        """Whether the receiver may be hearing something now."""
+        """True while a delivery is in flight."""
         return self._sender.is_sending
 
     @property
     def state(self) -> DeliveryState:
-        """How it fares."""
+        """Status of the receiver: counts, and the latest error."""
         error = self._failures.error
         return DeliveryState(
             name=self._name,
@@ -81,14 +83,15 @@ class Receiver:
         )
 
     def add(self, alert: Alert) -> None:
-        """An alert fires, or is resolved."""
+        """Queue a firing or resolved alert."""
         if self.queue.add(alert):
             self._wakeup.set()
 
     def restore(self, alert: Alert, progress: DeliveryProgress) -> None:
-        """Take up where another process has stopped."""
+        """Continue with the progress of the previous process."""
         if progress == "refused" and self.action.kind not in REMEDIATION_KINDS:
-            # What was to blame may be mended. But nothing is changed because an agent restarts.
+            # The cause may be fixed by now. But a restart of the agent must not trigger a
+            # remediation.
             self._on_progress(alert.id, None)
             return
         self.queue.restore(alert, progress)
@@ -96,23 +99,23 @@ class Receiver:
         self._wakeup.set()
 
     def stop(self) -> None:
-        """Stop after the try that is under way, if there is one; else it may be cancelled."""
+        """Stop after the delivery in flight; without one, the task may be cancelled."""
         self._is_stopping = True
 
     async def run(self) -> None:
-        """Tell until it is ended or cancelled."""
+        """Deliver until stopped or cancelled."""
         while not self._is_stopping:
             try:
                 await self._wait_for_work()
                 await self.send_once()
-            except Exception as error:  # noqa: BLE001 - a mistake of ours silences no receiver
+            except Exception as error:  # noqa: BLE001 - logged and retried
                 self._failures.failed(error)
                 await self._clock.wait(_FIRST_RETRY_SECONDS)
-                # To look whether it is over, though there may be nothing to tell.
+                # Check again whether it has recovered, even if nothing is queued.
                 self._wakeup.set()
 
     async def send_once(self) -> None:
-        """Tell what waits and may be tried, and again what fires if it is time for that."""
+        """Send what is queued and due, and repeat the firing alerts when that is due."""
         self._wakeup.clear()
         now = self._now()
         if is_due := self._retry_schedule.is_due(now):
@@ -127,12 +130,12 @@ class Receiver:
                 self._failures.recovered()
         except RetryableError as error:
             self._on_failure(error, error.retry_after_seconds)
-        except Exception as error:  # noqa: BLE001 - a mistake of ours ends no node; it is logged
+        except Exception as error:  # noqa: BLE001 - logged and retried
             self._on_failure(error)
         await self._persister.flushed()
 
     def _now(self) -> int:
-        """Nanoseconds since it was made: somebody may set the clock back by a day."""
+        """Nanoseconds since the start, unaffected by a wall clock that is set back."""
         return int(self._elapsed.seconds() * _SECOND)
 
     async def _wait_for_work(self) -> None:
@@ -145,14 +148,14 @@ class Receiver:
             return
         await self._clock.wait(self._retry_schedule.seconds_until_new(now))
         if self._next_batch():
-            # It came together with one that failed.
+            # It was queued together with an alert that failed.
             return
         left = self._retry_schedule.seconds_until_retry(self._now())
         await wait_event_or_timeout(self._wakeup, self._clock, left)
 
     def _is_resend_due(self, now: int) -> bool:
-        is_wanted = math.isfinite(self._sender.resend_seconds) and not self._is_stopping
-        return is_wanted and now >= self._resend_at
+        is_enabled = math.isfinite(self._sender.resend_seconds) and not self._is_stopping
+        return is_enabled and now >= self._resend_at
 
     def _next_resend(self) -> float:
         return self._now() + self._sender.resend_seconds * _SECOND
@@ -169,9 +172,9 @@ class Receiver:
         )
 
     async def _send_batch(self, alerts: Sequence[Alert]) -> None:
-        """Tell the receiver, and note what has become of it."""
+        """Send a batch and record the outcome."""
         first = self.queue.mark_sending(alerts)
-        # So that after a kill at most what is under way is told twice.
+        # So that a kill repeats at most the delivery in flight.
         await self._persister.flushed()
         try:
             await self._sender.send(alerts)
@@ -191,7 +194,7 @@ class Receiver:
         self._retry_schedule.succeeded(self._now(), is_clear=not self._blocked)
 
     async def _split_or_reject(self, alerts: Sequence[Alert], error: ActionError) -> None:
-        """One of many may be to blame: each half is tried alone."""
+        """Split a rejected batch in halves, to find the alert that the receiver rejects."""
         if len(alerts) > 1:
             await self._send_batch(alerts[: len(alerts) // 2])
             await self._send_batch(alerts[len(alerts) // 2 :])
@@ -202,24 +205,24 @@ class Receiver:
         self._log_rejection(alert, error)
 
     async def _resend_all(self) -> None:
-        """Tell of all that fire, though nothing has changed."""
-        firing, most = self.queue.firing(), self._sender.max_batch
-        unwelcome: set[AlertId] = set()
-        for first in range(0, len(firing), most):
-            unwelcome |= await self._resend(firing[first : first + most])
-        if self._rejected_resends and not unwelcome:
+        """Send all firing alerts again."""
+        firing, size = self.queue.firing(), self._sender.max_batch
+        rejected: set[AlertId] = set()
+        for first in range(0, len(firing), size):
+            rejected |= await self._resend(firing[first : first + size])
+        if self._rejected_resends and not rejected:
             self._rejection = ""
-        self._rejected_resends = unwelcome
+        self._rejected_resends = rejected
         self._resend_at = self._next_resend()
         self._retry_schedule.succeeded(self._now(), is_clear=not self._blocked)
 
     async def _resend(self, alerts: Sequence[Alert]) -> set[AlertId]:
-        """Tell of these again; those that are refused now. They are found as among news."""
+        """Send these again; return those that are rejected now, found by splitting the batch."""
         try:
             await self._sender.send(alerts)
         except Exception as error:
             if not isinstance(error, ActionError) or isinstance(error, RetryableError):
-                # What always fails comes last: the others are told before it.
+                # An alert that always fails goes last, so that the others are sent first.
                 self.queue.move_to_back(alerts)
                 raise
             if len(alerts) > 1:
@@ -232,13 +235,13 @@ class Receiver:
         return set()
 
     def _log_rejection(self, alert: Alert, error: ActionError) -> None:
-        told = "alert not taken: receiver=%s rule=%s id=%s state=%s error=%s"
-        logger.error(told, self._name, alert.rule, alert.id, alert.state, error)
+        message = "alert rejected: receiver=%s rule=%s id=%s state=%s error=%s"
+        logger.error(message, self._name, alert.rule, alert.id, alert.state, error)
 
     def _on_failure(self, error: Exception, retry_after_seconds: float = 0.0) -> None:
         now = self._now()
         self._retry_schedule.failed(now, self._random(), retry_after_seconds)
-        # Who was away may have forgotten what fires.
+        # A receiver that was down may have lost its state.
         self._resend_at = min(self._resend_at, now)
         self._failures.failed(error)
 

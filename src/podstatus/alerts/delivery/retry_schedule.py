@@ -1,8 +1,7 @@
-"""When a receiver is tried again after failures: what failed waits longer and longer, news do not.
+"""When a receiver is tried again: failed alerts back off exponentially, new ones do not.
 
-Nobody knows whether a failure is about the receiver or about that one alert. So an alert that has
-not been tried yet may be tried while others wait, though not more than one in a second; unless
-the receiver itself has said how long it wants to be left alone.
+A failure may be caused by the receiver or by that one alert. So an alert that has not been tried
+yet may be sent while others back off, at most one per second, unless the receiver sent Retry-After.
 """
 
 from podstatus.base.backoff import Backoff
@@ -11,7 +10,7 @@ _SECOND = 1_000_000_000
 
 
 class RetrySchedule:
-    """The pace of one receiver. All times are nanoseconds of one clock that is never set back."""
+    """Retry times of one receiver. All times are monotonic nanoseconds."""
 
     def __init__(self, *, first_seconds: float, max_seconds: float) -> None:
         self._min_gap = int(first_seconds * _SECOND)
@@ -22,19 +21,19 @@ class RetrySchedule:
         self._new_due = 0
 
     def failed(self, now: int, random: float, retry_after_seconds: float) -> None:
-        """A try failed; the receiver wants to be left alone for so long.
+        """Record a failed attempt; `retry_after_seconds` is the wait that the receiver requested.
 
-        One that was made for news puts off nothing else.
+        An attempt for a new alert does not delay the retry of failed ones.
         """
-        alone = now + int(retry_after_seconds * _SECOND)
+        earliest = now + int(retry_after_seconds * _SECOND)
         if self.is_due(now):
             self._backoff = self._backoff.failed()
             self._retry_due = now + int(self._backoff.delay(random) * _SECOND)
-        self._retry_due = max(self._retry_due, alone)
-        self._new_due = min(self._retry_due, max(now + self._min_gap, alone))
+        self._retry_due = max(self._retry_due, earliest)
+        self._new_due = min(self._retry_due, max(now + self._min_gap, earliest))
 
     def succeeded(self, now: int, *, is_clear: bool) -> None:
-        """A try went well; whether nothing that had failed is left."""
+        """Record a success; `is_clear`: no failed alert is left."""
         self._backoff = self._backoff.reset()
         self._new_due = 0
         if is_clear:
@@ -44,13 +43,13 @@ class RetrySchedule:
             self._retry_due = min(self._retry_due, now + self._min_gap)
 
     def is_due(self, now: int) -> bool:
-        """Whether what failed may be tried again."""
+        """True if failed alerts may be retried."""
         return now >= self._retry_due
 
     def seconds_until_retry(self, now: int) -> float:
-        """Until what failed may be tried again."""
+        """Seconds until failed alerts may be retried."""
         return max(0, self._retry_due - now) / _SECOND
 
     def seconds_until_new(self, now: int) -> float:
-        """Until anything may be tried."""
+        """Seconds until a new alert may be sent."""
         return max(0, self._new_due - now) / _SECOND

@@ -1,4 +1,4 @@
-"""Tries to tell one receiver of some alerts: each is bounded in time, and one is made at a time."""
+"""Send alerts to one receiver, one attempt at a time, with a timeout."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from podstatus.base.clock import Clock
 
 
 class AlertSender:
-    """What a receiver is told with, be it one alert at a time or many."""
+    """Sends batches through a notifier, be it for one alert at a time or for many."""
 
     def __init__(
         self, action: Action, notifier: AlertNotifier | BatchAlertNotifier, *, clock: Clock
@@ -22,33 +22,33 @@ class AlertSender:
         )
         self._clock = clock
         self.is_sending = False
-        """Whether the receiver may be hearing something now."""
+        """True while an attempt is in flight."""
 
     @property
     def max_batch(self) -> int:
-        """Alerts at once."""
+        """Maximum number of alerts in one attempt."""
         return self._notifier.max_batch
 
     @property
     def resend_seconds(self) -> float:
-        """So often it wants to hear of what fires; infinite: once is enough."""
+        """How often firing alerts are repeated; infinite: never."""
         return self._notifier.resend_seconds
 
     async def send(self, alerts: Sequence[Alert]) -> None:
-        """Tell it of all of them, once. Raises DeedError."""
+        """Send all alerts in one attempt. Raises ActionError."""
         self.is_sending = True
         try:
             await run_with_timeout(
                 SEND_TIMEOUT_SECONDS, self._clock, self._notifier.send_batch(self._action, alerts)
             )
         except TimeoutError as error:
-            raise RetryableError(f"nothing came of it within {SEND_TIMEOUT_SECONDS:g} s") from error
+            raise RetryableError(f"not sent within {SEND_TIMEOUT_SECONDS:g} s") from error
         finally:
             self.is_sending = False
 
 
 class _SingleAlertBatch:
-    """A deed that takes one alert at a time, and hears of it once."""
+    """A notifier for single alerts as a batch notifier without repetition."""
 
     max_batch = 1
     resend_seconds = math.inf
@@ -57,6 +57,6 @@ class _SingleAlertBatch:
         self._notifier = notifier
 
     async def send_batch(self, action: Action, alerts: Sequence[Alert]) -> None:
-        """Do it."""
+        """Send the alerts one after the other."""
         for alert in alerts:
             await self._notifier.send(action, alert)

@@ -1,15 +1,15 @@
-"""Alerts that live, and who has been told of them, on the disk.
+"""SQLite file with active alerts and the progress of their deliveries.
 
     store = AlertStore.open(root_dir / "alerts.db")
-    store.write({alert.id: KeptAlert(alert=alert)}, gone=[])
+    store.write({alert.id: StoredAlert(alert=alert)}, removed=[])
     store.read()
 
-One row per alert. SQLite as the history has it: WAL and `synchronous=NORMAL`, so that a killed
-process loses nothing that was written. One thread at a time. Webhook addresses, which may hold
-secrets, are in it: it is for its owner alone. A file that other programs delete or damage while it
-is in use is noticed by `check`, which also comes before each write, and replaced by an empty one.
+One row per alert. WAL and `synchronous=NORMAL`, as for the history: a killed process loses nothing
+that was written. One thread at a time. The file holds webhook URLs, which may be secrets, so its
+mode is 0600. `check`, which also precedes each write, detects that another program deleted or
+damaged the file while it is in use, and replaces it by an empty one.
 
-    StoreError     the file cannot be used; the message says why and what to do
+    AlertStoreError     the file cannot be used; the message says why and what to do
 """
 
 import logging
@@ -30,9 +30,9 @@ logger = logging.getLogger(__name__)
 
 _TABLE = "CREATE TABLE IF NOT EXISTS alerts (id TEXT PRIMARY KEY, kept BLOB NOT NULL) WITHOUT ROWID"
 _SCHEMA_VERSION = 1
-"""Of the database, in its `user_version`."""
+"""Schema version, stored in `user_version`."""
 _CORRUPTION_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""Primary result codes of a file that is damaged, or has lost its table."""
+"""Primary result codes of a damaged file, or of one without its table."""
 _BUSY_SECONDS = 5.0
 _JOURNAL_BYTES = 2**20
 
@@ -40,11 +40,11 @@ _encoder = msgspec.json.Encoder()
 
 
 class AlertStoreError(Exception):
-    """The file of alerts cannot be used."""
+    """The alert file cannot be used."""
 
 
 class AlertStore:
-    """The file. All methods raise StoreError."""
+    """The alert file. All methods raise AlertStoreError."""
 
     def __init__(self, database: sqlite3.Connection, path: Path) -> None:
         self._database = database
@@ -55,18 +55,18 @@ class AlertStore:
 
     @classmethod
     def open(cls, path: Path) -> "AlertStore":
-        """The alerts in this file; it is made if it is not there."""
+        """Open the file; create it if it does not exist."""
         return cls(_open(path), path)
 
     def check(self) -> None:
-        """Raises StoreError if other programs have changed the file since the last write.
+        """Raises AlertStoreError if another program has changed the file since the last write.
 
-        Then it is empty: all there is to keep has to be written again.
+        The file is then replaced by an empty one, and all alerts have to be written again.
         """
         with self._lock:
             if not self._is_corrupt and not self._files.is_changed():
                 return
-            happened = self._files.describe_change()
+            change = self._files.describe_change()
             with suppress(sqlite3.Error):
                 self._database.close()
             self._is_corrupt = True
@@ -74,12 +74,14 @@ class AlertStore:
             self._database = _open(self._path)
             self._is_corrupt = False
             self._files.record_write()
-        raise AlertStoreError(f"{self._path} {happened}; all alerts are written again")
+        raise AlertStoreError(f"{self._path} {change}; all alerts are written again")
 
     def close(self) -> None:
-        """Let go of the file. While a thread waits for a disk, the end of the process does that."""
+        """Close the file. Raises AlertStoreError while a thread is writing; process exit closes it
+        then.
+        """
         if not self._lock.acquire(blocking=False):
-            # To close it now would take the ground from under that thread: SQLite crashes.
+            # Closing it under that thread would crash SQLite.
             raise AlertStoreError(f"cannot close {self._path}: it is being written")
         try:
             with self._translate_errors("close"):
@@ -88,19 +90,19 @@ class AlertStore:
             self._lock.release()
 
     def read(self) -> dict[AlertId, StoredAlert]:
-        """All that is kept. What cannot be understood is logged, and left out."""
+        """Return all stored alerts. Entries that cannot be decoded are logged and skipped."""
         with self._operation("read"):
             rows = self._database.execute("SELECT id, kept FROM alerts ORDER BY id").fetchall()
-        found = {}
-        for id_, kept in rows:
+        alerts = {}
+        for id_, content in rows:
             try:
-                found[AlertId(id_)] = json_decoder(StoredAlert).decode(kept)
+                alerts[AlertId(id_)] = json_decoder(StoredAlert).decode(content)
             except msgspec.DecodeError as error:
-                logger.error("kept alert not understood, left out: id=%s error=%s", id_, error)
-        return found
+                logger.error("stored alert skipped, cannot decode it: id=%s error=%s", id_, error)
+        return alerts
 
     def write(self, alerts: Mapping[AlertId, StoredAlert], removed: Iterable[AlertId]) -> None:
-        """Keep these, and forget those, all or nothing."""
+        """Store `alerts` and delete `removed`, in one transaction."""
         rows = [(id_, _encoder.encode(alert)) for id_, alert in alerts.items()]
         self.check()
         with self._operation("write to"), self._transaction():
@@ -110,7 +112,7 @@ class AlertStore:
             self._database.executemany("INSERT OR REPLACE INTO alerts VALUES (?, ?)", rows)
 
     def replace(self, alerts: Mapping[AlertId, StoredAlert]) -> None:
-        """Keep these and nothing else, all or nothing."""
+        """Replace all stored alerts by these, in one transaction."""
         rows = [(id_, _encoder.encode(alert)) for id_, alert in alerts.items()]
         self.check()
         with self._operation("write to"), self._transaction():
@@ -142,10 +144,10 @@ class AlertStore:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """The file, made if it is not there. Raises StoreError."""
+    """Open or create the file. Raises AlertStoreError."""
     try:
         _require_regular_file(path)
-        # First, since SQLite gives its journal the permissions of the database.
+        # Before SQLite does: its journal inherits the permissions of the database.
         path.touch(mode=0o600)
         database = sqlite3.connect(
             path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
@@ -163,9 +165,9 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _require_regular_file(path: Path) -> None:
-    """A pipe would be waited for. Raises OSError."""
+    """Raises OSError for a pipe or device, on which opening would block."""
     if path.exists() and not path.is_file():
-        raise OSError("it is not a regular file")
+        raise OSError("not a regular file")
 
 
 def _remove(path: Path) -> None:
@@ -178,20 +180,20 @@ def _remove(path: Path) -> None:
 
 
 def _unusable_error(path: Path, error: Exception) -> AlertStoreError:
-    return AlertStoreError(f"cannot use the alerts in {path}: {error}; move it away to begin anew")
+    return AlertStoreError(f"cannot use the alerts in {path}: {error}; move it away to start empty")
 
 
 def _prepare(database: sqlite3.Connection, path: Path) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version not in (0, _SCHEMA_VERSION):
         raise AlertStoreError(
-            f"the alerts in {path} have the format {version}, known is {_SCHEMA_VERSION}; "
-            "move it away to begin anew"
+            f"the alerts in {path} have format {version}, supported is {_SCHEMA_VERSION}; "
+            "move it away to start empty"
         )
     database.execute("PRAGMA journal_mode = WAL")
     database.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute(_TABLE)
     if version != _SCHEMA_VERSION:
-        # What is there is opened without a write, also on a full disk.
+        # An existing file is opened without a write, so that it works on a full disk.
         database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")

@@ -1,4 +1,4 @@
-"""Alerts that are alive: pending or firing, of this life of the agent or of an earlier one."""
+"""The active alerts, pending or firing, of this process or restored from the previous one."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,70 +8,70 @@ from podstatus.alerts.model import Alert, Rule, Subject
 
 
 class ActiveAlert(msgspec.Struct):
-    """One of them, and what is needed to go on with it."""
+    """An alert with the state that the engine needs to continue it."""
 
     alert: Alert
     annotations: Mapping[str, str] = {}
-    """The latest, of one that is pending: what it will say when it fires."""
+    """Latest annotations of a pending alert, used when it fires."""
     is_subject_seen: bool = True
-    """Whether its subject was told in this life of the agent."""
+    """Whether its subject was evaluated in this process."""
     is_restored: bool = False
-    """Whether it began in an earlier one."""
+    """Whether it was restored from the previous process."""
 
     def may_still_hold(self, rule: Rule, warming_up: frozenset[str]) -> bool:
-        """Whether one that seems to be over may not be: what its rule asks for is too young."""
+        """True if a restored alert must not resolve yet: facts of its rule are warming up."""
         if not self.is_restored:
             return False
-        asked = "".join(rule.expression.split())
-        return any(name in asked for name in warming_up)
+        expression = "".join(rule.expression.split())
+        return any(name in expression for name in warming_up)
 
 
 _NO_ALERTS: Mapping[str, ActiveAlert] = {}
 
 
 class ActiveAlerts:
-    """All of them, by subject and rule."""
+    """All active alerts, by subject and rule."""
 
     def __init__(self) -> None:
         self._all: dict[str, dict[str, ActiveAlert]] = {}
         self._resumed: list[ActiveAlert] = []
 
     def __iter__(self) -> Iterator[ActiveAlert]:
-        return (known for living in self._all.values() for known in living.values())
+        return (active for alerts in self._all.values() for active in alerts.values())
 
     def for_subject(self, key: str) -> Mapping[str, ActiveAlert]:
-        """Those of a subject, by rule."""
+        """Return the active alerts of a subject, by rule."""
         return self._all.get(key, _NO_ALERTS)
 
     def put(self, active: ActiveAlert) -> None:
-        """It is alive, and no other of its rule and subject."""
+        """Add an alert, replacing one of the same rule and subject."""
         self._all.setdefault(subject_key(active.alert.subject), {})[active.alert.rule] = active
 
     def pop(self, key: str, rule: str) -> ActiveAlert:
-        """It is over."""
-        living = self._all[key]
-        known = living.pop(rule)
-        if not living:
+        """Remove and return an alert. Raises KeyError."""
+        alerts = self._all[key]
+        active = alerts.pop(rule)
+        if not alerts:
             del self._all[key]
-        return known
+        return active
 
     def mark_subject_seen(self, key: str) -> None:
-        """The subject was told."""
-        for known in self.for_subject(key).values():
-            if not known.is_subject_seen:
-                known.is_subject_seen = True
-                self._resumed.append(known)
+        """Record that the subject was evaluated in this process."""
+        for active in self.for_subject(key).values():
+            if not active.is_subject_seen:
+                active.is_subject_seen = True
+                self._resumed.append(active)
 
     def pop_resumed(self) -> list[Alert]:
-        """Those whose subjects were told for the first time since this was asked."""
-        met, self._resumed = self._resumed, []
+        """Return the alerts whose subjects were first evaluated since the last call."""
+        resumed, self._resumed = self._resumed, []
         return [
-            known.alert
-            for known in met
-            if self.for_subject(subject_key(known.alert.subject)).get(known.alert.rule) is known
+            active.alert
+            for active in resumed
+            if self.for_subject(subject_key(active.alert.subject)).get(active.alert.rule) is active
         ]
 
 
 def subject_key(subject: Subject) -> str:
-    """What tells a subject from others: a pod's UID, a node's name."""
+    """Return the key of a subject: by a pod's UID, or a node's name."""
     return f"{subject.scope} {subject.uid or f'{subject.namespace}/{subject.name}'}"

@@ -23,37 +23,37 @@ from podstatus.alerts.rules.load import LoadedRule
 
 
 class RuleFailures:
-    """By rule, those whom it fails of, the latest last."""
+    """The subjects for which each rule fails, latest last."""
 
     def __init__(self) -> None:
         self._rules: dict[str, dict[str, str]] = {}
         self._subjects: dict[str, frozenset[str]] = {}
-        """The rules that fail of each subject."""
+        """The failing rules of each subject."""
         self._counts: Counter[str] = Counter()
 
     def record(self, key: str, subject: Subject, answers: RuleResults) -> None:
-        """What rules were asked of a subject, and said. What is not among it has not failed."""
-        now = {rule: it.problem for rule, it in answers.items() if isinstance(it, RuleFailed)}
-        if not now and key not in self._subjects:
+        """Record the results for a subject. A rule without a result has not failed."""
+        failed = {rule: it.problem for rule, it in answers.items() if isinstance(it, RuleFailed)}
+        if not failed and key not in self._subjects:
             return
         self.forget(key)
-        for rule, problem in now.items():
+        for rule, problem in failed.items():
             self._rules.setdefault(rule, {})[key] = f"{_format_subject(subject)}: {problem}"
             self._counts[rule] += 1
-        if now:
-            self._subjects[key] = frozenset(now)
+        if failed:
+            self._subjects[key] = frozenset(failed)
 
     def forget(self, key: str) -> None:
-        """The subject is not there any more, or nothing fails of it."""
+        """Remove a subject that is gone, or for which no rule fails."""
         for rule in self._subjects.pop(key, ()):
             del self._rules[rule][key]
 
     def count(self, rule: str) -> int:
-        """How often a rule has failed."""
+        """Return how often a rule has failed."""
         return self._counts[rule]
 
     def latest(self, rule: str) -> tuple[int, str]:
-        """How many a rule fails of, and what it says of the latest of them."""
+        """Return for how many subjects a rule fails, and its latest error."""
         failing = self._rules.get(rule) or {}
         return len(failing), next(reversed(failing.values()), "")
 
@@ -63,18 +63,18 @@ def _format_subject(subject: Subject) -> str:
     return f"{subject.scope} {name}"
 
 
-_WARMING_UP = RuleFailed("nobody can say yet that it is over")
+_WARMING_UP = RuleFailed("its facts are warming up")
 
 
 class Engine:
-    """All rules, and the alerts that they make."""
+    """All rules, and their active alerts."""
 
     def __init__(self, rules: Sequence[LoadedRule], *, instance_id: str = "") -> None:
-        """`instance_id` tells the ids of alerts from those of an earlier life of the agent."""
+        """`instance_id` distinguishes the alert IDs of this process from those of earlier ones."""
         self._instance_id = instance_id
         self._rules = {loaded.rule.name: loaded for loaded in rules}
         self._disabled: dict[str, str] = {}
-        """Rules that were over budget, and why they were switched off."""
+        """Rules that exceeded their budget, and why they were disabled."""
         self._active = ActiveAlerts()
         self._failures = RuleFailures()
         self._timers: TimerHeap[tuple[str, str]] = TimerHeap()
@@ -83,11 +83,11 @@ class Engine:
 
     @property
     def disabled_rules(self) -> Sequence[str]:
-        """Rules that were over budget, in the order in which that was found out."""
+        """Rules that exceeded their budget, in the order in which they were disabled."""
         return tuple(self._disabled)
 
     def disable_rule(self, rule: str, problem: str) -> None:
-        """A rule was over budget: it is not asked any more, and its alerts stay as they are."""
+        """Stop evaluating a rule that exceeded its budget; its alerts stay as they are."""
         if rule in self._rules:
             self._disabled[rule] = problem
             for key, name in self._timers.pending_keys():
@@ -102,101 +102,103 @@ class Engine:
         *,
         warming_up: frozenset[str] = frozenset(),
     ) -> list[Alert]:
-        """All rules were evaluated about the subject; the alerts that changed by it.
+        """Apply the results of all rules for a subject; return the alerts that changed.
 
-        `warming_up`: names of facts that do not say yet that something is over.
+        `warming_up`: facts that cannot show yet that a problem is over.
         """
         self._check_clock(now)
         key = subject_key(subject)
         answers = dict(answers)
         self._failures.record(key, subject, answers)
-        living = self._active.for_subject(key)
-        if not answers and not living:
+        alerts = self._active.for_subject(key)
+        if not answers and not alerts:
             return []
         self._active.mark_subject_seen(key)
-        for name, known in living.items():
-            if name not in answers and self._may_still_hold(known, warming_up):
+        for name, active in alerts.items():
+            if name not in answers and self._may_still_hold(active, warming_up):
                 answers[name] = _WARMING_UP
         concerned = [
-            name for name in {**living, **answers} if self._can_evaluate(name, subject.scope)
+            name for name in {**alerts, **answers} if self._can_evaluate(name, subject.scope)
         ]
         steps = [self._update_alert(name, subject, answers.get(name), now) for name in concerned]
         return [alert for alert in steps if alert is not None]
 
     def subject_removed(self, subject: Subject, now: int) -> list[Alert]:
-        """The subject is not there any more: its alerts are over."""
+        """Resolve the alerts of a subject that is gone; return them."""
         key = subject_key(subject)
         self._failures.forget(key)
         return [self._resolve(key, rule, now) for rule in list(self._active.for_subject(key))]
 
     def all_known(self, scope: Scope, now: int) -> list[Alert]:
-        """All subjects that there are were told: alerts of others are over, or of rules gone."""
+        """Resolve the alerts of this scope whose subject or rule is gone; return them.
+
+        To be called when every existing subject has been evaluated."""
         over = [
-            known.alert
-            for known in self._active
-            if known.alert.subject.scope == scope
-            and not (known.is_subject_seen and self._has_rule(known.alert.rule, scope))
+            active.alert
+            for active in self._active
+            if active.alert.subject.scope == scope
+            and not (active.is_subject_seen and self._has_rule(active.alert.rule, scope))
         ]
         return [self._resolve(subject_key(alert.subject), alert.rule, now) for alert in over]
 
     def next_due(self) -> int | None:
-        """When `run_out` is to be called next; None: not before something is told."""
+        """Return when `advance` is to be called next; None: not before the next results."""
         return self._timers.next_due()
 
     def advance(self, now: int) -> list[Alert]:
-        """The alerts that changed because their time has come."""
+        """Fire or resolve the alerts whose time has come; return them."""
         self._check_clock(now)
         changed = []
         for key, rule in self._timers.pop_due(now):
-            known = self._active.for_subject(key)[rule]
-            pending = known.alert.state == "pending"
-            changed.append(self._fire(known, now) if pending else self._resolve(key, rule, now))
+            active = self._active.for_subject(key)[rule]
+            pending = active.alert.state == "pending"
+            changed.append(self._fire(active, now) if pending else self._resolve(key, rule, now))
         return changed
 
     def step_clock(self, nanos: int) -> list[Alert]:
-        """The clock was set ahead by so much: what waits does so for that much longer."""
+        """Adjust to a wall clock set ahead by `nanos`: waiting alerts do not fire early."""
         changed = []
-        for known in self._active:
-            before, known.alert = known.alert, state_machine.shift_times(known.alert, nanos)
-            if known.alert is not before:
-                changed.append(known.alert)
+        for active in self._active:
+            before, active.alert = active.alert, state_machine.shift_times(active.alert, nanos)
+            if active.alert is not before:
+                changed.append(active.alert)
         self._reschedule_all()
         return changed
 
     def restore(self, alerts: Iterable[Alert]) -> None:
-        """Alerts of an earlier life of the agent. They wait until their subjects are told."""
+        """Add the alerts of the previous process. They wait until their subjects are evaluated."""
         for alert in alerts:
             if not alert.resolved:
                 self._active.put(ActiveAlert(alert, is_subject_seen=False, is_restored=True))
 
     def has_restored(self, subject: Subject) -> bool:
-        """Whether it has alerts that began in an earlier life of the agent."""
+        """True if the subject has alerts of the previous process."""
         return any(
-            known.is_restored for known in self._active.for_subject(subject_key(subject)).values()
+            active.is_restored for active in self._active.for_subject(subject_key(subject)).values()
         )
 
     def resumed(self) -> list[Alert]:
-        """Those of an earlier life that fire on: their subjects were told since this was asked."""
+        """Return restored firing alerts whose subjects were evaluated since the last call."""
         return [alert for alert in self._active.pop_resumed() if alert.state == "firing"]
 
     def alerts(self) -> Mapping[AlertId, Alert]:
-        """Those that are pending or firing."""
-        return {known.alert.id: known.alert for known in self._active}
+        """Return all pending and firing alerts."""
+        return {active.alert.id: active.alert for active in self._active}
 
     def rules(self) -> Sequence[RuleState]:
-        """How each rule fares, in the order of their files."""
+        """Return the status of each rule, in the order of their files."""
         counts = Counter((alert.rule, alert.state) for alert in self.alerts().values())
         states = []
         for name, loaded in self._rules.items():
             failing, problem = self._failures.latest(name)
-            off = f"switched off: {self._disabled[name]}" if name in self._disabled else ""
+            disabled = f"switched off: {self._disabled[name]}" if name in self._disabled else ""
             states.append(
                 RuleState(
                     name=name,
                     scope=loaded.rule.scope,
                     pending=counts[name, "pending"],
                     firing=counts[name, "firing"],
-                    problem=loaded.problem or off or problem,
+                    problem=loaded.problem or disabled or problem,
                     failing=failing,
                     failures=self._failures.count(name),
                     switched_off=name in self._disabled,
@@ -211,78 +213,78 @@ class Engine:
     def _update_alert(
         self, name: str, subject: Subject, answer: RuleResult | None, now: int
     ) -> Alert | None:
-        """A rule was asked of a subject; its alert, if that is another now."""
+        """Apply the result of one rule for a subject; return its alert if that changed."""
         key, rule = subject_key(subject), self._rules[name].rule
-        known = self._active.for_subject(key).get(name)
+        active = self._active.for_subject(key).get(name)
         if isinstance(answer, RuleFailed):
-            # Time does nothing to its alert until it can be asked again.
+            # Its alert stays as it is until the rule can be evaluated again.
             self._timers.cancel((key, name))
             return None
-        if known is None:
+        if active is None:
             return None if answer is None else self._activate(rule, subject, answer, now)
-        before = known.alert
-        known.alert = state_machine.clamp_times(before, now)
+        before = active.alert
+        active.alert = state_machine.clamp_times(before, now)
         if answer is None:
-            return self._deactivate(known, rule, now)
-        if known.alert.state == "pending":
-            known.alert = state_machine.move_to_subject(known.alert, rule, subject)
-            known.annotations = answer.annotations
-            self._fire_or_schedule(known, rule, now)
-        elif known.alert.ceased:
-            known.alert = state_machine.reactivate(known.alert)
+            return self._deactivate(active, rule, now)
+        if active.alert.state == "pending":
+            active.alert = state_machine.move_to_subject(active.alert, rule, subject)
+            active.annotations = answer.annotations
+            self._fire_or_schedule(active, rule, now)
+        elif active.alert.ceased:
+            active.alert = state_machine.reactivate(active.alert)
             self._timers.cancel((key, name))
-        return known.alert if known.alert is not before else None
+        return active.alert if active.alert is not before else None
 
     def _activate(self, rule: Rule, subject: Subject, held: RuleHolds, now: int) -> Alert:
         self._activations += 1
         alert = state_machine.activate(
             rule, subject, now, f"{self._instance_id}-{self._activations}"
         )
-        known = ActiveAlert(alert, held.annotations)
-        self._active.put(known)
-        self._fire_or_schedule(known, rule, now)
-        return known.alert
+        active = ActiveAlert(alert, held.annotations)
+        self._active.put(active)
+        self._fire_or_schedule(active, rule, now)
+        return active.alert
 
-    def _fire_or_schedule(self, known: ActiveAlert, rule: Rule, now: int) -> None:
-        due = state_machine.next_transition(known.alert, rule)
+    def _fire_or_schedule(self, active: ActiveAlert, rule: Rule, now: int) -> None:
+        due = state_machine.next_transition(active.alert, rule)
         if due is not None and due <= now:
-            self._fire(known, now)
+            self._fire(active, now)
         else:
-            self._schedule(known, rule)
+            self._schedule(active, rule)
 
-    def _deactivate(self, known: ActiveAlert, rule: Rule, now: int) -> Alert | None:
-        key, before = subject_key(known.alert.subject), known.alert
+    def _deactivate(self, active: ActiveAlert, rule: Rule, now: int) -> Alert | None:
+        key, before = subject_key(active.alert.subject), active.alert
         if before.state == "pending":
             return self._resolve(key, rule.name, now)
         if not before.ceased:
-            known.alert = state_machine.start_keep_firing(before, now)
-        due = state_machine.next_transition(known.alert, rule)
+            active.alert = state_machine.start_keep_firing(before, now)
+        due = state_machine.next_transition(active.alert, rule)
         if due is None or due <= now:
             return self._resolve(key, rule.name, now)
-        self._schedule(known, rule)
-        return known.alert if known.alert is not before else None
+        self._schedule(active, rule)
+        return active.alert if active.alert is not before else None
 
-    def _fire(self, known: ActiveAlert, now: int) -> Alert:
-        alert = known.alert
-        known.alert, known.annotations = state_machine.fire(alert, known.annotations, now), {}
+    def _fire(self, active: ActiveAlert, now: int) -> Alert:
+        alert = active.alert
+        active.alert, active.annotations = state_machine.fire(alert, active.annotations, now), {}
         self._timers.cancel((subject_key(alert.subject), alert.rule))
-        return known.alert
+        return active.alert
 
     def _resolve(self, key: str, rule: str, now: int) -> Alert:
-        known = self._active.pop(key, rule)
+        active = self._active.pop(key, rule)
         self._timers.cancel((key, rule))
-        return state_machine.resolve(known.alert, now)
+        return state_machine.resolve(active.alert, now)
 
-    def _schedule(self, known: ActiveAlert, rule: Rule) -> None:
-        due = state_machine.next_transition(known.alert, rule)
+    def _schedule(self, active: ActiveAlert, rule: Rule) -> None:
+        due = state_machine.next_transition(active.alert, rule)
         if due is not None:
-            self._timers.set((subject_key(known.alert.subject), rule.name), due)
+            self._timers.set((subject_key(active.alert.subject), rule.name), due)
 
     def _check_clock(self, now: int) -> None:
-        """If the clock went back, nothing waits for longer than its rule says."""
+        """After a clock step backwards, no alert waits longer than its rule says."""
         if now < self._last_now:
-            for known in self._active:
-                known.alert = state_machine.clamp_times(known.alert, now)
+            for active in self._active:
+                active.alert = state_machine.clamp_times(active.alert, now)
             self._reschedule_all()
         self._last_now = now
 
@@ -294,5 +296,5 @@ class Engine:
         return rule in self._rules and self._rules[rule].rule.scope == scope
 
     def _can_evaluate(self, rule: str, scope: Scope) -> bool:
-        is_right = self._has_rule(rule, scope) and not self._rules[rule].problem
-        return is_right and rule not in self._disabled
+        is_valid = self._has_rule(rule, scope) and not self._rules[rule].problem
+        return is_valid and rule not in self._disabled

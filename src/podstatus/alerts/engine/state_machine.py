@@ -1,4 +1,4 @@
-"""One life of an alert, step by step: it holds, it fires, it ceases, it is over.
+"""Transitions of one alert: pending, firing, no longer holding but kept firing, resolved.
 
 Times are nanoseconds since the Unix epoch.
 """
@@ -14,7 +14,7 @@ _SECOND = 1_000_000_000
 
 
 def activate(rule: Rule, subject: Subject, now: int, sequence: str) -> Alert:
-    """It holds from now on. The number tells it from others that begin at the same time."""
+    """Return a pending alert. `sequence` distinguishes alerts that start at the same time."""
     return Alert(
         id=_id(rule, subject, now, sequence),
         rule=rule.name,
@@ -27,22 +27,22 @@ def activate(rule: Rule, subject: Subject, now: int, sequence: str) -> Alert:
 
 
 def fire(alert: Alert, annotations: Mapping[str, str], now: int) -> Alert:
-    """It has held for long enough."""
+    """Return the alert as firing: its rule has held for long enough."""
     return msgspec.structs.replace(alert, state="firing", annotations=annotations, fired=now)
 
 
 def start_keep_firing(alert: Alert, now: int) -> Alert:
-    """It does not hold any more, but fires on for a while."""
+    """Return the alert as no longer holding: it fires until `keepFiringFor` expires."""
     return msgspec.structs.replace(alert, ceased=max(now, alert.since))
 
 
 def reactivate(alert: Alert) -> Alert:
-    """It holds again before that while is over."""
+    """Return the alert as holding again, before `keepFiringFor` expired."""
     return msgspec.structs.replace(alert, ceased=0)
 
 
 def resolve(alert: Alert, now: int) -> Alert:
-    """It is over; also if it has never fired. No end is before its beginning, nor ahead."""
+    """Return the alert as resolved, also if it never fired. No time is after `now`."""
     alert = clamp_times(alert, now)
     return msgspec.structs.replace(
         alert, state="resolved", ceased=alert.ceased or now, resolved=now
@@ -50,7 +50,7 @@ def resolve(alert: Alert, now: int) -> Alert:
 
 
 def clamp_times(alert: Alert, now: int) -> Alert:
-    """The clock says less than when it began, fired or ceased: that was now."""
+    """Limit the times of an alert to `now`, in case the wall clock was set back."""
     if max(alert.since, alert.fired, alert.ceased) <= now:
         return alert
     since, fired, ceased = (min(at, now) for at in (alert.since, alert.fired, alert.ceased))
@@ -58,7 +58,7 @@ def clamp_times(alert: Alert, now: int) -> Alert:
 
 
 def shift_times(alert: Alert, nanos: int) -> Alert:
-    """The clock was set ahead by so much: nothing has waited for longer by that."""
+    """Shift the waiting time of an alert after the wall clock was set ahead by `nanos`."""
     if alert.state == "pending":
         return msgspec.structs.replace(alert, since=alert.since + nanos)
     if alert.ceased:
@@ -67,14 +67,14 @@ def shift_times(alert: Alert, nanos: int) -> Alert:
 
 
 def move_to_subject(alert: Alert, rule: Rule, subject: Subject) -> Alert:
-    """Its subject is elsewhere now: a node has taken the pod."""
+    """Update subject and labels, after the pod was bound to a node."""
     if alert.subject == subject:
         return alert
     return msgspec.structs.replace(alert, subject=subject, labels=labels(rule, subject))
 
 
 def next_transition(alert: Alert, rule: Rule) -> int | None:
-    """When it fires, or is over, if nothing else happens; None: never."""
+    """Return when the alert fires or resolves if nothing else happens; None: never."""
     if alert.state == "pending":
         return alert.since + round(rule.for_seconds * _SECOND)
     if alert.ceased:
@@ -83,12 +83,12 @@ def next_transition(alert: Alert, rule: Rule) -> int | None:
 
 
 def labels(rule: Rule, subject: Subject) -> dict[str, str]:
-    """Those of the rule, and what it is about."""
+    """Return the labels of the rule and those of the subject."""
     about = {"node": subject.node or (subject.name if subject.scope == "node" else "")}
     if subject.scope == "pod":
         about |= {"namespace": subject.namespace, "pod": subject.name}
-    told = {name: text for name, text in about.items() if text}
-    return {**rule.labels, "alertname": rule.name, "severity": rule.severity, **told}
+    subject_labels = {name: text for name, text in about.items() if text}
+    return {**rule.labels, "alertname": rule.name, "severity": rule.severity, **subject_labels}
 
 
 def _id(rule: Rule, subject: Subject, now: int, number: str) -> AlertId:

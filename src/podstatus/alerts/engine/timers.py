@@ -1,4 +1,4 @@
-"""Times that things wait for, the next one first."""
+"""A heap of timers with one deadline per key."""
 
 import heapq
 from collections.abc import Hashable
@@ -10,7 +10,7 @@ _COMPACT_SLACK = 64
 
 
 class TimerHeap(Generic[K]):
-    """One time for each key. What was cancelled stays in the heap until there is much of it."""
+    """One deadline per key. Cancelled entries stay in the heap until it is compacted."""
 
     def __init__(self) -> None:
         self._times: dict[K, int] = {}
@@ -22,15 +22,15 @@ class TimerHeap(Generic[K]):
 
     @property
     def heap_size(self) -> int:
-        """How many entries are kept, those that were cancelled too."""
+        """Number of heap entries, including cancelled ones."""
         return len(self._heap)
 
     def pending_keys(self) -> list[K]:
-        """All that waits."""
+        """Return all keys with a deadline."""
         return list(self._times)
 
     def set(self, key: K, at: int) -> None:
-        """It waits for this time, and no other."""
+        """Set the deadline of a key, replacing an earlier one."""
         if self._times.get(key) == at:
             return
         self._times[key] = at
@@ -40,23 +40,23 @@ class TimerHeap(Generic[K]):
             self._compact()
 
     def cancel(self, key: K) -> None:
-        """It waits for nothing."""
+        """Remove the deadline of a key, if any."""
         self._times.pop(key, None)
 
     def next_due(self) -> int | None:
-        """The next time; None: nothing waits."""
+        """Return the earliest deadline; None if there is none."""
         while self._heap and self._times.get(self._heap[0][2]) != self._heap[0][0]:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def pop_due(self, now: int) -> list[K]:
-        """What has waited for long enough, in the order of the times; it waits no more."""
-        found = []
+        """Remove and return the keys whose deadline has passed, in the order of their deadlines."""
+        due = []
         while (first := self.next_due()) is not None and first <= now:
             _, _, key = heapq.heappop(self._heap)
             del self._times[key]
-            found.append(key)
-        return found
+            due.append(key)
+        return due
 
     def _compact(self) -> None:
         self._heap = [entry for entry in self._heap if self._times.get(entry[2]) == entry[0]]

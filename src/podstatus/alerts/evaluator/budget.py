@@ -1,33 +1,34 @@
-"""How much CPU rules may use: each evaluation, and all rules together in a round.
+"""CPU budgets: for each evaluation of a rule, and for all rules together in a round.
 
-One evaluation takes some 2 µs. A rule with an expensive pattern takes 2.5 ms, a thousand such
-rules seconds for each pod that changes: none is over budget by itself. So a round has a budget
-too, and when it is used up the rules that used more than their share are switched off.
+One evaluation takes about 2 µs. A rule with an expensive regular expression takes 2.5 ms; a
+thousand of them take seconds for each pod that changes, though none exceeds its own budget. So a
+round has a budget too; when it is exhausted, the rules that used more than their share are
+disabled.
 """
 
 from collections.abc import Mapping
 
 RULE_SECONDS = 0.1
-"""CPU seconds for one rule about one subject; the kernel ends the process at that."""
+"""CPU seconds for one rule and one subject; the kernel kills the process above it."""
 MAX_MEMORY = 512 * 2**20
-"""Bytes of address space of that process: of 1,000 ordinary rules a quarter is used."""
+"""Address space of the process, in bytes; 1,000 ordinary rules use a quarter of it."""
 OUT_OF_MEMORY_CODE = 77
-"""Exit code of one that has no memory left."""
+"""Exit code of a process that ran out of memory."""
 _ROUND_SECONDS, _QUESTION_SECONDS = 0.2, 0.02
-"""For a round, and for each question in it: a thousand ordinary rules take a quarter of that."""
+"""For a round, and for each subject in it: a thousand ordinary rules need a quarter of that."""
 _MIN_SHARE = 0.0002
-"""Seconds for one evaluation that no rule is switched off for, however many rules there are."""
+"""Seconds per evaluation for which no rule is disabled, however many rules there are."""
 _MIN_USED = 0.001
-"""The same in all: a page fault in a cheap rule is no reason."""
+"""The same for the total of a round: one page fault in a cheap rule is no reason."""
 SLOW_GROUP_SECONDS = _MIN_SHARE
 SLOW_GROUP_TIMES = 3
-"""A group of rules that takes so long, so often, is asked one by one: to find out which it is."""
+"""A group that takes longer than this so many times is split, to find the slow rule."""
 TOO_SLOW_GROUP_SECONDS = 0.005
-"""One that takes so long once, too."""
+"""A group that takes longer than this is split at once."""
 
 
 class RoundCosts:
-    """What the rules of a round have used of its budget so far."""
+    """CPU time that the rules of a round have used so far."""
 
     def __init__(self, questions: int, rules: int) -> None:
         self.budget = _ROUND_SECONDS + _QUESTION_SECONDS * questions
@@ -36,7 +37,7 @@ class RoundCosts:
         self._used: dict[str, tuple[float, int]] = {}
 
     def add(self, seconds: float, rule: str = "") -> bool:
-        """A rule, or a group of rules, was evaluated; whether the budget is used up by it."""
+        """Add the cost of a rule or a group; return whether the budget is exhausted."""
         self._left -= seconds
         if rule:
             used, times = self._used.get(rule, (0.0, 0))
@@ -44,9 +45,9 @@ class RoundCosts:
         return self._left < 0
 
     def over_share(self) -> Mapping[str, float]:
-        """The rules that used more than their share, with seconds for one evaluation.
+        """Return the rules that used more than their share, with their seconds per evaluation.
 
-        The budget begins again: without them the others may go on.
+        Resets the budget: without these rules, the others may continue.
         """
         used, self._used, self._left = self._used, {}, self.budget
         return {

@@ -1,7 +1,7 @@
-"""Why a process that evaluated rules has ended, and which rule is at fault. Pure.
+"""Why an evaluator process died, and which rule is at fault. Pure.
 
-A process that the kernel ended for its CPU time or that crashed was ended by the rule that it
-evaluated. One that was killed from outside was not, unless it happens again with the same rule.
+If the kernel killed the process for its CPU time, or it crashed, the rule that it was evaluating is
+at fault. If it was killed from outside, no rule is, unless it happens again with the same rule.
 """
 
 import signal
@@ -14,71 +14,71 @@ from podstatus.alerts.evaluator.budget import OUT_OF_MEMORY_CODE, RULE_SECONDS
 _SIGNALS = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 _CRASHES = frozenset((OUT_OF_MEMORY_CODE, *(-number for number in _SIGNALS)))
 MAX_STRIKES = 2
-"""Deaths of unknown cause while the same rule is evaluated."""
+"""Deaths of unknown cause, while evaluating the same rule, until that rule is at fault."""
 
 
 class WorkerExit(msgspec.Struct, frozen=True, kw_only=True):
     """How the process ended."""
 
     code: int | None
-    """Its exit code, negative if by a signal; None: not at all, it was given up."""
+    """Exit code, negative for a signal; None: it was abandoned while running."""
     rules: tuple[str, ...] = ()
-    """What it evaluated then."""
+    """The rules that it was evaluating."""
 
     @property
     def problem(self) -> str:
-        """What it says about the rule."""
+        """The problem to report for the rule."""
         if self.code == -signal.SIGPROF:
             return (
-                f"it takes more than {RULE_SECONDS:g} s of CPU for one pod or node; use fewer "
+                f"it takes more than {RULE_SECONDS:g} s of CPU per pod or node; use fewer "
                 "nested loops, and constant patterns in matches()"
             )
         if self.is_crash:
-            return "it ends the process that evaluates it; it needs too much memory, perhaps"
-        return "the process that evaluates it ends each time"
+            return "it crashes the evaluator process; perhaps it needs too much memory"
+        return "the evaluator process dies each time it evaluates this rule"
 
     @property
     def is_crash(self) -> bool:
-        """Whether the process did it to itself."""
+        """Whether the process crashed by itself: out of memory, or a fault signal."""
         return self.code in _CRASHES
 
     def __str__(self) -> str:
-        """For the log."""
+        """Describe the exit for the log."""
         if self.code is None:
             return "it made no progress"
         if self.code < 0:
-            return f"it was ended by {signal.Signals(-self.code).name}"
-        return f"it ended with {self.code}"
+            return f"it was killed by {signal.Signals(-self.code).name}"
+        return f"it exited with {self.code}"
 
 
 class DisableRule(msgspec.Struct, frozen=True):
-    """The rule is at fault."""
+    """The rule is at fault: disable it."""
 
     rule: str
     problem: str
 
 
 class IsolateRules(msgspec.Struct, frozen=True):
-    """One of these is at fault: evaluate each by itself."""
+    """One of these rules is at fault: evaluate each by itself."""
 
     rules: tuple[str, ...]
 
 
 class RestartLater(msgspec.Struct, frozen=True):
-    """No rule is known to be at fault: start again in a while."""
+    """No rule is at fault: restart the process after a back-off."""
 
 
 CrashDecision = DisableRule | IsolateRules | RestartLater
 
 
 class CrashAttribution:
-    """What is known of deaths so far."""
+    """Counts the deaths per rule and decides what to do."""
 
     def __init__(self) -> None:
         self._strikes: Counter[tuple[str, ...]] = Counter()
 
     def decide(self, death: WorkerExit) -> CrashDecision:
-        """What follows from a death."""
+        """Return what to do after a death."""
         if not death.rules:
             return RestartLater()
         is_own = death.code == -signal.SIGPROF or death.is_crash

@@ -1,9 +1,9 @@
-"""What rules are evaluated about, and what comes of it: values, and the ports of those who ask.
+"""Evaluation requests and results, and the protocols of evaluators.
 
-    watchman ─ questions ─► RuleEvaluator ─ answers ─► engine
-    a file of rules ─► RuleChecker ─ flaws, with their places
+    alert service ─ requests ─► RuleEvaluator ─ results ─► engine
+    rule file ─► RuleChecker ─ diagnostics
 
-EvaluatorError             rules cannot be evaluated now: again later
+EvaluatorError             rules cannot be evaluated now: retry later
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,56 +17,57 @@ from podstatus.alerts.rules.static_checks import CompileDiagnostic
 
 
 class RuleFailed(msgspec.Struct, frozen=True, tag=True):
-    """An expression has no value for these facts."""
+    """The expression has no value for these facts."""
 
     problem: str
 
 
 class RuleHolds(msgspec.Struct, frozen=True, tag=True):
-    """A rule holds; what its alert says if it fires."""
+    """The rule holds; carries the annotations of its alert."""
 
     annotations: Mapping[str, str] = {}
 
 
 RuleResult: TypeAlias = RuleHolds | RuleFailed
 RuleResults: TypeAlias = Mapping[str, RuleResult]
-"""Of one subject, by the names of rules. A rule that is not among them does not hold."""
+"""Results for one subject, by rule name. A rule without a result does not hold."""
 
 
 class EvaluationRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a subject at one moment: all rules of its scope are asked about it."""
+    """The facts of a subject at one moment; all rules of its scope are evaluated."""
 
     subject: Subject
     facts: Facts
     now: int
-    """When its facts were so, in nanoseconds since the Unix epoch."""
+    """When the facts were read, in nanoseconds since the Unix epoch."""
     warming_up: frozenset[str] = frozenset()
-    """Facts that do not say yet that something is over."""
+    """Facts that cannot show yet that a problem is over."""
 
 
 class SubjectFacts(msgspec.Struct, frozen=True, array_like=True):
-    """A question as it travels to where rules are evaluated."""
+    """A request as it is sent to the evaluator process."""
 
     scope: Scope
     facts: Facts
 
 
 class EvaluationResult(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """What came of some questions."""
+    """The results of some requests."""
 
     results: tuple[RuleResults, ...]
-    """One for each question, in their order."""
+    """One for each request, in the same order."""
     disabled: Mapping[str, str] = {}
-    """Rules that were over budget, and why. They have no answers from now on."""
+    """Rules that were disabled for exceeding their budget, and why. They have no further results.
+    """
 
 
 class RuleCheck(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Whether a rule can be evaluated."""
 
     errors: tuple[tuple[str, CompileDiagnostic], ...] = ()
-    """What is wrong, each with its field: `expr`, `annotations.summary`."""
+    """Errors, each with its field: `expr`, `annotations.summary`."""
     problem: str = ""
-    """Why it cannot be evaluated though nothing is wrong with it."""
+    """Why a valid rule cannot be evaluated here."""
 
 
 class EvaluatorError(Exception):
@@ -74,21 +75,21 @@ class EvaluatorError(Exception):
 
 
 class RuleEvaluator(Protocol):
-    """Evaluates all rules of an agent without blocking its event loop."""
+    """Evaluates all rules of an agent without blocking the event loop."""
 
     async def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
-        """The answers. Raises EvaluatorError: then nothing was evaluated."""
+        """Evaluate all requests. Raises EvaluatorError: then nothing was evaluated."""
 
 
 class BlockingEvaluator(Protocol):
-    """The same for those who have no event loop."""
+    """A `RuleEvaluator` for callers without an event loop."""
 
     def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
-        """The answers. Raises EvaluatorError."""
+        """Evaluate all requests. Raises EvaluatorError."""
 
 
 class RuleChecker(Protocol):
-    """Compiles rules and tries them on samples, within a budget."""
+    """Compiles rules and runs them on trial inputs, within a budget."""
 
     def check(self, rules: Sequence[Rule]) -> Sequence[RuleCheck]:
-        """What is wrong with each of them. Raises EvaluatorError."""
+        """Return the errors of each rule. Raises EvaluatorError."""

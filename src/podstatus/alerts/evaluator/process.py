@@ -1,12 +1,12 @@
-"""Evaluates rules in a process of its own, within budgets of time and memory.
+"""Evaluate rules in a child process, within budgets of CPU time and memory.
 
     with EvaluatorProcess() as evaluator:
         loaded = load_rules(text, evaluator)
         evaluator.load(rule.rule for rule in loaded.rules if not rule.problem)
         evaluator.evaluate(questions)
 
-A rule that is over budget costs that process its life. It is switched off, another process is
-started, and the question is asked again. Why so: docs/decisions/0043-rule-budgets.md.
+A rule that exceeds its budget kills the process. The rule is disabled, the process restarted and
+the request repeated. Design: docs/decisions/0043-rule-budgets.md.
 """
 
 import logging
@@ -55,18 +55,18 @@ from podstatus.base.terminal import escape_control_chars
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 30.0
-"""For all rules together: what is left then is not checked, and not asked."""
+"""For checking all rules: the rest is not checked and not evaluated."""
 _CHECK_TRIES = 3
 _MAX_WORKER_EXITS = 20
-"""In one call, some 3 s: after that others have their turn before it goes on."""
+"""Worker exits in one call, about 3 s; after that the call fails and others get their turn."""
 _FRAME_BYTES = 256 * 1024
-"""Questions that are asked at once: a hundred ordinary pods."""
-_STOPPING = "rules are not evaluated any more: the agent stops"
+"""Size of the requests in one frame: about a hundred ordinary pods."""
+_STOPPING = "rules are no longer evaluated: the agent is stopping"
 _T = TypeVar("_T")
 
 
 class EvaluatorProcess:
-    """A `RuleChecker` and a `BlockingEvaluator`. One thread at a time, but for `close`."""
+    """A `RuleChecker` and a `BlockingEvaluator`. One thread at a time; `close` from any thread."""
 
     def __init__(self, start: Callable[[], WorkerProcess] = WorkerProcess) -> None:
         self._start = start
@@ -79,13 +79,13 @@ class EvaluatorProcess:
         self._check_budget = CHECK_SECONDS
         self._rules: dict[str, Rule] = {}
         self._names: list[str] = []
-        """Of those in the process, by their numbers."""
+        """Names of the loaded rules, by their number in the process."""
         self._is_isolated = False
         self._is_loaded = False
         self._disabled: dict[str, str] = {}
         self._newly_disabled: dict[str, str] = {}
         self.worker_exits = 0
-        """How often what evaluated rules has ended."""
+        """Number of worker exits so far."""
 
     def __enter__(self) -> Self:
         return self
@@ -100,33 +100,36 @@ class EvaluatorProcess:
         self._stop_worker()
 
     def check(self, rules: Sequence[Rule]) -> Sequence[RuleCheck]:
-        """What is wrong with each of them. Raises EvaluatorError."""
+        """Return the errors of each rule. Raises EvaluatorError."""
         return [self._check(rule) for rule in rules]
 
     def load(self, rules: Iterable[Rule]) -> None:
-        """Evaluate these from now on."""
+        """Evaluate these rules from now on."""
         self._rules = {rule.name: rule for rule in rules}
         self._disabled = {}
         if self._is_loaded:
             self._stop_worker()
 
     def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
-        """The answers. Raises EvaluatorError; what was switched off then is in the next ones."""
+        """Evaluate all requests.
+
+        Raises EvaluatorError; rules that were disabled before it are reported by the next result.
+        """
         encoded = [_encode(question) for question in questions]
-        found: list[RuleResults] = []
+        results: list[RuleResults] = []
         for frame in _frames([it for it in encoded if isinstance(it, msgspec.Raw)]):
-            found += self._evaluate(frame)
-        evaluated = iter(found)
+            results += self._evaluate(frame)
+        evaluated = iter(results)
         answers = [
             self._all_failed(question, it) if isinstance(it, RuleFailed) else next(evaluated)
             for question, it in zip(questions, encoded, strict=True)
         ]
         self._backoff = self._backoff.reset()
-        off, self._newly_disabled = self._newly_disabled, {}
-        return EvaluationResult(results=tuple(answers), disabled=off)
+        disabled, self._newly_disabled = self._newly_disabled, {}
+        return EvaluationResult(results=tuple(answers), disabled=disabled)
 
     def close(self) -> None:
-        """End it now, whatever it does. From any thread; nothing is evaluated any more."""
+        """Stop the process and evaluate nothing any more. From any thread."""
         with self._lock:
             self._is_closed = True
             if self._worker is not None:
@@ -135,7 +138,7 @@ class EvaluatorProcess:
     def _check(self, rule: Rule) -> RuleCheck:
         if self._check_budget <= 0:
             return _failed_check(
-                "expr", rule, f"rules took more than {CHECK_SECONDS:g} s to be checked"
+                "expr", rule, f"checking the rules took more than {CHECK_SECONDS:g} s"
             )
         began = time.monotonic()
         try:
@@ -146,7 +149,7 @@ class EvaluatorProcess:
             self._check_budget -= time.monotonic() - began
 
     def _request_check(self, rule: Rule) -> RuleCheck:
-        """Raises EvaluatorError only if it goes wrong again and again: a start depends on it."""
+        """Retry before raising EvaluatorError: the start of an agent depends on it."""
         request = encode(CheckRequest(rule))
         fields = [f"{rule.name}: {field}" for field in check_fields(rule)]
         for _ in range(_CHECK_TRIES - 1):
@@ -170,24 +173,24 @@ class EvaluatorProcess:
                 request = EncodedEvaluateRequest(
                     subjects, frozenset(self._disabled), self._is_isolated
                 )
-                found = self._request(encode(request), evaluate_decoder, self._names)
+                result = self._request(encode(request), evaluate_decoder, self._names)
             except _RuleAtFaultError as fault:
                 self._disable_rule(fault.rule, fault.problem)
                 continue
             except _IsolateRulesError:
                 self._is_isolated = True
                 continue
-            if len(found.results) != len(subjects):
-                raise EvaluatorError("the process that evaluates rules answers something else")
-            for rule, problem in found.disabled.items():
+            if len(result.results) != len(subjects):
+                raise EvaluatorError("the evaluator process sent an unexpected number of results")
+            for rule, problem in result.disabled.items():
                 self._disable_rule(rule, problem)
-            return found.results
+            return result.results
         raise EvaluatorError(
-            f"{_MAX_WORKER_EXITS} evaluations in a row were over budget; others follow"
+            f"{_MAX_WORKER_EXITS} evaluations in a row exceeded their budget; retrying later"
         )
 
     def _load(self) -> None:
-        """Have the rules in the process, if it is another one."""
+        """Load the rules if the process is a new one."""
         if self._worker is None or not self._is_loaded:
             rules = tuple(rule for rule in self._rules.values() if rule.name not in self._disabled)
             self._names = [rule.name for rule in rules]
@@ -205,7 +208,7 @@ class EvaluatorProcess:
         decoder: "msgspec.msgpack.Decoder[_T | EvaluatorEnded]",
         names: Sequence[str],
     ) -> _T:
-        """Raises EvaluatorError, and what a rule is to blame for."""
+        """Raises EvaluatorError, or an error that names the rules at fault."""
         worker = self._ensure_worker()
         code: int | None
         try:
@@ -218,12 +221,12 @@ class EvaluatorProcess:
         numbers = worker.progress.read()
         rules = tuple(names[number] for number in numbers if number < len(names))
         if not rules:
-            # It died between two requests: the next one of it may still answer this one.
+            # It died between two requests: the next fork may still answer this one.
             self._stop_worker()
         raise self._attribute_crash(WorkerExit(code=code, rules=rules))
 
     def _attribute_crash(self, death: WorkerExit) -> Exception:
-        """What follows from a death."""
+        """Return the error that follows from a death."""
         if self._is_closed:
             return EvaluatorError(_STOPPING)
         self.worker_exits += 1
@@ -236,14 +239,14 @@ class EvaluatorProcess:
                 self._backoff = self._backoff.failed()
                 seconds = self._backoff.delay(random.random())  # noqa: S311 - spreads retries
                 self._retry_at = time.monotonic() + seconds
-                return EvaluatorError(f"the process that evaluates rules is gone: {death}")
+                return EvaluatorError(f"the evaluator process died: {death}")
 
     def _ensure_worker(self) -> WorkerProcess:
         with self._lock:
             if self._is_closed:
                 raise EvaluatorError(_STOPPING)
             if (left := self._retry_at - time.monotonic()) > 0:
-                raise EvaluatorError(f"rules are evaluated again in {left:.1f} s")
+                raise EvaluatorError(f"the evaluator process restarts in {left:.1f} s")
             if self._worker is None:
                 self._worker = self._start()
                 self._is_loaded = False
@@ -255,14 +258,14 @@ class EvaluatorProcess:
             self._is_loaded = False
         if worker is None:
             return None
-        code, words = worker.stop()
-        if words and not self._is_closed:
-            logger.warning("the process that evaluates rules says: %s", escape_control_chars(words))
+        code, output = worker.stop()
+        if output and not self._is_closed:
+            logger.warning("evaluator process stderr: %s", escape_control_chars(output))
         return code
 
 
 class _RuleAtFaultError(Exception):
-    """One rule, or one field of it, has cost the process its life."""
+    """One rule, or one field of it, killed the process."""
 
     def __init__(self, rule: str, problem: str) -> None:
         super().__init__(rule)
@@ -271,7 +274,7 @@ class _RuleAtFaultError(Exception):
 
 
 class _IsolateRulesError(Exception):
-    """One of some rules has, and it is not known which."""
+    """One of several rules killed the process."""
 
     def __init__(self, rules: Sequence[str]) -> None:
         super().__init__(*rules)
@@ -288,14 +291,14 @@ def _encode(question: EvaluationRequest) -> msgspec.Raw | RuleFailed:
     try:
         encoded = encode(SubjectFacts(question.subject.scope, question.facts))
     except (OverflowError, UnicodeEncodeError) as error:
-        return RuleFailed(f"its facts cannot be sent: {error}")
+        return RuleFailed(f"cannot encode the facts: {error}")
     if len(encoded) > MAX_FRAME // 2:
-        return RuleFailed(f"its facts have more than {MAX_FRAME // 2} bytes")
+        return RuleFailed(f"the facts are larger than {MAX_FRAME // 2} bytes")
     return msgspec.Raw(encoded)
 
 
 def _frames(encoded: Sequence[msgspec.Raw]) -> Iterator[Sequence[msgspec.Raw]]:
-    """All of them, in pieces of a bounded size."""
+    """Split the requests into frames of bounded size."""
     frame: list[msgspec.Raw] = []
     size = 0
     for one in encoded:

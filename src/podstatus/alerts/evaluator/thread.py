@@ -1,4 +1,4 @@
-"""Waits for the process that evaluates rules in a thread, so that the event loop does not."""
+"""Call the evaluator process from a thread, so that the event loop does not block."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,18 +9,18 @@ from podstatus.alerts.evaluator.process import EvaluatorProcess
 
 
 class EvaluatorThread:
-    """A `RuleEvaluator`. For one event loop."""
+    """A `RuleEvaluator` over an `EvaluatorProcess`. For one event loop."""
 
     def __init__(self, process: EvaluatorProcess) -> None:
         self._process = process
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="podstatus-rules")
 
     async def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
-        """The answers. Raises EvaluatorError."""
+        """Evaluate all requests. Raises EvaluatorError."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._process.evaluate, questions)
 
     def close(self) -> None:
-        """End the process, whatever it does, and the thread with it."""
+        """Stop the process and the thread, whatever they do."""
         self._process.close()
         self._thread.shutdown(wait=False, cancel_futures=True)

@@ -1,8 +1,8 @@
-"""What an agent and the process that evaluates its rules send each other, over one socket.
+"""The protocol between the agent and the evaluator process, over one socket.
 
-A frame is its length, four bytes, and a value in MessagePack. The agent asks, one thing at a time;
-the other answers. What is being evaluated stands in a page of memory that both of them see: there
-it can be read after the process is dead.
+A frame is a length of four bytes and a value in MessagePack. The agent sends one request at a time;
+the worker responds. The rules being evaluated are recorded in a shared memory page, which can be
+read after the process died.
 """
 
 import socket
@@ -16,38 +16,38 @@ from podstatus.alerts.evaluator.ports import EvaluationResult, RuleCheck, Subjec
 from podstatus.alerts.model import Rule
 
 MAX_FRAME = 32 * 2**20
-"""Bytes."""
+"""Maximum size of a frame, in bytes."""
 PAGE_BYTES = 4096
 _LENGTH = struct.Struct("<I")
 _HEAD = struct.Struct("<II")
 
 
 class CheckRequest(msgspec.Struct, frozen=True, tag=True):
-    """Compile a rule and try it; the answer is a RuleCheck."""
+    """Compile a rule and run it on trial inputs; the response is a RuleCheck."""
 
     rule: Rule
 
 
 class LoadRequest(msgspec.Struct, frozen=True, tag=True):
-    """Evaluate these rules from now on, and do nothing else; the answer is Loaded."""
+    """Load these rules, once; the response is RulesLoaded. Only EvaluateRequest may follow."""
 
     rules: tuple[Rule, ...]
     isolated: bool = False
-    """Whether each rule is asked by itself, to find out which one takes too long."""
+    """Whether each rule is evaluated by itself, to find the slow one."""
 
 
 class EvaluateRequest(msgspec.Struct, frozen=True, tag=True):
-    """Evaluate all rules; the answer is Evaluated, or Ended."""
+    """Evaluate all rules; the response is EvaluationResult or EvaluatorEnded."""
 
     subjects: tuple[SubjectFacts, ...]
     disabled: frozenset[str] = frozenset()
-    """Rules that are left out."""
+    """Rules to skip."""
     isolated: bool = False
-    """As of Load."""
+    """As in LoadRequest."""
 
 
 class EncodedEvaluateRequest(msgspec.Struct, frozen=True, tag="EvaluateRequest"):
-    """The same, with subjects that are encoded already."""
+    """An EvaluateRequest whose subjects are encoded already."""
 
     subjects: Sequence[msgspec.Raw]
     disabled: frozenset[str] = frozenset()
@@ -55,24 +55,24 @@ class EncodedEvaluateRequest(msgspec.Struct, frozen=True, tag="EvaluateRequest")
 
 
 def check_fields(rule: Rule) -> list[str]:
-    """The fields of a rule that is being checked, by the numbers that stand in the page."""
+    """Return the fields of a rule that are checked, by their numbers in the shared page."""
     return ["expr", *(f"annotations.{name}" for name in rule.annotations)]
 
 
 class RulesLoaded(msgspec.Struct, frozen=True, tag=True):
-    """All rules are compiled."""
+    """All rules have been compiled."""
 
 
 class EvaluatorEnded(msgspec.Struct, frozen=True, tag=True):
-    """What evaluated rules has ended, and another one is there by now."""
+    """The fork that evaluated rules died; the next one is running."""
 
     code: int
-    """Its exit code, negative if by a signal."""
+    """Exit code, negative for a signal."""
 
 
 WorkerRequest = CheckRequest | LoadRequest | EvaluateRequest
 encode = msgspec.msgpack.Encoder().encode
-# Made when this is imported: threads that make decoders at the same time end the process.
+# Created on import: creating decoders in several threads at once crashes the process.
 request_decoder = msgspec.msgpack.Decoder(WorkerRequest)
 check_decoder: msgspec.msgpack.Decoder[RuleCheck | EvaluatorEnded] = msgspec.msgpack.Decoder(
     RuleCheck | EvaluatorEnded
@@ -86,16 +86,16 @@ evaluate_decoder: msgspec.msgpack.Decoder[EvaluationResult | EvaluatorEnded] = (
 
 
 class ChannelClosedError(Exception):
-    """The other side is gone, or sends no frames."""
+    """The peer closed the channel or sent an invalid frame."""
 
 
 def send_frame(channel: socket.socket, content: bytes) -> None:
-    """Send it all. Raises OSError."""
+    """Send a frame. Raises OSError."""
     channel.sendall(_LENGTH.pack(len(content)) + content)
 
 
 def receive_frame(channel: socket.socket) -> bytearray:
-    """The next frame. Raises ClosedError, and OSError."""
+    """Receive the next frame. Raises ChannelClosedError and OSError."""
     (length,) = _LENGTH.unpack(_receive(channel, _LENGTH.size))
     if length > MAX_FRAME:
         raise ChannelClosedError(f"a frame of {length} bytes")
@@ -114,22 +114,22 @@ def _receive(channel: socket.socket, length: int) -> bytearray:
 
 
 class EvaluationProgress:
-    """Which rules are evaluated, by their numbers; written by one process, read by another."""
+    """The numbers of the rules being evaluated; written by one process, read by another."""
 
     def __init__(self, page: mmap) -> None:
         self._page = page
 
     def write(self, count: int, rules: Sequence[int]) -> None:
-        """These are, from now on; `count` changes with each evaluation."""
+        """Set the rules being evaluated; `count` changes with each evaluation."""
         _HEAD.pack_into(self._page, 0, count & 0xFFFFFFFF, len(rules))
         struct.pack_into(f"<{len(rules)}I", self._page, _HEAD.size, *rules)
 
     def count(self) -> int:
-        """The number of the current evaluation."""
+        """Return the number of the current evaluation."""
         return int(_HEAD.unpack_from(self._page, 0)[0])
 
     def read(self) -> tuple[int, ...]:
-        """The rules that are being evaluated; none: it does something else."""
+        """Return the rules being evaluated; empty if the process does something else."""
         _, length = _HEAD.unpack_from(self._page, 0)
         length = min(length, (PAGE_BYTES - _HEAD.size) // 4)
         return struct.unpack_from(f"<{length}I", self._page, _HEAD.size)

@@ -1,11 +1,11 @@
-"""The process that evaluates alert rules: `python -m podstatus.alerts.evaluator.worker FD`.
+"""The evaluator process: `python -m podstatus.alerts.evaluator.worker FD`.
 
-It has a socket as standard input, a page of memory behind FD, and nothing else: no environment,
-no files, a bounded memory. It ends when the socket does, or by SIGPROF when one rule takes more CPU
-than its budget: CEL is written in C++ and cannot be interrupted in any other way.
+Its standard input is a socket, FD a shared memory page. It has no other files, no environment and
+bounded memory. It exits when the socket closes, or by SIGPROF when a rule exceeds its CPU budget:
+CEL is a C++ library and cannot be interrupted in any other way.
 
-Rules are compiled once, here, and evaluated in a fork of this process. When a rule ends the fork,
-the next one has all rules compiled already, in a millisecond.
+Rules are compiled once, in this process, and evaluated in a fork. When a rule kills the fork, the
+next one has all rules compiled and starts within a millisecond.
 """
 
 import gc
@@ -51,20 +51,20 @@ from podstatus.alerts.evaluator.wire import (
 from podstatus.alerts.model import Rule
 
 _MAX_FILE = 64 * 2**10
-"""Bytes of what it may write: last words, to the file that is its standard error."""
+"""Maximum size of the file that is its standard error, in bytes."""
 _NICE = 5
-"""Whatever rules do, the agent comes first."""
+"""Niceness: the agent has priority over the rules."""
 _PARENT_CHECK_SECONDS = 0.5
-"""Between two looks whether the agent is still there, in a round that takes long."""
+"""Between two checks that the agent still runs, in a long round."""
 _OOM_SCORE = "800"
-"""Of all processes of a node this one is missed least."""
+"""Among the processes of a node, this one is killed first."""
 
 
 class RuleWatchdog:
-    """Notes which rules are evaluated, and has the kernel end the process if one takes too long."""
+    """Records which rules are evaluated, and has the kernel kill the process if one is too slow."""
 
     def __init__(self, progress: EvaluationProgress, check_parent: Callable[[], None]) -> None:
-        """`check_parent` is called now and then between two evaluations."""
+        """`check_parent` is called between two evaluations, every `_PARENT_CHECK_SECONDS`."""
         self._progress = progress
         self._check_parent = check_parent
         self._parent_checked_at = time.perf_counter()
@@ -74,11 +74,11 @@ class RuleWatchdog:
         self._cpu_at_start = 0.0
 
     def set_rules(self, rules: Sequence[str]) -> None:
-        """The names of rules, in the order of their numbers."""
+        """Set the names of the rules, in the order of their numbers."""
         self._numbers = {name: number for number, name in enumerate(rules)}
 
     def start(self, rules: Sequence[str]) -> None:
-        """One of these rules is evaluated now, or all of them together."""
+        """One of these rules, or all of them as a group, is evaluated from now on."""
         self._count += 1
         self._progress.write(self._count, [self._numbers[name] for name in rules])
         self._started_at, self._cpu_at_start = time.perf_counter(), time.process_time()
@@ -88,19 +88,19 @@ class RuleWatchdog:
         signal.setitimer(signal.ITIMER_PROF, RULE_SECONDS)
 
     def cpu_seconds(self) -> float:
-        """CPU seconds since `begin`; for what is short, of any clock."""
+        """Return the CPU seconds since `start`; for short evaluations, the elapsed time."""
         passed = time.perf_counter() - self._started_at
         return passed if passed < SLOW_GROUP_SECONDS else time.process_time() - self._cpu_at_start
 
     def stop(self) -> None:
-        """No rule is evaluated now."""
+        """No rule is evaluated from now on."""
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._count += 1
         self._progress.write(self._count, ())
 
 
 class Worker:
-    """Does what it is asked for."""
+    """Handles the requests of the agent."""
 
     def __init__(self, watchdog: RuleWatchdog) -> None:
         self._watchdog = watchdog
@@ -108,7 +108,7 @@ class Worker:
         self._evaluation = RuleEvaluation((), self._environments)
 
     def handle(self, request: WorkerRequest) -> RuleCheck | RulesLoaded | EvaluationResult:
-        """The answer."""
+        """Return the response to a request."""
         try:
             match request:
                 case CheckRequest(rule=rule):
@@ -121,18 +121,18 @@ class Worker:
             self._watchdog.stop()
 
     def _check(self, rule: Rule) -> RuleCheck:
-        """Field by field, so that the one that takes too long is known."""
-        alone = structs.replace(rule, annotations={})
+        """Check field by field, so that the slow one is known."""
+        without_annotations = structs.replace(rule, annotations={})
         self._watchdog.set_rules(check_fields(rule))
         self._watchdog.start(("expr",))
-        found = [check_rule(alone, self._environments)]
+        checks = [check_rule(without_annotations, self._environments)]
         for name, text in rule.annotations.items():
             one = structs.replace(rule, expression="true", annotations={name: text})
             self._watchdog.start((f"annotations.{name}",))
-            found.append(check_rule(one, self._environments))
-        flaws = tuple(flaw for check in found for flaw in check.errors)
-        problem = next((check.problem for check in found if check.problem), "")
-        return RuleCheck(errors=flaws, problem="" if flaws else problem)
+            checks.append(check_rule(one, self._environments))
+        errors = tuple(error for check in checks for error in check.errors)
+        problem = next((check.problem for check in checks if check.problem), "")
+        return RuleCheck(errors=errors, problem="" if errors else problem)
 
     def _load(self, request: LoadRequest) -> RulesLoaded:
         self._watchdog.set_rules([rule.name for rule in request.rules])
@@ -144,7 +144,7 @@ class Worker:
         self._evaluation = RuleEvaluation(
             compiled, self._environments, isolated=request.isolated, meter=self._watchdog
         )
-        # Forks share what is not touched.
+        # Forks share pages that the garbage collector does not touch.
         gc.collect()
         gc.freeze()
         return RulesLoaded()
@@ -157,7 +157,7 @@ class Worker:
 
 
 def serve(channel: socket.socket, worker: Worker) -> None:
-    """Check rules, load them, and have them evaluated until the agent is gone."""
+    """Check and load rules, then evaluate them in forks until the agent is gone."""
     request: WorkerRequest | None = None
     while not isinstance(request, LoadRequest):
         request = _handle_request(channel, worker)
@@ -166,14 +166,14 @@ def serve(channel: socket.socket, worker: Worker) -> None:
 
 
 def _handle_request(channel: socket.socket, worker: Worker) -> WorkerRequest:
-    """One request. Raises ClosedError, and OSError."""
+    """Handle one request. Raises ChannelClosedError and OSError."""
     request: WorkerRequest = request_decoder.decode(receive_frame(channel))
     send_frame(channel, encode(worker.handle(request)))
     return request
 
 
 def _fork(channel: socket.socket, worker: Worker) -> int:
-    """Evaluate rules in a fork of this process; how that ended, 0 if the agent is gone."""
+    """Evaluate rules in a fork; return its exit code, 0 if the agent is gone."""
     this = os.getpid()
     if (child := os.fork()) != 0:
         signal.signal(signal.SIGTERM, lambda *_: _kill_fork_and_exit(child))
@@ -193,28 +193,28 @@ def _fork(channel: socket.socket, worker: Worker) -> int:
 
 
 def _kill_fork_and_exit(child: int) -> None:
-    """The fork first: what is left behind would be a zombie that not every machine reaps."""
+    """Kill and reap the fork first: an orphan would become a zombie where init does not reap."""
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     os._exit(0)
 
 
 def exit_if_orphaned(channel: socket.socket) -> None:
-    """End this process if nothing waits for its answer any more."""
+    """Exit if the agent has closed the channel."""
     with suppress(BlockingIOError):
         if not channel.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
             os._exit(0)
 
 
 def limit_process() -> None:
-    """Bound what this process may use; what is not allowed here stays as it is."""
+    """Set resource limits, niceness and OOM score, as far as this process is permitted to."""
     limits = {
         resource.RLIMIT_AS: MAX_MEMORY,
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_FSIZE: _MAX_FILE,
     }
-    for limit, most in limits.items():
-        resource.setrlimit(limit, (most, most))
+    for limit, value in limits.items():
+        resource.setrlimit(limit, (value, value))
     with suppress(OSError):
         os.nice(_NICE)
     with suppress(OSError):

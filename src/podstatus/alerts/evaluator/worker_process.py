@@ -1,7 +1,7 @@
-"""A child process that evaluates rules: started, asked one thing at a time, ended.
+"""The evaluator child process: start it, send one request at a time, stop it.
 
-It gets no environment but search paths, no files but a socket and a page of memory, and the root
-as its folder. A thread may wait for its answer; another may `close` it meanwhile.
+Its environment has only search paths and locale, its files are a socket and a shared page, its
+working directory is the root. While one thread waits for a response, another may `interrupt` it.
 """
 
 import mmap
@@ -29,27 +29,27 @@ from podstatus.base.programs import child_environment, python_module_command
 
 COMMAND = python_module_command("podstatus.alerts.evaluator.worker")
 STUCK_SECONDS = 30.0
-"""Without any progress, of any clock: it is stopped, or its disk hangs at the start."""
+"""Elapsed time without progress: the process is stopped, or its disk hangs at startup."""
 _TICK_SECONDS = 0.5
 _END_SECONDS = 1.0
-"""For a killed process to be gone; one that a driver holds is left to itself."""
+"""For a killed process to be reaped; one that is stuck in the kernel is abandoned."""
 _MAX_STDERR_BYTES = 500
 _INHERITED_VARIABLES = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "HOME", "LANG", "LC_ALL")
 _T = TypeVar("_T")
 
 
 class WorkerDiedError(Exception):
-    """The process has ended, or was killed because it hangs or sends no answers."""
+    """The process has exited, or was killed because it hung or sent invalid frames."""
 
 
 class WorkerProcess:
-    """One process, until it is dead."""
+    """One evaluator process."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
-        """Start it. Raises EvaluatorError."""
+        """Start the process. Raises EvaluatorError."""
         here, there = socket.socketpair()
         with there:
-            page, words = os.memfd_create("rules"), os.memfd_create("words")
+            page, stderr = os.memfd_create("rules"), os.memfd_create("stderr")
             try:
                 os.ftruncate(page, PAGE_BYTES)
                 self.progress = EvaluationProgress(mmap.mmap(page, PAGE_BYTES))
@@ -57,33 +57,33 @@ class WorkerProcess:
                     (*COMMAND, str(page)),
                     stdin=there.fileno(),
                     stdout=subprocess.DEVNULL,
-                    stderr=words,
+                    stderr=stderr,
                     pass_fds=(page,),
                     cwd="/",
                     env=_environment(os.environ if environment is None else environment),
-                    start_new_session=True,  # it is not ended by the Ctrl-C that drains pods
+                    start_new_session=True,  # it does not get the Ctrl-C that drains pods
                 )
             except OSError as error:
                 here.close()
-                os.close(words)
+                os.close(stderr)
                 why = os.strerror(error.errno).lower() if error.errno else str(error)
-                raise EvaluatorError(
-                    f"cannot start the process that evaluates rules: {why}"
-                ) from error
+                raise EvaluatorError(f"cannot start the evaluator process: {why}") from error
             finally:
                 os.close(page)
-        self._channel, self._stderr = here, words
+        self._channel, self._stderr = here, stderr
         self._channel.settimeout(_TICK_SECONDS)
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """Process ID of the worker."""
         return self._process.pid
 
     def request(
         self, request: bytes, decoder: "msgspec.msgpack.Decoder[_T | EvaluatorEnded]"
     ) -> _T | EvaluatorEnded:
-        """Its answer, or that a rule has ended what evaluated it. Raises DiedError."""
+        """Send a request; return the response, or EvaluatorEnded if a rule killed the fork.
+
+        Raises WorkerDiedError."""
         try:
             self._channel.settimeout(STUCK_SECONDS)
             send_frame(self._channel, request)
@@ -94,28 +94,28 @@ class WorkerProcess:
             raise WorkerDiedError(str(error)) from error
 
     def _wait(self) -> None:
-        """Until an answer begins, for as long as there is progress. Raises OSError."""
-        seen, since = self.progress.count(), time.monotonic()
+        """Wait for a response to begin, as long as there is progress. Raises OSError."""
+        count, since = self.progress.count(), time.monotonic()
         while True:
             try:
                 self._channel.recv(1, socket.MSG_PEEK)
             except TimeoutError:
-                if (count := self.progress.count()) != seen:
-                    seen, since = count, time.monotonic()
+                if (current := self.progress.count()) != count:
+                    count, since = current, time.monotonic()
                 elif time.monotonic() - since > STUCK_SECONDS:
                     raise
             else:
                 return
 
     def interrupt(self) -> None:
-        """Have a thread that waits for an answer get DiedError. From any thread."""
+        """Make a thread that waits for a response raise WorkerDiedError. From any thread."""
         with suppress(OSError):
             self._channel.shutdown(socket.SHUT_RDWR)
         self._process.terminate()
 
     def stop(self) -> tuple[int | None, str]:
-        """End it; its exit code, None if it would not go, and its last words."""
-        # What it died of, before it is killed.
+        """Stop the process; return its exit code (None if it is stuck) and the end of stderr."""
+        # Collect its own exit code, before it is killed.
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_TICK_SECONDS if self._is_peer_closed() else 0)
         for end in (self._process.terminate, self._kill):
@@ -124,12 +124,12 @@ class WorkerProcess:
                 self._process.wait(_END_SECONDS)
                 break
         self._channel.close()
-        words = os.pread(self._stderr, 64 * 1024, 0)[-_MAX_STDERR_BYTES:]
+        stderr = os.pread(self._stderr, 64 * 1024, 0)[-_MAX_STDERR_BYTES:]
         os.close(self._stderr)
-        return self._process.returncode, words.decode(errors="replace").strip()
+        return self._process.returncode, stderr.decode(errors="replace").strip()
 
     def _kill(self) -> None:
-        """It and its forks: they are a group of their own."""
+        """Kill the process group: the process and its forks."""
         with suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
@@ -144,11 +144,11 @@ class WorkerProcess:
 
 
 def _environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """What Python needs to find its modules."""
+    """Return the variables that Python needs to find its modules."""
     cleaned = child_environment(environment)
-    kept = {name: cleaned[name] for name in _INHERITED_VARIABLES if name in cleaned}
-    if "PYTHONPATH" in kept:
-        # Its folder is another one.
-        folders = map(os.path.abspath, kept["PYTHONPATH"].split(os.pathsep))
-        kept["PYTHONPATH"] = os.pathsep.join(folders)
-    return kept
+    variables = {name: cleaned[name] for name in _INHERITED_VARIABLES if name in cleaned}
+    if "PYTHONPATH" in variables:
+        # The working directory of the child is another one.
+        folders = map(os.path.abspath, variables["PYTHONPATH"].split(os.pathsep))
+        variables["PYTHONPATH"] = os.pathsep.join(folders)
+    return variables

@@ -1,4 +1,4 @@
-"""The action `alertmanager`: alerts to the API v2 of a Prometheus Alertmanager."""
+"""The action `alertmanager`: sends alerts to the API v2 of a Prometheus Alertmanager."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,14 +12,14 @@ from podstatus.base.clock import Clock
 
 RESEND_SECONDS = 60.0
 _MAX_BATCH = 64
-"""Alerts in a request. Prometheus has the same number."""
+"""Alerts in a request, as in Prometheus."""
 _PATH = "/api/v2/alerts"
 _GONE = 410
-"""An Alertmanager never says so of alerts: somebody else answers."""
+"""An Alertmanager never answers 410 for alerts: another server does."""
 
 
 class AlertmanagerNotifier:
-    """Options: `url`, else that of the settings; `tokenFile`, `caFile`."""
+    """Options: `url`, by default that of the settings; `tokenFile`, `caFile`."""
 
     max_batch = _MAX_BATCH
 
@@ -32,7 +32,7 @@ class AlertmanagerNotifier:
         link: Callable[[Alert], str] = lambda _: "",
         resend_seconds: float = RESEND_SECONDS,
     ) -> None:
-        """`url` where an action has none; `link`: where to look for an alert."""
+        """`url` if the action has none; `link` returns the URL of an alert."""
         self._http = http
         self._clock = clock
         self._url = url
@@ -40,10 +40,10 @@ class AlertmanagerNotifier:
         self.resend_seconds = resend_seconds
 
     async def send_batch(self, action: Action, alerts: Sequence[Alert]) -> None:
-        """Tell it of these. Raises DeedError."""
+        """Send the alerts in one request. Raises ActionError."""
         url = action.options.get("url") or self._url
         if not url:
-            raise ActionError("no address of an Alertmanager; give the action a url, or set one")
+            raise ActionError("no Alertmanager URL; set url in the action or in the settings")
         body = alertmanager_body(
             alerts, now=self._clock.now(), resend_seconds=self.resend_seconds, link=self._link
         )

@@ -1,7 +1,7 @@
-"""What an Alertmanager is sent: alerts as its API v2 takes them.
+"""The body of a request to an Alertmanager: alerts in the format of its API v2.
 
-It knows alerts by their labels, and takes one that it does not hear of for a while to be over. So
-one that fires has an end some time ahead, which is put off again and again, as Prometheus does it.
+An Alertmanager identifies alerts by their labels and resolves those that are not repeated in time.
+So a firing alert has an `endsAt` in the future, which every repetition extends, as in Prometheus.
 """
 
 import re
@@ -13,7 +13,7 @@ from podstatus.alerts.model import Alert
 from podstatus.kube.scalars.time import MicroTime
 
 _PERIODS = 4
-"""After so many without a word an alert is over. Prometheus has the same number."""
+"""An alert expires after this many missed repetitions, as in Prometheus."""
 _SECOND = 1_000_000_000
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_]")
 
@@ -29,9 +29,9 @@ class _PostedAlert(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 def alertmanager_body(
     alerts: Sequence[Alert], *, now: int, resend_seconds: float, link: Callable[[Alert], str]
 ) -> bytes:
-    """The alerts as JSON; those that fire are told again after so many seconds.
+    """Encode the alerts as JSON; firing ones expire unless repeated every `resend_seconds`.
 
-    Of a clock that was set back since, nothing began or ended later than now.
+    No time is after `now`, in case the wall clock was set back.
     """
     until = now + int(_PERIODS * resend_seconds * _SECOND)
     posted = [
@@ -48,7 +48,7 @@ def alertmanager_body(
 
 
 def _label_set(texts: Mapping[str, str]) -> dict[str, str]:
-    """With names as Prometheus has them: `app.kubernetes.io/name` is `app_kubernetes_io_name`."""
+    """Replace characters that label names cannot have: `app.kubernetes.io/name`, for example."""
     return {_name(name): text for name, text in texts.items() if name}
 
 

@@ -1,11 +1,11 @@
-"""Post JSON to servers of others: certificates checked, redirects not followed, nothing kept.
+"""Post JSON to external servers: certificates are verified, redirects and cookies are not used.
 
-    refused, and the same again would be: DeedError
-    busy, broken, or nobody knows:        TransientDeedError
-    never got there, or no further:       NotReachedError
+    rejected permanently:                   ActionError
+    overloaded, broken, outcome unknown:    RetryableError
+    not connected, or not accepted yet:     NotSentError
 
-Messages name the host alone: the rest of an address may be a secret. What a server answers is
-redacted before it is cut to length: it may quote the request, with its token and signature.
+Messages contain only the host of a URL: the rest may be secret. The response body is redacted
+before it is truncated: it may quote the request, with its token and signature.
 """
 
 import asyncio
@@ -29,42 +29,42 @@ from podstatus.base.terminal import escape_control_chars
 from podstatus.client.rest.resolver import Resolver
 
 _CONNECT_SECONDS = 5.0
-"""For an address, and again for a connection."""
+"""For the name lookup, and again for the connection."""
 _KEEP_ALIVE_SECONDS = 1.0
-"""Many alerts at once share a connection. Later a server may be about to close it, and nobody
-would know whether it heard what was sent then."""
+"""Alerts sent together share a connection. A longer keep-alive would risk that the server closes
+the connection during a request, whose outcome is then unknown."""
 _MAX_ERROR_TEXT = 200
-"""Characters of a refusal that are shown."""
+"""Characters of an error response that are reported."""
 _MAX_READ = 2048
-"""Bytes of a refusal that are read."""
+"""Bytes of an error response that are read."""
 _READ_SECONDS = 1.0
-"""For the text of a refusal; after that it is shown as far as it has arrived."""
+"""For the body of an error response; after that, what has arrived is reported."""
 _MIN_PART = 8
-"""Characters of a part of a path that may be a secret; `hook` is none."""
+"""Minimum length of a path segment that may be secret; `hook` is not."""
 _MIN_VALUE = 4
-"""The same for a user and for a value of a query."""
+"""The same for a user name and for a query value."""
 _MAX_RETRY_AFTER = 3600.0
-"""A server that wants to be left alone for longer is asked all the same."""
+"""Upper bound for Retry-After."""
 _RETRYABLE_CODES = frozenset((408, 425, 429))
-"""Refusals that are about this moment; and all of 500 and above."""
+"""Temporary rejections, besides all 5xx."""
 _PERMANENT_CODES = frozenset((400, 410, 413, 422))
-"""Refusals that are about what was sent. Others are about the way there: a token that has expired,
-a path that is not served yet. They are mended while alerts fire."""
+"""Rejections of the request itself. All others concern the configuration, such as an expired token
+or a path that is not served yet, and may be fixed while alerts fire."""
 
 
 class PostRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is posted, and where."""
+    """A POST request: URL, body and headers."""
 
     url: str
     body: bytes
     headers: Mapping[str, str] = {}
     ca_file: str = ""
-    """Whom to trust; empty: whom this machine trusts."""
+    """CA bundle (PEM); empty: the CAs that the system trusts."""
     timeout_seconds: float = 10.0
 
 
 class HttpPostClient:
-    """The connections. For one event loop; to be closed in it."""
+    """A pool of connections. For one event loop; close it in the same loop."""
 
     def __init__(self, *, clock: Clock, user_agent: str = "podstatus") -> None:
         self._clock = clock
@@ -72,16 +72,16 @@ class HttpPostClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all connections."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
 
     async def send(self, post: PostRequest) -> None:
-        """Come back when it was taken. Raises DeedError."""
+        """Return once the server has accepted the request. Raises ActionError."""
         url = _parse(post.url)
         if "Authorization" in post.headers and _has_user(url):
-            raise ActionError("the url has a user, and there is a tokenFile; leave out one of them")
+            raise ActionError("the url has a user, and tokenFile is set; remove one of them")
         where = str(url.origin())
         secrets = _secrets(url, post.headers)
         try:
@@ -92,22 +92,24 @@ class HttpPostClient:
                 allow_redirects=False,
                 ssl=await read_with_timeout(tls_trust, post.ca_file),
                 timeout=aiohttp.ClientTimeout(total=post.timeout_seconds),
-            ) as answer:
-                is_taken = 200 <= answer.status < 300
-                text = "" if is_taken else await _read_error_body(answer, secrets)
+            ) as response:
+                is_accepted = 200 <= response.status < 300
+                text = "" if is_accepted else await _read_error_body(response, secrets)
         except (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError) as error:
             raise NotSentError(
                 f"cannot connect to {where}: {_describe_error(error, secrets)}"
             ) from None
         except TimeoutError:
-            raise RetryableError(f"no answer from {where} in {post.timeout_seconds:g} s") from None
-        except (aiohttp.ClientError, OSError) as error:
-            # Not as its cause: it may hold the request, with signature and address.
             raise RetryableError(
-                f"no answer from {where}: {_describe_error(error, secrets)}"
+                f"no response from {where} in {post.timeout_seconds:g} s"
             ) from None
-        if not is_taken:
-            raise self._response_error(where, answer, text)
+        except (aiohttp.ClientError, OSError) as error:
+            # Without a cause: the exception may hold the request, with its signature and URL.
+            raise RetryableError(
+                f"no response from {where}: {_describe_error(error, secrets)}"
+            ) from None
+        if not is_accepted:
+            raise self._response_error(where, response, text)
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -123,21 +125,23 @@ class HttpPostClient:
             )
         return self._session
 
-    def _response_error(self, where: str, answer: aiohttp.ClientResponse, text: str) -> ActionError:
-        said = f"{where} answers {answer.status} {_phrase(answer.status)}"
-        said += f": {text}" if text else ""
-        if answer.status in _PERMANENT_CODES:
-            return PostRejectedError(said, code=answer.status)
-        after = retry_after(answer.headers.get("Retry-After", ""), self._clock.now())
-        if answer.status in _RETRYABLE_CODES or answer.status >= 500:
-            return RetryableError(said, retry_after_seconds=after)
-        if 300 <= answer.status < 400:
-            said += "; redirects are not followed, give the address that it leads to"
-        return NotSentError(said, retry_after_seconds=after)
+    def _response_error(
+        self, where: str, response: aiohttp.ClientResponse, text: str
+    ) -> ActionError:
+        message = f"{where} answers {response.status} {_phrase(response.status)}"
+        message += f": {text}" if text else ""
+        if response.status in _PERMANENT_CODES:
+            return PostRejectedError(message, code=response.status)
+        after = retry_after(response.headers.get("Retry-After", ""), self._clock.now())
+        if response.status in _RETRYABLE_CODES or response.status >= 500:
+            return RetryableError(message, retry_after_seconds=after)
+        if 300 <= response.status < 400:
+            message += "; redirects are not followed, set the url to the target of the redirect"
+        return NotSentError(message, retry_after_seconds=after)
 
 
 class PostRejectedError(ActionError):
-    """A server answered that it does not want this."""
+    """The server rejected the request permanently."""
 
     def __init__(self, message: str, *, code: int) -> None:
         super().__init__(message)
@@ -145,7 +149,7 @@ class PostRejectedError(ActionError):
 
 
 def retry_after(header: str, now: int) -> float:
-    """Seconds that a server wants to be left alone for: it names them, or a date."""
+    """Parse Retry-After, seconds or a date; return seconds, 0 if it is invalid."""
     try:
         seconds = float(header)
     except ValueError:
@@ -159,11 +163,11 @@ def retry_after(header: str, now: int) -> float:
 def _parse(text: str) -> URL:
     try:
         url = URL(text)
-        is_known = url.scheme in ("http", "https") and bool(url.host)
+        is_valid = url.scheme in ("http", "https") and bool(url.host)
     except ValueError:
-        is_known = False
-    if not is_known:
-        raise ActionError("the url is none of http or https; write it as https://host/path")
+        is_valid = False
+    if not is_valid:
+        raise ActionError("the url is invalid; write it as https://host/path, or with http://")
     return url
 
 
@@ -172,7 +176,7 @@ def _has_user(url: URL) -> bool:
 
 
 def _secrets(url: URL, headers: Mapping[str, str]) -> tuple[str, ...]:
-    """What a request holds that nothing else may show."""
+    """Return the values of a request that must not appear in any message."""
     sent = [value.partition(" ")[2] for name, value in headers.items() if name == "Authorization"]
     for name, value in headers.items():
         if name == "webhook-signature":
@@ -197,30 +201,30 @@ def _reason(error: Exception) -> str:
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return error.os_error.strerror or str(error.os_error)
     if isinstance(error, aiohttp.ClientConnectorError):
-        # The text of asyncio names its own call instead of the reason.
+        # The text of asyncio names the failed call, not the reason.
         number = error.os_error.errno
         return os.strerror(number).lower() if number else str(error.os_error)
     if isinstance(error, aiohttp.ClientResponseError):
         return error.message
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno).lower()
-    # The text of others may hold the whole address.
+    # The text of other exceptions may contain the whole URL.
     return type(error).__name__
 
 
-async def _read_error_body(answer: aiohttp.ClientResponse, secrets: Sequence[str]) -> str:
-    """The beginning of what a server says, redacted; as much of it as came in time."""
+async def _read_error_body(response: aiohttp.ClientResponse, secrets: Sequence[str]) -> str:
+    """Read the beginning of an error response within the time limit, redacted."""
     content, is_whole = b"", False
     with suppress(TimeoutError):
         async with asyncio.timeout(_READ_SECONDS):
             while not is_whole and len(content) < _MAX_READ:
-                piece = await answer.content.read(_MAX_READ - len(content))
+                piece = await response.content.read(_MAX_READ - len(content))
                 content, is_whole = content + piece, not piece
     return _redact(content.decode(errors="replace"), secrets, is_cut=not is_whole)
 
 
 def _redact(text: str, secrets: Sequence[str], *, is_cut: bool = False) -> str:
-    """In one line, redacted first and cut last: a cut must not leave the start of a secret."""
+    """Redact first and truncate last, so that no prefix of a secret is left; return one line."""
     is_cut = is_cut or len(text) > _MAX_READ
     redacted = Redactor(secrets).redact(text[:_MAX_READ], is_cut=is_cut)
     return escape_control_chars(" ".join(redacted.split()))[:_MAX_ERROR_TEXT]

@@ -1,4 +1,4 @@
-"""The action `log`: a line in the log of the agent."""
+"""The action `log`: writes a line to the log of the agent."""
 
 import logging
 
@@ -12,22 +12,22 @@ _KEYS = "rule=%s severity=%s subject=%s since=%s id=%s summary=%s"
 
 
 class LogNotifier:
-    """Has no options."""
+    """Logs alerts. Has no options."""
 
     async def send(self, action: Action, alert: Alert) -> None:  # noqa: ARG002
-        """Write the line."""
+        """Log the alert: at a level by its severity while it fires, at info once it resolved."""
         if alert.state == "firing":
-            level, told = _LEVELS[alert.severity], f"alert fires: {_KEYS}"
+            level, message = _LEVELS[alert.severity], f"alert fires: {_KEYS}"
         else:
-            level, told = logging.INFO, f"alert resolved: {_KEYS}"
-        subject, said = alert.subject, alert.annotations
+            level, message = logging.INFO, f"alert resolved: {_KEYS}"
+        subject, annotations = alert.subject, alert.annotations
         logger.log(
             level,
-            told,
+            message,
             alert.rule,
             alert.severity,
             f"{subject.scope} {'/'.join(filter(None, (subject.namespace, subject.name)))}",
             Time.from_unix_nanos(alert.since),
             alert.id,
-            said.get("summary") or said.get("description", ""),
+            annotations.get("summary") or annotations.get("description", ""),
         )

@@ -1,9 +1,9 @@
-"""Redact secrets in text that another process sent, in every form in which it may echo them.
+"""Redact secrets in text from another process, in every encoding in which it may echo them.
 
-A receiver that refuses a request may quote it: the token, the signature, the path of the URL; as
-they were sent, or percent-encoded, JSON-escaped, as HTML entities, in base64, in hex, in another
-case, broken into lines, or cut. So the text is decoded step by step, every character remembers
-where it came from, and each run of characters that also stands in a secret is replaced.
+A receiver that rejects a request may quote it: the token, the signature, the URL path; verbatim,
+percent-encoded, JSON-escaped, as HTML entities, in base64, in hex, in another case, broken into
+lines, or truncated. So the text is decoded step by step, every character carries its position in
+the original, and each run of characters that also occurs in a secret is replaced.
 """
 
 import base64
@@ -12,9 +12,9 @@ from collections.abc import Iterable
 
 REDACTED = "<redacted>"
 _GRAM = 8
-"""Characters of a secret that are redacted wherever they stand together."""
+"""Length of a substring of a secret that is redacted."""
 _MAX_PASSES = 4
-"""Encodings inside each other that are undone."""
+"""Nested encodings that are decoded."""
 _HIDDEN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u2060-\u206f\ufeff]")
 _ESCAPE = re.compile(
     r"%([0-9a-fA-F]{2})|\\u([0-9a-fA-F]{4})|\\x([0-9a-fA-F]{2})"
@@ -26,11 +26,11 @@ _MAX_CODE = 0x10FFFF
 _CUT_ESCAPE = re.compile(r"(?:%[0-9a-fA-F]?|\\(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?|&#?\w{0,7})$")
 
 _Decoded = list[tuple[str, int, int]]
-"""Characters, each with the part of the original text that it was decoded from."""
+"""Characters, each with the span of the original text that it was decoded from."""
 
 
 class Redactor:
-    """Knows the secrets of one request."""
+    """Redacts the secrets of one request."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         """Empty secrets are ignored."""
@@ -40,7 +40,7 @@ class Redactor:
         self._beginnings = {form[:end] for form in forms for end in range(1, _GRAM)}
 
     def redact(self, text: str, *, is_cut: bool = False) -> str:
-        """The text without the secrets. `is_cut`: a secret may continue beyond its end."""
+        """Return the text without the secrets. `is_cut`: a secret may continue beyond its end."""
         if not self._grams:
             return text
         text = _CUT_ESCAPE.sub("", text) if is_cut else text
@@ -74,7 +74,7 @@ def _starts(form: str) -> range:
 
 
 def _forms(secret: str) -> Iterable[str]:
-    """The secret as it may be written, in lower case, without what only a decoder can see."""
+    """Yield the encodings of a secret, in lower case, with escapes decoded."""
     raw = secret.encode(errors="replace")
     encoded = [_base64(raw, shift) for shift in range(3)]
     for form in (secret, *encoded, *(it.translate(_URL_SAFE) for it in encoded), raw.hex()):
@@ -90,35 +90,35 @@ _URL_SAFE = str.maketrans("+/", "-_")
 
 
 def _base64(raw: bytes, shift: int) -> str:
-    """What stands in base64 wherever the secret does, after `shift` bytes of something else."""
+    """Return the part of the base64 text that depends on the secret alone, at this byte offset."""
     text = base64.b64encode(b"\0" * shift + raw).decode().rstrip("=")
-    # The characters at both ends also hold bits of what is beside the secret.
+    # The characters at both ends also encode bits of the neighbouring bytes.
     first = (0, 2, 3)[shift]
     last = len(text) if (shift + len(raw)) % 3 == 0 else len(text) - 1
     return text[first:last] if last - first >= _GRAM else ""
 
 
 def _lower(char: str) -> str:
-    """One character for one character: where each came from is kept by its position."""
+    """Lower-case a character if the result is one character: positions must not shift."""
     low = char.lower()
     return low if len(low) == 1 else char
 
 
 def _decode(decoded: _Decoded) -> _Decoded | None:
-    """With one level of escapes undone; None: there are none."""
+    """Decode one level of escapes; None if there are none."""
     text = "".join(char for char, _, _ in decoded)
     result: _Decoded = []
     after = 0
-    for found in _ESCAPE.finditer(text):
-        char = _unescaped(found)
-        result += decoded[after : found.start()]
-        result.append((char, decoded[found.start()][1], decoded[found.end() - 1][2]))
-        after = found.end()
+    for match in _ESCAPE.finditer(text):
+        char = _unescaped(match)
+        result += decoded[after : match.start()]
+        result.append((char, decoded[match.start()][1], decoded[match.end() - 1][2]))
+        after = match.end()
     return None if after == 0 else [*result, *decoded[after:]]
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    percent, unicode, byte, entity_hex, entity, name, escaped = found.groups()
+def _unescaped(match: re.Match[str]) -> str:
+    percent, unicode, byte, entity_hex, entity, name, escaped = match.groups()
     if name is not None:
         return _ENTITIES[name]
     if escaped is not None:

@@ -1,7 +1,7 @@
-"""Secrets and certificates in files, read anew whenever they are needed.
+"""Secrets and certificates in files, read for every request.
 
-What is wrong with one is never for good: such files are replaced while others read them. Nothing
-has been sent then, so all is told by NotReachedError. Their disks may hang: see slow_files.py.
+An invalid file is never a permanent error: such files are replaced while they are in use. Nothing
+has been sent by then, so every error is a NotSentError. A disk may hang: see file_reads.py.
 """
 
 import ssl
@@ -15,11 +15,11 @@ from podstatus.alerts.ports import NotSentError
 from podstatus.client.auth.files import UnreadableError, read_file
 
 _MAX_TOKEN = 16 * 1024
-"""Bytes: servers take no header of that length."""
+"""Bytes; servers reject longer headers."""
 
 
 def read_secret(path: str) -> bytes:
-    """What is in a file, without white space around it. Raises NotReachedError."""
+    """Return the content of a file without surrounding white space. Raises NotSentError."""
     content = _read(path).strip()
     if not content:
         raise NotSentError(f"{path} is empty; write the secret into it")
@@ -28,37 +28,37 @@ def read_secret(path: str) -> bytes:
     except OSError as error:
         raise NotSentError(f"cannot read {path}: {error.strerror}") from error
     if mode & stat.S_IRWXO:
-        raise NotSentError(f"everybody on this machine may use {path}; chmod 600 {path}")
+        raise NotSentError(f"{path} is accessible to every user; run chmod 600 {path}")
     return content
 
 
 def bearer_header(path: str) -> dict[str, str]:
-    """The header with the token in a file, if one is named. Raises NotReachedError."""
+    """Return the Authorization header; empty without a path. Raises NotSentError."""
     if not path:
         return {}
     token = read_secret(path).decode(errors="replace")
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise NotSentError(f"{path} holds no token; write one into it")
+        raise NotSentError(f"{path} does not contain a valid token; write one into it")
     if len(token) > _MAX_TOKEN:
-        raise NotSentError(f"{path} holds more than {_MAX_TOKEN} bytes; write a token into it")
+        raise NotSentError(f"{path} is larger than {_MAX_TOKEN} bytes; write a token into it")
     return {"Authorization": f"Bearer {token}"}
 
 
 def tls_trust(path: str) -> ssl.SSLContext | bool:
-    """Whom to trust: the certificates in a file, or whom this machine trusts if none is named.
+    """Return the TLS context for a CA bundle; True without a path, for the CAs of the system.
 
-    Raises NotReachedError.
+    Raises NotSentError.
     """
     if not path:
         return True
     try:
         return _context(_read(path))
     except (ssl.SSLError, ValueError) as error:
-        raise NotSentError(f"{path} holds no certificates: {error}") from error
+        raise NotSentError(f"{path} does not contain certificates: {error}") from error
 
 
 def file_errors(action: Action) -> Iterator[str]:
-    """What is wrong with the files of an action, as they are here and now."""
+    """Yield the errors in the files of an action, as they are now."""
     for option, read in _READERS.items():
         try:
             read(action.options.get(option, ""))
@@ -78,7 +78,7 @@ _READERS: Mapping[str, Callable[[str], object]] = {
     "tokenFile": bearer_header,
     "caFile": tls_trust,
 }
-"""By the names of options, what reads such a file; none if it is not named."""
+"""Reader of the file of each option; does nothing without a path."""
 
 
 @lru_cache(maxsize=16)

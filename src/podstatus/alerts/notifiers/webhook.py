@@ -1,4 +1,4 @@
-"""The action `webhook`: a signed POST of the alert as JSON, when it fires and when it is over."""
+"""The action `webhook`: a signed POST of the alert as JSON, when it fires and when it resolves."""
 
 from collections.abc import Callable
 
@@ -21,21 +21,21 @@ _SECOND = 1_000_000_000
 
 
 class WebhookNotifier:
-    """Options: `url`, `secretFile`, `tokenFile`, `caFile`, `timeout`."""
+    """Sends alerts as webhooks. Options: `url`, `secretFile`, `tokenFile`, `caFile`, `timeout`."""
 
     def __init__(
         self, http: HttpPostClient, *, clock: Clock, link: Callable[[Alert], str] = lambda _: ""
     ) -> None:
-        """`link`: where to look for an alert."""
+        """`link` returns the URL of an alert."""
         self._http = http
         self._clock = clock
         self._link = link
 
     async def send(self, action: Action, alert: Alert) -> None:
-        """Tell it. Raises DeedError."""
+        """Post the alert. Raises ActionError."""
         options = action.options
         if not options.get("url"):
-            raise ActionError("the webhook has no url; give it one")
+            raise ActionError("the webhook has no url; set it in the action")
         body = webhook_body(alert, self._link(alert))
         headers = await self._headers(options.get("secretFile", ""), message_id(alert), body)
         headers |= await read_with_timeout(bearer_header, options.get("tokenFile", ""))
@@ -54,7 +54,7 @@ class WebhookNotifier:
         try:
             return webhook_headers(id_, self._clock.now() // _SECOND, body, secret)
         except UnusableSecretError as error:
-            raise NotSentError(f"{secret_file} holds no secret: {error}") from error
+            raise NotSentError(f"{secret_file} does not contain a secret: {error}") from error
 
 
 def _seconds(timeout: str) -> float:

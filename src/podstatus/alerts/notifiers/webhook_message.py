@@ -1,12 +1,11 @@
-"""What a webhook is sent: the alert as JSON, and a signature over it.
+"""The request of a webhook: the alert as JSON, and a signature.
 
     webhook-id: 0f8c…-firing
     webhook-timestamp: 1794798000
     webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
 
-The headers are those of Standard Webhooks (https://www.standardwebhooks.com), for which there are
-libraries in many languages: HMAC-SHA256 over `id.timestamp.body`. Fields are only ever added to
-version 1.
+The headers follow Standard Webhooks (https://www.standardwebhooks.com), which has libraries in many
+languages: HMAC-SHA256 over `id.timestamp.body`. Version 1 only ever gains fields.
 """
 
 import base64
@@ -21,9 +20,9 @@ from podstatus.kube.scalars.time import MicroTime
 
 VERSION = 1
 MAX_BODY_BYTES = 256 * 1024
-"""Of a body; annotations are left out of one that would be larger."""
+"""Annotations are omitted from a body that would be larger."""
 _PREFIX = b"whsec_"
-"""Of a secret in base64."""
+"""Prefix of a secret in base64."""
 
 
 class _Subject(msgspec.Struct, frozen=True):
@@ -51,16 +50,16 @@ class _Message(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
 
 class UnusableSecretError(ValueError):
-    """What is to be the secret is none."""
+    """The secret is not valid base64."""
 
 
 def message_id(alert: Alert) -> str:
-    """The same whenever the same is told: who has seen it may ignore it."""
+    """Return an ID that is the same for every repetition, so that receivers can deduplicate."""
     return f"{alert.id}-{alert.state}"
 
 
 def webhook_body(alert: Alert, link: str = "") -> bytes:
-    """The alert as JSON, with where to look for it."""
+    """Encode the alert as JSON; `link` is its URL."""
     subject = alert.subject
     message = _Message(
         id=alert.id,
@@ -83,7 +82,7 @@ def webhook_body(alert: Alert, link: str = "") -> bytes:
 
 
 def webhook_headers(id_: str, seconds: int, body: bytes, secret: bytes | None) -> dict[str, str]:
-    """The headers for a body that is sent at a moment; signed if there is a secret.
+    """Return the headers for a body sent at a Unix time; signed if there is a secret.
 
     Raises UnusableSecretError.
     """
@@ -104,7 +103,7 @@ def _key(secret: bytes) -> bytes:
     try:
         return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
     except binascii.Error as error:
-        raise UnusableSecretError("what follows whsec_ is not base64") from error
+        raise UnusableSecretError("the text after whsec_ is not base64") from error
 
 
 def _time(nanos: int) -> str | None:

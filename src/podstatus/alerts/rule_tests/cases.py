@@ -1,7 +1,7 @@
-"""Rule tests: what happens to pods and nodes, when, and which alerts are expected.
+"""Rule tests: changes of pods and nodes over time, and the alerts they are expected to cause.
 
-Reads a file of rule tests, and reports every error in its form with its location. Times are
-nanoseconds after the start of the test.
+Reads a file of rule tests and reports every error with its location. Times are nanoseconds after
+the start of the test.
 """
 
 import math
@@ -36,13 +36,13 @@ from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 DEFAULT_NODE = "node"
-"""Where pods are that do not say it."""
+"""Node of the pods that name none."""
 _POD_CONDITIONS = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
 _PRESSURES = ("MemoryPressure", "DiskPressure", "PIDPressure")
 
 
 class ExpectedAlert(msgspec.Struct, frozen=True, kw_only=True):
-    """An alert that is to be there."""
+    """An alert that must exist."""
 
     rule: str
     scope: Scope
@@ -50,68 +50,68 @@ class ExpectedAlert(msgspec.Struct, frozen=True, kw_only=True):
     """`namespace/name` of a pod, or the name of a node."""
     state: AlertState
     labels: Mapping[str, str] = {}
-    """Those that are compared; others may be there. So with annotations."""
+    """The labels to compare; the alert may have others. The same holds for annotations."""
     annotations: Mapping[str, str] = {}
     location: Location = Location(1, 1)
 
 
 class RuleTestStep(msgspec.Struct, frozen=True, kw_only=True):
-    """What is so from a time on, and what is expected then."""
+    """Changes at a point in time, and the alerts expected then."""
 
     at: int
     changes: tuple[tuple[Subject, Mapping[str, Any] | None], ...] = ()
-    """Whom it is about, and the facts that become others, with whole names; None: it is gone."""
+    """Subjects with the facts that change, by full name; None: the subject is removed."""
     expect: tuple[ExpectedAlert, ...] | None = None
-    """All alerts, and those that resolved since this was last said; None: nothing is said."""
+    """All active alerts and those resolved since the last `expect`; None: not compared."""
     location: Location = Location(1, 1)
 
 
 class RuleTest(msgspec.Struct, frozen=True, kw_only=True):
-    """One of them."""
+    """One rule test."""
 
     name: str
     only: frozenset[str] = frozenset()
-    """The rules that it is about; empty: all."""
+    """The rules to test; empty: all."""
     history: str = ""
-    """The file of a history that is played, instead of what the steps say."""
+    """The history file to replay, instead of scripted changes."""
     history_location: Location = Location(1, 1)
     steps: tuple[RuleTestStep, ...] = ()
     location: Location = Location(1, 1)
 
 
 class RuleTestFile(msgspec.Struct, frozen=True, kw_only=True):
-    """All of a file."""
+    """The content of a rule test file."""
 
     rules: tuple[str, ...] = ()
-    """Files of rules."""
+    """Paths of rule files."""
     tests: tuple[RuleTest, ...] = ()
 
 
 def format_subject(scope: Scope, name: str) -> str:
-    """As tables have it: `pod/default/web`, `node/node`."""
+    """Format for tables: `pod/default/web`, `node/node`."""
     return f"{scope}/{name}"
 
 
 def subject_name(alert: Alert) -> str:
-    """What it is about, as `ExpectedAlert` names it."""
+    """Return the subject of an alert as `ExpectedAlert.subject` writes it."""
     subject = alert.subject
     return f"{subject.namespace}/{subject.name}" if subject.scope == "pod" else subject.name
 
 
 def baseline_facts(subject: Subject) -> dict[str, Any]:
-    """Those of one that is as it should be."""
+    """Return the facts of a healthy subject."""
     return _baseline_pod(subject) if subject.scope == "pod" else _baseline_node(subject.name)
 
 
 def baseline_container(name: str, state: str) -> dict[str, Any]:
-    """The facts of a container in a state, of which nothing else is said."""
-    runs = state == "running"
+    """Return the facts of a container in a state, with defaults for the rest."""
+    is_running = state == "running"
     text = f"{state} Completed 0" if state == "terminated" else state
     pod = PodSummary(
         uid=PodUID(""),
         namespace="",
         name="",
-        containers=(ContainerSummary(name=name, state=text, ready=runs, started=runs),),
+        containers=(ContainerSummary(name=name, state=text, ready=is_running, started=is_running),),
     )
     [container] = pod_facts(pod, 0)["pod.containers"]
     return dict(container)
@@ -157,25 +157,27 @@ _CONTAINER_FACTS_BY_NAME = {fact.name: fact for fact in CONTAINER_FACTS}
 
 
 def read_rule_tests(text: str) -> tuple[RuleTestFile, tuple[Diagnostic, ...]]:
-    """What a file says, and all that is wrong with it."""
+    """Parse a rule test file; return its content and its errors."""
     reader = YamlReader(text)
     root = reader.root()
     if root is not None and _is_rule_file(reader, root):
-        reader.add_error(root, "these are rules, not tests: podstatus alerts check looks at them")
+        reader.add_error(root, "this is a rule file, not a test file: use podstatus alerts check")
         return RuleTestFile(), sort_diagnostics(reader.errors)
-    said = {} if root is None else reader.mapping(root, "the file", ("rules", "tests"))
+    fields = {} if root is None else reader.mapping(root, "the file", ("rules", "tests"))
     files = [
-        reader.text(item, "a file of rules") for item in reader.items(said.get("rules"), "rules")
+        reader.text(item, "a file of rules") for item in reader.items(fields.get("rules"), "rules")
     ]
-    tests = [_read_test(reader, node) for node in reader.items(said.get("tests"), "tests")]
+    tests = [_read_test(reader, node) for node in reader.items(fields.get("tests"), "tests")]
     if root is not None and not tests and not reader.errors:
-        reader.add_error(root, "there are no tests in it: tests: […]")
-    read = RuleTestFile(rules=tuple(file for file in files if file is not None), tests=tuple(tests))
-    return read, sort_diagnostics(reader.errors)
+        reader.add_error(root, "the file has no tests: tests: […]")
+    parsed = RuleTestFile(
+        rules=tuple(file for file in files if file is not None), tests=tuple(tests)
+    )
+    return parsed, sort_diagnostics(reader.errors)
 
 
 def _is_rule_file(reader: YamlReader, root: yaml.Node) -> bool:
-    """Whether the rules themselves are here, where the names of their files should be."""
+    """True if the file has rules where the names of rule files are expected."""
     if not isinstance(root, yaml.MappingNode) or "tests" in reader.keys(root):
         return False
     rules = [node for key, node in root.value if key.value == "rules"]
@@ -184,29 +186,29 @@ def _is_rule_file(reader: YamlReader, root: yaml.Node) -> bool:
 
 
 def _read_test(reader: YamlReader, node: yaml.Node) -> RuleTest:
-    said = reader.mapping(node, "a test", ("name", "only", "history", "steps"))
-    name = reader.text(said["name"], "name") if "name" in said else None
-    if said and "name" not in said:
+    fields = reader.mapping(node, "a test", ("name", "only", "history", "steps"))
+    name = reader.text(fields["name"], "name") if "name" in fields else None
+    if fields and "name" not in fields:
         reader.add_error(node, "the test has no name")
-    if said and "steps" not in said:
+    if fields and "steps" not in fields:
         reader.add_error(node, "the test has no steps")
-    only = [reader.text(item, "a rule") for item in reader.items(said.get("only"), "only")]
-    history = reader.text(said["history"], "history") if "history" in said else None
+    only = [reader.text(item, "a rule") for item in reader.items(fields.get("only"), "only")]
+    history = reader.text(fields["history"], "history") if "history" in fields else None
     steps = _Steps(reader, plays_history=history is not None)
-    for item in reader.items(said.get("steps"), "steps"):
+    for item in reader.items(fields.get("steps"), "steps"):
         steps.read(item)
     return RuleTest(
         name=name or "?",
         only=frozenset(rule for rule in only if rule is not None),
         history=history or "",
-        history_location=reader.location(said.get("history", node)),
+        history_location=reader.location(fields.get("history", node)),
         steps=tuple(steps.steps),
         location=reader.location(node),
     )
 
 
 class _Steps:
-    """The steps of a test, one after the other."""
+    """Parses the steps of a test in order."""
 
     def __init__(self, reader: YamlReader, *, plays_history: bool) -> None:
         self._yaml = reader
@@ -214,15 +216,15 @@ class _Steps:
         self.steps: list[RuleTestStep] = []
 
     def read(self, node: yaml.Node) -> None:
-        said = self._yaml.mapping(node, "a step", self._keys)
+        fields = self._yaml.mapping(node, "a step", self._keys)
         self.steps.append(
             RuleTestStep(
-                at=self._at(node, said.get("at")),
+                at=self._at(node, fields.get("at")),
                 changes=(
-                    *self._changes(said, "pods", "pod"),
-                    *self._changes(said, "nodes", "node"),
+                    *self._changes(fields, "pods", "pod"),
+                    *self._changes(fields, "nodes", "node"),
                 ),
-                expect=self._expect(said.get("expect")),
+                expect=self._expect(fields.get("expect")),
                 location=self._yaml.location(node),
             )
         )
@@ -230,41 +232,44 @@ class _Steps:
     def _at(self, step: yaml.Node, node: yaml.Node | None) -> int:
         before = self.steps[-1].at if self.steps else 0
         if node is None:
-            self._yaml.add_error(step, "the step has no time; say at: 0s, or later")
+            self._yaml.add_error(step, "the step has no time; add at: 0s, or later")
             return before
         seconds = self._yaml.duration(node, "at")
         at = before if seconds is None else round(seconds * _SECOND)
         if at < before:
-            self._yaml.add_error(node, "the step is before the one above it")
+            self._yaml.add_error(node, "the step is earlier than the one above it")
         return max(at, before)
 
     def _changes(
-        self, said: Mapping[str, yaml.Node], key: str, scope: Scope
+        self, fields: Mapping[str, yaml.Node], key: str, scope: Scope
     ) -> list[tuple[Subject, Mapping[str, Any] | None]]:
-        if key not in said:
+        if key not in fields:
             return []
-        named = self._yaml.mapping(said[key], key)
+        subjects = self._yaml.mapping(fields[key], key)
         return [
-            (parse_subject(scope, name), self._facts(node, scope)) for name, node in named.items()
+            (parse_subject(scope, name), self._facts(node, scope))
+            for name, node in subjects.items()
         ]
 
     def _facts(self, node: yaml.Node, scope: Scope) -> Mapping[str, Any] | None:
         if isinstance(node, yaml.ScalarNode) and node.value == _REMOVED:
             return None
-        known = {_short(fact.name): fact for fact in FACTS[scope]}
-        said = self._yaml.mapping(node, f"a {scope}, or `gone`,", known)
-        read = {known[name].name: _value(self._yaml, known[name], it) for name, it in said.items()}
-        return {name: value for name, value in read.items() if value is not None}
+        facts = {_short(fact.name): fact for fact in FACTS[scope]}
+        fields = self._yaml.mapping(node, f"a {scope}, or `gone`,", facts)
+        values = {
+            facts[name].name: _value(self._yaml, facts[name], it) for name, it in fields.items()
+        }
+        return {name: value for name, value in values.items() if value is not None}
 
     def _expect(self, node: yaml.Node | None) -> tuple[ExpectedAlert, ...] | None:
         if node is None:
             return None
-        read = [_read_expected(self._yaml, item) for item in self._yaml.items(node, "expect")]
-        return tuple(it for it in read if it is not None)
+        alerts = [_read_expected(self._yaml, item) for item in self._yaml.items(node, "expect")]
+        return tuple(it for it in alerts if it is not None)
 
 
 def parse_subject(scope: Scope, name: str) -> Subject:
-    """Whom a name means: `web` is `default/web`, if it is a pod."""
+    """Return the subject of a name; the pod `web` is `default/web`."""
     if scope == "node":
         return Subject(scope="node", name=name, node=name)
     namespace, _, rest = name.rpartition("/")
@@ -274,22 +279,22 @@ def parse_subject(scope: Scope, name: str) -> Subject:
 
 
 def _short(name: str) -> str:
-    """Facts of a node stand without it, as those of a pod do; those of sync as they are."""
+    """Return the name of a fact without its scope; sync facts keep theirs."""
     scope, _, rest = name.partition(".")
     return name if scope == "sync" else rest
 
 
 def _read_expected(reader: YamlReader, node: yaml.Node) -> ExpectedAlert | None:
     keys = ("rule", "pod", "node", "state", "labels", "annotations")
-    said = reader.mapping(node, "an alert", keys)
-    if not said:
+    fields = reader.mapping(node, "an alert", keys)
+    if not fields:
         return None
-    if "rule" not in said or ("pod" in said) == ("node" in said):
-        reader.add_error(node, "an alert has a rule, a pod or a node, and a state")
+    if "rule" not in fields or ("pod" in fields) == ("node" in fields):
+        reader.add_error(node, "an alert needs a rule, and either a pod or a node")
         return None
-    scope: Scope = "pod" if "pod" in said else "node"
-    rule, name = reader.text(said["rule"], "rule"), reader.text(said[scope], scope)
-    state = reader.choice(said["state"], "state", _STATES) if "state" in said else "firing"
+    scope: Scope = "pod" if "pod" in fields else "node"
+    rule, name = reader.text(fields["rule"], "rule"), reader.text(fields[scope], scope)
+    state = reader.choice(fields["state"], "state", _STATES) if "state" in fields else "firing"
     if rule is None or name is None or state is None:
         return None
     return ExpectedAlert(
@@ -297,16 +302,16 @@ def _read_expected(reader: YamlReader, node: yaml.Node) -> ExpectedAlert | None:
         scope=scope,
         subject=name if scope == "node" or "/" in name else f"default/{name}",
         state=cast(AlertState, state),
-        labels=reader.text_map(said["labels"], "labels") if "labels" in said else {},
+        labels=reader.text_map(fields["labels"], "labels") if "labels" in fields else {},
         annotations=(
-            reader.text_map(said["annotations"], "annotations") if "annotations" in said else {}
+            reader.text_map(fields["annotations"], "annotations") if "annotations" in fields else {}
         ),
-        location=reader.location(said["rule"]),
+        location=reader.location(fields["rule"]),
     )
 
 
 def _value(reader: YamlReader, fact: Fact, node: yaml.Node) -> Any:
-    """What a fact is said to be; None if it cannot be that."""
+    """Parse the value of a fact; None if it is invalid."""
     return _VALUES[fact.kind](reader, node, _short(fact.name))
 
 
@@ -333,16 +338,16 @@ def _decimal(reader: YamlReader, node: yaml.Node, what: str) -> float | None:
 
 
 def _containers(reader: YamlReader, node: yaml.Node, what: str) -> list[dict[str, Any]]:
-    read = []
+    containers = []
     for item in reader.items(node, what):
-        said = reader.mapping(item, "a container", _CONTAINER_FACTS_BY_NAME)
-        told = {
-            name: _value(reader, _CONTAINER_FACTS_BY_NAME[name], it) for name, it in said.items()
+        fields = reader.mapping(item, "a container", _CONTAINER_FACTS_BY_NAME)
+        values = {
+            name: _value(reader, _CONTAINER_FACTS_BY_NAME[name], it) for name, it in fields.items()
         }
-        told = {name: value for name, value in told.items() if value is not None}
-        usual = baseline_container(told.get("name", "app"), told.get("state", "running"))
-        read.append({**usual, **told})
-    return read
+        facts = {name: value for name, value in values.items() if value is not None}
+        baseline = baseline_container(facts.get("name", "app"), facts.get("state", "running"))
+        containers.append({**baseline, **facts})
+    return containers
 
 
 _VALUES: Mapping[str, Callable[[YamlReader, yaml.Node, str], Any]] = {

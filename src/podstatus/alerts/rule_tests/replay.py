@@ -1,7 +1,7 @@
-"""Replay a history: apply its transitions to pods, at the times at which they happened.
+"""Replay a history: apply its transitions to pods at the recorded times.
 
-A history has transitions. What never changes is not in it: labels, images, whether a container is
-an init container. Times, addresses and resources are missing too.
+A history has transitions only. It lacks what never changes: labels, images, whether a container is
+an init container; and times, addresses and resources.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,13 +22,13 @@ from podstatus.observe.transitions.status_transitions import FOREIGN_WRITE, Tran
 
 _SECOND = 1_000_000_000
 _DEFAULT_GRACE = 30
-"""Of a deletion whose grace is not told."""
+"""Grace period of a deletion that does not record it, in seconds."""
 
 
 def apply_transition(
     pod: PodSummary | None, entry: HistoryEntry, node: str = ""
 ) -> PodSummary | None:
-    """The pod after a moment of it; None: it is gone."""
+    """Return the pod after a transition; None: it is gone."""
     if entry.transition.kind == kinds.FINISHED:
         return None
     at = Time.from_unix_nanos(entry.at)
@@ -45,12 +45,12 @@ def _phase(pod: PodSummary, change: Transition, _: Time) -> PodSummary:
 
 
 def _condition(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
-    known = pod.condition(change.subject)
+    previous = pod.condition(change.subject)
     others = tuple(it for it in pod.conditions if it.type != change.subject)
     if not change.after:
         return replace(pod, conditions=others)
-    # Only a change of the status makes it new, not one of the reason.
-    since = known.since if known is not None and known.status == change.after else at
+    # Only a change of the status updates lastTransitionTime, not one of the reason.
+    since = previous.since if previous is not None and previous.status == change.after else at
     new = ConditionSummary(
         type=change.subject,
         status=change.after,
@@ -62,11 +62,16 @@ def _condition(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
 
 
 def _container(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
-    known = _find(pod, change.subject)
-    ended = known.state if known.state.startswith("terminated ") else known.last
-    runs = change.after == "running"
+    previous = _find(pod, change.subject)
+    last = previous.state if previous.state.startswith("terminated ") else previous.last
+    is_running = change.after == "running"
     new = replace(
-        known, state=change.after, message=change.message, since=at, last=ended, started=runs
+        previous,
+        state=change.after,
+        message=change.message,
+        since=at,
+        last=last,
+        started=is_running,
     )
     return _with_container(pod, new)
 
@@ -97,8 +102,8 @@ _APPLIERS: Mapping[str, Callable[[PodSummary, Transition, Time], PodSummary]] = 
 
 
 def _find(pod: PodSummary, name: str) -> ContainerSummary:
-    found = (container for container in pod.containers if container.name == name)
-    return next(found, ContainerSummary(name=name))
+    matching = (container for container in pod.containers if container.name == name)
+    return next(matching, ContainerSummary(name=name))
 
 
 def _with_container(pod: PodSummary, new: ContainerSummary) -> PodSummary:
@@ -109,7 +114,7 @@ def _with_container(pod: PodSummary, new: ContainerSummary) -> PodSummary:
 
 
 class HistoryDriver:
-    """What happens is what a history tells, in the order of its moments."""
+    """A `RuleTestDriver` that replays a history in order."""
 
     def __init__(self, evaluation: EngineEvaluation, entries: Sequence[HistoryEntry]) -> None:
         self._evaluation = evaluation
@@ -119,13 +124,13 @@ class HistoryDriver:
         self._entries = entries
         self._next = 0
         self.start_time = entries[0].at if entries else 0
-        self._end = max((moment.at for moment in entries), default=0)
+        self._end = max((entry.at for entry in entries), default=0)
         self._now = self.start_time
 
     def advance(self, to: int) -> Iterable[tuple[int, list[Alert]]]:
-        """What happened until then, and what time alone does; nothing after the last moment.
+        """Yield the alerts that change until `to`; nothing after the last entry of the history.
 
-        Nobody looked any more: what ended later is not in it, and would seem to go on for ever.
+        The history was not recorded beyond it, so conditions would seem to last forever.
         """
         while (at := self._next_time()) is not None and at <= min(to, self._end):
             self._now = at = max(at, self._now)
@@ -133,7 +138,7 @@ class HistoryDriver:
             yield at, [*changed, *self._apply_due(at)]
 
     def step(self, step: RuleTestStep, now: int) -> list[Alert]:  # noqa: ARG002 - all is in the history
-        """Steps of such a rehearsal only expect."""
+        """Return nothing: steps of a replay only have expectations."""
         return []
 
     def _next_time(self) -> int | None:
@@ -142,7 +147,7 @@ class HistoryDriver:
         return min((at for at in times if at is not None), default=None)
 
     def _apply_due(self, now: int) -> list[Alert]:
-        """All moments until now, at once: what belongs together has the same time."""
+        """Apply all entries until now together: transitions of one status have the same time."""
         before = self._next
         while self._next < len(self._entries) and self._entries[self._next].at <= now:
             self._apply(self._entries[self._next], now)
@@ -155,12 +160,12 @@ class HistoryDriver:
         gone, questions = self._pods.collect(uids, now)
         return [*gone, *self._evaluation.evaluate(questions, self._pods.apply)]
 
-    def _apply(self, moment: HistoryEntry, now: int) -> None:
-        if moment.transition.kind == FOREIGN_WRITE:
-            self._pods.foreign_write(moment.uid, now)
-        known = self._cache.find(moment.uid)
-        pod = apply_transition(None if known is None else known[1], moment)
+    def _apply(self, entry: HistoryEntry, now: int) -> None:
+        if entry.transition.kind == FOREIGN_WRITE:
+            self._pods.foreign_write(entry.uid, now)
+        current = self._cache.find(entry.uid)
+        pod = apply_transition(None if current is None else current[1], entry)
         if pod is None:
-            self._cache.remove(moment.uid)
+            self._cache.remove(entry.uid)
         else:
             self._cache.put(pod)

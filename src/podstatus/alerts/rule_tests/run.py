@@ -1,4 +1,4 @@
-"""Play a rehearsal: the engine is told what happens, and is to say what is expected."""
+"""Run a rule test: drive the engine through the steps and compare its alerts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -19,37 +19,37 @@ from podstatus.alerts.rule_tests.cases import (
 from podstatus.alerts.rules.load import LoadedRule
 
 START_TIME = 1_700_000_000_000_000_000
-"""When steps that tell facts are played: at 0 nothing can have happened."""
+"""Start time of scripted tests: at 0, times would count as unset."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """A step at which others than the expected alerts are there."""
+    """A step whose alerts differ from the expected ones."""
 
     at: int
     location: Location
     expected: tuple[str, ...]
     actual: tuple[str, ...]
-    """A line for each alert that is not as it should be, or has no counterpart."""
+    """One line for each alert that is unexpected or differs."""
 
 
 class AlertChange(msgspec.Struct, frozen=True, kw_only=True):
-    """An alert became another."""
+    """A change of an alert, with its time."""
 
     at: int
     alert: Alert
 
 
 class RuleTestResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a rehearsal."""
+    """The outcome of a rule test."""
 
     differences: tuple[Difference, ...]
     changes: tuple[AlertChange, ...]
     problems: tuple[str, ...] = ()
-    """Rules that could not be asked, or failed."""
+    """Rules that could not be evaluated, or failed."""
 
 
 class EngineEvaluation:
-    """An engine, and where its rules are evaluated."""
+    """An engine with the evaluator of its rules."""
 
     def __init__(self, engine: Engine, evaluator: BlockingEvaluator) -> None:
         self.engine = engine
@@ -60,7 +60,7 @@ class EngineEvaluation:
         questions: Sequence[EvaluationRequest],
         apply: Callable[[EvaluationRequest, RuleResults], list[Alert]],
     ) -> list[Alert]:
-        """The alerts that changed. Raises EvaluatorError."""
+        """Evaluate and apply; return the alerts that changed. Raises EvaluatorError."""
         evaluated = self._evaluator.evaluate(questions)
         for rule, problem in evaluated.disabled.items():
             self.engine.disable_rule(rule, problem)
@@ -68,24 +68,24 @@ class EngineEvaluation:
         return [alert for question, answers in pairs for alert in apply(question, answers)]
 
     def apply(self, question: EvaluationRequest, answers: RuleResults) -> list[Alert]:
-        """The alerts that changed by these answers."""
+        """Apply results to the engine; return the alerts that changed."""
         return self.engine.apply(question.subject, answers, question.now)
 
 
 class RuleTestDriver(Protocol):
-    """What makes things happen. All times are the engine's."""
+    """Drives the engine. All times are the engine's."""
 
     start_time: int
 
     def advance(self, to: int) -> Iterable[tuple[int, list[Alert]]]:
-        """What changes until then, all that waits for it included."""
+        """Yield the alerts that change until `to`, timers included."""
 
     def step(self, step: RuleTestStep, now: int) -> list[Alert]:
-        """What the step itself changes."""
+        """Apply a step; return the alerts that it changes."""
 
 
 class ScriptedDriver:
-    """What happens is what the steps say."""
+    """A `RuleTestDriver` that applies the changes of the steps."""
 
     start_time = START_TIME
 
@@ -95,12 +95,12 @@ class ScriptedDriver:
         self._facts: dict[str, dict[str, Any]] = {}
 
     def advance(self, to: int) -> Iterable[tuple[int, list[Alert]]]:
-        """What waits for its time."""
+        """Yield the alerts whose timers expire until `to`."""
         while (due := self._engine.next_due()) is not None and due <= to:
             yield due, self._engine.advance(due)
 
     def step(self, step: RuleTestStep, now: int) -> list[Alert]:
-        """Facts become others; one that was not there before is as it should be but for them."""
+        """Apply the facts of a step; a new subject starts healthy."""
         changed: list[Alert] = []
         for subject, facts in step.changes:
             key = format_subject(subject.scope, f"{subject.namespace}/{subject.name}")
@@ -108,8 +108,8 @@ class ScriptedDriver:
                 self._facts.pop(key, None)
                 changed += self._engine.subject_removed(subject, now)
                 continue
-            known = self._facts.get(key) or baseline_facts(subject)
-            self._facts[key] = {**known, **facts}
+            current = self._facts.get(key) or baseline_facts(subject)
+            self._facts[key] = {**current, **facts}
             question = EvaluationRequest(subject=subject, facts=self._facts[key], now=now)
             changed += self._evaluation.evaluate([question], self._evaluation.apply)
         return changed
@@ -121,50 +121,48 @@ def run_rule_test(
     evaluator: BlockingEvaluator,
     make_driver: Callable[[EngineEvaluation], RuleTestDriver] = ScriptedDriver,
 ) -> RuleTestResult:
-    """Play it from its beginning to its end. The evaluator has these rules.
+    """Run a test from start to end. The evaluator must have loaded these rules.
 
     Raises EvaluatorError.
     """
-    asked = [it for it in rules if not test.only or it.rule.name in test.only]
-    engine = Engine(asked)
-    play = make_driver(EngineEvaluation(engine, evaluator))
-    happened: list[AlertChange] = []
+    tested = [it for it in rules if not test.only or it.rule.name in test.only]
+    engine = Engine(tested)
+    driver = make_driver(EngineEvaluation(engine, evaluator))
+    changes: list[AlertChange] = []
     differences: list[Difference] = []
     seen = 0
     for step in test.steps:
-        now = play.start_time + step.at
-        for at, changed in play.advance(now):
-            happened += (AlertChange(at=at - play.start_time, alert=alert) for alert in changed)
-        for alert in play.step(step, now):
-            happened.append(AlertChange(at=step.at, alert=alert))
+        now = driver.start_time + step.at
+        for at, changed in driver.advance(now):
+            changes += (AlertChange(at=at - driver.start_time, alert=alert) for alert in changed)
+        for alert in driver.step(step, now):
+            changes.append(AlertChange(at=step.at, alert=alert))
         if step.expect is not None:
-            over = [it.alert for it in happened[seen:] if it.alert.state == "resolved"]
-            there = [*engine.alerts().values(), *(it for it in over if it.fired)]
-            seen = len(happened)
-            differences += _compare(step, step.expect, there)
+            over = [it.alert for it in changes[seen:] if it.alert.state == "resolved"]
+            alerts = [*engine.alerts().values(), *(it for it in over if it.fired)]
+            seen = len(changes)
+            differences += _compare(step, step.expect, alerts)
     problems = tuple(f"{it.name}: {it.problem}" for it in engine.rules() if it.problem)
-    return RuleTestResult(
-        differences=tuple(differences), changes=tuple(happened), problems=problems
-    )
+    return RuleTestResult(differences=tuple(differences), changes=tuple(changes), problems=problems)
 
 
 def _compare(
-    step: RuleTestStep, expect: Sequence[ExpectedAlert], there: Sequence[Alert]
+    step: RuleTestStep, expect: Sequence[ExpectedAlert], alerts: Sequence[Alert]
 ) -> list[Difference]:
-    """What is expected and not there, and the other way round."""
-    left = list(there)
+    """Match expected and actual alerts; return what is left of both."""
+    unmatched = list(alerts)
     missing: list[ExpectedAlert] = []
     for expected in expect:
-        found = next((alert for alert in left if _matches(alert, expected)), None)
-        if found is None:
+        match = next((alert for alert in unmatched if _matches(alert, expected)), None)
+        if match is None:
             missing.append(expected)
         else:
-            left.remove(found)
-    if not missing and not left:
+            unmatched.remove(match)
+    if not missing and not unmatched:
         return []
-    got = tuple(_alert_line(alert, missing) for alert in left) or ("nothing",)
+    actual = tuple(_alert_line(alert, missing) for alert in unmatched) or ("nothing",)
     expected_lines = tuple(map(_expected_line, missing)) or ("nothing",)
-    return [Difference(at=step.at, location=step.location, expected=expected_lines, actual=got)]
+    return [Difference(at=step.at, location=step.location, expected=expected_lines, actual=actual)]
 
 
 def _matches(alert: Alert, expected: ExpectedAlert) -> bool:
@@ -183,7 +181,7 @@ def _expected_line(it: ExpectedAlert) -> str:
 
 
 def _alert_line(alert: Alert, missing: Sequence[ExpectedAlert]) -> str:
-    """With those of its texts that one is asked for which is missing."""
+    """Format an alert with the labels and annotations that a missing expectation compares."""
     subject = alert.subject
     near = [it for it in missing if (it.rule, it.subject) == (alert.rule, subject_name(alert))]
     labels = {k: alert.labels[k] for it in near for k in it.labels if k in alert.labels}

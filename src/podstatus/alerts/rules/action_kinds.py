@@ -1,4 +1,4 @@
-"""What rules may have done when an alert fires or resolves: the kinds, and their options."""
+"""The action kinds that rules can use, and their options."""
 
 from typing import Literal
 
@@ -9,15 +9,15 @@ from podstatus.alerts.model import Scope
 OptionKind = Literal[
     "url", "file", "span", "try", "count", "name", "own", "value", "effect", "pods"
 ]
-"""`try`: how long one attempt may take; `own`: a name below `alerts.podstatus.dev/`, which may be
-left out; `value`: that of a label or a taint; `pods`: names with namespaces, `ns/name, ns/name-*`.
+"""`try`: timeout of one attempt; `own`: a name with the prefix `alerts.podstatus.dev/`, which may
+be omitted; `value`: a label or taint value; `pods`: names with namespaces, `ns/name, ns/name-*`.
 """
 SEND_TIMEOUT_SECONDS = 30.0
-"""For one attempt, whatever it is."""
+"""Timeout of one attempt of any kind."""
 
 
 class ActionOption(msgspec.Struct, frozen=True, kw_only=True):
-    """An option of a kind of action."""
+    """An option of an action kind."""
 
     name: str
     kind: OptionKind
@@ -27,90 +27,90 @@ class ActionOption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActionKind(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind of action."""
+    """An action kind: its options and where it applies."""
 
     name: str
     meaning: str
     options: tuple[ActionOption, ...] = ()
     is_remediation: bool = False
-    """It changes something in the cluster: only if `allowActions` has it."""
+    """Whether it changes the cluster and so must be listed in `allowActions`."""
     scopes: frozenset[Scope] = frozenset(("pod", "node"))
 
 
 _POD: frozenset[Scope] = frozenset(("pod",))
 _ACCESS = (
-    ActionOption(name="tokenFile", kind="file", meaning="A token to be sent."),
-    ActionOption(
-        name="caFile", kind="file", meaning="Certificates to trust instead of the machine's."
-    ),
+    ActionOption(name="tokenFile", kind="file", meaning="File with a bearer token."),
+    ActionOption(name="caFile", kind="file", meaning="CA bundle to trust instead of the system's."),
 )
 _CRITICAL = ActionOption(
     name="criticalPods",
     kind="pods",
-    meaning="System-critical pods that it may be done to: `kube-system/kube-proxy-*, …`; "
-    "left out: none.",
+    meaning="System-critical pods that the action may affect: `kube-system/kube-proxy-*, …`; "
+    "default: none.",
 )
 
 ACTIONS = {
     kind.name: kind
     for kind in (
-        ActionKind(name="log", meaning="A line in the agent's log."),
-        ActionKind(name="event", meaning="An event about the pod or node."),
+        ActionKind(name="log", meaning="Writes a line to the agent's log."),
+        ActionKind(name="event", meaning="Records an event about the pod or node."),
         ActionKind(
             name="webhook",
-            meaning="A POST of the alert as JSON.",
+            meaning="Posts the alert as JSON.",
             options=(
-                ActionOption(name="url", kind="url", required=True, meaning="Where to."),
+                ActionOption(name="url", kind="url", required=True, meaning="URL to post to."),
                 ActionOption(
-                    name="secretFile", kind="file", meaning="What requests are signed with."
+                    name="secretFile",
+                    kind="file",
+                    meaning="File with the secret that signs requests.",
                 ),
                 *_ACCESS,
                 ActionOption(
                     name="timeout",
                     kind="try",
                     default="10s",
-                    meaning=f"For one attempt, {SEND_TIMEOUT_SECONDS:g}s at most.",
+                    meaning=f"Timeout of one attempt, at most {SEND_TIMEOUT_SECONDS:g}s.",
                 ),
             ),
         ),
         ActionKind(
             name="alertmanager",
-            meaning="The alert, to the API v2 of an Alertmanager.",
+            meaning="Sends the alert to the API v2 of an Alertmanager.",
             options=(
                 ActionOption(
                     name="url",
                     kind="url",
-                    meaning="Where it is; left out: the one of the settings.",
+                    meaning="URL of the Alertmanager; default: the one in the settings.",
                 ),
                 *_ACCESS,
             ),
         ),
         ActionKind(
             name="nodeCondition",
-            meaning="A condition of the node, True while the alert fires.",
+            meaning="Sets a node condition to True while the alert fires.",
             options=(
                 ActionOption(
                     name="type",
                     kind="own",
                     required=True,
-                    meaning="Its type, below `alerts.podstatus.dev/`.",
+                    meaning="Condition type, prefixed with `alerts.podstatus.dev/`.",
                 ),
                 ActionOption(
                     name="ttl",
                     kind="span",
                     default="1h",
-                    meaning="How long it is shown at most, from when the alert fired.",
+                    meaning="Maximum duration of the condition, from when the alert fired.",
                 ),
             ),
         ),
         ActionKind(
             name="restartContainer",
-            meaning="Ends a container of the pod, to be started again as its policy says.",
+            meaning="Kills a container of the pod, which is restarted by its restart policy.",
             options=(
                 ActionOption(
                     name="container",
                     kind="name",
-                    meaning="Which; left out: all that run.",
+                    meaning="Name of the container; default: all running containers.",
                 ),
                 _CRITICAL,
             ),
@@ -124,7 +124,7 @@ ACTIONS = {
                 ActionOption(
                     name="gracePeriodSeconds",
                     kind="count",
-                    meaning="How long it may take to end; left out: what the pod says.",
+                    meaning="Grace period of the deletion; default: that of the pod.",
                 ),
                 _CRITICAL,
             ),
@@ -133,27 +133,27 @@ ACTIONS = {
         ),
         ActionKind(
             name="taintNode",
-            meaning="A taint on the node while the alert fires.",
+            meaning="Taints the node while the alert fires.",
             options=(
                 ActionOption(
                     name="key",
                     kind="own",
                     required=True,
-                    meaning="Its key, below `alerts.podstatus.dev/`.",
+                    meaning="Taint key, prefixed with `alerts.podstatus.dev/`.",
                 ),
-                ActionOption(name="value", kind="value", meaning="Its value."),
+                ActionOption(name="value", kind="value", meaning="Taint value."),
                 ActionOption(
                     name="effect",
                     kind="effect",
                     default="NoSchedule",
-                    meaning="`NoSchedule`, `PreferNoSchedule` or `NoExecute`.",
+                    meaning="Taint effect: `NoSchedule`, `PreferNoSchedule` or `NoExecute`.",
                 ),
             ),
             is_remediation=True,
         ),
     )
 }
-"""By name."""
+"""All action kinds, by name."""
 
 REMEDIATION_KINDS = frozenset(name for name, kind in ACTIONS.items() if kind.is_remediation)
-"""The kinds that `allowActions` is about."""
+"""The kinds that `allowActions` controls."""

@@ -1,4 +1,4 @@
-"""Read the actions of a rule, each checked against the table of kinds and their options."""
+"""Parse the actions of a rule, and check them against the table of action kinds."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -28,18 +28,18 @@ _COUNT = re.compile(r"[0-9]{1,9}")
 
 
 def read_action(reader: YamlReader, node: yaml.Node, scope: Scope) -> Action | None:
-    """An action, `{webhook: {url: …}}`, or its name alone if it needs no options."""
+    """Parse an action: `{webhook: {url: …}}`, or just its kind if it needs no options."""
     if isinstance(node, yaml.ScalarNode):
         kinds: Mapping[str, yaml.Node | None] = {str(node.value): None}
     else:
         kinds = reader.mapping(node, "an action")
     if len(kinds) != 1:
-        reader.add_error(node, "an action is the name of its kind and its options: {event: {}}")
+        reader.add_error(node, "an action is a kind with its options: {event: {}}")
         return None
     [(name, options)] = kinds.items()
     kind = ACTIONS.get(name)
     if kind is None:
-        reader.add_error(node, f"there is no action {name}, but {', '.join(ACTIONS)}")
+        reader.add_error(node, f"unknown action {name}; use one of {', '.join(ACTIONS)}")
         return None
     if scope not in kind.scopes:
         reader.add_error(node, f"{name} is for rules with scope {' or '.join(sorted(kind.scopes))}")
@@ -51,19 +51,21 @@ def read_action(reader: YamlReader, node: yaml.Node, scope: Scope) -> Action | N
 def _options(
     reader: YamlReader, kind: ActionKind, action: yaml.Node, node: yaml.Node | None
 ) -> dict[str, str]:
-    known = {option.name: option for option in kind.options}
+    options = {option.name: option for option in kind.options}
     if isinstance(node, yaml.ScalarNode) and node.value != "":
-        # It is not shown: it may be an address with a secret in it.
-        reader.add_error(node, f"{kind.name} must be a mapping of its options, not a text")
+        # The value is not included: it may be a URL with a secret.
+        reader.add_error(node, f"{kind.name} must be a mapping of its options, not a string")
         return {}
-    said = reader.mapping(node, kind.name, known) if isinstance(node, yaml.CollectionNode) else {}
+    fields = (
+        reader.mapping(node, kind.name, options) if isinstance(node, yaml.CollectionNode) else {}
+    )
     for option in kind.options:
-        if option.required and option.name not in said:
-            reader.add_error(action, f"{kind.name} needs {option.name}: {option.meaning.lower()}")
-    read = {name: _option(reader, kind, known[name], value) for name, value in said.items()}
-    if "tokenFile" in read and "@" in urlsplit(read.get("url") or "").netloc:
-        reader.add_error(said["url"], f"{kind.name}: a url with a user goes without tokenFile")
-    return {name: text for name, text in read.items() if text is not None}
+        if option.required and option.name not in fields:
+            reader.add_error(action, f"{kind.name} needs {option.name}: {option.meaning}")
+    values = {name: _option(reader, kind, options[name], node) for name, node in fields.items()}
+    if "tokenFile" in values and "@" in urlsplit(values.get("url") or "").netloc:
+        reader.add_error(fields["url"], f"{kind.name}: a url with a user cannot have tokenFile")
+    return {name: text for name, text in values.items() if text is not None}
 
 
 def _option(
@@ -75,26 +77,26 @@ def _option(
         return None
     problem = _CHECKS[option.kind](text)
     if problem:
-        # An address often holds a secret, also one that is wrong.
-        shown = "" if option.kind == "url" else f", not {text!r}"
-        reader.add_error(node, f"{what} {problem}{shown}")
+        # An invalid URL may contain a secret, too.
+        quoted = "" if option.kind == "url" else f", not {text!r}"
+        reader.add_error(node, f"{what} {problem}{quoted}")
     return None if problem else text
 
 
 def _url(text: str) -> str:
     try:
         parts = urlsplit(text)
-        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        right = False
-    return "" if right else "must be an address such as https://example.org/alerts"
+        is_valid = False
+    return "" if is_valid else "must be a URL such as https://example.org/alerts"
 
 
 def _check_duration(text: str) -> str:
     try:
         return "" if parse_duration(text) > 0 else "must be more than 0"
     except RuleDurationError:
-        return "must be a length of time such as 30s or 2m"
+        return "must be a duration such as 30s or 2m"
 
 
 def _check_timeout(text: str) -> str:
@@ -116,7 +118,7 @@ _CHECKS: Mapping[OptionKind, Callable[[str], str]] = {
     "own": lambda text: (
         ""
         if _PREFIXED_NAME.fullmatch(text)
-        else "must be a name of letters, digits, -, _ and ., which is put below "
+        else "must be a name of letters, digits, -, _ and ., which is prefixed with "
         "alerts.podstatus.dev/"
     ),
     "value": lambda text: (
@@ -127,4 +129,4 @@ _CHECKS: Mapping[OptionKind, Callable[[str], str]] = {
     "effect": lambda text: "" if text in EFFECTS else f"must be one of {', '.join(EFFECTS)}",
     "pods": pod_names_error,
 }
-"""What is wrong with a text of each kind; empty: nothing."""
+"""Checks by option kind; each returns the error in a text, empty if it is valid."""

@@ -1,4 +1,4 @@
-"""Lengths of time as rules of Prometheus have them: `30s`, `2m`, `1h30m`, `1d`.
+"""Durations in the format of Prometheus: `30s`, `2m`, `1h30m`, `1d`.
 
 Each unit at most once, the larger ones first, whole numbers; 0 needs no unit.
 """
@@ -11,17 +11,17 @@ _MAX_SECONDS = 365 * 86_400.0
 
 
 class RuleDurationError(ValueError):
-    """A text is no length of time."""
+    """The text is not a valid duration."""
 
 
 def parse_duration(text: str) -> float:
-    """Seconds. Raises SpanError."""
+    """Return seconds. Raises RuleDurationError."""
     if text == "0":
         return 0.0
-    found = _DURATION.fullmatch(text)
-    if not text or found is None:
-        raise RuleDurationError(f"{text!r} is no length of time such as 30s, 2m or 1h30m")
-    counts = [0 if count is None else int(count) for count in found.groups()]
+    match = _DURATION.fullmatch(text)
+    if not text or match is None:
+        raise RuleDurationError(f"{text!r} is not a duration such as 30s, 2m or 1h30m")
+    counts = [0 if count is None else int(count) for count in match.groups()]
     seconds = sum(map(float.__mul__, _UNITS.values(), map(float, counts)))
     if seconds > _MAX_SECONDS:
         raise RuleDurationError(f"{text!r} is longer than a year")

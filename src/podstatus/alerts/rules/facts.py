@@ -1,8 +1,8 @@
 """The facts that rules can use: their table, their values for a pod or node, trial inputs.
 
-Names are those of CEL: `pod.restarts10m`. An unknown fact is -1 or empty, never missing. Before a
-rule is used it is tried on two trial inputs: one has every fact, the other no labels, no conditions
-and no number but 0.
+Names are CEL names: `pod.restarts10m`. An unknown fact is -1 or empty, never missing. Before a rule
+is used it is evaluated on two trial inputs: one has every fact, the other no labels, no conditions
+and only zeros.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,11 +25,11 @@ from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 FactType = Literal[
     "string", "bool", "int", "double", "map(string, string)", "list(map(string, dyn))"
 ]
-"""As CEL calls them."""
+"""CEL type names."""
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """Something that is known of a pod, a node, or how far the API server has it."""
+    """A fact about a pod, a container, a node, or the status sync."""
 
     name: str
     kind: FactType
@@ -37,94 +37,98 @@ class Fact(msgspec.Struct, frozen=True):
 
 
 POD_FACTS = (
-    Fact("pod.name", "string", "Its name."),
-    Fact("pod.namespace", "string", "Its namespace."),
-    Fact("pod.uid", "string", "Its UID."),
-    Fact("pod.node", "string", "The node that it is on; empty if none has taken it."),
-    Fact("pod.labels", "map(string, string)", "Its labels."),
+    Fact("pod.name", "string", "Name of the pod."),
+    Fact("pod.namespace", "string", "Namespace of the pod."),
+    Fact("pod.uid", "string", "UID of the pod."),
+    Fact("pod.node", "string", "Node that the pod is bound to; empty if none."),
+    Fact("pod.labels", "map(string, string)", "Labels of the pod."),
     Fact("pod.phase", "string", "`Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`."),
-    Fact("pod.reason", "string", "Why it is in this phase, in a word: `Evicted`; often empty."),
-    Fact("pod.message", "string", "The same in a sentence, 512 characters of it at most."),
+    Fact("pod.reason", "string", "`status.reason`, such as `Evicted`; often empty."),
+    Fact("pod.message", "string", "`status.message`, at most 512 characters."),
     Fact("pod.qos", "string", "`Guaranteed`, `Burstable` or `BestEffort`."),
-    Fact("pod.static", "bool", "Whether it comes from a file or URL of the node."),
-    Fact("pod.ready", "bool", "Whether its condition Ready is True."),
-    Fact("pod.terminating", "bool", "Whether somebody has asked for its deletion."),
-    Fact("pod.overdue", "bool", "Whether the time that this deletion may take is over."),
-    Fact("pod.restarts", "int", "How often its containers were started again, all together."),
-    Fact("pod.health", "string", "How it is, in the word that `podstatus get pods -o wide` has."),
-    Fact("pod.conditions", "map(string, string)", "The status of each condition, by its type."),
-    Fact("pod.containers", "list(map(string, dyn))", "Its containers, init containers first."),
-    Fact("pod.readyChanges10m", "int", "How often it became Ready or ceased to be, in 10 minutes."),
-    Fact("pod.restarts10m", "int", "How often its containers were started again in 10 minutes."),
-    Fact("pod.foreignWrites10m", "int", "How often others wrote its status, in 10 minutes."),
+    Fact("pod.static", "bool", "Whether it is a static pod, from a file or URL of the node."),
+    Fact("pod.ready", "bool", "Whether the condition Ready is True."),
+    Fact("pod.terminating", "bool", "Whether the pod has a deletion timestamp."),
+    Fact("pod.overdue", "bool", "Whether the grace period of its deletion has expired."),
+    Fact("pod.restarts", "int", "Number of container restarts, over all containers."),
+    Fact("pod.health", "string", "Health, as in the column of `podstatus get pods -o wide`."),
+    Fact("pod.conditions", "map(string, string)", "Status of each condition, by type."),
+    Fact("pod.containers", "list(map(string, dyn))", "Containers, init containers first."),
+    Fact("pod.readyChanges10m", "int", "Number of changes of the condition Ready in 10 minutes."),
+    Fact("pod.restarts10m", "int", "Number of container restarts in 10 minutes."),
+    Fact("pod.foreignWrites10m", "int", "Number of status writes by other clients in 10 minutes."),
 )
 
 CONTAINER_FACTS = (
-    Fact("name", "string", "Its name."),
+    Fact("name", "string", "Name of the container."),
     Fact("kind", "string", "`container`, `init`, `sidecar` or `ephemeral`."),
-    Fact("image", "string", "Its image, as the spec has it."),
-    Fact("state", "string", "`running`, `waiting` or `terminated`; empty if nothing is known yet."),
-    Fact("reason", "string", "Why it waits, or has ended: `CrashLoopBackOff`, `OOMKilled`."),
-    Fact("exitCode", "int", "What it ended with; -1 if it has not."),
-    Fact("message", "string", "Why, in a sentence, 512 characters of it at most."),
-    Fact("lastReason", "string", "Why the attempt before this one ended; empty if there was none."),
-    Fact("lastExitCode", "int", "What that one ended with; -1 if there was none."),
+    Fact("image", "string", "Image in the pod spec."),
+    Fact("state", "string", "`running`, `waiting` or `terminated`; empty if unknown."),
+    Fact("reason", "string", "Reason of its state: `CrashLoopBackOff`, `OOMKilled`."),
+    Fact("exitCode", "int", "Exit code; -1 if it has not terminated."),
+    Fact("message", "string", "Message of its state, at most 512 characters."),
+    Fact("lastReason", "string", "Reason of the last termination; empty if there was none."),
+    Fact("lastExitCode", "int", "Exit code of the last termination; -1 if there was none."),
     Fact("ready", "bool", "Whether it is ready."),
     Fact("started", "bool", "Whether it runs and its startup probe, if any, has succeeded."),
-    Fact("restarts", "int", "How often it was started again."),
+    Fact("restarts", "int", "Number of restarts."),
 )
-"""Of each element of `pod.containers`."""
+"""Facts of each element of `pod.containers`."""
 
 NODE_FACTS = (
-    Fact("node.name", "string", "Its name."),
-    Fact("node.ready", "bool", "Whether its condition Ready is True."),
-    Fact("node.reason", "string", "Why it is so, in a word: `KubeletNotReady`."),
-    Fact("node.conditions", "map(string, string)", "The status of each condition, by its type."),
-    Fact("node.labels", "map(string, string)", "Its labels."),
-    Fact("node.pods", "int", "How many pods it has that have not ended."),
-    Fact("node.leaseAgeSeconds", "int", "Since when its lease has not been renewed."),
-    Fact("node.cpuUsedFraction", "double", "The part of its CPUs that is used: 0.0 to 1.0."),
-    Fact("node.memoryUsedFraction", "double", "The part of its memory that is used: 0.0 to 1.0."),
-    Fact("node.diskUsedFraction", "double", "The part of the disk of the agent's root-dir."),
-    Fact("node.diskFullInSeconds", "int", "When that is full if it goes on so; -1 also if never."),
+    Fact("node.name", "string", "Name of the node."),
+    Fact("node.ready", "bool", "Whether the condition Ready is True."),
+    Fact("node.reason", "string", "Reason of the condition Ready, such as `KubeletNotReady`."),
+    Fact("node.conditions", "map(string, string)", "Status of each condition, by type."),
+    Fact("node.labels", "map(string, string)", "Labels of the node."),
+    Fact("node.pods", "int", "Number of its pods that have not terminated."),
+    Fact("node.leaseAgeSeconds", "int", "Seconds since its lease was renewed."),
+    Fact("node.cpuUsedFraction", "double", "Used fraction of its CPUs: 0.0 to 1.0."),
+    Fact("node.memoryUsedFraction", "double", "Used fraction of its memory: 0.0 to 1.0."),
+    Fact("node.diskUsedFraction", "double", "Used fraction of the disk of the agent's root-dir."),
+    Fact(
+        "node.diskFullInSeconds",
+        "int",
+        "Seconds until that disk is full at the current rate; -1 also if never.",
+    ),
     Fact(
         "node.clockSkewSeconds",
         "int",
-        "How far its clock is from the API server's, either way; 0 also if that is not known.",
+        "Absolute difference of its clock to the API server's; 0 also if unknown.",
     ),
     Fact(
         "node.rulesOverBudget",
         "string",
-        "Alert rules that were switched off because they took too long or too much memory.",
+        "Alert rules that were switched off because they exceeded their CPU or memory budget.",
     ),
 )
 
 SYNC_FACTS = (
-    Fact("sync.unsent", "int", "Pods with something that the API server has not acknowledged."),
-    Fact("sync.oldestUnsentSeconds", "int", "How long the oldest of that has waited."),
-    Fact("sync.inFlight", "int", "Statuses that are being sent."),
-    Fact("sync.quarantined", "int", "Pods whose status the API server rejects."),
-    Fact("sync.outbox", "int", "Last statuses on the disk that have not arrived."),
+    Fact("sync.unsent", "int", "Number of pods with a status that the API server has not got."),
+    Fact("sync.oldestUnsentSeconds", "int", "Age of the oldest of these statuses."),
+    Fact("sync.inFlight", "int", "Number of status updates in flight."),
+    Fact("sync.quarantined", "int", "Number of pods whose status the API server rejects."),
+    Fact("sync.outbox", "int", "Number of final statuses on disk that have not been delivered."),
     Fact("sync.serverReachable", "bool", "Whether the API server answers."),
-    Fact("sync.serverAgeSeconds", "int", "Since when it has not been heard."),
+    Fact("sync.serverAgeSeconds", "int", "Seconds since the last answer of the API server."),
 )
-"""Of an agent alone."""
+"""Facts that only an agent has."""
 
 FACTS: dict[Scope, tuple[Fact, ...]] = {"pod": POD_FACTS, "node": NODE_FACTS + SYNC_FACTS}
-"""What a rule of each scope may ask for."""
+"""The facts that rules of each scope can use."""
 
 
 Facts = Mapping[str, Any]
-"""By the names of the table: strings, bools, ints, floats, and maps and lists of such."""
+"""Values by fact name: strings, bools, ints, floats, and maps and lists of these."""
 UNKNOWN = -1
 _SECOND = 1_000_000_000
 _NO_COUNTS = WindowCounts()
 
 
 class NodeReadings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is measured of a node besides its summary; -1 where it is not known.
+    """Measurements of a node beyond its summary; -1 if unknown.
 
-    A clock that nobody has compared is not called wrong: 0.
+    An unknown clock skew is 0, so that it does not count as wrong.
     """
 
     disk_used_fraction: float = -1.0
@@ -137,7 +141,7 @@ _UNMEASURED = NodeReadings()
 
 
 def pod_facts(pod: PodSummary, now: int, counts: WindowCounts = _NO_COUNTS) -> dict[str, Any]:
-    """What is known of a pod at this moment."""
+    """Return the facts of a pod at `now`."""
     return {
         "pod.name": pod.name,
         "pod.namespace": pod.namespace,
@@ -163,17 +167,17 @@ def pod_facts(pod: PodSummary, now: int, counts: WindowCounts = _NO_COUNTS) -> d
 
 
 def next_health_change(pod: PodSummary, now: int) -> int | None:
-    """When a fact of a pod becomes another though nothing happens to it; None: never."""
-    moves = (moment + 1 for moment in _change_times(pod) if moment >= now)
-    return min(moves, default=None)
+    """Return when a fact of a pod changes by time alone; None: never."""
+    times = (at + 1 for at in _change_times(pod) if at >= now)
+    return min(times, default=None)
 
 
 def _change_times(pod: PodSummary) -> Iterable[int]:
-    """After which its health, or whether it is overdue, is another."""
-    has_ended = pod.phase in ("Succeeded", "Failed")
+    """Return the times after which its health or `pod.overdue` changes."""
+    has_terminated = pod.phase in ("Succeeded", "Failed")
     if pod.deleting:
         until = pod.deleting.unix_nanos()
-        return (until,) if has_ended else (until, until + STUCK_DELETION_SECONDS * _SECOND)
+        return (until,) if has_terminated else (until, until + STUCK_DELETION_SECONDS * _SECOND)
     if pod.phase == "Pending" and (pod.started or pod.created):
         return ((pod.started or pod.created).unix_nanos() + STUCK_PENDING_SECONDS * _SECOND,)
     return ()
@@ -199,7 +203,7 @@ def _container(container: ContainerSummary) -> dict[str, Any]:
 
 
 def _parse_state(text: str) -> tuple[str, str, int]:
-    """What `terminated Error 3`, `waiting ImagePullBackOff` and `running` say, in parts."""
+    """Split `terminated Error 3`, `waiting ImagePullBackOff` and `running` into their parts."""
     state, _, rest = text.partition(" ")
     if state != "terminated":
         return state, rest, UNKNOWN
@@ -208,7 +212,7 @@ def _parse_state(text: str) -> tuple[str, str, int]:
 
 
 def node_facts(node: NodeSummary, readings: NodeReadings = _UNMEASURED) -> dict[str, Any]:
-    """What is known of a node."""
+    """Return the facts of a node."""
     return {
         "node.name": node.name,
         "node.ready": node.ready,
@@ -227,7 +231,7 @@ def node_facts(node: NodeSummary, readings: NodeReadings = _UNMEASURED) -> dict[
 
 
 def sync_facts(sync: SyncState, freshness: Freshness) -> dict[str, Any]:
-    """How far the API server has what is known here, to be told with the facts of the node."""
+    """Return the facts of the status sync, which complement those of the node."""
     return {
         "sync.unsent": sync.unsent,
         "sync.oldestUnsentSeconds": _whole_seconds(sync.oldest_unsent_seconds),
@@ -240,7 +244,7 @@ def sync_facts(sync: SyncState, freshness: Freshness) -> dict[str, Any]:
 
 
 def _whole_seconds(seconds: float | None) -> int:
-    """Whole seconds: rules compare them with whole numbers, and a clock gone back is no age."""
+    """Return whole seconds, for integer comparisons; not negative after a clock step backwards."""
     return UNKNOWN if seconds is None else max(0, int(seconds))
 
 
@@ -249,10 +253,10 @@ def _fraction(node: NodeSummary, resource: str) -> float:
         return measured
     used = node.used.get(resource)
     try:
-        there = Quantity(node.capacity.get(resource, "0")).nanos
+        capacity = Quantity(node.capacity.get(resource, "0")).nanos
     except QuantityError:
-        there = 0
-    return -1.0 if used is None or there <= 0 else used * 1e9 / there
+        capacity = 0
+    return -1.0 if used is None or capacity <= 0 else used * 1e9 / capacity
 
 
 _FULL_VALUES: dict[str, Any] = {
@@ -272,10 +276,10 @@ _EMPTY_VALUES: dict[str, Any] = {
 
 
 def trial_inputs(scope: Scope) -> dict[str, dict[str, Any]]:
-    """The facts of some that do not exist, each with what it is like."""
+    """Return the trial inputs by their descriptions."""
     return {
-        f"a {scope} that has everything": _trial_input(FACTS[scope], _FULL_VALUES),
-        f"a {scope} that has nothing yet": _trial_input(FACTS[scope], _EMPTY_VALUES),
+        f"a {scope} with all facts": _trial_input(FACTS[scope], _FULL_VALUES),
+        f"a {scope} with empty facts": _trial_input(FACTS[scope], _EMPTY_VALUES),
     }
 
 

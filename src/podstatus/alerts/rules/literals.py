@@ -1,7 +1,7 @@
-"""Words that facts are compared with and never are: `pod.phase == "running"`.
+"""Find comparisons of a fact with a value that it never has: `pod.phase == "running"`.
 
-Such a rule is right, and never holds. Only what is plain is looked at: a fact on one side of
-`==` or `!=`, a text on the other.
+Such a rule is valid and never holds. Only simple comparisons are checked: a fact on one side of
+`==` or `!=`, a string literal on the other.
 """
 
 import re
@@ -26,41 +26,45 @@ _TOKEN = re.compile(
     r"|//[^\n]*|(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)|(?P<compares>[=!]=)|(?P<other>\S)"
 )
 _CONTINUATIONS = frozenset("+.[")
-"""After or before a text: it is not all that is compared."""
+"""Tokens around a string literal that make it a part of a larger operand."""
 
 
 def unknown_literals(expression: str) -> Iterator[CompileDiagnostic]:
-    """Those of an expression that was compiled."""
-    known = _allowed_literals(expression)
-    tokens = [found for found in _TOKEN.finditer(expression) if found.lastgroup]
+    """Yield a diagnostic for each such comparison in a valid expression."""
+    allowed = _allowed_literals(expression)
+    tokens = [match for match in _TOKEN.finditer(expression) if match.lastgroup]
     for number, token in enumerate(tokens):
         if token.lastgroup != "compares" or number == 0 or number + 1 == len(tokens):
             continue
         left, right = tokens[number - 1], tokens[number + 1]
-        ends = [it[0] for it in (*tokens[: number - 1][-1:], *tokens[number + 2 : number + 3])]
+        neighbours = [
+            it[0] for it in (*tokens[: number - 1][-1:], *tokens[number + 2 : number + 3])
+        ]
         if {left.lastgroup, right.lastgroup} == {"name", "text"} and _CONTINUATIONS.isdisjoint(
-            ends
+            neighbours
         ):
             name, text = (left, right) if left.lastgroup == "name" else (right, left)
-            yield from _check_literal(known.get(name[0], ()), name[0], text)
+            yield from _check_literal(allowed.get(name[0], ()), name[0], text)
 
 
 def _allowed_literals(expression: str) -> dict[str, tuple[str, ...]]:
-    """By the names that facts have in this expression, what they may be."""
-    each = container_variables(expression)
-    of_each = {f"{it}.{name}": words for it in each for name, words in _CONTAINER_LITERALS.items()}
-    return {**_POD_LITERALS, **of_each}
+    """Return the allowed values of facts, by their names in this expression."""
+    variables = container_variables(expression)
+    containers = {
+        f"{it}.{name}": words for it in variables for name, words in _CONTAINER_LITERALS.items()
+    }
+    return {**_POD_LITERALS, **containers}
 
 
 def _check_literal(
-    known: Iterable[str], name: str, text: re.Match[str]
+    allowed: Iterable[str], name: str, text: re.Match[str]
 ) -> Iterator[CompileDiagnostic]:
-    word, known = text[0][1:-1], tuple(known)
-    # What is not known is empty.
-    if not known or not word or word in known or "\\" in word:
+    word, allowed = text[0][1:-1], tuple(allowed)
+    # Empty means unknown, so it is a valid value.
+    if not allowed or not word or word in allowed or "\\" in word:
         return
-    near = get_close_matches(word, known, 1)
-    meant = f"; did you mean {near[0]}?" if near else f", but {', '.join(known)}"
+    near = get_close_matches(word, allowed, 1)
+    hint = f"; did you mean {near[0]}?" if near else f"; it is one of {', '.join(allowed)}"
     before = text.string[: text.start()]
     place = Location(before.count("\n") + 1, text.start() - before.rfind("\n"))
-    yield CompileDiagnostic(f"{name} is never {text[0]}{meant}", place)
+    yield CompileDiagnostic(f"{name} is never {text[0]}{hint}", place)

@@ -1,4 +1,4 @@
-"""The rules of a file, each checked: which can be asked, and what is wrong with the others."""
+"""Load a rule file: parse it, check every rule, and collect all errors."""
 
 import msgspec
 
@@ -10,58 +10,60 @@ from podstatus.alerts.rules.static_checks import CompileDiagnostic
 
 
 class LoadedRule(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule."""
+    """A rule, and whether it can be evaluated."""
 
     rule: Rule
     problem: str = ""
-    """Why it cannot be asked; empty: it can."""
+    """Why it cannot be evaluated; empty if it can."""
 
 
 class LoadedRules(msgspec.Struct, frozen=True, kw_only=True):
-    """All of a file."""
+    """The rules and diagnostics of a file."""
 
     rule_set: RuleSet
     rules: tuple[LoadedRule, ...]
-    """All that have a name, in the order of the file."""
+    """All rules with a name, in file order."""
     errors: tuple[Diagnostic, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
 
 
 def load_rules(text: str, checker: RuleChecker) -> LoadedRules:
-    """The rules of a file. What is wrong with one does not touch the others.
+    """Load a rule file. An error in one rule does not affect the others.
 
     Raises EvaluatorError.
     """
-    read = read_rules(text)
-    broken = {m.rule: m for m in reversed(read.errors)}
-    loaded, mistakes, hints = [], list(read.errors), list(read.warnings)
-    named = read.rules.rules
-    checks = checker.check([*read.unnamed, *named])
-    for rule, check in zip(read.unnamed, checks, strict=False):
-        mistakes += _diagnostics(read, rule, check)
-    for rule, check in zip(named, checks[len(read.unnamed) :], strict=True):
-        placed = _diagnostics(read, rule, check)
-        mistakes += placed
-        hints += () if placed else _warnings(read, rule)
-        first = broken.get(rule.name) or next(iter(placed), None)
+    parsed = read_rules(text)
+    broken = {m.rule: m for m in reversed(parsed.errors)}
+    loaded, errors, warnings = [], list(parsed.errors), list(parsed.warnings)
+    named = parsed.rules.rules
+    checks = checker.check([*parsed.unnamed, *named])
+    for rule, check in zip(parsed.unnamed, checks, strict=False):
+        errors += _diagnostics(parsed, rule, check)
+    for rule, check in zip(named, checks[len(parsed.unnamed) :], strict=True):
+        rule_errors = _diagnostics(parsed, rule, check)
+        errors += rule_errors
+        warnings += () if rule_errors else _warnings(parsed, rule)
+        first = broken.get(rule.name) or next(iter(rule_errors), None)
         problem = f"line {first.location.line}: {first.message}" if first else check.problem
         loaded.append(LoadedRule(rule=rule, problem=problem))
     return LoadedRules(
-        rule_set=read.rules,
+        rule_set=parsed.rules,
         rules=tuple(loaded),
-        errors=sort_diagnostics(mistakes),
-        warnings=sort_diagnostics(hints),
+        errors=sort_diagnostics(errors),
+        warnings=sort_diagnostics(warnings),
     )
 
 
-def _diagnostics(read: ParsedRules, rule: Rule, check: RuleCheck) -> list[Diagnostic]:
-    return [_diagnostic(read, rule, field, flaw) for field, flaw in check.errors]
+def _diagnostics(parsed: ParsedRules, rule: Rule, check: RuleCheck) -> list[Diagnostic]:
+    return [_diagnostic(parsed, rule, field, error) for field, error in check.errors]
 
 
-def _warnings(read: ParsedRules, rule: Rule) -> list[Diagnostic]:
-    return [_diagnostic(read, rule, "expr", flaw) for flaw in unknown_literals(rule.expression)]
+def _warnings(parsed: ParsedRules, rule: Rule) -> list[Diagnostic]:
+    return [_diagnostic(parsed, rule, "expr", error) for error in unknown_literals(rule.expression)]
 
 
-def _diagnostic(read: ParsedRules, rule: Rule, field: str, flaw: CompileDiagnostic) -> Diagnostic:
-    place = read.location(rule.name, field, flaw.location)
-    return Diagnostic(location=place, message=f"{field}: {flaw.message}", rule=rule.name)
+def _diagnostic(
+    parsed: ParsedRules, rule: Rule, field: str, error: CompileDiagnostic
+) -> Diagnostic:
+    place = parsed.location(rule.name, field, error.location)
+    return Diagnostic(location=place, message=f"{field}: {error.message}", rule=rule.name)

@@ -1,4 +1,4 @@
-"""Read a file of rules: what it says, and everything that is wrong with its form."""
+"""Parse a rule file, and report every error in its structure."""
 
 import re
 from collections.abc import Mapping
@@ -22,33 +22,33 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _RESERVED_LABELS = frozenset(("alertname", "severity", "node", "namespace", "pod"))
 MAX_RULES = 1_000
 _WRONG_FILE_HINTS = {
-    "groups": "these are rules of Prometheus; ours are a list, rules: […], and ask in CEL",
-    "tests": "these are tests of rules: podstatus alerts test plays them",
+    "groups": "this is a Prometheus rule file; rules are a list here, rules: […], in CEL",
+    "tests": "this is a file of rule tests: use podstatus alerts test",
 }
-"""What a file is that has such a key."""
+"""Top-level keys of other kinds of files, with a hint."""
 
 
 class ParsedRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says."""
+    """The content of a rule file."""
 
     rules: RuleSet = RuleSet()
-    """Also those with mistakes, if they have a name: they are shown, not asked."""
+    """All rules with a name. Those with errors are listed, but not evaluated."""
     unnamed: tuple[Rule, ...] = ()
-    """Those whose name is missing, wrong or taken: only what else is wrong with them counts."""
+    """Rules whose name is missing, invalid or a duplicate: only checked for further errors."""
     errors: tuple[Diagnostic, ...] = ()
     warnings: tuple[Diagnostic, ...] = ()
-    """What is right, but will not do what it seems to."""
+    """Valid content that does not do what it seems to."""
     reader: YamlReader
     text_nodes: Mapping[tuple[str, str], yaml.ScalarNode]
-    """By the name of a rule, and `expr` or the name of an annotation: where its text is."""
+    """YAML nodes of texts, by rule name and `expr` or `annotations.<name>`."""
 
     def location(self, rule: str, field: str, inside: Location) -> Location:
-        """Where in the file something stands that is at this place of such a text."""
+        """Translate a location in such a text to a location in the file."""
         return self.reader.location_inside(self.text_nodes[rule, field], inside)
 
 
 def read_rules(text: str) -> ParsedRules:
-    """Read a file of rules."""
+    """Parse a rule file."""
     return _RuleFileParser(text).read()
 
 
@@ -62,16 +62,16 @@ class _RuleFileParser:
         self._allowed: frozenset[str] = frozenset()
 
     def read(self) -> ParsedRules:
-        said = self._file()
-        self._allowed = self._allow_actions(said.get("allowActions"))
-        dry_run = self._yaml.boolean(said["dryRun"], "dryRun") if "dryRun" in said else None
-        disable = self._disable(said.get("disable"))
-        for number, node in enumerate(self._yaml.items(said.get("rules"), "rules")):
+        fields = self._file()
+        self._allowed = self._allow_actions(fields.get("allowActions"))
+        dry_run = self._yaml.boolean(fields["dryRun"], "dryRun") if "dryRun" in fields else None
+        disable = self._disable(fields.get("disable"))
+        for number, node in enumerate(self._yaml.items(fields.get("rules"), "rules")):
             if number == MAX_RULES:
                 self._yaml.add_error(node, f"there are more than {MAX_RULES} rules")
                 break
             self._rule(node, number + 1)
-        self._warn_if_empty(said)
+        self._warn_if_empty(fields)
         return ParsedRules(
             rules=RuleSet(
                 rules=tuple(self._rules.values()),
@@ -90,45 +90,45 @@ class _RuleFileParser:
         root = self._yaml.root()
         if root is None:
             return {}
-        for key, told in _WRONG_FILE_HINTS.items():
+        for key, hint in _WRONG_FILE_HINTS.items():
             if key in self._yaml.keys(root):
-                self._yaml.add_error(root, told)
+                self._yaml.add_error(root, hint)
                 return {}
         return self._yaml.mapping(root, "the file", FILE_KEYS)
 
-    def _warn_if_empty(self, said: Mapping[str, yaml.Node]) -> None:
-        """A file may have no rules, say as a program wrote it; but who wrote it meant some."""
-        if self._yaml.errors or self._rules or "disable" in said:
+    def _warn_if_empty(self, fields: Mapping[str, yaml.Node]) -> None:
+        """Warn about a file without effect; generated files may be empty, so it is not an error."""
+        if self._yaml.errors or self._rules or "disable" in fields:
             return
-        place = self._yaml.location(said["rules"]) if "rules" in said else Location(1, 1)
-        hint = "there are no rules in it, and it disables none: it does nothing"
+        place = self._yaml.location(fields["rules"]) if "rules" in fields else Location(1, 1)
+        hint = "the file has no rules and disables none: it has no effect"
         self._warnings.append(Diagnostic(location=place, message=hint))
 
     def _allow_actions(self, node: yaml.Node | None) -> frozenset[str]:
         items = self._yaml.items(node, "allowActions")
-        known = sorted(REMEDIATION_KINDS)
-        read = [self._yaml.choice(item, "what is allowed", known) for item in items]
-        return frozenset(kind for kind in read if kind is not None)
+        kinds = sorted(REMEDIATION_KINDS)
+        allowed = [self._yaml.choice(item, "allowActions", kinds) for item in items]
+        return frozenset(kind for kind in allowed if kind is not None)
 
     def _disable(self, node: yaml.Node | None) -> dict[str, Location]:
         items = [*self._yaml.items(node, "disable")]
-        read = [(self._yaml.text(item, "what is disabled"), item) for item in items]
-        return {name: self._yaml.location(item) for name, item in read if name is not None}
+        names = [(self._yaml.text(item, "disable"), item) for item in items]
+        return {name: self._yaml.location(item) for name, item in names if name is not None}
 
     def _rule(self, node: yaml.Node, number: int) -> None:
         self._yaml.rule = self._declared_name(node)
-        said = self._yaml.mapping(node, "a rule", RULE_KEYS)
+        fields = self._yaml.mapping(node, "a rule", RULE_KEYS)
         if isinstance(node, yaml.MappingNode):
-            name = self._name(node, said.get("name"))
-            # One of the same name keeps its place: the second is not asked, and named as a mistake.
+            name = self._name(node, fields.get("name"))
+            # The first rule of a name is evaluated; a second one is an error.
             if name is not None:
-                self._rules[name] = self._read_rule(name, node, said)
+                self._rules[name] = self._read_rule(name, node, fields)
             else:
-                self._unnamed.append(self._read_rule(f"number {number}", node, said))
+                self._unnamed.append(self._read_rule(f"number {number}", node, fields))
         self._yaml.rule = ""
 
     def _declared_name(self, node: yaml.Node) -> str:
-        """The name of a rule of which not all may be right."""
+        """Return the name of a rule that may have errors; empty if it is missing or a duplicate."""
         pairs = node.value if isinstance(node, yaml.MappingNode) else ()
         names = [str(value.value) for key, value in pairs if key.value == "name"]
         return names[0] if names and names[0] not in self._rules else ""
@@ -142,42 +142,43 @@ class _RuleFileParser:
             return None
         if not _NAME.fullmatch(name):
             self._yaml.add_error(
-                node, f"a name has letters, digits and underscores, 100 at most, not {name!r}"
+                node,
+                f"a name consists of at most 100 letters, digits and underscores, not {name!r}",
             )
             return None
         if name in self._rules:
             line = self._rules[name].location.line
-            self._yaml.add_error(node, f"there is a rule {name} already, in line {line}")
+            self._yaml.add_error(node, f"duplicate rule {name}, first defined in line {line}")
             return None
         return name
 
-    def _read_rule(self, name: str, node: yaml.Node, said: Mapping[str, yaml.Node]) -> Rule:
+    def _read_rule(self, name: str, node: yaml.Node, fields: Mapping[str, yaml.Node]) -> Rule:
         reader = self._yaml
-        scope, severity = self._scope(said), self._severity(said)
-        if "expr" not in said:
+        scope, severity = self._scope(fields), self._severity(fields)
+        if "expr" not in fields:
             reader.add_error(node, f"rule {name} has no expr")
         return Rule(
             name=name,
             scope=scope,
-            expression=self._expression(name, said.get("expr")),
-            for_seconds=self._duration(said, "for"),
-            keep_firing_for_seconds=self._duration(said, "keepFiringFor"),
+            expression=self._expression(name, fields.get("expr")),
+            for_seconds=self._duration(fields, "for"),
+            keep_firing_for_seconds=self._duration(fields, "keepFiringFor"),
             severity=severity,
-            labels=self._labels(said),
-            annotations=self._annotations(name, said),
-            actions=self._actions(said, scope),
+            labels=self._labels(fields),
+            annotations=self._annotations(name, fields),
+            actions=self._actions(fields, scope),
             location=reader.location(node),
             expression_location=self._expression_location(name, node),
         )
 
-    def _scope(self, said: Mapping[str, yaml.Node]) -> Scope:
-        read = self._yaml.choice(said["scope"], "scope", SCOPES) if "scope" in said else None
-        return cast(Scope, read or "pod")
+    def _scope(self, fields: Mapping[str, yaml.Node]) -> Scope:
+        choice = self._yaml.choice(fields["scope"], "scope", SCOPES) if "scope" in fields else None
+        return cast(Scope, choice or "pod")
 
-    def _severity(self, said: Mapping[str, yaml.Node]) -> Severity:
-        node = said.get("severity")
-        read = None if node is None else self._yaml.choice(node, "severity", SEVERITIES)
-        return cast(Severity, read or "warning")
+    def _severity(self, fields: Mapping[str, yaml.Node]) -> Severity:
+        node = fields.get("severity")
+        choice = None if node is None else self._yaml.choice(node, "severity", SEVERITIES)
+        return cast(Severity, choice or "warning")
 
     def _expression(self, name: str, node: yaml.Node | None) -> str:
         text = None if node is None else self._yaml.text(node, "expr")
@@ -194,45 +195,47 @@ class _RuleFileParser:
             return self._yaml.location(rule)
         return self._yaml.location_inside(node, Location(1, 1))
 
-    def _duration(self, said: Mapping[str, yaml.Node], key: str) -> float:
-        return (self._yaml.duration(said[key], key) if key in said else None) or 0.0
+    def _duration(self, fields: Mapping[str, yaml.Node], key: str) -> float:
+        return (self._yaml.duration(fields[key], key) if key in fields else None) or 0.0
 
-    def _labels(self, said: Mapping[str, yaml.Node]) -> dict[str, str]:
-        if "labels" not in said:
+    def _labels(self, fields: Mapping[str, yaml.Node]) -> dict[str, str]:
+        if "labels" not in fields:
             return {}
-        nodes = self._yaml.mapping(said["labels"], "labels")
+        nodes = self._yaml.mapping(fields["labels"], "labels")
         for name, node in nodes.items():
             if not _NAME.fullmatch(name):
                 self._yaml.add_error(
-                    node, f"a label has letters, digits and underscores, not {name!r}"
+                    node, f"a label name consists of letters, digits and underscores, not {name!r}"
                 )
             elif name in _RESERVED_LABELS:
-                self._yaml.add_error(node, f"the label {name} is set by us; choose another name")
+                self._yaml.add_error(node, f"the label {name} is reserved; choose another name")
         return self._text_values(nodes, "labels")
 
-    def _annotations(self, rule: str, said: Mapping[str, yaml.Node]) -> dict[str, str]:
-        if "annotations" not in said:
+    def _annotations(self, rule: str, fields: Mapping[str, yaml.Node]) -> dict[str, str]:
+        if "annotations" not in fields:
             return {}
-        nodes = self._yaml.mapping(said["annotations"], "annotations")
+        nodes = self._yaml.mapping(fields["annotations"], "annotations")
         for name, node in nodes.items():
             if not _NAME.fullmatch(name):
-                note = f"an annotation has letters, digits and underscores, not {name!r}"
-                self._yaml.add_error(node, note)
+                message = (
+                    f"an annotation name consists of letters, digits and underscores, not {name!r}"
+                )
+                self._yaml.add_error(node, message)
             if isinstance(node, yaml.ScalarNode):
                 self._text_nodes[rule, f"annotations.{name}"] = node
         return self._text_values(nodes, "annotations")
 
     def _text_values(self, nodes: Mapping[str, yaml.Node], what: str) -> dict[str, str]:
-        read = {name: self._yaml.text(node, f"{what}: {name}") for name, node in nodes.items()}
-        return {name: text for name, text in read.items() if text is not None}
+        values = {name: self._yaml.text(node, f"{what}: {name}") for name, node in nodes.items()}
+        return {name: text for name, text in values.items() if text is not None}
 
-    def _actions(self, said: Mapping[str, yaml.Node], scope: Scope) -> tuple[Action, ...]:
-        nodes = self._yaml.items(said.get("actions"), "actions")
-        read = [read_action(self._yaml, node, scope) for node in nodes]
-        actions = tuple(action for action in read if action is not None)
+    def _actions(self, fields: Mapping[str, yaml.Node], scope: Scope) -> tuple[Action, ...]:
+        nodes = self._yaml.items(fields.get("actions"), "actions")
+        values = [read_action(self._yaml, node, scope) for node in nodes]
+        actions = tuple(action for action in values if action is not None)
         for action in actions:
             if action.kind in REMEDIATION_KINDS - self._allowed:
-                hint = f"{action.kind} is not done unless allowActions has it: [{action.kind}]"
+                hint = f"{action.kind} has no effect unless it is in allowActions: [{action.kind}]"
                 self._warnings.append(
                     Diagnostic(location=action.place, message=hint, rule=self._yaml.rule)
                 )

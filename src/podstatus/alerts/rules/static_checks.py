@@ -1,4 +1,4 @@
-"""What can be said of an expression by its text alone, without CEL."""
+"""Checks on the text of an expression, without CEL."""
 
 import re
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ from podstatus.alerts.model import Location
 from podstatus.alerts.rules.facts import CONTAINER_FACTS
 
 MAX_EXPANSIONS = 5
-"""Calls in an expression that may make more of what they get. CEL does not bound how much: eight
-times `replace("x", "xxxxxxxxxx")` make 100 MB of one letter. This is for mistakes, which get
-a place in the file; memory itself is bounded where rules are evaluated (rule_budget.py)."""
+"""Calls in an expression that may enlarge their input. CEL does not limit the result: eight
+times `replace("x", "xxxxxxxxxx")` make 100 MB of one letter. This check reports a location in the
+file; memory itself is limited in the evaluator process (evaluator/budget.py)."""
 _STRINGS = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*")
 _CONTAINER_MACRO = re.compile(r"\bpod\.containers\s*\.\s*\w+\(\s*([A-Za-z_]\w*)\s*,")
 _EXPANDING_CALL = re.compile(r"\.\s*(?:replace|join|format|map|optMap|optFlatMap)\s*\(")
@@ -19,49 +19,48 @@ _CONTAINER_FIELDS = frozenset(fact.name for fact in CONTAINER_FACTS)
 
 
 class CompileDiagnostic(msgspec.Struct, frozen=True):
-    """Something that is wrong with an expression, and where in it."""
+    """An error in an expression, with its location."""
 
     message: str
     location: Location = Location(1, 1)
 
 
 class CompileError(Exception):
-    """An expression is wrong; all that was found."""
+    """The expression is invalid; has all its errors."""
 
     def __init__(self, errors: Iterable[CompileDiagnostic]) -> None:
         self.errors = tuple(errors)
-        super().__init__("; ".join(flaw.message for flaw in self.errors))
+        super().__init__("; ".join(error.message for error in self.errors))
 
 
 def container_variables(text: str) -> frozenset[str]:
-    """What an expression calls a container: `c` in `pod.containers.exists(c, …)`."""
-    return frozenset(found[1] for found in _CONTAINER_MACRO.finditer(blank_strings(text)))
+    """Return the variables of macros over containers: `c` in `pod.containers.exists(c, …)`."""
+    return frozenset(match[1] for match in _CONTAINER_MACRO.finditer(blank_strings(text)))
 
 
 def blank_strings(text: str) -> str:
-    """Blank where texts and remarks are."""
-    return _STRINGS.sub(lambda found: " " * len(found[0]), text)
+    """Replace strings and comments by spaces."""
+    return _STRINGS.sub(lambda match: " " * len(match[0]), text)
 
 
 def unknown_fields(bare: str) -> Iterable[CompileDiagnostic]:
-    """Parts of containers that there are not."""
-    for each in {found[1] for found in _CONTAINER_MACRO.finditer(bare)}:
-        for found in re.finditer(rf"(?<![\w.])({each})\s*\.\s*(\w+)\b(?!\s*\()", bare):
-            if found[2] not in _CONTAINER_FIELDS:
-                known = ", ".join(sorted(_CONTAINER_FIELDS))
+    """Yield a diagnostic for each unknown field of a container."""
+    for each in {match[1] for match in _CONTAINER_MACRO.finditer(bare)}:
+        for match in re.finditer(rf"(?<![\w.])({each})\s*\.\s*(\w+)\b(?!\s*\()", bare):
+            if match[2] not in _CONTAINER_FIELDS:
+                fields = ", ".join(sorted(_CONTAINER_FIELDS))
                 yield CompileDiagnostic(
-                    f"containers have no {found[2]}, but {known}", _location(bare, found.start(2))
+                    f"containers have no {match[2]}; use one of {fields}",
+                    _location(bare, match.start(2)),
                 )
 
 
 def excess_calls(bare: str) -> Iterable[CompileDiagnostic]:
-    """The first call beyond `MAX_EXPANSIONS` that may make more of what it gets."""
+    """Yield a diagnostic for the first call beyond `MAX_EXPANSIONS`."""
     calls = list(_EXPANDING_CALL.finditer(bare))
-    for found in calls[MAX_EXPANSIONS : MAX_EXPANSIONS + 1]:
-        problem = (
-            f"map(), join(), replace() and format() are called more than {MAX_EXPANSIONS} times"
-        )
-        yield CompileDiagnostic(problem, _location(bare, found.start()))
+    for match in calls[MAX_EXPANSIONS : MAX_EXPANSIONS + 1]:
+        problem = f"more than {MAX_EXPANSIONS} calls of map(), join(), replace() and format()"
+        yield CompileDiagnostic(problem, _location(bare, match.start()))
 
 
 def _location(bare: str, at: int) -> Location:

@@ -1,7 +1,7 @@
-"""How often something happened to a pod within the last ten minutes.
+"""Counts of events of a pod within the last ten minutes.
 
-What happens within ten seconds is remembered as one moment with a count, so that a pod takes
-little room however wild it is; it is forgotten up to that much too early.
+Events are counted in buckets of ten seconds, which bounds the memory per pod; so an event may
+expire up to ten seconds too early.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ _BUCKET_NANOS = 10 * _SECOND
 
 
 class WindowCounts(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What happened to a pod within the window."""
+    """Counts of a pod within the window."""
 
     ready_changes: int = 0
     restarts: int = 0
@@ -33,7 +33,7 @@ class _Bucket(msgspec.Struct):
 
 
 class _ReadyState(msgspec.Struct, frozen=True, gc=False):
-    """What a pod was like when it was last looked at."""
+    """Readiness and restarts of a pod at the previous update."""
 
     ready: str
     since: Time
@@ -44,7 +44,7 @@ _NO_COUNTS = WindowCounts()
 
 
 class PodWindows:
-    """Those of all pods."""
+    """The windows of all pods."""
 
     def __init__(self) -> None:
         self._states: dict[PodUID, _ReadyState] = {}
@@ -53,87 +53,87 @@ class PodWindows:
         """When each pod was first seen."""
 
     def update(self, pod: PodSummary, now: int) -> None:
-        """The pod is like this now. At first sight nothing has happened to it."""
+        """Count what changed since the last update. The first update of a pod counts nothing."""
         condition = pod.condition("Ready")
-        seen = (
+        current = (
             _ReadyState("False", UNSET_TIME, pod.restarts)
             if condition is None
             else _ReadyState(condition.status, condition.since, pod.restarts)
         )
         self._first_seen[pod.uid] = min(self._first_seen.get(pod.uid, now), now)
         before = self._states.get(pod.uid)
-        self._states[pod.uid] = seen
-        if before is None or before == seen:
+        self._states[pod.uid] = current
+        if before is None or before == current:
             return
-        changes = _ready_changes(before, seen)
-        restarts = max(0, seen.restarts - before.restarts)
+        changes = _ready_changes(before, current)
+        restarts = max(0, current.restarts - before.restarts)
         if changes or restarts:
-            moment = self._current_bucket(pod.uid, now)
-            moment.ready_changes += changes
-            moment.restarts += restarts
+            bucket = self._current_bucket(pod.uid, now)
+            bucket.ready_changes += changes
+            bucket.restarts += restarts
 
     def foreign_write(self, uid: PodUID, now: int) -> None:
-        """Somebody else wrote what is ours of the pod's status."""
+        """Count a write to the pod's status by another client."""
         self._current_bucket(uid, now).foreign_writes += 1
 
     def counts(self, uid: PodUID, now: int) -> WindowCounts:
-        """What happened to a pod within the window that ends now."""
+        """Return the counts of a pod within the window that ends at `now`."""
         if uid not in self._buckets:
             return _NO_COUNTS
-        moments = self._active_buckets(uid, now)
+        buckets = self._active_buckets(uid, now)
         return WindowCounts(
-            ready_changes=sum(moment.ready_changes for moment in moments),
-            restarts=sum(moment.restarts for moment in moments),
-            foreign_writes=sum(moment.foreign_writes for moment in moments),
+            ready_changes=sum(bucket.ready_changes for bucket in buckets),
+            restarts=sum(bucket.restarts for bucket in buckets),
+            foreign_writes=sum(bucket.foreign_writes for bucket in buckets),
         )
 
     def full_at(self, uid: PodUID) -> int:
-        """When a pod has been, or will have been, seen for a whole window."""
+        """Return when a pod has been watched for a whole window."""
         return self._first_seen[uid] + WINDOW_NANOS
 
     def next_change(self, uid: PodUID) -> int | None:
-        """When the counts of a pod fall though nothing happens to it; None: they are 0."""
-        moments = self._buckets.get(uid)
-        return moments[0].at + WINDOW_NANOS if moments else None
+        """Return when the counts of a pod decrease next by time alone; None: they are 0."""
+        buckets = self._buckets.get(uid)
+        return buckets[0].at + WINDOW_NANOS if buckets else None
 
     def step_clock(self, nanos: int) -> None:
-        """The clock was set ahead by so much: what has happened is as long ago as before."""
+        """Adjust to a wall clock that was set ahead by `nanos`."""
         for uid in self._first_seen:
             self._first_seen[uid] += nanos
-        for moments in self._buckets.values():
-            for moment in moments:
-                moment.at += nanos
+        for buckets in self._buckets.values():
+            for bucket in buckets:
+                bucket.at += nanos
 
     def forget(self, uid: PodUID) -> None:
-        """The pod is not there any more."""
+        """Forget a pod that is gone."""
         self._states.pop(uid, None)
         self._first_seen.pop(uid, None)
         self._buckets.pop(uid, None)
 
     def _current_bucket(self, uid: PodUID, now: int) -> _Bucket:
-        """The one that something belongs to which happens now."""
+        """Return the bucket for an event at `now`."""
         self._buckets.setdefault(uid, deque())
-        moments = self._active_buckets(uid, now)
-        if not moments or now - moments[-1].at >= _BUCKET_NANOS:
-            moments.append(_Bucket(now))
-        self._buckets[uid] = moments
-        return moments[-1]
+        buckets = self._active_buckets(uid, now)
+        if not buckets or now - buckets[-1].at >= _BUCKET_NANOS:
+            buckets.append(_Bucket(now))
+        self._buckets[uid] = buckets
+        return buckets[-1]
 
     def _active_buckets(self, uid: PodUID, now: int) -> deque[_Bucket]:
-        """The moments of a pod without those that are over."""
-        moments = self._buckets[uid]
-        while moments and moments[0].at + WINDOW_NANOS <= now:
-            moments.popleft()
-        for moment in moments:
-            # The clock went back: what has happened has not yet to happen.
-            moment.at = min(moment.at, now)
-        if not moments:
+        """Return the buckets of a pod within the window."""
+        buckets = self._buckets[uid]
+        while buckets and buckets[0].at + WINDOW_NANOS <= now:
+            buckets.popleft()
+        for bucket in buckets:
+            # After a clock step backwards, no bucket may be in the future.
+            bucket.at = min(bucket.at, now)
+        if not buckets:
             del self._buckets[uid]
-        return moments
+        return buckets
 
 
-def _ready_changes(before: _ReadyState, seen: _ReadyState) -> int:
-    """Pods are looked at now and then: one that is as before, but newly so, changed twice."""
-    if before.ready != seen.ready:
+def _ready_changes(before: _ReadyState, current: _ReadyState) -> int:
+    """Updates are sampled: the same status with a new transition time means two changes."""
+    if before.ready != current.ready:
         return 1
-    return 2 if before.since and seen.since and before.since != seen.since else 0
+    return 2 if before.since and current.since and before.since != current.since else 0

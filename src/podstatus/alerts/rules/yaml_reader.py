@@ -1,7 +1,7 @@
-"""Read YAML of a known form, and note each mistake with its line and column.
+"""Parse YAML of a known structure, and collect every error with its line and column.
 
-Nothing here raises for what is wrong with a value: it is noted, None is returned, and reading
-goes on, so that all mistakes are told at once.
+An invalid value does not raise: the error is recorded, None is returned and parsing continues, so
+that all errors are reported at once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,116 +14,116 @@ from podstatus.alerts.rules.durations import RuleDurationError, parse_duration
 from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 MAX_LENGTH = 1 << 20
-"""Characters of a file of rules; 1,000 rules have some 300,000."""
+"""Characters in a rule file; 1,000 rules have about 300,000."""
 _BOUNDS = YamlBounds(max_depth=20, max_nodes=200_000, max_characters=4 * MAX_LENGTH)
-"""With aliases written out. The levels of rules are 6; 1,000 rules have some 30,000 values."""
+"""With aliases expanded. Rule files have 6 levels; 1,000 rules have about 30,000 values."""
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _BOOLEANS = {"true": True, "false": False}
 
 
 class YamlReader:
-    """Reads one text."""
+    """Parses one YAML text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self.errors: list[Diagnostic] = []
         self.rule = ""
-        """The rule that is being read; what is noted belongs to it."""
+        """The rule being parsed; errors are attributed to it."""
 
     def root(self) -> yaml.Node | None:
-        """The only document of the text."""
+        """Return the root node of the only document; None after an error."""
         if len(self._text) > MAX_LENGTH:
-            self._add_error(Location(1, 1), f"it is longer than {MAX_LENGTH} characters")
+            self._add_error(Location(1, 1), f"the file is longer than {MAX_LENGTH} characters")
             return None
         try:
-            found = self._compose()
+            node = self._compose()
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = Location(1, 1) if mark is None else Location(mark.line + 1, mark.column + 1)
-            self._add_error(place, f"this is no YAML: {error.problem or error.context}")
+            self._add_error(place, f"invalid YAML: {error.problem or error.context}")
             return None
         except BoundsError as error:
             self._add_error(Location(error.line or 1, 1), str(error))
             return None
         except (yaml.YAMLError, UnicodeError) as error:
-            self._add_error(Location(1, 1), f"this is no YAML: {' '.join(str(error).split())}")
+            self._add_error(Location(1, 1), f"invalid YAML: {' '.join(str(error).split())}")
             return None
-        if found is None:
-            self._add_error(Location(1, 1), "it is empty; a list of rules is expected: rules: []")
+        if node is None:
+            self._add_error(Location(1, 1), "the file is empty; a rule file has a list: rules: []")
             return None
-        return found
+        return node
 
     def _compose(self) -> yaml.Node | None:
         check_bounds(yaml.parse(self._text, Loader=_LOADER), _BOUNDS)
         return yaml.compose(self._text, Loader=_LOADER)  # type: ignore[no-any-return]
 
     def mapping(
-        self, node: yaml.Node, what: str, known: Iterable[str] | None = None
+        self, node: yaml.Node, what: str, allowed: Iterable[str] | None = None
     ) -> Mapping[str, yaml.Node]:
-        """The values of a mapping by their keys, which are among those known, if that is said."""
+        """Return the values of a mapping by key; `allowed`: the allowed keys."""
         if not isinstance(node, yaml.MappingNode):
             self.add_error(node, f"{what} must be a mapping, not {_kind(node)}")
             return {}
-        read: dict[str, yaml.Node] = {}
+        values: dict[str, yaml.Node] = {}
         for key, value in node.value:
             name = self.text(key, "a key")
             if name is None:
                 continue
-            if name in read:
-                self.add_error(key, f"{name} is said twice")
-            elif known is not None and name not in known:
-                self.add_error(key, f"{what} has no {name}{_did_you_mean(name, known)}")
+            if name in values:
+                self.add_error(key, f"duplicate key {name}")
+            elif allowed is not None and name not in allowed:
+                self.add_error(key, f"{what} has no {name}{_did_you_mean(name, allowed)}")
             else:
-                read[name] = value
-        return read
+                values[name] = value
+        return values
 
     def keys(self, node: yaml.Node) -> frozenset[str]:
-        """The keys of a mapping, whatever they are: what kind of file this may be."""
+        """Return the keys of a mapping, to recognise the kind of file; empty for other nodes."""
         pairs = node.value if isinstance(node, yaml.MappingNode) else ()
         return frozenset(str(key.value) for key, _ in pairs if isinstance(key, yaml.ScalarNode))
 
     def items(self, node: yaml.Node | None, what: str) -> Iterator[yaml.Node]:
-        """The elements of a list; of nothing there are none."""
+        """Yield the elements of a list; nothing for null."""
         if isinstance(node, yaml.SequenceNode):
             yield from node.value
         elif node is not None and not _is_null(node):
             self.add_error(node, f"{what} must be a list, not {_kind(node)}")
 
     def text(self, node: yaml.Node, what: str) -> str | None:
-        """A scalar as it is written, be it a number or a text."""
+        """Return a scalar as it is written, number or string."""
         if isinstance(node, yaml.ScalarNode) and not _is_null(node):
             return str(node.value)
-        self.add_error(node, f"{what} must be a text, not {_kind(node)}")
+        self.add_error(node, f"{what} must be a string, not {_kind(node)}")
         return None
 
     def text_map(self, node: yaml.Node, what: str) -> dict[str, str]:
-        """A mapping from texts to texts."""
-        read = {}
+        """Return a mapping of strings to strings."""
+        texts = {}
         for key, value in self.mapping(node, what).items():
             text = self.text(value, f"{what}: {key}")
             if text is not None:
-                read[key] = text
-        return read
+                texts[key] = text
+        return texts
 
-    def choice(self, node: yaml.Node, what: str, known: Iterable[str]) -> str | None:
-        """One of some words."""
+    def choice(self, node: yaml.Node, what: str, allowed: Iterable[str]) -> str | None:
+        """Return a scalar that must be one of the allowed values."""
         text = self.text(node, what)
-        if text is None or text in known:
+        if text is None or text in allowed:
             return text
-        self.add_error(node, f"{what} must be {_format_choices(known)}, not {text!r}")
+        self.add_error(node, f"{what} must be {_format_choices(allowed)}, not {text!r}")
         return None
 
     def boolean(self, node: yaml.Node, what: str) -> bool | None:
-        """true or false."""
+        """Return a boolean: true or false."""
         plain = isinstance(node, yaml.ScalarNode) and not node.style
-        found = _BOOLEANS.get(node.value) if plain else None
-        if found is None:
+        value = _BOOLEANS.get(node.value) if plain else None
+        if value is None:
             self.add_error(node, f"{what} must be true or false")
-        return found
+        return value
 
     def duration(self, node: yaml.Node, what: str) -> float | None:
-        """A length of time, in seconds."""
+        """Return a duration in seconds."""
         text = self.text(node, what)
         try:
             return None if text is None else parse_duration(text)
@@ -132,14 +132,14 @@ class YamlReader:
             return None
 
     def location(self, node: yaml.Node) -> Location:
-        """Where a node begins."""
+        """Return where a node begins."""
         return Location(node.start_mark.line + 1, node.start_mark.column + 1)
 
     def location_inside(self, node: yaml.ScalarNode, inside: Location) -> Location:
-        """Where in the file something stands that is at this place of a scalar's value.
+        """Translate a location in a scalar's value to a location in the file.
 
         However it is written, the value and the file have the same characters in the same order,
-        but for white space and what YAML itself puts in.
+        except for white space and YAML syntax.
         """
         lines = node.value.split("\n")
         offset = sum(len(line) + 1 for line in lines[: inside.line - 1]) + inside.column - 1
@@ -157,7 +157,7 @@ class YamlReader:
         return Location(self._text.count("\n", 0, at) + 1, at - line_begins + 1)
 
     def add_error(self, node: yaml.Node, message: str) -> None:
-        """Something is wrong here."""
+        """Record an error at a node."""
         self._add_error(self.location(node), message)
 
     def _add_error(self, place: Location, message: str) -> None:
@@ -176,12 +176,12 @@ def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}null"
 
 
-def _format_choices(known: Iterable[str]) -> str:
-    *others, last = known
+def _format_choices(allowed: Iterable[str]) -> str:
+    *others, last = allowed
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    known = tuple(known)
-    near = get_close_matches(name, known, 1)
-    return f"; did you mean {near[0]}?" if near else f", but {', '.join(known) or 'nothing'}"
+def _did_you_mean(name: str, allowed: Iterable[str]) -> str:
+    allowed = tuple(allowed)
+    near = get_close_matches(name, allowed, 1)
+    return f"; did you mean {near[0]}?" if near else f"; allowed: {', '.join(allowed) or 'none'}"

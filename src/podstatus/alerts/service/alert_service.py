@@ -1,12 +1,12 @@
-"""Follows what is known, asks the rules about what changed, and has everybody told.
+"""Evaluate the rules for pods and nodes that changed, and dispatch the alerts.
 
-    watchman = Watchman(observatory, engine, evaluator, dispatcher, actions=…, synced=…, clock=…)
-    tasks.create_task(watchman.run())
-    watchman.alerts()
+    service = AlertService(view, engine, evaluator, dispatcher, actions=…, readiness=…, clock=…)
+    tasks.create_task(service.run())
+    service.alerts()
 
-Pods are looked at when the board says that they changed, and when something of them changes by
-the time alone: a window of ten minutes moves, a `for` runs out. Nodes, and how far the API server
-has everything, are few and are sampled. Nothing resolves after a start before all is known again.
+A pod is evaluated when the snapshot cache reports a change, and when a fact changes by time alone:
+a window of ten minutes moves, a `for` expires. Nodes and the status sync are few and are sampled.
+After a start no alert resolves before the state is complete again.
 """
 
 import asyncio
@@ -40,35 +40,35 @@ from podstatus.observe.status_view import StatusView
 logger = logging.getLogger(__name__)
 
 SAMPLE_SECONDS = 5.0
-"""Between two looks at nodes and at how far the API server has everything."""
+"""Between two samples of the nodes and the status sync."""
 _SECOND = 1_000_000_000
 _BATCH_SIZE = 50
-"""Pods that are looked at before others have their turn: some 5 ms."""
+"""Pods that are evaluated before other tasks run: about 5 ms."""
 _MIN_WAIT_SECONDS, _RETRY_SECONDS = 0.01, 1.0
-"""Between two looks; after one that failed: whatever is due then is due until it succeeds."""
+"""Between two evaluations; after a failure, since what was due stays due until it succeeds."""
 _STARTUP_SAMPLE_SECONDS = 0.5
-"""Between two looks whether nodes are known, after a start."""
+"""Between two samples after a start, until the nodes are known."""
 _STARTUP_TIMEOUT_SECONDS = 30.0
-"""After a start: then a node is asked about as far as it is known, say without an API server."""
+"""After a start: then a node is evaluated with what is known, for example without an API server."""
 _CLOCK_STEP_NANOS = _SECOND
-"""A clock that gets ahead by more between two looks was set; NTP moves it by less."""
+"""A larger step between two readings means that the wall clock was set; NTP moves it by less."""
 _MAX_RESOLVED = 1_000
 _RESOLVED_NANOS = 3600 * _SECOND
-"""How many alerts that are over are shown, and for how long."""
+"""How many resolved alerts are listed, and for how long."""
 _STORE_NAME = "alerts.db"
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether all is known after a start; each of these stays true."""
+    """Whether the state is complete after a start; once true, each stays true."""
 
     pods: Callable[[], bool]
-    """All pods that there are have been on the board."""
+    """All existing pods have been in the snapshot cache."""
     nodes: Callable[[], bool]
-    """What is known of nodes is from this life, and whole."""
+    """The node data was read completely by this process."""
 
 
 class AlertService:
-    """The service. It is an `Alerts`, for those who ask. For one event loop."""
+    """The alert service; also an `AlertReader`. For one event loop."""
 
     def __init__(
         self,
@@ -83,10 +83,11 @@ class AlertService:
         monotonic: Callable[[], int] = time.monotonic_ns,
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        """`actions` by the names of rules. What lived when another process stopped goes on.
+        """`actions` by rule name. The alerts of the previous process are restored.
 
-        `monotonic`: nanoseconds of a clock that nobody sets. `heartbeat`: it is called before each
-        look, once in `SAMPLE_SECONDS` at least."""
+        `monotonic`: monotonic clock, ns. `heartbeat` is called before each evaluation, at least
+        every `SAMPLE_SECONDS`.
+        """
         self._view = view
         self._engine = engine
         self._evaluator = evaluator
@@ -98,7 +99,7 @@ class AlertService:
         self._monotonic = monotonic
         self._heartbeat = heartbeat
         self._clock_reading = clock.now(), monotonic()
-        """Both clocks, when they were last looked at."""
+        """The last readings of the wall clock and the monotonic clock."""
         self._pods = PodSubjects(view.snapshot_cache, engine)
         self._nodes = NodeSubjects(view, engine)
         self._uptime = Elapsed(clock)
@@ -106,47 +107,49 @@ class AlertService:
         self._sampled_at: float | None = None
         self._are_pods_synced = self._are_nodes_synced = False
         self._resolved: OrderedDict[AlertId, Alert] = OrderedDict()
-        self._failures = FailureLog(logger, "asking alert rules", expected=EvaluatorError)
+        self._failures = FailureLog(logger, "evaluating alert rules", expected=EvaluatorError)
         engine.restore(dispatcher.restored.values())
 
-    # What others ask
+    # AlertReader
 
     def alerts(self) -> Mapping[AlertId, Alert]:
-        """Those that are pending or firing, and those that resolved within an hour."""
+        """Return pending and firing alerts, and those resolved within an hour."""
         self._prune_resolved()
         return {**self._resolved, **self._engine.alerts()}
 
     def rules(self) -> Sequence[RuleState]:
-        """All rules, in the order of their files."""
+        """Return all rules, in the order of their files."""
         return self._engine.rules()
 
     def deliveries(self) -> Sequence[DeliveryState]:
-        """All receivers; and the disk, if it is in trouble."""
-        told = [
+        """Return all receivers, and the alert file if it has a problem."""
+        receivers = [
             structs.replace(state, rules=self._rules_by_receiver.get(state.name, ()))
             for state in self._dispatcher.deliveries()
         ]
         problem = self._dispatcher.problem
-        return [*told, DeliveryState(name=_STORE_NAME, problem=problem)] if problem else told
+        if not problem:
+            return receivers
+        return [*receivers, DeliveryState(name=_STORE_NAME, problem=problem)]
 
     def firing(self) -> Iterable[tuple[Alert, Action]]:
-        """Each alert that fires, with each of its actions."""
+        """Yield each firing alert with each of its actions."""
         for alert in self._engine.alerts().values():
             if alert.state == "firing":
                 for action in self._actions.get(alert.rule, ()):
                     yield alert, action
 
-    # What it is told
+    # Notifications
 
     def foreign_write(self, uid: PodUID) -> None:
-        """Others wrote what is ours of this pod's status."""
+        """Count a write to the pod's status by another client."""
         self._pods.foreign_write(uid, self._clock.now())
         self._wakeup.set()
 
-    # What it does
+    # The loop
 
     async def run(self) -> None:
-        """Look at what changes until cancelled."""
+        """Evaluate until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._dispatcher.run(), name="alert receivers")
             tasks.create_task(self._watch_cache(), name="alert news")
@@ -157,9 +160,9 @@ class AlertService:
                 await wait_event_or_timeout(self._wakeup, self._clock, self._seconds_until_due())
 
     async def evaluate_once(self) -> None:
-        """Look at all that has changed, and at what time has changed.
+        """Evaluate the subjects that changed, by an update or by time.
 
-        Raises EvaluatorError: what could not be asked about is looked at the next time.
+        Raises EvaluatorError: what could not be evaluated is retried by the next call.
         """
         try:
             await self._evaluate_pods(self._pods.pop_changed())
@@ -170,7 +173,7 @@ class AlertService:
             self._are_pods_synced = True
             self._dispatch(self._engine.all_known("pod", self._now()))
         await self._sample_nodes()
-        # Their rules may have got other actions.
+        # After a restart their rules may have other actions.
         self._dispatch(self._engine.resumed())
 
     async def _evaluate_pods(self, uids: Sequence[PodUID]) -> None:
@@ -183,7 +186,7 @@ class AlertService:
             except BaseException:
                 self._pods.requeue(uids[first:])
                 raise
-            # Others have their turn: of many pods this takes long.
+            # Yield to other tasks: many pods take long.
             await asyncio.sleep(0)
 
     async def _evaluate(
@@ -191,7 +194,7 @@ class AlertService:
         questions: Sequence[EvaluationRequest],
         apply: Callable[[EvaluationRequest, RuleResults], list[Alert]],
     ) -> None:
-        """Have the rules evaluated. What changes meanwhile is asked about the next time."""
+        """Evaluate and dispatch. Changes during the evaluation are handled by the next call."""
         if not questions:
             return
         evaluated = await self._evaluator.evaluate(questions)
@@ -201,19 +204,19 @@ class AlertService:
             self._dispatch(apply(question, answers))
 
     async def _evaluate_safely(self) -> None:
-        """No mistake of ours ends a node."""
+        """Evaluate; log a failure and retry later."""
         try:
             await self.evaluate_once()
-        except Exception as error:  # noqa: BLE001 - it is logged, and tried again
+        except Exception as error:  # noqa: BLE001 - logged and retried
             self._failures.failed(error)
         else:
             self._failures.recovered()
 
     async def _watch_cache(self) -> None:
-        board, seen = self._view.snapshot_cache, 0
+        cache, revision = self._view.snapshot_cache, 0
         while True:
-            await board.wait(seen)
-            seen = board.revision
+            await cache.wait(revision)
+            revision = cache.revision
             self._wakeup.set()
 
     async def _sample_nodes(self) -> None:
@@ -236,7 +239,7 @@ class AlertService:
             self._dispatch(self._engine.all_known("node", now))
 
     def _now(self) -> int:
-        """What time it is. By how much the clock was set ahead, nobody has waited."""
+        """Return the wall clock time. After a step ahead, all timers are shifted by it."""
         (wall, steady), self._clock_reading = (
             self._clock_reading,
             (self._clock.now(), self._monotonic()),
@@ -254,7 +257,7 @@ class AlertService:
         return SAMPLE_SECONDS if self._are_nodes_synced else _STARTUP_SAMPLE_SECONDS
 
     def _seconds_until_due(self) -> float:
-        """Seconds until there is something to do, though nothing changes."""
+        """Return the seconds until something is due by time alone."""
         left = self._period - (self._uptime.seconds() - (self._sampled_at or 0.0))
         now = self._clock.now()
         for due in (self._engine.next_due(), self._pods.next_due()):
@@ -279,9 +282,9 @@ class AlertService:
 
 
 def _rules_of_receivers(actions: Mapping[str, Sequence[Action]]) -> dict[str, tuple[str, ...]]:
-    """By the names of receivers, the rules that tell them."""
-    found: dict[str, dict[str, None]] = {}
-    for rule, wanted in actions.items():
-        for action in wanted:
-            found.setdefault(receiver_name(action), {})[rule] = None
-    return {name: tuple(rules) for name, rules in found.items()}
+    """Return the rules that use each receiver, by its name."""
+    by_receiver: dict[str, dict[str, None]] = {}
+    for rule, rule_actions in actions.items():
+        for action in rule_actions:
+            by_receiver.setdefault(receiver_name(action), {})[rule] = None
+    return {name: tuple(rules) for name, rules in by_receiver.items()}

@@ -1,4 +1,4 @@
-"""What is known of nodes, and how far the API server has everything: looked at now and then."""
+"""The nodes to evaluate, with their facts and those of the status sync, sampled periodically."""
 
 import logging
 from collections.abc import Sequence
@@ -13,30 +13,30 @@ from podstatus.observe.status_view import Freshness, NodeSummary, StatusView
 logger = logging.getLogger(__name__)
 
 _MAX_LISTED = 10
-"""Rules that are named in a fact."""
+"""Rule names in the fact node.rulesOverBudget."""
 
 
 class NodeSubjects:
-    """Asks rules about nodes whose facts are others than before."""
+    """Requests evaluations of nodes whose facts have changed."""
 
     def __init__(self, view: StatusView, engine: Engine) -> None:
         self._view = view
         self._engine = engine
         self._last_facts: dict[str, tuple[Facts, frozenset[str]] | None] = {}
-        """What each was last asked with; None: that failed."""
+        """The facts of the last evaluation of each node; None: it failed."""
         self._watched_since: int | None = None
 
     def step_clock(self, nanos: int) -> None:
-        """The clock was set ahead by so much: nodes were not watched for longer by that."""
+        """Adjust to a wall clock that was set ahead by `nanos`."""
         if self._watched_since is not None:
             self._watched_since += nanos
 
     def sample(self, now: int) -> tuple[list[Alert], list[EvaluationRequest]]:
-        """The alerts of nodes that are gone, and what to ask about those that are different."""
+        """Return the resolved alerts of removed nodes, and requests for changed ones."""
         self._watched_since = now if self._watched_since is None else min(self._watched_since, now)
         watched = now - self._watched_since
         nodes, sync, knowledge = self._view.nodes(), self._view.sync(), self._view.freshness()
-        beside = {} if sync is None else sync_facts(sync, knowledge)
+        extra = {} if sync is None else sync_facts(sync, knowledge)
         changed: list[Alert] = []
         for name in [name for name in self._last_facts if name not in nodes]:
             del self._last_facts[name]
@@ -44,26 +44,26 @@ class NodeSubjects:
         questions = []
         for node in nodes.values():
             readings = node_readings(node, knowledge, self._engine.disabled_rules)
-            young = warming_up_node_facts(node, sync, knowledge, watched)
-            facts = {**node_facts(node, readings), **beside}
-            if (facts, young) != self._last_facts.get(node.name):
+            warming_up = warming_up_node_facts(node, sync, knowledge, watched)
+            facts = {**node_facts(node, readings), **extra}
+            if (facts, warming_up) != self._last_facts.get(node.name):
                 self._last_facts[node.name] = None
                 subject = _subject(node.name)
                 questions.append(
-                    EvaluationRequest(subject=subject, facts=facts, now=now, warming_up=young)
+                    EvaluationRequest(subject=subject, facts=facts, now=now, warming_up=warming_up)
                 )
         return changed, questions
 
     def apply(self, question: EvaluationRequest, answers: RuleResults) -> list[Alert]:
-        """The alerts that changed by what was answered about a node."""
+        """Apply the results for a node; return the alerts that changed."""
         subject = question.subject
         try:
             changed = self._engine.apply(
                 subject, answers, question.now, warming_up=question.warming_up
             )
         except Exception:
-            # A mistake of ours, which the others are not to suffer for.
-            logger.exception("rules cannot be asked about a node: node=%s", subject.name)
+            # A bug in one rule's state must not affect the other nodes.
+            logger.exception("cannot apply rule results to a node: node=%s", subject.name)
             return []
         self._last_facts[subject.name] = question.facts, question.warming_up
         return changed
@@ -72,7 +72,7 @@ class NodeSubjects:
 def node_readings(
     node: NodeSummary, freshness: Freshness, over_budget: Sequence[str] = ()
 ) -> NodeReadings:
-    """What is measured of a node; `over_budget`: rules that were switched off."""
+    """Return the measurements of a node; `over_budget`: rules that were switched off."""
     full, skew = node.disk_full_in_seconds, freshness.clock_skew_seconds
     return NodeReadings(
         disk_used_fraction=node.used_fractions.get("disk", -1.0),

@@ -1,4 +1,4 @@
-"""Which pods are to be asked about, and what is known of them: the board's, and what was before."""
+"""The pods to evaluate, with their facts: from the snapshot cache and the ten-minute windows."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -18,110 +18,112 @@ logger = logging.getLogger(__name__)
 
 
 class PodSubjects:
-    """Asks rules about pods. What cannot be asked about one pod does not touch the others."""
+    """Requests evaluations of pods. An error for one pod does not affect the others."""
 
     def __init__(self, cache: SnapshotCache, engine: Engine) -> None:
         self._cache = cache
         self._engine = engine
         self._windows = PodWindows()
         self._timers: TimerHeap[PodUID] = TimerHeap()
-        """When something of a pod changes by the time alone."""
+        """When a fact of a pod changes by time alone."""
         self._subjects: dict[PodUID, Subject] = {}
-        """Of all pods that rules were asked about."""
+        """The subjects of all pods that were evaluated."""
         self._requeued: list[PodUID] = []
-        """To be looked at though the board has not changed."""
+        """Pods to evaluate although the cache has no change for them."""
         self.revision = 0
-        """Of the latest change of the board that was seen."""
+        """Revision of the snapshot cache up to which changes were read."""
         self._is_first_pass = True
 
     @property
     def has_changes(self) -> bool:
-        """Whether there is something to look at."""
+        """True if there are pods to evaluate."""
         return bool(self._is_first_pass or self._requeued or self._cache.revision > self.revision)
 
     def next_due(self) -> int | None:
-        """When something of a pod changes by the time alone; None: never."""
+        """Return when a fact of a pod changes by time alone; None: never."""
         return self._timers.next_due()
 
     def foreign_write(self, uid: PodUID, now: int) -> None:
-        """Others wrote what is ours of this pod's status."""
+        """Count a write to the pod's status by another client, and evaluate the pod."""
         if uid in self._subjects:
             self._windows.foreign_write(uid, now)
             self._requeued.append(uid)
 
     def step_clock(self, nanos: int) -> None:
-        """The clock was set ahead by so much. What is looked at too early for it is so again."""
+        """Adjust to a wall clock set ahead by `nanos`. Timers may fire early and are then set
+        again.
+        """
         self._windows.step_clock(nanos)
 
     def pop_changed(self) -> Sequence[PodUID]:
-        """The pods to look at, also those that are gone; they count as seen."""
+        """Return the pods to evaluate, including removed ones, and mark the changes as read."""
         changed = self._cache.changed_since(None if self._is_first_pass else self.revision)
         self._is_first_pass, self.revision = False, changed.revision
         uids = dict.fromkeys((*changed.pods, *self._requeued))
         self._requeued.clear()
-        gone = [gone.uid for _, gone in changed.deleted]
+        removed = [pod.uid for _, pod in changed.deleted]
         if changed.reset:
-            gone = [uid for uid in self._subjects if uid not in uids]
-        return (*gone, *uids)
+            removed = [uid for uid in self._subjects if uid not in uids]
+        return (*removed, *uids)
 
     def requeue(self, uids: Iterable[PodUID]) -> None:
-        """These could not be asked about: they are to be looked at again."""
+        """Evaluate these pods again: their evaluation failed."""
         self._requeued += uids
 
     def collect(
         self, uids: Iterable[PodUID], now: int
     ) -> tuple[list[Alert], list[EvaluationRequest]]:
-        """The alerts of those pods that are gone, and what to ask about the others."""
+        """Return the resolved alerts of removed pods, and requests for the others."""
         changed: list[Alert] = []
         questions: list[EvaluationRequest] = []
         for uid in uids:
-            found = self._cache.find(uid)
+            current = self._cache.find(uid)
             try:
-                if found is None:
+                if current is None:
                     changed += self._forget(uid, now)
                 else:
-                    questions.append(self._request(found[1], now))
+                    questions.append(self._request(current[1], now))
             except Exception:
-                # A mistake of ours, which the others are not to suffer for.
-                logger.exception("rules cannot be asked about a pod: uid=%s", uid)
+                # A bug in the facts of one pod must not affect the others.
+                logger.exception("cannot collect the facts of a pod: uid=%s", uid)
         return changed, questions
 
     def pop_due(self, now: int) -> Sequence[PodUID]:
-        """The pods to look at because time has passed."""
+        """Return the pods with facts that changed by time alone."""
         return self._timers.pop_due(now)
 
     def apply(self, question: EvaluationRequest, answers: RuleResults) -> list[Alert]:
-        """The alerts that changed by what was answered about a pod."""
+        """Apply the results for a pod; return the alerts that changed."""
         try:
             return self._engine.apply(
                 question.subject, answers, question.now, warming_up=question.warming_up
             )
         except Exception:
-            # A mistake of ours, which the others are not to suffer for.
-            logger.exception("rules cannot be asked about a pod: uid=%s", question.subject.uid)
+            # A bug in one rule's state must not affect the other pods.
+            logger.exception("cannot apply rule results to a pod: uid=%s", question.subject.uid)
             return []
 
     def _request(self, pod: PodSummary, now: int) -> EvaluationRequest:
         self._windows.update(pod, now)
         facts = pod_facts(pod, now, self._windows.counts(pod.uid, now))
         subject = self._subjects[pod.uid] = self._subject(pod)
-        whole = self._windows.full_at(pod.uid)
-        young = POD_WINDOW_FACTS if now < whole else frozenset[str]()
-        moves = [
+        complete_at = self._windows.full_at(pod.uid)
+        warming_up = POD_WINDOW_FACTS if now < complete_at else frozenset[str]()
+        times = [
             it for it in (self._windows.next_change(pod.uid), next_health_change(pod, now)) if it
         ]
-        if young and self._engine.has_restored(subject):
-            moves.append(whole)
-        if moves:
-            self._timers.set(pod.uid, min(moves))
+        if warming_up and self._engine.has_restored(subject):
+            times.append(complete_at)
+        if times:
+            self._timers.set(pod.uid, min(times))
         else:
             self._timers.cancel(pod.uid)
-        return EvaluationRequest(subject=subject, facts=facts, now=now, warming_up=young)
+        return EvaluationRequest(subject=subject, facts=facts, now=now, warming_up=warming_up)
 
     def _subject(self, pod: PodSummary) -> Subject:
-        known = self._subjects.get(pod.uid)
-        if known is not None and known.node == pod.node:
-            return known
+        subject = self._subjects.get(pod.uid)
+        if subject is not None and subject.node == pod.node:
+            return subject
         return Subject(
             scope="pod", name=pod.name, namespace=pod.namespace, uid=pod.uid, node=pod.node
         )

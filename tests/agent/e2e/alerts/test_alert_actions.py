@@ -24,7 +24,7 @@ rules:
 NOT_DONE = "AlertActionNotDone"
 WANTED = [
     f"node/node {NOT_DONE} TaintNode: taint the node with alerts.podstatus.dev/full:NoExecute",
-    f"pod/web {NOT_DONE} Delete: delete the pod within 1 s",
+    f"pod/web {NOT_DONE} Delete: delete the pod with a grace period of 1 s",
     f"pod/web {NOT_DONE} Restart: restart container app",
     f"pod/web {NOT_DONE} Taint: taint the node with alerts.podstatus.dev/bad=v:NoSchedule",
 ]
@@ -110,7 +110,7 @@ def test_a_clock_that_is_set_ahead_is_no_turn(tmp_path: Path, server: ApiServerT
     node = AlertingNode(tmp_path, server, clock)
     done = ["pod/web AlertAction Bad: restart container app: done"]
     refused = f"pod/web {NOT_DONE} Bad: restart container app: not done, "
-    wanted = [f"{refused}it was done too often lately"]
+    wanted = [f"{refused}the rate limit is exceeded"]
 
     async def is_done() -> bool:
         return await node.told("AlertAction") == done
@@ -182,7 +182,7 @@ def test_a_pod_is_deleted(tmp_path: Path, server: ApiServerThread) -> None:
             # Whoever makes it anew at once keeps it: it had its turn.
             await node.ask("POST", PODS, a_pod("web", bad="yes"))
             not_done = (
-                f"pod/web {NOT_DONE} Bad: delete the pod: not done, it was done too often lately"
+                f"pod/web {NOT_DONE} Bad: delete the pod: not done, the rate limit is exceeded"
             )
             await until(lambda: _told(node, [not_done]), lambda: shown(alerts))
             again = await node.pod("web")

@@ -87,7 +87,7 @@ def test_rules_that_fail_are_shown_everywhere_and_the_others_run_on(tmp_path: Pa
         assert 'podstatus_alert_rule_failing{rule="Picky"} 1' in metrics
         assert 'podstatus_alert_rule_failing{rule="PodCrashLooping"} 0' in metrics
         assert made.health() == (200, "ok")
-        # What it fails of no more, it shows no more.
+        # What it fails for no more, it shows no more.
         cluster.delete("odd")
         until_it_is(lambda: failing(made) == {"Broken": 2}, lambda: failing(made))
 

@@ -192,7 +192,7 @@ def test_ten_minutes_of_all_that_can_go_wrong_at_once(
         assert not away.dropped + hung.dropped + good.dropped
         return (
             "cannot connect to " in away.problem
-            and "no answer from " in hung.problem
+            and "no response from " in hung.problem
             and not good.problem
             # Who cannot be reached will be told of what fires then, and of nothing else; who may
             # have heard of a beginning is to hear of its end: of each pod one, and then no more.

@@ -58,7 +58,7 @@ def is_kept_as_told(made: AgentProcess) -> bool:
         rows = database.execute("SELECT kept FROM alerts").fetchall()
     kept = [json.loads(row) for (row,) in rows]
     (quick,) = (it["deliveries"] for it in kept if it["alert"]["rule"] == "Quick")
-    return [delivery["progress"] for delivery in quick.values()] == ["told", "told"]
+    return [delivery["progress"] for delivery in quick.values()] == ["sent", "sent"]
 
 
 def events(made: AgentProcess) -> list[tuple[str, int]]:

@@ -14,166 +14,169 @@ DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 OPERATION_BUCKETS = tuple(0.005 * 2.5**power for power in range(14))
 """Seconds. Upstream: RuntimeOperationsDuration."""
 
-NODE_NAME = gauge("kubelet_node_name", "1, for the node of this name.", "node")
+NODE_NAME = gauge("kubelet_node_name", "The node's name. The count is always 1.", "node")
 
 # Pods
 
 DESIRED_PODS = gauge(
     "kubelet_desired_pods",
-    "Pods that are to run here; static: they are not from the API server.",
+    "Number of pods that the sources of this node request. static is true if the pod is not "
+    "from the API server.",
     "static",
 )
 ACTIVE_PODS = gauge(
     "kubelet_active_pods",
-    "Pods that hold resources of the node, beside which a new one has to fit.",
+    "Number of pods that are considered when admitting new pods. static is true if the pod is "
+    "not from the API server.",
     "static",
 )
 MIRROR_PODS = gauge(
     "kubelet_mirror_pods",
-    "Mirror pods: API objects that stand for static pods.",
+    "Number of mirror pods: API objects that represent static pods.",
 )
 WORKING_PODS = gauge(
     "kubelet_working_pods",
-    "Pods that are looked after, by what is done for them and who asks for them: a source, "
-    "nobody any more (orphan), or only the runtime has something of them.",
+    "Number of pods with a pod worker, by lifecycle phase, whether the pod is desired, "
+    "orphaned, or runtime only (also orphaned), and whether the pod is static.",
     "lifecycle",
     "config",
     "static",
 )
-RUNNING_PODS = gauge("kubelet_running_pods", "Pods that have a ready sandbox.")
+RUNNING_PODS = gauge("kubelet_running_pods", "Number of pods that have a running pod sandbox.")
 RUNNING_CONTAINERS = gauge(
     "kubelet_running_containers",
-    "Containers that the runtime has, by state; ended ones too.",
+    "Number of containers in the runtime, by state, including exited ones.",
     "container_state",
 )
 EPHEMERAL_CONTAINERS = gauge(
     "kubelet_managed_ephemeral_containers",
-    "Ephemeral containers of the pods that are to run here.",
+    "Number of ephemeral containers in the desired pods.",
 )
 RESTARTED_PODS = counter(
     "kubelet_restarted_pods_total",
-    "Pods that were taken away and came again under the same UID before they had ended.",
+    "Number of pods that were deleted and recreated with the same UID before they had terminated.",
     "static",
 )
 ORPHANED_PODS = counter(
     "kubelet_orphaned_runtime_pods_total",
-    "Pods that the runtime has and nobody asks for.",
+    "Number of pods that were found in the runtime and are not desired by any source.",
 )
-STARTED_PODS = counter("kubelet_started_pods_total", "Sandboxes that were to be started.")
+STARTED_PODS = counter("kubelet_started_pods_total", "Number of attempts to start a pod sandbox.")
 STARTED_PODS_ERRORS = counter(
-    "kubelet_started_pods_errors_total", "Sandboxes that could not be started."
+    "kubelet_started_pods_errors_total", "Number of errors when starting a pod sandbox."
 )
 STARTED_CONTAINERS = counter(
     "kubelet_started_containers_total",
-    "Containers that were to be started, by type.",
+    "Number of attempts to start a container, by container type.",
     "container_type",
 )
 STARTED_CONTAINERS_ERRORS = counter(
     "kubelet_started_containers_errors_total",
-    "Containers that could not be started, by type and reason.",
+    "Number of errors when starting a container, by container type and reason.",
     "container_type",
     "code",
 )
 TERMINATED_CONTAINERS = counter(
     "kubelet_terminated_containers_total",
-    "Containers that ended, by type and how; kinds beyond 1000 are other.",
+    "Number of terminated containers, by container type, exit code and reason; label sets "
+    "beyond 1000 are counted as other.",
     "container_type",
     "exit_code",
     "reason",
 )
 PENDING_RESIZES = gauge(
-    "kubelet_pod_pending_resizes", "Resizes of pods that wait, by why.", "reason"
+    "kubelet_pod_pending_resizes", "Number of pending pod resizes, by reason.", "reason"
 )
-RESIZES_IN_PROGRESS = gauge(
-    "kubelet_pod_in_progress_resizes", "Resizes of pods that are under way."
-)
+RESIZES_IN_PROGRESS = gauge("kubelet_pod_in_progress_resizes", "Number of pod resizes in progress.")
 
 # How long things take
 
 STATUS_SYNC = histogram(
     "kubelet_pod_status_sync_duration_seconds",
-    "From the oldest change of a pod's status that was not sent yet until the API server has it.",
+    "Duration in seconds from the oldest unsent change of a pod's status until the API server "
+    "has acknowledged it.",
     SYNC_BOUNDS,
 )
 POD_START = histogram(
     "kubelet_pod_start_duration_seconds",
-    "From when a pod was first seen here until its phase is Running.",
+    "Duration in seconds from first seeing a pod until its phase is Running.",
     STARTUP_BOUNDS,
 )
 POD_WORKER_START = histogram(
     "kubelet_pod_worker_start_duration_seconds",
-    "From when a pod was first seen here until something is done for it.",
+    "Duration in seconds from first seeing a pod until its worker starts.",
     DEFAULT_BUCKETS,
 )
 POD_START_SLI = histogram(
     "kubelet_pod_start_sli_duration_seconds",
-    "From the creation of a stateless pod until it was seen running, without pulling images "
-    "and init containers.",
+    "Duration in seconds to start a stateless pod, excluding time to pull images and run init "
+    "containers, measured from pod creation until it was observed running.",
     STARTUP_BOUNDS,
 )
 POD_START_TOTAL = histogram(
     "kubelet_pod_start_total_duration_seconds",
-    "From the creation of a pod until it was seen running.",
+    "Duration in seconds to start a pod, measured from pod creation until it was observed running.",
     STARTUP_BOUNDS,
 )
 FIRST_NETWORK_POD = gauge(
     "kubelet_first_network_pod_start_sli_duration_seconds",
-    "The same as kubelet_pod_start_sli_duration_seconds, of the first pod that needs the pod "
-    "network.",
+    "Duration in seconds to start the first pod that needs the pod network, measured as "
+    "kubelet_pod_start_sli_duration_seconds.",
 )
 POD_WORKER = histogram(
     "kubelet_pod_worker_duration_seconds",
-    "Steps of a pod's life: create, update and sync keep it running, kill ends it, terminated "
-    "closes its books.",
+    "Duration in seconds of a pod worker's step, by operation type: create, update, sync, kill "
+    "or terminated.",
     DEFAULT_BUCKETS,
     "operation_type",
 )
 RELIST_DURATION = histogram(
     "kubelet_pleg_relist_duration_seconds",
-    "Listing all pods of the runtime.",
+    "Duration in seconds for relisting pods in PLEG.",
     DEFAULT_BUCKETS,
 )
 RELIST_INTERVAL = histogram(
     "kubelet_pleg_relist_interval_seconds",
-    "From the beginning of one such list to the next.",
+    "Interval in seconds between relisting in PLEG.",
     DEFAULT_BUCKETS,
 )
 POD_RELIST_DURATION = histogram(
     "kubelet_pleg_pod_relist_duration_seconds",
-    "Asking the runtime about one pod.",
+    "Duration in seconds for reading the state of one pod from the runtime.",
     DEFAULT_BUCKETS,
 )
 RELIST_LAST_SEEN = gauge(
     "kubelet_pleg_last_seen_seconds",
-    "When the latest list that came was asked for, since the Unix epoch.",
+    "Start time of the last successful relist since Unix epoch in seconds.",
 )
 RUNTIME_OPERATIONS = counter(
     "kubelet_runtime_operations_total",
-    "What the runtime was asked to do, by kind.",
+    "Number of runtime operations, by operation type.",
     "operation_type",
 )
 RUNTIME_OPERATIONS_DURATION = histogram(
     "kubelet_runtime_operations_duration_seconds",
-    "How long it took, by kind.",
+    "Duration in seconds of runtime operations, by operation type.",
     OPERATION_BUCKETS,
     "operation_type",
 )
 RUNTIME_OPERATIONS_ERRORS = counter(
     "kubelet_runtime_operations_errors_total",
-    "What the runtime failed to do, by kind.",
+    "Number of runtime operation errors, by operation type.",
     "operation_type",
 )
 
 REQUESTS = counter(
     "rest_client_requests_total",
-    "Requests to the API server, by code of the answer (<error>: there was none), method and host.",
+    "Number of HTTP requests to the API server, by status code (<error> if there was no "
+    "response), method and host.",
     "code",
     "method",
     "host",
 )
 REQUEST_DURATION = histogram(
     "rest_client_request_duration_seconds",
-    "How long requests to the API server took that are no watches, by method and host.",
+    "Duration in seconds of HTTP requests to the API server other than watches, by verb and host.",
     REQUEST_BOUNDS,
     "verb",
     "host",
@@ -220,7 +223,8 @@ KUBELET_METRICS = (
 
 PROBES_TOTAL = counter(
     "prober_probe_total",
-    "Checks of a container, by what they came to; until its pod is gone.",
+    "Number of liveness, readiness and startup probes of a container, by result. Series are "
+    "removed with the pod.",
     "probe_type",
     "result",
     "container",
@@ -230,7 +234,7 @@ PROBES_TOTAL = counter(
 )
 PROBE_DURATION = histogram(
     "prober_probe_duration_seconds",
-    "How long checks took that did not fail.",
+    "Duration in seconds of probes that did not fail.",
     DEFAULT_BUCKETS,
     "probe_type",
     "container",
@@ -245,38 +249,38 @@ PROBE_METRICS = (PROBES_TOTAL, PROBE_DURATION)
 _CONTAINER_LABELS = ("container", "pod", "namespace")
 _POD_LABELS = ("pod", "namespace")
 
-NODE_CPU = counter("node_cpu_usage_seconds_total", "Time that the node's processors were busy.")
-NODE_MEMORY = gauge(
-    "node_memory_working_set_bytes", "Memory of the node that cannot be given back at once."
+NODE_CPU = counter(
+    "node_cpu_usage_seconds_total", "Cumulative CPU time consumed by the node in core-seconds."
 )
+NODE_MEMORY = gauge("node_memory_working_set_bytes", "Current working set of the node in bytes.")
 CONTAINER_START = gauge(
     "container_start_time_seconds",
-    "When a running container was started, since the Unix epoch.",
+    "Start time of a running container since Unix epoch in seconds.",
     *_CONTAINER_LABELS,
 )
 CONTAINER_CPU = counter(
     "container_cpu_usage_seconds_total",
-    "Processor time of a container.",
+    "Cumulative CPU time consumed by the container in core-seconds.",
     *_CONTAINER_LABELS,
 )
 CONTAINER_MEMORY = gauge(
     "container_memory_working_set_bytes",
-    "Memory of a container that cannot be given back at once.",
+    "Current working set of the container in bytes.",
     *_CONTAINER_LABELS,
 )
 POD_CPU = counter(
     "pod_cpu_usage_seconds_total",
-    "Processor time of a pod.",
+    "Cumulative CPU time consumed by the pod in core-seconds.",
     *_POD_LABELS,
 )
 POD_MEMORY = gauge(
     "pod_memory_working_set_bytes",
-    "Memory of a pod that cannot be given back at once.",
+    "Current working set of the pod in bytes.",
     *_POD_LABELS,
 )
 RESOURCE_ERROR = gauge(
     "resource_scrape_error",
-    "1 if nothing could be measured, 0 otherwise.",
+    "1 if resource usage could not be measured, 0 otherwise.",
 )
 RESOURCE_METRICS = (
     NODE_CPU,
@@ -294,13 +298,13 @@ RESOURCE_METRICS = (
 
 HEALTHCHECK = gauge(
     "kubernetes_healthcheck",
-    "1 if a check of the agent passes, 0 otherwise.",
+    "Result of a health check of the agent: 1 if it passes, 0 otherwise.",
     "name",
     "type",
 )
 HEALTHCHECKS = counter(
     "kubernetes_healthchecks_total",
-    "Checks of the agent that were made, by what they came to.",
+    "Number of health checks of the agent, by result.",
     "name",
     "type",
     "status",

@@ -2,18 +2,22 @@
 
 from podstatus.observe.metrics.model import counter, gauge
 
-BUILD_INFO = gauge("podstatus_build_info", "Which podstatus this is. Always 1.", "version")
+BUILD_INFO = gauge(
+    "podstatus_build_info", "Version of podstatus. The value is always 1.", "version"
+)
 
 # Pods
 
-PODS = gauge("podstatus_pods", "Pods, by node and phase.", "node", "phase")
+PODS = gauge("podstatus_pods", "Number of pods, by node and phase.", "node", "phase")
 PODS_BY_HEALTH = gauge(
-    "podstatus_pod_health", "Pods, by node and how they are, in one word.", "node", "health"
+    "podstatus_pod_health", "Number of pods, by node and health state.", "node", "health"
 )
-READY_PODS = gauge("podstatus_ready_pods", "Pods that are Ready, by node.", "node")
+READY_PODS = gauge(
+    "podstatus_ready_pods", "Number of pods with the condition Ready, by node.", "node"
+)
 RESTARTS = gauge(
     "podstatus_container_restarts",
-    "Restarts that the containers of all pods there are have behind them, by node.",
+    "Number of container restarts of all current pods, by node.",
     "node",
 )
 
@@ -27,60 +31,70 @@ NODE_LEASE_AGE = gauge(
 # How far the API server has it
 
 UNSENT = gauge(
-    "podstatus_status_unsent", "Pods with a status that the API server has not acknowledged."
+    "podstatus_status_unsent",
+    "Number of pods with a status that the API server has not acknowledged.",
 )
 STATUS_AGE = gauge(
     "podstatus_status_age_seconds",
-    "Age of the oldest change of a status that the API server has not acknowledged; 0: none.",
+    "Age in seconds of the oldest status change that the API server has not acknowledged; 0 if "
+    "there is none.",
 )
-IN_FLIGHT = gauge("podstatus_status_in_flight", "Statuses that are being sent.")
+IN_FLIGHT = gauge("podstatus_status_in_flight", "Number of status updates in flight.")
 QUARANTINED = gauge(
-    "podstatus_status_quarantined", "Pods whose status the API server rejects: seldom retried."
+    "podstatus_status_quarantined",
+    "Number of pods whose status the API server rejects; it is retried rarely.",
 )
-OUTBOX = gauge("podstatus_outbox_statuses", "Last statuses that wait on the disk.")
+OUTBOX = gauge(
+    "podstatus_outbox_statuses", "Number of final statuses on disk that have not been delivered."
+)
 SYNC_FAILURES = counter(
     "podstatus_status_sync_failures_total",
-    "Statuses that could not be sent, by what kept them: gone, conflict, busy and so on.",
+    "Number of failed status updates, by cause: gone, conflict, busy and others.",
     "failure",
 )
 
 # How old what is shown may be
 
-SERVER_REACHABLE = gauge(
-    "podstatus_server_reachable", "1 if the API server answers, 0 if it does not."
+SERVER_REACHABLE = gauge("podstatus_server_reachable", "1 if the API server answers, 0 otherwise.")
+SERVER_AGE = gauge(
+    "podstatus_server_age_seconds", "Seconds since the last answer of the API server."
 )
-SERVER_AGE = gauge("podstatus_server_age_seconds", "Seconds since the API server was last heard.")
-RUNTIME_AGE = gauge("podstatus_runtime_age_seconds", "Seconds since the runtime was last listed.")
+RUNTIME_AGE = gauge(
+    "podstatus_runtime_age_seconds", "Seconds since the last successful relist of the runtime."
+)
 
 # The history
 
 TRANSITIONS = counter(
     "podstatus_transitions_total",
-    "Transitions of pods that were noted, by what changed: phase, condition, container and so on.",
+    "Number of recorded pod transitions, by kind: phase, condition, container and others.",
     "kind",
 )
-HISTORY_WRITTEN = counter("podstatus_history_written_total", "Moments written to the history.")
+HISTORY_WRITTEN = counter(
+    "podstatus_history_written_total", "Number of entries written to the history."
+)
 HISTORY_OVERFLOWED = counter(
     "podstatus_history_overflowed_total",
-    "Changes that found the queue of the history full; what they changed is noted with the next.",
+    "Number of changes dropped because the history queue was full; the next change of the pod "
+    "includes them.",
 )
 HISTORY_EVENTS_LOST = counter(
     "podstatus_history_lost_events_total",
-    "Events that found the queue of the history full, and are noted nowhere.",
+    "Number of events dropped because the history queue was full.",
 )
 HISTORY_REPLACED = counter(
     "podstatus_history_replaced_total",
-    "Files of the history that were deleted or damaged while in use, and replaced by new ones.",
+    "Number of history files that were deleted or damaged while in use and replaced.",
 )
 HISTORY_WAITING = gauge(
-    "podstatus_history_waiting", "Changes that wait to be written to the history."
+    "podstatus_history_waiting", "Number of changes waiting to be written to the history."
 )
 
 # Alerts
 
 ALERTS = gauge(
     "ALERTS",
-    "1 for each alert that is pending or fires, as Prometheus has it; 1000 at most.",
+    "1 for each pending or firing alert, in the format of Prometheus; at most 1000 series.",
     "alertname",
     "alertstate",
     "severity",
@@ -89,55 +103,66 @@ ALERTS = gauge(
     "node",
 )
 ALERTS_TRUNCATED = gauge(
-    "podstatus_alerts_left_out", "Alerts that are pending or fire, and are not among ALERTS."
+    "podstatus_alerts_left_out", "Number of pending or firing alerts that are not in ALERTS."
 )
 ALERT_RULES_FAILING = gauge(
-    "podstatus_alert_rule_failing", "Pods or nodes that a rule cannot be asked about.", "rule"
+    "podstatus_alert_rule_failing",
+    "Number of pods or nodes for which the evaluation of a rule fails.",
+    "rule",
 )
 ALERT_RULE_FAILURES = counter(
-    "podstatus_alert_rule_failures_total", "How often the expression of a rule failed.", "rule"
+    "podstatus_alert_rule_failures_total", "Number of failed evaluations of a rule.", "rule"
 )
 ALERT_RULE_DISABLED = gauge(
     "podstatus_alert_rule_switched_off",
-    "1 if a rule was over its budget of CPU or memory, and is not evaluated any more.",
+    "1 if a rule exceeded its CPU or memory budget and is no longer evaluated, 0 otherwise.",
     "rule",
 )
 ALERT_DELIVERIES = counter(
-    "podstatus_alert_deliveries_total", "What a receiver of alerts was told.", "receiver"
+    "podstatus_alert_deliveries_total",
+    "Number of alert messages delivered to a receiver.",
+    "receiver",
 )
 ALERT_DELIVERIES_DROPPED = counter(
     "podstatus_alert_deliveries_dropped_total",
-    "What a receiver of alerts refused, or what found its queue full.",
+    "Number of alert messages rejected by a receiver or dropped because its queue was full.",
     "receiver",
 )
 ALERT_DELIVERIES_WAITING = gauge(
-    "podstatus_alert_deliveries_waiting", "What a receiver of alerts is yet to be told.", "receiver"
+    "podstatus_alert_deliveries_waiting",
+    "Number of alert messages waiting for a receiver.",
+    "receiver",
 )
 
 # Events
 
-EVENTS_RECORDED = counter("podstatus_events_recorded_total", "Events that were recorded.")
-EVENTS_SENT = counter("podstatus_events_sent_total", "Events that were created at the API server.")
+EVENTS_RECORDED = counter("podstatus_events_recorded_total", "Number of recorded events.")
+EVENTS_SENT = counter("podstatus_events_sent_total", "Number of events created in the API server.")
 EVENTS_PATCHED = counter(
-    "podstatus_events_patched_total", "Repeats that were added to the count of an event."
+    "podstatus_events_patched_total",
+    "Number of repeated events that increased the count of an existing event.",
 )
 EVENTS_DROPPED = counter(
-    "podstatus_events_dropped_total", "Events that did not arrive, by cause.", "cause"
+    "podstatus_events_dropped_total", "Number of dropped events, by cause.", "cause"
 )
-EVENTS_WAITING = gauge("podstatus_events_waiting", "Events that have not come to their end.")
+EVENTS_WAITING = gauge("podstatus_events_waiting", "Number of events queued or being sent.")
 
 # Those who watch
 
-WATCHERS = gauge("podstatus_watchers", "Clients of /v1/watch.")
-WATCH_EVENTS = counter("podstatus_watch_events_total", "Events that were sent to clients of it.")
+WATCHERS = gauge("podstatus_watchers", "Number of clients of /v1/watch.")
+WATCH_EVENTS = counter(
+    "podstatus_watch_events_total", "Number of events sent to clients of /v1/watch."
+)
 WATCHES_CLOSED = counter(
     "podstatus_watch_cuts_total",
-    "Clients of it that were cut off, by why: slow, long, history, stop.",
+    "Number of clients of /v1/watch that were disconnected, by reason: slow, long, history or "
+    "stop.",
     "reason",
 )
 WATCHES_REJECTED = counter(
     "podstatus_watch_refusals_total",
-    "Clients of it that were refused, by whose places were taken: all, or those of one client.",
+    "Number of clients of /v1/watch that were rejected, by the limit that was reached: all, or "
+    "that of one client.",
     "places",
 )
 
@@ -145,12 +170,12 @@ WATCHES_REJECTED = counter(
 
 SERVICE_SILENT = gauge(
     "podstatus_service_silent_seconds",
-    "Seconds since a service of the agent showed that it is alive.",
+    "Seconds since the last heartbeat of a service of the agent.",
     "service",
 )
 SERVICE_STALLED = gauge(
     "podstatus_service_stalled",
-    "1 if a service of the agent has been silent for longer than it may be, 0 otherwise.",
+    "1 if a service of the agent has missed its heartbeat deadline, 0 otherwise.",
     "service",
 )
 CPU = counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.")

@@ -22,6 +22,7 @@ from podstatus.alerts.rules.load import load_rules
 from podstatus.alerts.rules.windows import PodWindows
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 RESULTS = Path(__file__).parent / "results" / "alerts.json"
@@ -114,11 +115,13 @@ def _pod(number: int) -> PodSummary:
             for t in types
         ),
         containers=(
-            ContainerSummary(name="setup", kind="init", state="terminated Completed 0"),
+            ContainerSummary(
+                name="setup", kind="init", state=parse_container_state("terminated Completed 0")
+            ),
             ContainerSummary(
                 name="app",
                 image="registry.example/web:1",
-                state=state,
+                state=parse_container_state(state),
                 ready=not crashes,
                 restarts=2,
             ),

@@ -34,6 +34,7 @@ from podstatus.observe.history.status_writer import HistoryCounts
 from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
+from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 RESULTS = Path(__file__).parent / "results" / "alerts_watch.json"
@@ -94,7 +95,11 @@ def make_pod(number: int) -> PodSummary:
     ready = "False" if crashes else "True"
     state = "waiting CrashLoopBackOff" if crashes else "running"
     app = ContainerSummary(
-        name="app", image="web:1", state=state, ready=not crashes, started=not crashes
+        name="app",
+        image="web:1",
+        state=parse_container_state(state),
+        ready=not crashes,
+        started=not crashes,
     )
     return PodSummary(
         uid=PodUID(f"00000000-0000-0000-0000-{number:012}"),
@@ -111,7 +116,9 @@ def make_pod(number: int) -> PodSummary:
             for it in _TYPES
         ),
         containers=(
-            ContainerSummary(name="setup", kind="init", state="terminated Completed 0"),
+            ContainerSummary(
+                name="setup", kind="init", state=parse_container_state("terminated Completed 0")
+            ),
             app,
         ),
     )
@@ -130,7 +137,9 @@ def changed(pod: PodSummary) -> PodSummary:
     )
     state = "running" if ready else "terminated Error 1"
     restarts = app.restarts + ready
-    app = msgspec.structs.replace(app, state=state, ready=ready, restarts=restarts)
+    app = msgspec.structs.replace(
+        app, state=parse_container_state(state), ready=ready, restarts=restarts
+    )
     return msgspec.structs.replace(pod, conditions=conditions, containers=(setup, app))
 
 

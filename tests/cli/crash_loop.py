@@ -2,6 +2,7 @@
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.transitions import status_transitions as kinds
 from podstatus.observe.transitions.status_transitions import Transition
 
@@ -22,14 +23,24 @@ def moment(
     uid: str = "u1",
 ) -> HistoryEntry:
     before, after = states
+    transition = Transition(
+        kind=kind, subject=subject, before=before, after=after, reason=reason, message=message
+    )
+    if kind == kinds.CONTAINER:
+        transition = Transition(
+            kind=kind,
+            subject=subject,
+            state_before=parse_container_state(before),
+            state_after=parse_container_state(after),
+            reason=reason,
+            message=message,
+        )
     return HistoryEntry(
         at=BEGIN + round(seconds * SECOND),
         uid=PodUID(uid),
         namespace="default",
         name="crash",
-        transition=Transition(
-            kind=kind, subject=subject, before=before, after=after, reason=reason, message=message
-        ),
+        transition=transition,
     )
 
 

@@ -16,6 +16,10 @@ from tests.support.certificates import authority
 TOKEN = "t0ken"  # noqa: S105 - of nobody
 
 
+_COUNTS: dict[str, Any] = {"pods": 0, "nodes": 0, "sync": None, "phases": {}, "health": {}}
+"""What /v1/status has, and other answers do not: a client ignores fields that it does not know."""
+
+
 class FakeNode:
     """What it has, and what it was asked."""
 
@@ -69,7 +73,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(watches.pop(0) if len(watches) > 1 else watches[0])
         elif self.path.startswith("/v1/"):
             told = self.node.told.get(urlsplit(self.path).path)
-            code, body = (404, {"message": "not known here"}) if told is None else (200, told)
+            always = {"freshness": {}, "history": {}} | _COUNTS
+            known = None if told is None else always | told
+            code, body = (404, {"message": "not known here"}) if known is None else (200, known)
             self._answer(code, json.dumps(body).encode())
         else:
             self._stream(self.node.log)

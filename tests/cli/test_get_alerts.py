@@ -10,7 +10,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from podstatus.cli.commands import app
-from podstatus.cli.get_alerts import AlertItem, alert_table
+from podstatus.cli.get_alerts import alert_table
 from podstatus.cli.render.tables import cell_style
 from podstatus.kube.scalars.time import Time
 from podstatus.web.v1.alerts import alert_view
@@ -52,9 +52,7 @@ def test_a_row_for_each(tmp_path: Path) -> None:
 
 
 def test_since_is_an_age() -> None:
-    shown = [
-        msgspec.convert(it, AlertItem, dec_hook=lambda _, text: Time.parse(text)) for it in TOLD
-    ]
+    shown = [alert_view(alert) for alert in ALERTS]
     table = alert_table(shown, Time.from_unix_nanos(AT + 250 * 10**9), wide=True)
     assert table.headings[4:7] == ("SINCE", "NODE", "RESOLVED")
     assert table.rows[0][4:7] == ("4m10s", "node-1", "")
@@ -79,7 +77,10 @@ def test_what_is_wrong_with_rules_and_receivers_is_said(tmp_path: Path, node: Fa
     node.told["/v1/alerts"] = {
         "alerts": [],
         "remaining": 3,
-        "rules": [{"name": "Good"}, {"name": "Bad", "problem": "no such key"}],
+        "rules": [
+            {"scope": "pod", "name": "Good"},
+            {"scope": "pod", "name": "Bad", "problem": "no such key"},
+        ],
         "deliveries": [{"name": "webhook https://a", "problem": "nobody there"}],
     }
     told = get(tmp_path)
@@ -98,7 +99,7 @@ def test_a_receiver_in_trouble_says_which_rules_it_is_told_of(
     names = ["A", "B", "C", "D", "E"]
     node.told["/v1/alerts"] = {
         "alerts": [],
-        "rules": [{"name": name, "problem": f"{name} fails"} for name in names],
+        "rules": [{"scope": "pod", "name": name, "problem": f"{name} fails"} for name in names],
         "deliveries": [
             {"name": "webhook https://a", "problem": "away", "rules": ["B"]},
             {"name": "alertmanager", "problem": "gone", "rules": names},
@@ -121,7 +122,7 @@ def test_a_receiver_in_trouble_says_which_rules_it_is_told_of(
 
 
 def test_a_rule_that_is_not_there_is_named(tmp_path: Path, node: FakeNode) -> None:
-    rules = [{"name": "Good"}, {"name": "Fine"}]
+    rules = [{"scope": "pod", "name": "Good"}, {"scope": "pod", "name": "Fine"}]
     node.told["/v1/alerts"] = {"alerts": [], "rules": rules, "deliveries": []}
     told = get(tmp_path, "Nope")
     assert (told.exit_code, told.stdout) == (1, "")
@@ -131,7 +132,7 @@ def test_a_rule_that_is_not_there_is_named(tmp_path: Path, node: FakeNode) -> No
 
 
 def test_a_rule_that_is_gone_may_have_left_alerts(tmp_path: Path, node: FakeNode) -> None:
-    rules = [{"name": "Good"}]
+    rules = [{"scope": "pod", "name": "Good"}]
     node.told["/v1/alerts"] = {"alerts": TOLD[:1], "rules": rules, "deliveries": []}
     assert len(rows(get(tmp_path, "CrashLoop"))) == 2
 

@@ -31,7 +31,7 @@ def node(tmp_path: Path) -> Iterator[FakeNode]:
     kubeconfig.write_text(AWAY)
     with fake_node(tmp_path / "root", kubeconfig=str(kubeconfig)) as node:
         node.pods = [pod("web"), pod("crash", crashing=True), pod("proxy", "kube-system")]
-        node.told["/v1/events"] = {"moments": [event(1, "web", "Started"), event(2, "crash")]}
+        node.told["/v1/events"] = {"transitions": [event(1, "web", "Started"), event(2, "crash")]}
         node.told["/v1/nodes"] = {
             "nodes": [
                 {
@@ -200,12 +200,12 @@ def summary(name: str) -> dict[str, Any]:
             {
                 "name": "app",
                 "image": "nginx",
-                "state": "waiting CrashLoopBackOff",
-                "last": "terminated Error 3",
+                "state": {"state": "waiting", "reason": "CrashLoopBackOff"},
+                "lastState": {"state": "terminated", "reason": "Error", "exitCode": 3},
                 "restarts": 4,
             }
         ],
-        "health": {"word": "crashing", "sentence": "It ends again and again."},
+        "health": {"state": "crashing", "message": "It ends again and again."},
     }
 
 
@@ -213,7 +213,7 @@ def summary(name: str) -> dict[str, Any]:
 def observer(tmp_path: Path) -> Iterator[FakeNode]:
     with fake_node(tmp_path / "root", node="", observes=True) as node:
         node.told["/v1/pods"] = {"pods": [summary("web"), summary("web-2")]}
-        node.told["/v1/events"] = {"moments": []}
+        node.told["/v1/events"] = {"transitions": []}
         yield node
 
 
@@ -264,14 +264,15 @@ def test_an_observer_that_hears_nothing_says_so(
     tmp_path: Path, words: tuple[str, ...], source: str
 ) -> None:
     (tmp_path / "away").write_text(AWAY)
-    web = {"uid": "u", "namespace": "default", "name": "web"}
+    health = {"state": "healthy", "message": "Ready."}
+    web = {"uid": "u", "namespace": "default", "name": "web", "health": health}
     with fake_node(tmp_path / "root", observes=True, kubeconfig=str(tmp_path / "away")) as observer:
         observer.told = {
-            "/v1/status": {"knowledge": {"server_reachable": False, "server_age_seconds": 253}},
+            "/v1/status": {"freshness": {"serverReachable": False, "serverAgeSeconds": 253}},
             "/v1/pods": {"pods": [web]},
             "/v1/pods/default/web": {"pod": web},
-            "/v1/pods/default/web/timeline": {"moments": []},
-            "/v1/events": {"moments": []},
+            "/v1/pods/default/web/timeline": {"transitions": []},
+            "/v1/events": {"transitions": []},
         }
         asks = () if words[0] == "timeline" else ("--from", source)
         result = asked(tmp_path, *words, *asks)

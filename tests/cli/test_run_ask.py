@@ -23,6 +23,7 @@ from tests.support.processes.agent_process import (
     until,
 )
 from tests.support.processes.programs import COMMAND
+from tests.support.web.transition_text import after_text, before_text
 
 pytestmark = pytest.mark.slow
 
@@ -71,19 +72,21 @@ def test_a_crash_loop_that_recovers_is_told_in_full(tmp_path: Path) -> None:
             cluster = running.cluster
             cluster.delete("flaky")
             cluster.wait_gone("flaky")
-            until(lambda: changes(told)[-1].get("gone", {}).get("name") == "flaky", told.read_text)
-            words = [c["pod"]["health"]["word"] for c in changes(told) if "pod" in c]
+            until(
+                lambda: changes(told)[-1].get("deleted", {}).get("name") == "flaky", told.read_text
+            )
+            words = [c["pod"]["health"]["state"] for c in changes(told) if "pod" in c]
             assert {"healthy", "crashing"} <= set(words)
 
 
 def states(running: AgentProcess) -> list[str]:
-    moments = json.loads(ask(running, "timeline", "flaky", "-o", "json").stdout)["moments"]
-    return [moment["after"] for moment in moments if moment["kind"] == "container"]
+    moments = json.loads(ask(running, "timeline", "flaky", "-o", "json").stdout)["transitions"]
+    return [after_text(moment) for moment in moments if moment["kind"] == "container"]
 
 
 def check_timeline(running: AgentProcess) -> None:
-    moments = json.loads(ask(running, "timeline", "flaky", "-o", "json").stdout)["moments"]
-    assert [moment["after"] for moment in moments if moment["kind"] == "container"] == [
+    moments = json.loads(ask(running, "timeline", "flaky", "-o", "json").stdout)["transitions"]
+    assert [after_text(moment) for moment in moments if moment["kind"] == "container"] == [
         "waiting ContainerCreating",
         "running",
         "terminated Error 3",
@@ -99,8 +102,8 @@ def check_timeline(running: AgentProcess) -> None:
     for moment in moments:
         if moment["kind"] != "event":
             key = moment["kind"], moment.get("subject", "")
-            assert moment.get("before", "") == last.get(key, moment.get("before", "")), moment
-            last[key] = moment.get("after", "")
+            assert before_text(moment) == last.get(key, before_text(moment)), moment
+            last[key] = after_text(moment)
     listed = ask(running, "timeline", "flaky", "--list").stdout.splitlines()
     assert len(listed) == len(moments)
     drawn = ask(running, "timeline", "flaky", "--width", "120").stdout

@@ -8,13 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from msgspec import structs
 from typer.testing import CliRunner, Result
 
 from podstatus.cli import timeline as timeline_command
 from podstatus.cli.commands import app
-from podstatus.cli.timeline_view.time_axis import format_timestamp
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.store import HistoryEntry
+from podstatus.web.v1.wire import transition_view
 from tests.cli.crash_loop import BEGIN, SECOND, crash_loop
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.processes.on_terminal import on_terminal
@@ -33,23 +34,16 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNode]:
 
 
 def pod(**more: Any) -> dict[str, Any]:
-    health = {"word": "healthy", "sentence": "Ready for 21 s, after 4 restarts."}
+    health = {"state": "healthy", "message": "Ready for 21 s, after 4 restarts."}
     return {"uid": "u1", "namespace": "default", "name": "crash", "health": health, **more}
 
 
 def answer(moments: list[HistoryEntry], **more: Any) -> dict[str, Any]:
     told = [
-        {
-            **msgspec.to_builtins(moment.transition),
-            "id": number,
-            "at": format_timestamp(moment.at),
-            "uid": moment.uid,
-            "namespace": moment.namespace,
-            "name": moment.name,
-        }
+        msgspec.to_builtins(transition_view(structs.replace(moment, id=number)))
         for number, moment in enumerate(moments, start=1)
     ]
-    return {"moments": told, "history": {}, "after": len(told), "more": False, **more}
+    return {"transitions": told, "history": {}, "after": len(told), "more": False, **more}
 
 
 def timeline(root_dir: Path, *words: str) -> Result:
@@ -86,7 +80,7 @@ def test_a_part_of_it(tmp_path: Path) -> None:
     lines = timeline(tmp_path, "crash", "--since", "30s", "--list").stdout.splitlines()
     assert [line[:12] for line in lines] == ["10:02:38.623"] * 4
     told = json.loads(timeline(tmp_path, "crash", "--since", "30s", "-o", "json").stdout)
-    assert [moment["kind"] for moment in told["moments"]] == [
+    assert [moment["kind"] for moment in told["transitions"]] == [
         "restart",
         "container",
         "condition",
@@ -99,7 +93,7 @@ def test_a_part_of_it(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("node")
 def test_other_forms_have_it_all(tmp_path: Path) -> None:
     told = json.loads(timeline(tmp_path, "crash", "-o", "json").stdout)
-    assert told["moments"][0] == {
+    assert told["transitions"][0] == {
         "at": "2026-11-15T10:00:00.123Z",
         "id": 1,
         "kind": "seen",
@@ -116,7 +110,7 @@ def test_a_pod_that_is_gone_still_has_a_history(node: FakeNode, tmp_path: Path) 
 
 
 def test_what_is_missing_is_told(node: FakeNode, tmp_path: Path) -> None:
-    lost = {"overflowed": 2, "lost_events": 1}
+    lost = {"overflowed": 2, "lostEvents": 1}
     node.told[f"{PATH}/timeline"] = answer(crash_loop(), history=lost)
     assert timeline(tmp_path, "crash").stderr == (
         "podstatus: 3 changes found the history too busy; some are missing\n"
@@ -156,7 +150,7 @@ def test_a_wrong_command_line_is_not_another_failure(
     assert timeline(tmp_path, *words).exit_code == 2
 
 
-@pytest.mark.parametrize("body", [{"moments": 1}, {"moments": [{"at": "noon"}]}])
+@pytest.mark.parametrize("body", [{"transitions": 1}, {"transitions": [{"at": "noon"}]}])
 def test_what_cannot_be_read_is_told(node: FakeNode, tmp_path: Path, body: Any) -> None:
     node.told[f"{PATH}/timeline"] = body
     result = timeline(tmp_path, "crash")
@@ -192,7 +186,7 @@ def test_a_terminal_without_blocks_gets_letters(tmp_path: Path) -> None:
 def test_a_terminal_obeys_nothing(node: FakeNode, tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07\x9b31m\u202e\r\nReady"
     told = answer(crash_loop())
-    for moment in told["moments"]:
+    for moment in told["transitions"]:
         moment.update(reason=evil, message=evil, subject=evil)
     node.told[f"{PATH}/timeline"] = told
     node.told[PATH] = {"pod": pod(health={"word": "failed", "sentence": evil})}

@@ -24,7 +24,7 @@ from tests.support.processes.programs import COMMAND
 
 
 def pod(name: str, word: str = "healthy", uid: str = "", **more: Any) -> dict[str, Any]:
-    container = {"name": "app", "state": "running", "ready": word == "healthy"}
+    container = {"name": "app", "state": {"state": "running"}, "ready": word == "healthy"}
     ready = {"type": "Ready", "status": "True" if word == "healthy" else "False"}
     return {
         "uid": uid or f"uid-{name}",
@@ -36,7 +36,7 @@ def pod(name: str, word: str = "healthy", uid: str = "", **more: Any) -> dict[st
         "ips": ["10.0.0.7"],
         "conditions": [ready],
         "containers": [container],
-        "health": {"word": word, "sentence": f"It is {word}."},
+        "health": {"state": word, "message": f"It is {word}."},
         **more,
     }
 
@@ -50,9 +50,9 @@ def sent(number: int, event: str, data: Any) -> bytes:
 
 
 SYNCED = sent(2, "synced", {"resumed": False})
-SILENT = {"knowledge": {"server_reachable": False, "server_age_seconds": 253.4}}
-HEARD = {"knowledge": {"server_reachable": True, "server_age_seconds": 0.2}}
-CUT = b'event: cut\ndata: {"reason": "too slow"}\n\n'
+SILENT = {"freshness": {"serverReachable": False, "serverAgeSeconds": 253.4}}
+HEARD = {"freshness": {"serverReachable": True, "serverAgeSeconds": 0.2}}
+CUT = b'event: closing\ndata: {"reason": "too slow"}\n\n'
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def watch(root_dir: Path, node: FakeNode, *words: str) -> Result:
 
 def test_a_pipe_gets_a_line_for_each_change(node: FakeNode, tmp_path: Path) -> None:
     first = sent(1, "pod", pod("web")) + sent(1, "pod", pod("web"))
-    more = sent(3, "pod", pod("web", "unready")) + sent(4, "gone", gone("web"))
+    more = sent(3, "pod", pod("web", "unready")) + sent(4, "deleted", gone("web"))
     node.watches = [[first, SYNCED, b":\n\n", more]]
     result = watch(tmp_path, node)
     rows = [line.split() for line in result.stdout.splitlines()]
@@ -86,11 +86,11 @@ def test_a_pipe_gets_a_line_for_each_change(node: FakeNode, tmp_path: Path) -> N
 
 
 def test_columns_stay_where_they_are(node: FakeNode, tmp_path: Path) -> None:
-    waits = {"name": "app", "state": "waiting ContainerCreating"}
+    waits = {"name": "app", "state": {"state": "waiting", "reason": "ContainerCreating"}}
     first = sent(1, "pod", pod("a")) + sent(1, "pod", pod("a-much-longer-name")) + SYNCED
     more = [
         sent(3, "pod", pod("b-still-short", "starting", containers=[waits], ips=[])),
-        sent(4, "gone", gone("a")),
+        sent(4, "deleted", gone("a")),
         sent(5, "pod", pod("b-still-short", "crashing", created="2020-01-01T00:00:00Z")),
     ]
     node.watches = [[first, *more]]
@@ -116,14 +116,14 @@ def test_an_agent_that_is_away_is_told_once(
 
 
 def test_a_watch_goes_on_after_what_it_has_seen(node: FakeNode, tmp_path: Path) -> None:
-    node.watches = [[sent(7, "pod", pod("web")), SYNCED, CUT], [sent(9, "gone", gone("web"))]]
+    node.watches = [[sent(7, "pod", pod("web")), SYNCED, CUT], [sent(9, "deleted", gone("web"))]]
     result = watch(tmp_path, node, "-o", "name")
     assert result.stdout == "pod/web\npod/web\n"
     assert [asked.partition("after=")[2] for asked in node.asked] == ["", "abc-2", "abc-9"]
 
 
 def test_what_begins_anew_shows_only_what_is_different(node: FakeNode, tmp_path: Path) -> None:
-    anew = sent(1, "anew", {"reason": "restarted"}) + sent(1, "pod", pod("a")) + SYNCED
+    anew = sent(1, "reset", {"reason": "restarted"}) + sent(1, "pod", pod("a")) + SYNCED
     both = sent(1, "pod", pod("a")) + sent(2, "pod", pod("b"))
     node.watches = [[both, SYNCED], [anew]]
     lines = watch(tmp_path, node, "-o", "json").stdout.splitlines()
@@ -131,9 +131,9 @@ def test_what_begins_anew_shows_only_what_is_different(node: FakeNode, tmp_path:
     assert [(*line, line[next(iter(line))]["name"]) for line in told] == [
         ("pod", "a"),
         ("pod", "b"),
-        ("gone", "b"),
+        ("deleted", "b"),
     ]
-    assert told[0]["pod"]["health"] == {"word": "healthy", "sentence": "It is healthy."}
+    assert told[0]["pod"]["health"] == {"state": "healthy", "message": "It is healthy."}
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_watch_may_be_silent_for_longer_than_an_answer_may_take(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agent_client, "_RESPONSE_TIMEOUT_SECONDS", 2.0)
-    node.watches = [[sent(1, "pod", pod("web")) + SYNCED, sent(3, "gone", gone("web"))]]
+    node.watches = [[sent(1, "pod", pod("web")) + SYNCED, sent(3, "deleted", gone("web"))]]
     node.may_go_on.clear()
     threading.Timer(3.0, node.may_go_on.set).start()
     assert watch(tmp_path, node, "-o", "name").stdout == "pod/web\npod/web\n"
@@ -181,7 +181,8 @@ def test_mistakes_are_one_line(node: FakeNode, tmp_path: Path) -> None:
 
 
 def test_a_terminal_shows_a_table_that_is_drawn_again(node: FakeNode, tmp_path: Path) -> None:
-    blocked = {"name": "app", "state": "waiting ErrImagePull", "message": "\x1b[2J\nevil"}
+    waiting = {"state": "waiting", "reason": "ErrImagePull"}
+    blocked = {"name": "app", "state": {**waiting, "message": "\x1b[2J\nevil"}}
     evil = pod("web", containers=[blocked])
     node.watches = [[sent(1, "pod", pod("web")) + SYNCED, sent(3, "pod", evil), SYNCED]]
     node.may_go_on.clear()

@@ -110,7 +110,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """When the alert was resolved; 0: not yet."""
 
 
-class RuleState(msgspec.Struct, frozen=True, kw_only=True):
+class RuleState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Status of a rule: its alerts and its errors."""
 
     name: str

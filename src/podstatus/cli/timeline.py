@@ -6,11 +6,12 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+from msgspec import structs
 
 from podstatus.base.terminal import escape_control_chars
 from podstatus.cli.client.agent_client import find_agent
 from podstatus.cli.client.api_server import current_time
-from podstatus.cli.client.query_client import HistoryItems, PodItem, QueryClient, to_history_entry
+from podstatus.cli.client.query_client import QueryClient, to_history_entry
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.completion import complete_pod
 from podstatus.cli.get import NamespaceOption, RootDirOption, report_errors, usage_error
@@ -30,6 +31,7 @@ from podstatus.cli.timeline_view.intervals import build_chart
 from podstatus.kube.scalars.duration import DurationError, parse_duration
 from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.transitions.status_transitions import FINISHED
+from podstatus.web.v1.wire import PodView, TransitionsResponse
 
 _SECOND = 1_000_000_000
 _MAX_LISTED = 30
@@ -87,7 +89,7 @@ def timeline(
         if output is not None:
             _print(_filter_since(happened, begin), output)
             return
-        moments = [to_history_entry(shown) for shown in happened.moments]
+        moments = [to_history_entry(shown) for shown in happened.transitions]
         if list_:
             write_lines(event_list([m for m in moments if m.at >= (begin or 0)], arrow=_arrow()))
         else:
@@ -106,7 +108,7 @@ def _render_page(
     namespace: str,
     name: str,
     moments: list[HistoryEntry],
-    pod: PodItem | None,
+    pod: PodView | None,
     begin: int | None,
     now: int,
     width: int,
@@ -127,10 +129,10 @@ def _render_page(
     ]
 
 
-def _head(namespace: str, name: str, pod: PodItem | None, width: int) -> list[Line]:
+def _head(namespace: str, name: str, pod: PodView | None, width: int) -> list[Line]:
     told = f"{namespace}/{name} is gone."
     if pod is not None:
-        told = f"{namespace}/{name} is {pod.health.word.value}. {pod.health.sentence}"
+        told = f"{namespace}/{name} is {pod.health.state.value}. {pod.health.message}"
     return [
         (Piece(line, "bold"),)
         for line in wrap_text(escape_control_chars(" ".join(told.split())), width)
@@ -156,14 +158,14 @@ def _arrow() -> str:
     return "→" if can_encode("→") else "->"
 
 
-def _filter_since(items: HistoryItems, begin: int | None) -> HistoryItems:
+def _filter_since(items: TransitionsResponse, begin: int | None) -> TransitionsResponse:
     if begin is None:
         return items
-    newer = tuple(shown for shown in items.moments if to_history_entry(shown).at >= begin)
-    return HistoryItems(newer, items.history)
+    newer = tuple(it for it in items.transitions if to_history_entry(it).at >= begin)
+    return structs.replace(items, transitions=newer)
 
 
-def _print(items: HistoryItems, output_format: TimelineFormat) -> None:
+def _print(items: TransitionsResponse, output_format: TimelineFormat) -> None:
     if output_format is TimelineFormat.JSON:
         write_json(items)
     else:

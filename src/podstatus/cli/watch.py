@@ -18,8 +18,8 @@ from msgspec import structs
 from podstatus.base.terminal import escape_control_chars
 from podstatus.cli.client.agent_client import find_agent
 from podstatus.cli.client.api_server import RequestError, current_time
-from podstatus.cli.client.pod_feed import DeletedPod, PodChange, PodFeed
-from podstatus.cli.client.query_client import PodItem, QueryClient
+from podstatus.cli.client.pod_feed import PodChange, PodFeed
+from podstatus.cli.client.query_client import QueryClient
 from podstatus.cli.client.sse import SseEvent, SseLineTooLongError
 from podstatus.cli.client.staleness import Staleness
 from podstatus.cli.get import (
@@ -38,6 +38,7 @@ from podstatus.cli.render.tables import Table
 from podstatus.cli.terminal import print_table, redraw, write, write_json_line, write_yaml
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.health import pod_health
+from podstatus.web.v1.wire import DeletedEvent, PodView
 
 _RECONNECT_SECONDS = 1.0
 _RECONNECT_TIMEOUT_SECONDS = 60.0
@@ -104,7 +105,7 @@ class _Columns(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: bool
     nodes: bool
 
-    def table(self, pods: Iterable[PodItem], now: Time) -> Table:
+    def table(self, pods: Iterable[PodView], now: Time) -> Table:
         return pod_table(pods, now, wide=self.wide, namespaces=self.namespaces, nodes=self.nodes)
 
 
@@ -173,16 +174,16 @@ class _LinePrinter:
         print_table(table, headings=not above, min_widths=self._widths)
 
     def _table(self, change: PodChange) -> Table:
-        pods = [] if isinstance(change, DeletedPod) else [change]
+        pods = [] if isinstance(change, DeletedEvent) else [change]
         table = self._columns.table(pods, current_time())
-        return _deleted_row(table, change) if isinstance(change, DeletedPod) else table
+        return _deleted_row(table, change) if isinstance(change, DeletedEvent) else table
 
 
 def _kind(change: PodChange) -> str:
-    return "gone" if isinstance(change, DeletedPod) else "pod"
+    return "deleted" if isinstance(change, DeletedEvent) else "pod"
 
 
-def _deleted_row(table: Table, pod: DeletedPod) -> Table:
+def _deleted_row(table: Table, pod: DeletedEvent) -> Table:
     told = {"NAMESPACE": pod.namespace, "NAME": pod.name, "STATUS": "gone"}
     return Table(table.headings, (tuple(told.get(name, "") for name in table.headings),))
 

@@ -11,7 +11,7 @@ from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.snapshot_cache import SnapshotCache
 
 
-class SyncState(msgspec.Struct, frozen=True, kw_only=True):
+class SyncState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How far the API server has what is known here; of an agent alone."""
 
     unsent: int = 0
@@ -24,7 +24,7 @@ class SyncState(msgspec.Struct, frozen=True, kw_only=True):
     """Last statuses on the disk."""
 
 
-class PodSyncProgress(msgspec.Struct, frozen=True, kw_only=True):
+class PodSyncProgress(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How far the API server has the status of one pod."""
 
     version: int
@@ -34,7 +34,7 @@ class PodSyncProgress(msgspec.Struct, frozen=True, kw_only=True):
     oldest_unsent_seconds: float = 0.0
 
 
-class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
+class NodeSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A node."""
 
     name: str
@@ -59,7 +59,7 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
 
 
-class Freshness(msgspec.Struct, frozen=True, kw_only=True):
+class Freshness(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How old what is shown may be."""
 
     server_reachable: bool = True

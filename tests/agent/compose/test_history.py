@@ -39,7 +39,7 @@ def noted(history: AgentHistory) -> list[HistoryEntry]:
 
 def words(moment: HistoryEntry) -> tuple[str, ...]:
     it = moment.transition
-    return it.kind, it.subject, it.after, it.reason, it.message
+    return it.kind, it.subject, it.after_text, it.reason, it.message
 
 
 def test_events_about_pods_are_noted_and_no_others(history: AgentHistory) -> None:

@@ -21,6 +21,7 @@ from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.compose.test_status_view import PARTITION, PODS, a_pod, ask
+from tests.support.web.transition_text import after_text
 
 SECONDS = 90
 RECOVERED = ["terminated Error 3", "running"]
@@ -35,7 +36,7 @@ def server(tmp_path: Path) -> Iterator[ApiServerThread]:
 
 def states(document: Any) -> list[str]:
     """What became of containers, one after the other."""
-    return [it["after"] for it in document["moments"] if it["kind"] == "container"]
+    return [after_text(it) for it in document["transitions"] if it["kind"] == "container"]
 
 
 class Client:
@@ -106,15 +107,15 @@ def test_a_pod_that_crashes_and_recovers_is_told_as_it_happened(
                 return bool(pods) and pods[0]["containers"][0].get("restarts") == 1
 
             (pod,) = (await client.until(ready, restarted))["pods"]
-            assert pod["health"]["word"] == "healthy"
-            assert pod["health"]["sentence"].endswith("after 1 restart.")
+            assert pod["health"]["state"] == "healthy"
+            assert pod["health"]["message"].endswith("after 1 restart.")
             path = "/v1/pods/default/web/timeline"
             after = await client.until(path, lambda told: states(told)[-2:] == RECOVERED)
             assert states(after) == ["waiting ContainerCreating", "running", *RECOVERED]
-            assert all(RFC_3339_MILLIS.fullmatch(it["at"]) for it in after["moments"])
-            ids = [it["id"] for it in after["moments"]]
+            assert all(RFC_3339_MILLIS.fullmatch(it["at"]) for it in after["transitions"])
+            ids = [it["id"] for it in after["transitions"]]
             assert ids == sorted(set(ids))
-            assert {it["reason"] for it in (await client.get("/v1/events"))["moments"]} >= {
+            assert {it["reason"] for it in (await client.get("/v1/events"))["transitions"]} >= {
                 "Started"
             }
             synced = await client.until(
@@ -132,11 +133,11 @@ def test_it_answers_while_the_api_server_is_away(tmp_path: Path, server: ApiServ
             await client.until("/v1/pods?health=healthy", lambda told: bool(told["pods"]))
             await asyncio.to_thread(server.inject, *PARTITION)
             away = await client.until(
-                "/v1/status", lambda told: not told["knowledge"]["server_reachable"]
+                "/v1/status", lambda told: not told["freshness"]["serverReachable"]
             )
-            age = away["knowledge"]["server_age_seconds"]
+            age = away["freshness"]["serverAgeSeconds"]
             older = await client.until(
-                "/v1/pods", lambda told: told["knowledge"]["server_age_seconds"] > age
+                "/v1/pods", lambda told: told["freshness"]["serverAgeSeconds"] > age
             )
             assert [pod["name"] for pod in older["pods"]] == ["web"]
             assert (await client.get("/v1/node"))["node"]["name"] == "node"

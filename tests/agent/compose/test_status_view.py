@@ -212,7 +212,7 @@ def test_the_timeline_has_transitions_and_events_in_order(
             await until(lambda: find(known, "web") is None)
             await until(lambda: known.history().waiting == 0)
             moments = await known.timeline("default", "web")
-            kinds = [(m.transition.kind, m.transition.after) for m in moments]
+            kinds = [(m.transition.kind, m.transition.after_text) for m in moments]
             assert kinds[0] == ("seen", "")
             assert kinds.index(("phase", "Running")) < kinds.index(("deletion", "30 s"))
             events = [m.transition for m in moments if m.transition.kind == "event"]

@@ -3,12 +3,14 @@
 from functools import partial
 
 import pytest
+from msgspec import structs
 
 from podstatus.alerts.rule_tests.cases import RuleTest, read_rule_tests
 from podstatus.alerts.rule_tests.replay import HistoryDriver
 from podstatus.alerts.rule_tests.run import RuleTestResult, run_rule_test
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.transitions.status_transitions import Transition
 from tests.support.alert_rules import SECOND, BlockingLocalEvaluator, load
 
@@ -160,13 +162,17 @@ tests:
     ]
 
 
-def moment(seconds: float, kind: str, name: str = "web", **more: str) -> HistoryEntry:
+def moment(
+    seconds: float, kind: str, name: str = "web", state: str = "", **more: str
+) -> HistoryEntry:
     return HistoryEntry(
         at=AT + round(seconds * SECOND),
         uid=PodUID(name),
         namespace="default",
         name=name,
-        transition=Transition(kind=kind, **more),
+        transition=structs.replace(
+            Transition(kind=kind), state_after=parse_container_state(state), **more
+        ),
     )
 
 
@@ -176,7 +182,7 @@ HISTORY = [
     moment(70, "phase", before="Pending", after="Running"),
     moment(70, "condition", subject="Ready", after="True"),
     moment(80, "restart", subject="app", before="0", after="1"),
-    moment(80, "container", subject="app", after="running"),
+    moment(80, "container", subject="app", state="running"),
     moment(90, "restart", subject="app", before="1", after="2"),
     moment(100, "event", after="Warning", reason="BackOff"),
     moment(100, "foreign", reason="ForeignStatusWrite", message="another client"),

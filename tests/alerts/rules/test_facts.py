@@ -22,6 +22,10 @@ from podstatus.alerts.rules.windows import WindowCounts
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
+from podstatus.observe.summary.container_state import (
+    ContainerStateSummary,
+    parse_container_state,
+)
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 SECOND = 1_000_000_000
@@ -31,8 +35,9 @@ WEB = PodSummary(uid=PodUID("1"), namespace="default", name="web")
 
 
 def crashing(**more: Any) -> ContainerSummary:
-    last = "terminated OOMKilled 137"
-    return ContainerSummary(name="app", state="waiting CrashLoopBackOff", last=last, **more)
+    state = ContainerStateSummary(state="waiting", reason="CrashLoopBackOff", message="back-off")
+    last = parse_container_state("terminated OOMKilled 137")
+    return ContainerSummary(name="app", state=state, last_state=last, **more)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +73,7 @@ def test_facts_have_the_types_of_the_table(scope: Any) -> None:
 def test_a_pod_in_a_crash_loop() -> None:
     pod = PodSummary(
         uid=PodUID("1"), namespace="default", name="web", node="n1", phase="Running",
-        containers=(crashing(restarts=4, message="back-off"),), deleting=NOW,
+        containers=(crashing(restarts=4),), deleting=NOW,
         conditions=(ConditionSummary(type="Ready", status="False"),),
     )  # fmt: skip
     counts = WindowCounts(ready_changes=2, restarts=3, foreign_writes=1)
@@ -104,7 +109,7 @@ def test_a_state_is_split_into_its_parts(state: str, parts: tuple[str, str, int]
         uid=PodUID("1"),
         namespace="",
         name="",
-        containers=(ContainerSummary(name="c", state=state),),
+        containers=(ContainerSummary(name="c", state=parse_container_state(state)),),
     )
     [container] = pod_facts(pod, AT)["pod.containers"]
     assert (container["state"], container["reason"], container["exitCode"]) == parts

@@ -20,6 +20,7 @@ from podstatus.base.heartbeat import Heartbeats
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.testing.clock import FakeClock
 from tests.support.alert_rules import ENVIRONMENTS, LocalEvaluator
@@ -54,7 +55,9 @@ def a_pod(name: str = "web", *, ready: bool = True, restarts: int = 0, at: int =
         node="node-1",
         phase="Running",
         conditions=(condition,),
-        containers=(ContainerSummary(name="app", state="running", restarts=restarts),),
+        containers=(
+            ContainerSummary(name="app", state=parse_container_state("running"), restarts=restarts),
+        ),
     )
 
 

@@ -7,15 +7,18 @@ from podstatus.cli.client.pod_from_summary import pod_document
 from podstatus.cli.render.pod_rows import pod_row
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
+from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.pod import PodSummary, summarize_pod
 from tests.support.data.strategies import pods
+
+WAITING = ContainerStateSummary(state="waiting")
 
 
 def alike(summary: PodSummary) -> PodSummary:
     """A state that says nothing is one of waiting for nothing, as it travels."""
     containers = tuple(
-        structs.replace(it, state=it.state or "waiting", last=it.last or "waiting")
-        if it.kind == "ephemeral" or it.state or it.last or it.started is not None
+        structs.replace(it, state=it.state or WAITING, last_state=it.last_state or WAITING)
+        if it.kind == "ephemeral" or it.state or it.last_state or it.started is not None
         else it
         for it in summary.containers
     )

@@ -39,7 +39,9 @@ def after(container: ContainerStatus, last: ContainerStatus, restarts: int) -> C
 def line(moment: HistoryEntry, began: int) -> str:
     t = moment.transition
     milliseconds = (moment.at - began) // 1_000_000
-    return f"{milliseconds} {t.kind} {t.subject}: {t.before} → {t.after}".replace(" :", ":")
+    return f"{milliseconds} {t.kind} {t.subject}: {t.before_text} → {t.after_text}".replace(
+        " :", ":"
+    )
 
 
 def test_the_timeline_of_a_crash_loop_is_complete(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def tell(historian: StatusHistoryWriter, name: str, phase: str) -> None:
 def noted(path: Path, name: str) -> list[tuple[str, str, str]]:
     with open_history_reader(path) as history:
         found = history.timeline("default", name)
-    return [(m.transition.kind, m.transition.after, m.transition.reason) for m in found]
+    return [(m.transition.kind, m.transition.after_text, m.transition.reason) for m in found]
 
 
 def truncate(path: Path) -> None:

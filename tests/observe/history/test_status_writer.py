@@ -39,7 +39,7 @@ def tell(historian: StatusHistoryWriter, *phases: str) -> None:
 
 def told(history: History) -> list[tuple[str, str, str]]:
     found = history.timeline("default", "web")
-    return [(m.transition.kind, m.transition.before, m.transition.after) for m in found]
+    return [(m.transition.kind, m.transition.before_text, m.transition.after_text) for m in found]
 
 
 @pytest.fixture

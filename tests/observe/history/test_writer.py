@@ -35,7 +35,7 @@ def summary(status: PodStatus, name: str = "web", deleted_at: str | None = None)
 
 def told(history: History, name: str = "web") -> list[tuple[str, ...]]:
     moments = history.timeline("default", name)
-    return [(m.transition.kind, m.transition.before, m.transition.after) for m in moments]
+    return [(m.transition.kind, m.transition.before_text, m.transition.after_text) for m in moments]
 
 
 def write(one: HistoryWriter[PodSummary]) -> None:

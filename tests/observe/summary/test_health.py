@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from podstatus import Time
 from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.health import HealthState, pod_health
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
@@ -14,8 +16,11 @@ EARLIER = Time.parse("2026-01-01T00:58:30Z")
 LONG_AGO = Time.parse("2026-01-01T00:00:00Z")
 
 
-def app(state: str, **more: Any) -> ContainerSummary:
-    return ContainerSummary(name="app", state=state, **more)
+def app(state: str, message: str = "", **more: Any) -> ContainerSummary:
+    parsed = parse_container_state(state)
+    if message and parsed is not None:
+        parsed = structs.replace(parsed, message=message)
+    return ContainerSummary(name="app", state=parsed, **more)
 
 
 def pod(phase: str, *containers: ContainerSummary, ready: bool = False, **more: Any) -> PodSummary:
@@ -32,8 +37,12 @@ def pod(phase: str, *containers: ContainerSummary, ready: bool = False, **more: 
     )
 
 
-LOG = ContainerSummary(name="log", state="running", ready=True)
-BACKING_OFF = app("terminated ContainerStatusUnknown 137", last="terminated Error 3", restarts=2)
+LOG = ContainerSummary(name="log", state=parse_container_state("running"), ready=True)
+BACKING_OFF = app(
+    "terminated ContainerStatusUnknown 137",
+    last_state=parse_container_state("terminated Error 3"),
+    restarts=2,
+)
 """It waited to be started again when its pod was ended."""
 
 
@@ -58,7 +67,14 @@ BACKING_OFF = app("terminated ContainerStatusUnknown 137", last="terminated Erro
         ),
         (pod("Pending", node="", created=LONG_AGO), HealthState.STUCK, "no node has taken it"),
         (
-            pod("Running", app("waiting CrashLoopBackOff", last="terminated Error 3", restarts=4)),
+            pod(
+                "Running",
+                app(
+                    "waiting CrashLoopBackOff",
+                    last_state=parse_container_state("terminated Error 3"),
+                    restarts=4,
+                ),
+            ),
             HealthState.CRASHING,
             "Container app ended: Error 3, 4 restarts; it is started again after a back-off.",
         ),
@@ -166,8 +182,8 @@ BACKING_OFF = app("terminated ContainerStatusUnknown 137", last="terminated Erro
 )
 def test_worst_is_told_with_its_cause(known: PodSummary, word: HealthState, sentence: str) -> None:
     health = pod_health(known, NOW)
-    assert health.word is word
-    assert sentence in health.sentence
+    assert health.state is word
+    assert sentence in health.message
 
 
 def test_sentence_of_a_gate_is_the_condition_s() -> None:
@@ -181,12 +197,12 @@ def test_sentence_of_a_gate_is_the_condition_s() -> None:
         conditions=(ready,),
         containers=(app("running", ready=True),),
     )
-    assert pod_health(known, NOW).sentence == text
+    assert pod_health(known, NOW).message == text
 
 
 def test_a_sentence_is_one_line() -> None:
     blocked = app("waiting CreateContainerError", message="cannot:\n  no such\r\n\tfile\n")
-    said = pod_health(pod("Pending", blocked), NOW).sentence
+    said = pod_health(pod("Pending", blocked), NOW).message
     assert said == "Container app waits, CreateContainerError: cannot: no such file"
     ended = pod("Failed", reason="Evicted", message="no\nmemory")
-    assert pod_health(ended, NOW).sentence == "Evicted: no memory"
+    assert pod_health(ended, NOW).message == "Evicted: no memory"

@@ -5,7 +5,8 @@ from msgspec import structs
 
 from podstatus import PodStatus
 from podstatus.kube.objects.pod_status import ContainerStatus
-from podstatus.observe.transitions.resume import resume_transitions
+from podstatus.observe.summary.container_state import parse_container_state
+from podstatus.observe.transitions.resume import TransitionKey, TransitionValue, resume_transitions
 from podstatus.observe.transitions.status_transitions import status_transitions
 from podstatus.testing.builders import ended, make_status, running, waiting
 
@@ -19,11 +20,11 @@ def restarted(container: ContainerStatus, restarts: int) -> PodStatus:
     return make_status("Running", shown, Ready=str(container.ready))
 
 
-def noted(state: str, restarts: int, *, ready: bool = True) -> dict[tuple[str, str], str]:
+def noted(state: str, restarts: int, *, ready: bool = True) -> dict[TransitionKey, TransitionValue]:
     return {
         ("seen", ""): "",
         ("phase", ""): "Running",
-        ("container", "app"): state,
+        ("container", "app"): parse_container_state(state),
         ("restart", "app"): str(restarts),
         ("readiness", "app"): str(ready),
         ("condition", "Ready"): str(ready),
@@ -114,8 +115,10 @@ def noted(state: str, restarts: int, *, ready: bool = True) -> dict[tuple[str, s
     ],
 )
 def test_only_what_is_new_is_noted(
-    last: dict[tuple[str, str], str], status: PodStatus, expected: list[tuple[str, str, str]]
+    last: dict[TransitionKey, TransitionValue],
+    status: PodStatus,
+    expected: list[tuple[str, str, str]],
 ) -> None:
     words = status_transitions(None, status)
-    found = [(it.kind, it.before, it.after) for it in resume_transitions(last, words)]
+    found = [(it.kind, it.before_text, it.after_text) for it in resume_transitions(last, words)]
     assert found == expected

@@ -38,7 +38,7 @@ def ready(status: str, reason: str = "") -> PodStatus:
 
 
 def told(found: list[Transition]) -> list[tuple[str, ...]]:
-    return [(t.kind, t.subject, t.before, t.after) for t in found]
+    return [(t.kind, t.subject, t.before_text, t.after_text) for t in found]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_changes_one_after_the_other_lead_from_the_first_state_to_the_last(
     for state in states:
         new = app(state)
         for found in status_transitions(old, new):
-            assert found.before == seen
-            seen = found.after
+            assert found.before_text == seen
+            seen = found.after_text
         old = new
     assert not status_transitions(old, app(states[-1]))

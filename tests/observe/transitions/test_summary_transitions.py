@@ -22,7 +22,7 @@ def summary(status: PodStatus) -> PodSummary:
 
 
 def told(found: list[Transition]) -> list[tuple[str, ...]]:
-    return [(it.kind, it.subject, it.before, it.after, it.reason) for it in found]
+    return [(it.kind, it.subject, it.before_text, it.after_text, it.reason) for it in found]
 
 
 def attempt_ended(number: int, code: int) -> ContainerState:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podstatus.cli.client.query_client import PodItem, decode_response
+from podstatus.cli.client.query_client import decode_response
 from podstatus.client import ApiClient
 from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.rest.request import MERGE
@@ -21,12 +21,14 @@ from podstatus.kube.errors import GoneError
 from podstatus.kube.objects.pod import Pod
 from podstatus.observe.summary.pod import PodSummary, summarize_pod
 from podstatus.testing.servers.access import ServerAccess
+from podstatus.web.v1.wire import PodView
 from tests.servers.clients.mortal import Mortal, mortal
 from tests.support.data.deployment_pods import pod, status
 from tests.support.processes.agent_process import ENVIRONMENT, SECONDS, until
 from tests.support.processes.api_servers import RealServer, Server
 from tests.support.processes.observer_process import ObserverProcess, observer
 from tests.support.processes.programs import COMMAND
+from tests.support.web.transition_text import after_text, before_text
 
 Document = dict[str, Any]
 
@@ -117,7 +119,7 @@ def on_server(access: ServerAccess, namespace: str) -> dict[str, PodSummary]:
 
 
 def on_board(looks_on: ObserverProcess) -> dict[str, PodSummary]:
-    shown = (decode_response(msgspec.json.encode(it), PodItem) for it in looks_on.pods().values())
+    shown = (decode_response(msgspec.json.encode(it), PodView) for it in looks_on.pods().values())
     fields = PodSummary.__struct_fields__
     return {it.uid: PodSummary(**{name: getattr(it, name) for name in fields}) for it in shown}
 
@@ -137,7 +139,7 @@ def moments(looks_on: ObserverProcess) -> list[Document]:
     until(lambda: not looks_on.ask("/v1/status")["history"]["waiting"])
     found: list[Document] = []
     for shown in {(m.namespace, m.name) for m in _all_noted(looks_on)}:
-        found += looks_on.ask(f"/v1/pods/{shown[0]}/{shown[1]}/timeline?limit=5000")["moments"]
+        found += looks_on.ask(f"/v1/pods/{shown[0]}/{shown[1]}/timeline?limit=5000")["transitions"]
     return found
 
 
@@ -157,9 +159,9 @@ def check_history(looks_on: ObserverProcess, access: ServerAccess, namespace: st
     for moment in noted:
         key = moment["uid"], moment["kind"], moment.get("subject", "")
         if moment["kind"] in ("phase", "condition", "readiness", "restart"):
-            assert last.get(key, moment.get("before", "")) == moment.get("before", ""), moment
-            assert moment.get("before", "") != moment.get("after", ""), moment
-        last[key] = moment.get("after", "")
+            assert last.get(key, before_text(moment)) == before_text(moment), moment
+            assert before_text(moment) != after_text(moment), moment
+        last[key] = after_text(moment)
     there = on_server(access, namespace)
     for uid, summary in there.items():
         assert last[uid, "phase", ""] == summary.phase
@@ -195,7 +197,7 @@ def test_a_server_that_is_killed_and_forgets_is_followed_again(
         storm.blow(80)
         wait_equal(looks_on, access, namespace)
         mortal_server.kill()
-        until(lambda: not looks_on.ask("/v1/status")["knowledge"]["server_reachable"])
+        until(lambda: not looks_on.ask("/v1/status")["freshness"]["serverReachable"])
         assert looks_on.ask("/v1/status")["pods"] > 0
         mortal_server.start()
         storm.blow(40)
@@ -209,7 +211,7 @@ def test_a_server_that_is_killed_and_forgets_is_followed_again(
         assert "watch expired, will list: pods" in looks_on.log()
         check_history(looks_on, access, namespace)
         # A watch that was refused has to last for a moment before it is trusted.
-        until(lambda: looks_on.ask("/v1/status")["knowledge"]["server_reachable"])
+        until(lambda: looks_on.ask("/v1/status")["freshness"]["serverReachable"])
         assert "Traceback" not in looks_on.log()
 
 
@@ -270,12 +272,12 @@ def test_a_server_that_is_away_is_told_in_a_line_and_waited_for(
     mortal_server.kill()
     with observer(tmp_path, access.kubeconfig, "--namespace", "default") as looks_on:
         looks_on.start()
-        knows = looks_on.ask("/v1/status")["knowledge"]
-        assert not knows["server_reachable"]
+        knows = looks_on.ask("/v1/status")["freshness"]
+        assert not knows["serverReachable"]
         (line,) = until(lambda: warnings(looks_on))
         assert "API server does not answer" in line
         mortal_server.start()
-        until(lambda: looks_on.ask("/v1/status")["knowledge"]["server_reachable"])
+        until(lambda: looks_on.ask("/v1/status")["freshness"]["serverReachable"])
 
 
 def warnings(looks_on: ObserverProcess) -> list[str]:

@@ -10,6 +10,7 @@ from podstatus.observe.history.status_writer import HistoryCounts
 from podstatus.observe.history.store import HistoryEntry, HistoryError
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.status_view import Freshness, NodeSummary, PodSyncProgress, SyncState
+from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.observe.transitions.status_transitions import EVENT, PHASE, Transition
 from podstatus.web.ports import AgentDescription
@@ -88,7 +89,9 @@ def a_pod(name: str = "p", namespace: str = "ns", **more: object) -> PodSummary:
         "phase": "Running",
         "created": Time.parse("2026-11-15T11:59:00Z"),
         "conditions": (ConditionSummary(type="Ready", status="True"),),
-        "containers": (ContainerSummary(name="app", state="running", ready=True),),
+        "containers": (
+            ContainerSummary(name="app", state=parse_container_state("running"), ready=True),
+        ),
     }
     return PodSummary(**(given | more))  # type: ignore[arg-type]
 

@@ -56,14 +56,14 @@ class Copy:
         match event.name:
             case "pod":
                 self.pods[event.data["uid"]] = event.data
-            case "gone":
+            case "deleted":
                 self.pods.pop(event.data["uid"], None)
-            case "anew":
+            case "reset":
                 self.anew += 1
                 self.pods.clear()
             case "synced":
                 self.synced += 1
-            case "cut":
+            case "closing":
                 self.cut = event.data["reason"]
 
     @property

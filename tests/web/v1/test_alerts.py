@@ -56,12 +56,12 @@ def test_those_that_fire_come_first_and_the_gravest_before_the_others(tmp_path: 
         },
         "labels": {"alertname": "CrashLoop", "severity": "warning"},
         "annotations": {"summary": "web is bad"},
-        "since": "2026-11-15T12:00:00.000Z",
-        "fired": "2026-11-15T12:02:00.000Z",
+        "activeAt": "2026-11-15T12:00:00.000Z",
+        "firedAt": "2026-11-15T12:02:00.000Z",
     }
     assert answer["rules"][0]["name"] == "CrashLoop"
     assert answer["deliveries"][0]["delivered"] == 3
-    assert answer["knowledge"]["server_reachable"]
+    assert answer["freshness"]["serverReachable"]
 
 
 @pytest.mark.parametrize(

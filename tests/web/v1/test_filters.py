@@ -4,6 +4,7 @@ import pytest
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.web.errors import HttpError
 from podstatus.web.query_parameters import read_query
@@ -21,7 +22,11 @@ POD = PodSummary(
         ConditionSummary(type="PodScheduled", status="True"),
         ConditionSummary(type="Ready", status="False"),
     ),
-    containers=(ContainerSummary(name="app", state="waiting CrashLoopBackOff", restarts=3),),
+    containers=(
+        ContainerSummary(
+            name="app", state=parse_container_state("waiting CrashLoopBackOff"), restarts=3
+        ),
+    ),
 )
 
 

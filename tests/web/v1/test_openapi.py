@@ -10,6 +10,7 @@ import pytest
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
 from podstatus.observe.transitions.status_transitions import EVENT
 from podstatus.web.routes import ROUTES
@@ -44,10 +45,18 @@ FULL = a_pod(
             name="app",
             kind="sidecar",
             image="nginx",
-            state="running",
-            message="m",
-            since=Time.parse("2026-11-15T11:59:03Z"),
-            last="terminated Error 3",
+            state=ContainerStateSummary(
+                state="running", started_at=Time.parse("2026-11-15T11:59:03Z")
+            ),
+            last_state=ContainerStateSummary(
+                state="terminated",
+                reason="Error",
+                message="m",
+                exit_code=3,
+                signal=9,
+                started_at=Time.parse("2026-11-15T11:59:00Z"),
+                finished_at=Time.parse("2026-11-15T11:59:02Z"),
+            ),
             ready=True,
             started=True,
             restarts=2,
@@ -163,10 +172,10 @@ def test_the_document_is_there(tmp_path: Path, path: str) -> None:
 @pytest.mark.parametrize(
     ("value", "fault"),
     [
-        ({"word": "healthy"}, "sentence is missing"),
-        ({"word": "fine", "sentence": ""}, "is none of"),
-        ({"word": "healthy", "sentence": 1}, "is no string"),
-        ({"word": "healthy", "sentence": "", "more": 1}, "is not in the schema"),
+        ({"state": "healthy"}, "message is missing"),
+        ({"state": "fine", "message": ""}, "is none of"),
+        ({"state": "healthy", "message": 1}, "is no string"),
+        ({"state": "healthy", "message": "", "more": 1}, "is not in the schema"),
     ],
 )
 def test_a_value_that_is_otherwise_is_found(value: Any, fault: str) -> None:

@@ -12,6 +12,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.status_view import Freshness, NodeSummary
+from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
 from podstatus.observe.transitions.status_transitions import EVENT, Transition
 from podstatus.web.v1.filters import PodFilter
@@ -57,7 +58,10 @@ CRASHING = a_pod(
     conditions=(ConditionSummary(type="Ready", status="False"),),
     containers=(
         ContainerSummary(
-            name="app", state="waiting CrashLoopBackOff", last="terminated Error 3", restarts=4
+            name="app",
+            state=parse_container_state("waiting CrashLoopBackOff"),
+            last_state=parse_container_state("terminated Error 3"),
+            restarts=4,
         ),
     ),
 )
@@ -67,14 +71,14 @@ PODS = (a_pod("b"), a_pod("a"), CRASHING, a_pod("job", "shop", phase="Succeeded"
 def test_pods_are_told_in_order_each_with_its_health(tmp_path: Path) -> None:
     document = ask(tmp_path, "/v1/pods", pods=PODS)
     assert names(document) == ["ns/a", "ns/b", "shop/job", "shop/web"]
-    assert [pod["health"]["word"] for pod in document["pods"]] == [
+    assert [pod["health"]["state"] for pod in document["pods"]] == [
         "healthy",
         "healthy",
         "done",
         "crashing",
     ]
-    assert "terminated" not in document["pods"][3]["health"]["sentence"]
-    assert "Error 3, 4 restarts" in document["pods"][3]["health"]["sentence"]
+    assert "terminated" not in document["pods"][3]["health"]["message"]
+    assert "Error 3, 4 restarts" in document["pods"][3]["health"]["message"]
     assert (document["remaining"], document["continue"]) == (0, "")
     assert document["pods"][0]["created"] == "2026-11-15T11:59:00Z"
 
@@ -177,7 +181,7 @@ def test_a_pod_is_told_with_how_far_its_status_has_got(tmp_path: Path) -> None:
     document = ask(tmp_path, "/v1/pods/shop/web", pods=PODS)
     assert document["pod"]["uid"] == "uid-shop-web"
     assert document["pod"]["containers"][0]["restarts"] == 4
-    assert document["sync"] == {"version": 7, "unsent": 2, "oldest_unsent_seconds": 0.0}
+    assert document["sync"] == {"version": 7, "unsent": 2, "oldestUnsentSeconds": 0.0}
 
 
 def test_of_two_pods_of_one_name_the_newer_is_told(tmp_path: Path) -> None:
@@ -189,11 +193,11 @@ def test_of_two_pods_of_one_name_the_newer_is_told(tmp_path: Path) -> None:
 def test_a_timeline_is_in_order_to_the_millisecond(tmp_path: Path) -> None:
     moments = [a_moment(1), a_moment(2, "other"), a_moment(3)]
     document = ask(tmp_path, "/v1/pods/ns/p/timeline", all_moments=moments)
-    assert [(it["id"], it["at"]) for it in document["moments"]] == [
+    assert [(it["id"], it["at"]) for it in document["transitions"]] == [
         (1, "2026-11-15T12:00:00.001Z"),
         (3, "2026-11-15T12:00:00.003Z"),
     ]
-    assert document["moments"][0]["before"] == "Pending"
+    assert document["transitions"][0]["before"] == "Pending"
     assert (document["after"], document["more"]) == (3, False)
     assert document["history"]["overflowed"] == 0
 
@@ -201,15 +205,15 @@ def test_a_timeline_is_in_order_to_the_millisecond(tmp_path: Path) -> None:
 def test_a_timeline_goes_on_where_it_ended(tmp_path: Path) -> None:
     moments = [a_moment(number) for number in range(1, 6)]
     document = ask(tmp_path, "/v1/pods/ns/p/timeline?after=1&limit=2", all_moments=moments)
-    assert [it["id"] for it in document["moments"]] == [2, 3]
+    assert [it["id"] for it in document["transitions"]] == [2, 3]
     assert (document["after"], document["more"]) == (3, True)
     (tmp_path / "again").mkdir()
     last = ask(tmp_path / "again", "/v1/pods/ns/p/timeline?after=5", all_moments=moments)
-    assert (last["moments"], last["after"], last["more"]) == ([], 5, False)
+    assert (last["transitions"], last["after"], last["more"]) == ([], 5, False)
 
 
 def test_a_pod_without_a_history_has_an_empty_timeline(tmp_path: Path) -> None:
-    assert ask(tmp_path, "/v1/pods/ns/a/timeline", pods=PODS)["moments"] == []
+    assert ask(tmp_path, "/v1/pods/ns/a/timeline", pods=PODS)["transitions"] == []
 
 
 def test_events_are_picked_from_all_that_happened(tmp_path: Path) -> None:
@@ -218,12 +222,12 @@ def test_events_are_picked_from_all_that_happened(tmp_path: Path) -> None:
     ]
     moments.append(a_moment(10, kind=EVENT, namespace="other"))
     document = ask(tmp_path, "/v1/events?namespace=ns&limit=2", all_moments=moments)
-    assert [it["id"] for it in document["moments"]] == [3, 6]
-    assert document["moments"][0]["reason"] == "Started"
+    assert [it["id"] for it in document["transitions"]] == [3, 6]
+    assert document["transitions"][0]["reason"] == "Started"
     assert (document["after"], document["more"]) == (6, True)
     (tmp_path / "again").mkdir()
     rest = ask(tmp_path / "again", "/v1/events?namespace=ns&after=6", all_moments=moments)
-    assert [it["id"] for it in rest["moments"]] == [9]
+    assert [it["id"] for it in rest["transitions"]] == [9]
     assert (rest["after"], rest["more"]) == (10, False)
 
 
@@ -235,7 +239,7 @@ def test_one_request_looks_at_so_much_and_no_more(tmp_path: Path) -> None:
 
     document, read = play(tmp_path, act)
     assert read == 50_000
-    assert (document["moments"], document["after"], document["more"]) == ([], 50_000, True)
+    assert (document["transitions"], document["after"], document["more"]) == ([], 50_000, True)
 
 
 def test_a_history_that_cannot_be_read_is_said_and_the_rest_is_answered(tmp_path: Path) -> None:
@@ -263,12 +267,12 @@ def test_it_answers_while_the_server_is_away_and_says_how_old_it_is(tmp_path: Pa
     async def act(scene: Scene) -> tuple[str, Any]:
         scene.observatory.age = Freshness(server_reachable=False, server_age_seconds=321.5)
         async with scene.client("") as session, session.get("/v1/pods") as answer:
-            return answer.headers["X-Podstatus-Knowledge-Age"], await answer.json()
+            return answer.headers["X-Podstatus-Age"], await answer.json()
 
     age, document = play(tmp_path, act)
     assert age == "321.500"
-    assert document["knowledge"]["server_reachable"] is False
-    assert document["knowledge"]["server_age_seconds"] == 321.5
+    assert document["freshness"]["serverReachable"] is False
+    assert document["freshness"]["serverAgeSeconds"] == 321.5
 
 
 def test_what_is_measured_is_told_to_the_thousandth(tmp_path: Path) -> None:
@@ -282,8 +286,8 @@ def test_what_is_measured_is_told_to_the_thousandth(tmp_path: Path) -> None:
         document = ask(tmp_path / str(number), f"/v1/{path}", **known)
         node = document["node"] if path == "node" else document["nodes"][0]
         assert str(node["used"]) == "{'cpu': 0.3, 'memory': 2096050176}"
-        assert node["lease_age_seconds"] == 1.472
-        assert document["knowledge"]["server_age_seconds"] == 1.472
+        assert node["leaseAgeSeconds"] == 1.472
+        assert document["freshness"]["serverAgeSeconds"] == 1.472
 
 
 def test_the_whole_is_counted(tmp_path: Path) -> None:
@@ -297,7 +301,7 @@ def test_the_whole_is_counted(tmp_path: Path) -> None:
 def test_head_is_get_without_what_it_has(tmp_path: Path) -> None:
     async def act(scene: Scene) -> tuple[int, bytes, str]:
         async with scene.client("") as session, session.head("/v1/pods") as answer:
-            return answer.status, await answer.read(), answer.headers["X-Podstatus-Knowledge-Age"]
+            return answer.status, await answer.read(), answer.headers["X-Podstatus-Age"]
 
     assert play(tmp_path, act) == (200, b"", "0.250")
 
@@ -333,7 +337,12 @@ def test_milliseconds_are_always_three_digits_and_never_too_late(at: int, told: 
 
 def test_a_moment_that_is_shown_can_be_read_again() -> None:
     change = Transition(
-        kind="container", subject="app", before="running", after="ended", reason="R", message="m"
+        kind="container",
+        subject="app",
+        state_before=parse_container_state("running"),
+        state_after=parse_container_state("terminated R 3"),
+        reason="R",
+        message="m",
     )
     at = 1_800_000_000_123_000_000
     moment = HistoryEntry(id=7, at=at, uid=PodUID("u"), namespace="ns", name="p", transition=change)

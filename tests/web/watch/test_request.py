@@ -22,13 +22,15 @@ from podstatus.web.watch.request import (
         ("", "1f2e-" + "9" * 5000, WatchRequest(after=UNKNOWN_RESUME_POINT)),
         ("namespace=a", "", WatchRequest(filter=PodFilter(namespace="a"))),
         (
-            "moments=1&namespace=a&after=moments-3",
+            "transitions=1&namespace=a&after=transitions-3",
             "",
             WatchRequest(
-                filter=PodFilter(namespace="a"), transitions=True, after=ResumePoint("moments", 3)
+                filter=PodFilter(namespace="a"),
+                transitions=True,
+                after=ResumePoint("transitions", 3),
             ),
         ),
-        ("moments=0&phase=Failed", "", WatchRequest(filter=PodFilter(phases=("Failed",)))),
+        ("transitions=0&phase=Failed", "", WatchRequest(filter=PodFilter(phases=("Failed",)))),
     ],
 )
 def test_a_query_says_what_to_watch_and_from_where_on(
@@ -41,8 +43,8 @@ def test_a_query_says_what_to_watch_and_from_where_on(
     ("query", "told"),
     [
         ("after=17", "is no id of an event; they look like"),
-        ("moments=perhaps", "moments=perhaps is neither 1 nor 0"),
-        ("moments=1&phase=Running", "moments can be asked for by namespace alone"),
+        ("transitions=perhaps", "transitions=perhaps is neither 1 nor 0"),
+        ("transitions=1&phase=Running", "transitions can be filtered by namespace only"),
         ("health=stuck", "no filter by health"),
         ("labels=a", "unknown parameter labels; there is namespace"),
     ],

@@ -66,13 +66,13 @@ def test_what_is_there_comes_first_and_then_what_changes(tmp_path: Path) -> None
             first = await stream.until("synced")
             assert names(first) == ["pod", "pod", "synced"]
             assert first[0].data["name"] == "a"
-            assert first[0].data["health"]["word"] == "starting"
+            assert first[0].data["health"]["state"] == "starting"
             assert [event.id for event in first] == [f"{board.epoch}-{n}" for n in (1, 2, 2)]
             assert first[-1].data == {"resumed": False}
             board.put(pod("a", "Running"))
             board.remove(PodUID("uid-b"))
             gone, changed = await stream.until("pod")
-            assert (gone.name, gone.data["name"]) == ("gone", "b")
+            assert (gone.name, gone.data["name"]) == ("deleted", "b")
             assert changed.data["phase"] == "Running"
             assert changed.id == f"{board.epoch}-4", "with it, both have been seen"
 
@@ -106,7 +106,7 @@ def test_a_pod_that_leaves_the_filter_is_gone(tmp_path: Path) -> None:
             board.put(pod("a", "Failed", app="web"))
             event = await stream.next()
             assert event is not None
-            assert (event.name, event.data["name"]) == ("gone", "a")
+            assert (event.name, event.data["name"]) == ("deleted", "a")
 
     play(tmp_path, act)
 
@@ -124,7 +124,7 @@ def test_who_comes_back_is_told_what_changed_only(tmp_path: Path) -> None:
             async with watching(scene, query, header) as stream:
                 events = await stream.until("synced")
                 told = [(event.name, event.data.get("name")) for event in events]
-                assert told == [("gone", "c"), ("pod", "b"), ("synced", None)]
+                assert told == [("deleted", "c"), ("pod", "b"), ("synced", None)]
                 assert events[-1].data == {"resumed": True}
 
     play(tmp_path, act)
@@ -141,7 +141,7 @@ def test_who_comes_from_another_life_begins_anew(tmp_path: Path) -> None:
         scene.observatory.snapshot_cache.put(pod("b"))
         async with watching(scene, last=seen.id) as stream:
             events = await stream.until("synced")
-            assert names(events) == ["anew", "pod", "synced"]
+            assert names(events) == ["reset", "pod", "synced"]
             assert "restarted" in events[0].data["reason"]
 
     (tmp_path / "1").mkdir()
@@ -220,7 +220,7 @@ def test_who_watches_is_told_that_the_agent_stops(tmp_path: Path) -> None:
         async with watching(scene) as stream:
             await stream.until("synced")
             stopping = asyncio.create_task(scene.server.stop())
-            (event,) = await stream.until("cut")
+            (event,) = await stream.until("closing")
             assert event.data["reason"] == "the server stops; come back later"
             await stopping
             assert counts.closes.snapshot() == {("stop",): 1}
@@ -279,7 +279,7 @@ def test_who_has_watched_for_long_has_to_come_back(tmp_path: Path) -> None:
         limit(scene, limits, pace=WatchTiming(heartbeat_seconds=0.02), counts=counts)
         async with watching(scene) as stream:
             await stream.until("synced")
-            (event,) = await stream.until("cut")
+            (event,) = await stream.until("closing")
             assert event.data["reason"] == "you have watched for 1 s; come back and go on"
             assert await stream.next() is None
             assert counts.closes.snapshot() == {("long",): 1}
@@ -292,13 +292,13 @@ def test_moments_are_read_once_for_all_who_have_got_equally_far(tmp_path: Path) 
         write(scene, *(moment(id) for id in range(1, 11)))
         async with AsyncExitStack() as stack:
             streams = [
-                await stack.enter_async_context(watching(scene, "?moments=1")) for _ in range(5)
+                await stack.enter_async_context(watching(scene, "?transitions=1")) for _ in range(5)
             ]
             for stream in streams:
                 await stream.until("synced")
             write(scene, moment(11))
             for stream in streams:
-                assert (await stream.until("moment"))[-1].data["id"] == 11
+                assert (await stream.until("transition"))[-1].data["id"] == 11
         assert scene.observatory.read == 11
 
     play(tmp_path, act)
@@ -307,16 +307,16 @@ def test_moments_are_read_once_for_all_who_have_got_equally_far(tmp_path: Path) 
 def test_moments_come_complete_and_in_order(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         write(scene, *(moment(id) for id in range(1, 502)))
-        async with watching(scene, "?moments=1") as stream:
+        async with watching(scene, "?transitions=1") as stream:
             events = await stream.until("synced")
             assert [event.data["id"] for event in events[:-1]] == list(range(1, 502))
             assert events[0].data["at"] == "2027-01-15T08:00:00.123Z"
             assert events[0].data["after"] == "Phase1"
-            assert events[-1].id == "moments-501"
+            assert events[-1].id == "transitions-501"
             write(scene, moment(502))
-            assert (await stream.until("moment"))[-1].data["id"] == 502
+            assert (await stream.until("transition"))[-1].data["id"] == 502
         write(scene, moment(503))
-        async with watching(scene, "?moments=1", last="moments-502") as stream:
+        async with watching(scene, "?transitions=1", last="transitions-502") as stream:
             events = await stream.until("synced")
             assert [event.data.get("id") for event in events] == [503, None]
             assert events[-1].data == {"resumed": True}
@@ -327,25 +327,25 @@ def test_moments_come_complete_and_in_order(tmp_path: Path) -> None:
 def test_moments_that_were_forgotten_meanwhile_are_told_as_missed(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         write(scene, *(moment(id, "ab"[id % 2]) for id in range(7, 10)))
-        async with watching(scene, "?moments=1&namespace=a&after=moments-3") as stream:
+        async with watching(scene, "?transitions=1&namespace=a&after=transitions-3") as stream:
             missed, only, _ = await stream.until("synced")
             assert missed.data == {"after": 3, "before": 7}
             assert only.data["id"] == 8
-        async with watching(scene, "?moments=1&after=moments-20") as stream:
-            assert names(await stream.until("synced")) == ["anew", *["moment"] * 3, "synced"]
+        async with watching(scene, "?transitions=1&after=transitions-20") as stream:
+            assert names(await stream.until("synced")) == ["reset", *["transition"] * 3, "synced"]
 
     play(tmp_path, act)
 
 
 def test_a_history_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        async with watching(scene, "?moments=1") as stream:
+        async with watching(scene, "?transitions=1") as stream:
             await stream.until("synced")
             scene.observatory.broken = True
             write(scene, moment(1))
-            (event,) = await stream.until("cut")
+            (event,) = await stream.until("closing")
             assert event.data["reason"] == "the history cannot be read; the log says why"
-        code, text = await scene.get("/v1/watch?moments=1")
+        code, text = await scene.get("/v1/watch?transitions=1")
         assert code == 503
         assert "disk full" in text
 

@@ -115,11 +115,11 @@ class Verifier(Client):
         match event.name:
             case "pod":
                 self._pod(event.data)
-            case "gone":
+            case "deleted":
                 self.steps.pop(event.data["uid"], None)
             case "synced":
                 self.synced.set()
-            case "cut":
+            case "closing":
                 self.cuts.append(event.data["reason"])
             case other:
                 self.faults.append(f"{other} came")

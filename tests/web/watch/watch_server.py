@@ -16,6 +16,7 @@ import msgspec
 from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.web.ports import ServerOptions
 from tests.support.web.node_server import NODE, TOKEN, Scene
@@ -46,9 +47,8 @@ def pod_at(number: int, step: int) -> PodSummary:
             ContainerSummary(
                 name="app",
                 image="registry.example.com/team/web:1.2.3",
-                state="running",
-                since=NOW,
-                last="terminated Error 3",
+                state=parse_container_state("running"),
+                last_state=parse_container_state("terminated Error 3"),
                 ready=step % 2 == 1,
                 started=True,
                 restarts=step,

@@ -33,6 +33,11 @@ from podstatus.alerts.rules.facts import (
 from podstatus.alerts.rules.yaml_reader import YamlReader
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
+from podstatus.observe.summary.container_state import (
+    RUNNING,
+    TERMINATED,
+    ContainerStateSummary,
+)
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 
 DEFAULT_NODE = "node"
@@ -105,13 +110,22 @@ def baseline_facts(subject: Subject) -> dict[str, Any]:
 
 def baseline_container(name: str, state: str) -> dict[str, Any]:
     """Return the facts of a container in a state, with defaults for the rest."""
-    is_running = state == "running"
-    text = f"{state} Completed 0" if state == "terminated" else state
+    is_running = state == RUNNING
+    summary = ContainerStateSummary(state=state)
+    if state == TERMINATED:
+        summary = ContainerStateSummary(state=state, reason="Completed", exit_code=0)
     pod = PodSummary(
         uid=PodUID(""),
         namespace="",
         name="",
-        containers=(ContainerSummary(name=name, state=text, ready=is_running, started=is_running),),
+        containers=(
+            ContainerSummary(
+                name=name,
+                state=summary,
+                ready=is_running,
+                started=is_running,
+            ),
+        ),
     )
     [container] = pod_facts(pod, 0)["pod.containers"]
     return dict(container)
@@ -127,7 +141,11 @@ def _baseline_pod(subject: Subject) -> dict[str, Any]:
         phase="Running",
         qos="BestEffort",
         conditions=tuple(conditions),
-        containers=(ContainerSummary(name="app", state="running", ready=True, started=True),),
+        containers=(
+            ContainerSummary(
+                name="app", state=ContainerStateSummary(state=RUNNING), ready=True, started=True
+            ),
+        ),
     )
     return pod_facts(pod, 0)
 

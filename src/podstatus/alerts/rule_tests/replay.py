@@ -16,11 +16,13 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.snapshot_cache import SnapshotCache
+from podstatus.observe.summary.container_state import RUNNING, TERMINATED
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.observe.transitions import status_transitions as kinds
 from podstatus.observe.transitions.status_transitions import FOREIGN_WRITE, Transition
 
 _SECOND = 1_000_000_000
+_STATE_TIMES = {RUNNING: ("started_at",), TERMINATED: ("finished_at",)}
 _DEFAULT_GRACE = 30
 """Grace period of a deletion that does not record it, in seconds."""
 
@@ -63,15 +65,16 @@ def _condition(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
 
 def _container(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
     previous = _find(pod, change.subject)
-    last = previous.state if previous.state.startswith("terminated ") else previous.last
-    is_running = change.after == "running"
+    has_ended = previous.state is not None and previous.state.is_terminated
+    state = change.state_after
+    if state is not None:
+        times = _STATE_TIMES.get(state.state, ())
+        state = replace(state, message=change.message, **dict.fromkeys(times, at))
     new = replace(
         previous,
-        state=change.after,
-        message=change.message,
-        since=at,
-        last=last,
-        started=is_running,
+        state=state,
+        last_state=previous.state if has_ended else previous.last_state,
+        started=state is not None and state.is_running,
     )
     return _with_container(pod, new)
 

@@ -15,6 +15,7 @@ from podstatus.alerts.rules.windows import WindowCounts
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
+from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.health import (
     STUCK_DELETION_SECONDS,
     STUCK_PENDING_SECONDS,
@@ -157,7 +158,7 @@ def pod_facts(pod: PodSummary, now: int, counts: WindowCounts = _NO_COUNTS) -> d
         "pod.terminating": bool(pod.deleting),
         "pod.overdue": bool(pod.deleting) and pod.deleting.unix_nanos() < now,
         "pod.restarts": pod.restarts,
-        "pod.health": pod_health(pod, Time.from_unix_nanos(now)).word.value,
+        "pod.health": pod_health(pod, Time.from_unix_nanos(now)).state.value,
         "pod.conditions": {condition.type: condition.status for condition in pod.conditions},
         "pod.containers": [_container(container) for container in pod.containers],
         "pod.readyChanges10m": counts.ready_changes,
@@ -184,31 +185,25 @@ def _change_times(pod: PodSummary) -> Iterable[int]:
 
 
 def _container(container: ContainerSummary) -> dict[str, Any]:
-    state, reason, code = _parse_state(container.state)
-    _, last_reason, last_code = _parse_state(container.last)
+    state, last = container.state, container.last_state
     return {
         "name": container.name,
         "kind": container.kind,
         "image": container.image,
-        "state": state,
-        "reason": reason,
-        "exitCode": code,
-        "message": container.message,
-        "lastReason": last_reason,
-        "lastExitCode": last_code,
+        "state": "" if state is None else state.state,
+        "reason": "" if state is None else state.reason,
+        "exitCode": _exit_code(state),
+        "message": "" if state is None else state.message,
+        "lastReason": "" if last is None else last.reason,
+        "lastExitCode": _exit_code(last),
         "ready": container.ready,
         "started": container.started is True,
         "restarts": container.restarts,
     }
 
 
-def _parse_state(text: str) -> tuple[str, str, int]:
-    """Split `terminated Error 3`, `waiting ImagePullBackOff` and `running` into their parts."""
-    state, _, rest = text.partition(" ")
-    if state != "terminated":
-        return state, rest, UNKNOWN
-    reason, _, code = rest.rpartition(" ")
-    return state, reason, int(code)
+def _exit_code(state: ContainerStateSummary | None) -> int:
+    return UNKNOWN if state is None or state.exit_code is None else state.exit_code
 
 
 def node_facts(node: NodeSummary, readings: NodeReadings = _UNMEASURED) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class AgentObjects:
         if kind.resource is PODS:
             items = _pods(self._agent, namespace)
         elif kind.resource is EVENTS:
-            items = [_event(moment) for moment in self._query.events(namespace).moments]
+            items = [_event(it) for it in self._query.events(namespace).transitions]
         else:
             items = [_node(node) for node in self._query.nodes().nodes]
         for item in items:
@@ -58,8 +58,8 @@ class AgentObjects:
 
     def pod_events(self, namespace: str, pod: str) -> ObjectList:
         """Events about the pods of a name."""
-        happened = self._query.events(namespace).moments
-        return ObjectList([_event(moment) for moment in happened if moment.name == pod])
+        events = self._query.events(namespace).transitions
+        return ObjectList([_event(event) for event in events if event.name == pod])
 
 
 def _pods(agent: AgentClient, namespace: str | None) -> list[Document]:

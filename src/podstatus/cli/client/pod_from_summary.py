@@ -21,7 +21,7 @@ from podstatus.kube.objects.pod_status import (
     PodIP,
     PodStatus,
 )
-from podstatus.kube.scalars.time import UNSET_TIME, Time
+from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
 _FIRST = ("init", "sidecar")
@@ -95,7 +95,7 @@ def _statuses(containers: Iterable[ContainerSummary]) -> tuple[ContainerStatus, 
 
 def _has_status(container: ContainerSummary) -> bool:
     """Whether more is known of it than its spec says."""
-    said = container.state or container.last or container.restarts
+    said = container.state or container.last_state or container.restarts
     return bool(said or container.ready or container.started is not None)
 
 
@@ -106,27 +106,27 @@ def _status(container: ContainerSummary) -> ContainerStatus:
         ready=container.ready,
         started=container.started,
         restart_count=container.restarts,
-        state=_state(container.state, container.message, container.since),
-        last_state=_state(container.last, "", UNSET_TIME),
+        state=_state(container.state),
+        last_state=_state(container.last_state),
     )
 
 
-def _state(text: str, message: str, since: Time) -> ContainerState:
-    """The state that `observe.transitions.state_text` wrote so."""
-    word, _, rest = text.partition(" ")
-    match word:
-        case "running":
-            return ContainerState(running=ContainerStateRunning(started_at=since))
-        case "waiting":
-            return ContainerState(waiting=ContainerStateWaiting(reason=rest, message=message))
-        case "terminated":
-            reason, _, code = rest.rpartition(" ")
-            return ContainerState(
-                terminated=ContainerStateTerminated(
-                    exit_code=int(code) if code.lstrip("-").isdecimal() else 0,
-                    reason=reason,
-                    message=message,
-                    finished_at=since,
-                )
+def _state(summary: ContainerStateSummary | None) -> ContainerState:
+    if summary is None:
+        return ContainerState()
+    if summary.is_running:
+        return ContainerState(running=ContainerStateRunning(started_at=summary.started_at))
+    if summary.is_terminated:
+        return ContainerState(
+            terminated=ContainerStateTerminated(
+                exit_code=summary.exit_code or 0,
+                signal=summary.signal,
+                reason=summary.reason,
+                message=summary.message,
+                started_at=summary.started_at,
+                finished_at=summary.finished_at,
             )
-    return ContainerState()
+        )
+    return ContainerState(
+        waiting=ContainerStateWaiting(reason=summary.reason, message=summary.message)
+    )

@@ -8,18 +8,23 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import msgspec
+from msgspec import structs
 
 from podstatus.base.msgspec_json import json_decoder
 from podstatus.cli.client.agent_client import AgentClient, NotFoundError
 from podstatus.cli.client.api_server import RequestError
 from podstatus.cli.client.sse import SseEvent, parse_sse
 from podstatus.kube.scalars.time import Time, TimeError
-from podstatus.observe.history.status_writer import HistoryCounts
 from podstatus.observe.history.store import HistoryEntry
-from podstatus.observe.status_view import Freshness, NodeSummary
-from podstatus.observe.summary.health import HealthState, PodHealth
-from podstatus.observe.summary.pod import PodSummary
-from podstatus.web.v1.wire import TransitionView, parse_transition
+from podstatus.web.v1.wire import (
+    NodesResponse,
+    PodResponse,
+    PodsResponse,
+    PodView,
+    TransitionsResponse,
+    TransitionView,
+    parse_transition,
+)
 
 T = TypeVar("T")
 _PAGE_SIZE = 5_000
@@ -28,75 +33,38 @@ _IDLE_SECONDS = 60.0
 """Of a watch: there is a sign of life every 15 s."""
 
 
-class PodItem(PodSummary, frozen=True, kw_only=True, omit_defaults=True):
-    """A pod, and how it is."""
-
-    health: PodHealth = PodHealth(HealthState.UNKNOWN, "")
-
-
-class HistoryItems(msgspec.Struct, frozen=True):
-    """Moments, the oldest first."""
-
-    moments: tuple[TransitionView, ...]
-    history: HistoryCounts = HistoryCounts()
-    """Whether some are missing."""
-
-
-class _HistoryPage(msgspec.Struct, frozen=True):
-    moments: tuple[TransitionView, ...]
-    history: HistoryCounts = HistoryCounts()
-    after: int = 0
-    more: bool = False
-
-
-class _PodPage(msgspec.Struct, frozen=True):
-    pods: tuple[PodItem, ...]
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _OnePod(msgspec.Struct, frozen=True):
-    pod: PodItem
-
-
-class NodeItems(msgspec.Struct, frozen=True):
-    """Nodes, and how old what is known is."""
-
-    nodes: tuple[NodeSummary, ...]
-    knowledge: Freshness = Freshness()
-
-
 class QueryClient:
     """The agent's own API. All methods raise CannotAskError."""
 
     def __init__(self, agent: AgentClient) -> None:
         self._agent = agent
 
-    def pod(self, namespace: str, name: str) -> PodItem | None:
+    def pod(self, namespace: str, name: str) -> PodView | None:
         """One pod, and how it is; None if it is not there."""
         try:
-            return self.get(_pod_path(namespace, name), {}, _OnePod).pod
+            return self.get(_pod_path(namespace, name), {}, PodResponse).pod
         except NotFoundError:
             return None
 
-    def pods(self, namespace: str | None) -> list[PodItem]:
+    def pods(self, namespace: str | None) -> list[PodView]:
         """All of a namespace, or all; by namespace and name."""
         query = {"limit": str(_POD_PAGE_SIZE)} | ({"namespace": namespace} if namespace else {})
-        page = self.get("/v1/pods", query, _PodPage)
+        page = self.get("/v1/pods", query, PodsResponse)
         pods = list(page.pods)
         while page.continue_:
-            page = self.get("/v1/pods", {**query, "continue": page.continue_}, _PodPage)
+            page = self.get("/v1/pods", {**query, "continue": page.continue_}, PodsResponse)
             pods += page.pods
         return pods
 
-    def nodes(self) -> NodeItems:
+    def nodes(self) -> NodesResponse:
         """All that are known there."""
-        return self.get("/v1/nodes", {}, NodeItems)
+        return self.get("/v1/nodes", {}, NodesResponse)
 
-    def timeline(self, namespace: str, name: str) -> HistoryItems:
+    def timeline(self, namespace: str, name: str) -> TransitionsResponse:
         """What happened to the pods of this name."""
         return self._history(f"{_pod_path(namespace, name)}/timeline", {})
 
-    def events(self, namespace: str | None) -> HistoryItems:
+    def events(self, namespace: str | None) -> TransitionsResponse:
         """What was said of pods in events, in one namespace or all."""
         return self._history("/v1/events", {"namespace": namespace} if namespace else {})
 
@@ -106,16 +74,16 @@ class QueryClient:
         pieces = self._agent.request("/v1/watch", {**query, **place}, idle_timeout=_IDLE_SECONDS)
         return parse_sse(pieces)
 
-    def _history(self, path: str, query: Mapping[str, str]) -> HistoryItems:
-        moments: list[TransitionView] = []
+    def _history(self, path: str, query: Mapping[str, str]) -> TransitionsResponse:
+        transitions: list[TransitionView] = []
         after = 0
         while True:
             page = {"limit": str(_PAGE_SIZE), "after": str(after)}
-            told = self.get(path, {**query, **page}, _HistoryPage)
-            moments += told.moments
-            if not told.more or told.after <= after:
-                return HistoryItems(tuple(moments), told.history)
-            after = told.after
+            response = self.get(path, {**query, **page}, TransitionsResponse)
+            transitions += response.transitions
+            if not response.more or response.after <= after:
+                return structs.replace(response, transitions=tuple(transitions))
+            after = response.after
 
     def get(self, path: str, query: Mapping[str, str], kind: type[T]) -> T:
         """What is answered, as a value of this kind."""

@@ -7,30 +7,24 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-import msgspec
-
 from podstatus.cli.client.agent_client import AgentClient
 from podstatus.cli.client.api_server import RequestError
 from podstatus.cli.client.query_client import QueryClient
 from podstatus.cli.terminal import write
-from podstatus.observe.status_view import Freshness
 from podstatus.observe.summary.health import format_duration
+from podstatus.web.v1.wire import StatusResponse
 
 _POLL_SECONDS = 5.0
-
-
-class _Status(msgspec.Struct, frozen=True):
-    knowledge: Freshness = Freshness()
 
 
 def staleness_message(agent: AgentClient) -> str:
     """`API server not heard for 4 min 13 s`; empty if it is. Raises CannotAskError."""
     if not agent.is_observer:
         return ""
-    known = QueryClient(agent).get("/v1/status", {}, _Status).knowledge
-    if known.server_reachable:
+    freshness = QueryClient(agent).get("/v1/status", {}, StatusResponse).freshness
+    if freshness.server_reachable:
         return ""
-    return f"API server not heard for {format_duration(known.server_age_seconds)}"
+    return f"API server not heard for {format_duration(freshness.server_age_seconds)}"
 
 
 def warn_if_stale(agent: AgentClient) -> None:

@@ -58,7 +58,7 @@ def _head(pod: Pod) -> Iterator[str]:
 def _health(pod: Pod, now: Time) -> Iterator[str]:
     """Ours, which kubectl does not have."""
     health = pod_health(summarize_pod(pod), now)
-    yield _field("Health", f"{health.word.value}: {health.sentence}")
+    yield _field("Health", f"{health.state.value}: {health.message}")
 
 
 def _all_containers(pod: Pod) -> Iterator[str]:

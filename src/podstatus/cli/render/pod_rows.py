@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from podstatus.cli.client.query_client import PodItem
 from podstatus.cli.render.tables import MESSAGE_HEADING, Table
 from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
+from podstatus.web.v1.wire import PodView
 
 _NONE = "<none>"
 _NARROW = ("NAME", "READY", "STATUS", "RESTARTS", "AGE", "HEALTH")
@@ -20,7 +21,7 @@ _WIDE = (*_NARROW, "IP", "NODE", MESSAGE_HEADING)
 
 
 def pod_table(
-    pods: Iterable[PodItem],
+    pods: Iterable[PodView],
     now: Time,
     *,
     wide: bool = False,
@@ -41,11 +42,11 @@ def pod_table(
             told.status,
             str(told.restarts),
             format_age(pod.created, now),
-            pod.health.word.value,
+            pod.health.state.value,
         ]
         if wide:
             address = pod.ips[0] if pod.ips else _NONE
-            cells += [address, pod.node or _NONE, pod.health.sentence]
+            cells += [address, pod.node or _NONE, pod.health.message]
         elif nodes:
             cells += [pod.node or _NONE]
         rows.append((*([pod.namespace] if namespaces else []), *cells))
@@ -76,7 +77,7 @@ def pod_row(pod: PodSummary) -> PodRow:
         restarts = sum(c.restarts for c in told)
     else:
         restarts = sum(c.restarts for c in (*regular, *(c for c in told if c.kind == "sidecar")))
-        ready += sum(c.ready and c.state == "running" for c in regular)
+        ready += sum(c.ready and _is_running(c) for c in regular)
         status = _status_text(pod, regular, status or _reason(pod))
     total = len(regular) + len(sidecars)
     return PodRow(
@@ -95,8 +96,9 @@ def _first_incomplete(
 
 
 def _init_status(container: ContainerSummary, number: int, total: int) -> str:
-    if _is_terminated(container):
-        return _exit_text(container)
+    state = container.state
+    if state is not None and state.is_terminated:
+        return _exit_text(state)
     waits_for = _waiting_reason(container)
     return waits_for if waits_for not in ("", "PodInitializing") else f"{number}/{total}"
 
@@ -107,12 +109,12 @@ def _status_text(pod: PodSummary, regular: Sequence[ContainerSummary], word: str
     for container in reversed(regular):
         if waits_for := _waiting_reason(container):
             word = waits_for
-        elif _is_terminated(container):
-            word = _exit_text(container)
-            error = word if _exit_code(container) != "0" else error
+        elif container.state is not None and container.state.is_terminated:
+            word = _exit_text(container.state)
+            error = error if _is_completed(container) else word
     if word != "Completed":
         return word
-    running = any(c.ready and c.state == "running" for c in regular)
+    running = any(c.ready and _is_running(c) for c in regular)
     if running and _is_true(pod, "Ready"):
         return "Running"
     return error or ("NotReady" if running else word)
@@ -133,26 +135,22 @@ def _deletion_status(pod: PodSummary) -> str:
     return "" if pod.phase in ("Succeeded", "Failed") else "Terminating"
 
 
-def _is_terminated(container: ContainerSummary) -> bool:
-    return container.state.startswith("terminated")
+def _is_running(container: ContainerSummary) -> bool:
+    return container.state is not None and container.state.is_running
 
 
 def _is_completed(container: ContainerSummary) -> bool:
-    return _is_terminated(container) and _exit_code(container) == "0"
+    state = container.state
+    return state is not None and state.is_terminated and not state.has_failed
 
 
 def _waiting_reason(container: ContainerSummary) -> str:
-    word, _, reason = container.state.partition(" ")
-    return reason if word == "waiting" else ""
+    state = container.state
+    return state.reason if state is not None and state.is_waiting else ""
 
 
-def _exit_code(container: ContainerSummary) -> str:
-    return container.state.rpartition(" ")[2]
-
-
-def _exit_text(container: ContainerSummary) -> str:
-    reason = container.state.removeprefix("terminated ").rpartition(" ")[0]
-    return reason or f"ExitCode:{_exit_code(container)}"
+def _exit_text(state: ContainerStateSummary) -> str:
+    return state.reason or f"ExitCode:{state.exit_code}"
 
 
 def _is_true(pod: PodSummary, type_: str) -> bool:

@@ -7,10 +7,10 @@ import msgspec
 from rich.cells import cell_len, set_cell_size
 
 from podstatus.base.terminal import escape_control_chars
-from podstatus.cli.client.query_client import PodItem
 from podstatus.cli.render.styled_text import Line, Piece
 from podstatus.cli.render.tables import MIN_TEXT_WIDTH, PROSE_HEADINGS, Table, cell_style
 from podstatus.cli.render.wrap import wrap_text
+from podstatus.web.v1.wire import PodView
 
 _GAP, _NARROW_GAP = 3, 1
 _INDENT = 4
@@ -85,9 +85,9 @@ def _fit_rows(rows: Sequence[list[Line]], height: int) -> list[Line]:
     return lines
 
 
-def count_health(pods: Iterable[PodItem]) -> str:
+def count_health(pods: Iterable[PodView]) -> str:
     """How many pods there are, and how they are: `3 pods: 2 healthy, 1 crashing`."""
-    words = Counter(pod.health.word.value for pod in pods)
+    words = Counter(pod.health.state.value for pod in pods)
     total = sum(words.values())
     told = ", ".join(f"{count} {word}" for word, count in words.most_common())
     return f"{total} pod{'' if total == 1 else 's'}{f': {told}' if told else ''}"

@@ -75,7 +75,7 @@ def with_health(table: Table, pods: Sequence[Document], now: Time) -> Table:
 
 def _health(document: Document, now: Time) -> str:
     try:
-        return pod_health(summarize_pod(from_document(document, Pod)), now).word.value
+        return pod_health(summarize_pod(from_document(document, Pod)), now).state.value
     except DecodeError:
         return "<unreadable>"
 

@@ -67,9 +67,9 @@ def _describe(change: Transition, arrow: str) -> str:
     why = ": ".join(filter(None, (change.reason, change.message)))
     if change.kind not in _STATES:
         return to_single_line(" ".join(filter(None, (change.after, why))))
-    states = f"{change.before} {arrow} {change.after or '(none)'}".lstrip()
+    states = f"{change.before_text} {arrow} {change.after_text or '(none)'}".lstrip()
     # The reason of a state is in its text; what else there is to say is not.
-    if change.reason and change.reason in change.after:
+    if change.reason and change.reason in change.after_text:
         why = change.message
     return to_single_line(f"{states} ({why})" if why else states)
 
@@ -207,8 +207,10 @@ def _describe_change(change: Transition) -> str:
             return "ready" if change.after == "True" else "not ready"
         case kinds.PHASE if change.reason:
             return f"{change.after} ({change.reason})"
-        case kinds.CONDITION | kinds.CONTAINER | kinds.PHASE:
-            return short_state(change.after) or "(none)"
+        case kinds.CONTAINER:
+            return short_state(change.state_after) or "(none)"
+        case kinds.CONDITION | kinds.PHASE:
+            return change.after or "(none)"
         case _:
             return change.after
 

@@ -7,7 +7,7 @@ events  BackOff at …
 ```
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
 import msgspec
@@ -15,11 +15,14 @@ import msgspec
 from podstatus.cli.timeline_view.time_axis import SECOND
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.summary.container_state import (
+    ContainerStateSummary,
+    format_container_state,
+)
 from podstatus.observe.transitions import status_transitions as kinds
 from podstatus.observe.transitions.status_transitions import Transition
 
 GOOD_WHEN_FALSE = ("DisruptionTarget", "PodResizePending", "PodResizeInProgress")
-_STARTING = ("ContainerCreating", "PodInitializing", "")
 TERMINATING = "Terminating"
 
 
@@ -36,12 +39,15 @@ class Severity(IntEnum):
     """Nobody was there to see it."""
 
 
-def short_state(text: str) -> str:
-    """A state without the word for its kind, which its tone tells."""
-    return text.removeprefix("waiting ").removeprefix("terminated ")
+def short_state(state: ContainerStateSummary | None) -> str:
+    """`running`, `CrashLoopBackOff`, `Error 3`: the severity of the row tells the rest."""
+    if state is None or not (state.reason or state.is_terminated):
+        return format_container_state(state)
+    code = "" if state.exit_code is None else str(state.exit_code)
+    return " ".join(filter(None, (state.reason, code)))
 
 
-def phase_severity(_: Transition, text: str) -> Severity:
+def phase_severity(text: str) -> Severity:
     """Of a phase."""
     tones = {
         "Running": Severity.GOOD,
@@ -67,16 +73,15 @@ def condition_severity(change: Transition, text: str) -> Severity:
     )
 
 
-def container_severity(_: Transition, text: str) -> Severity:
+def container_severity(state: ContainerStateSummary | None) -> Severity:
     """Of a container."""
-    if text == "running":
-        return Severity.GOOD
-    if text.startswith("terminated"):
-        return Severity.DONE if text.endswith(" 0") else Severity.BAD
-    waits_for = short_state(text) if text != "waiting" else ""
-    if waits_for in _STARTING:
+    if state is None or state.is_starting or (state.is_waiting and not state.reason):
         return Severity.WAITING
-    return Severity.BACK_OFF if waits_for.endswith("BackOff") else Severity.BAD
+    if state.is_running:
+        return Severity.GOOD
+    if state.is_terminated:
+        return Severity.BAD if state.has_failed else Severity.DONE
+    return Severity.BACK_OFF if state.reason.endswith("BackOff") else Severity.BAD
 
 
 Part = tuple[str, str]
@@ -179,14 +184,25 @@ class _ChartBuilder:
         change, uid = moment.transition, moment.uid
         match change.kind:
             case kinds.PHASE:
-                text = TERMINATING if uid in self._deleting else change.after
-                self._set_state(uid, _PHASE, change, text, phase_severity)
+                after = TERMINATING if uid in self._deleting else change.after
+                self._set_state(uid, _PHASE, _phase_state(change.before), _phase_state(after))
             case kinds.CONDITION:
                 part = kinds.CONDITION, change.subject
-                self._set_state(uid, part, change, change.after, condition_severity)
+                before, after = change.before, change.after
+                self._set_state(
+                    uid,
+                    part,
+                    (before, condition_severity(change, before)),
+                    (after, condition_severity(change, after)),
+                )
             case kinds.CONTAINER:
                 part = kinds.CONTAINER, change.subject
-                self._set_state(uid, part, change, change.after, container_severity)
+                self._set_state(
+                    uid,
+                    part,
+                    _container_state(change.state_before),
+                    _container_state(change.state_after),
+                )
             case kinds.RESTART:
                 part = kinds.CONTAINER, change.subject
                 self._mark(part, Mark(at=self._at, text=change.after))
@@ -240,17 +256,15 @@ class _ChartBuilder:
         self,
         uid: PodUID,
         part: Part,
-        change: Transition,
-        text: str,
-        severity: Callable[[Transition, str], Severity],
+        before: tuple[str, Severity],
+        after: tuple[str, Severity],
     ) -> None:
-        # Rows are in the order in which their parts were first told of.
+        # Rows are in the order in which their parts first appear.
         self._intervals.setdefault(part, [])
-        if change.before and (uid, part) not in self._open:
-            # What it was before is told, though not since when: the history has forgotten that.
-            before = change.before
-            self._open[uid, part] = self._begin, short_state(before), severity(change, before)
-        self._switch(uid, part, short_state(text), severity(change, text))
+        if before[0] and (uid, part) not in self._open:
+            # The state before is known, its beginning is not: the history has pruned it.
+            self._open[uid, part] = self._begin, *before
+        self._switch(uid, part, *after)
 
     def _switch(
         self, uid: PodUID, part: Part, text: str, severity: Severity, *, at: int | None = None
@@ -282,6 +296,14 @@ class _ChartBuilder:
     def _mark(self, part: Part, mark: Mark) -> None:
         if self._begin <= mark.at <= self._end:
             self._marks.setdefault(part, []).append(mark)
+
+
+def _phase_state(phase: str) -> tuple[str, Severity]:
+    return phase, phase_severity(phase)
+
+
+def _container_state(state: ContainerStateSummary | None) -> tuple[str, Severity]:
+    return short_state(state), container_severity(state)
 
 
 def _parse_nanos(length: str) -> int:

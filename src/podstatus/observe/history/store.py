@@ -27,9 +27,12 @@ import msgspec
 
 from podstatus.base.sqlite_files import SqliteFileMonitor
 from podstatus.kube.objects.pod import PodUID
+from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import sanitize_text
+from podstatus.observe.transitions.resume import TransitionKey, TransitionValue
 from podstatus.observe.transitions.status_transitions import (
     AGENT_DOWNTIME,
+    CONTAINER,
     EVENT,
     FINISHED,
     FOREIGN_WRITE,
@@ -276,7 +279,7 @@ class History(HistoryReader):
         """All of which something is known."""
         return frozenset(self._pod_ids)
 
-    def last_states(self, uid: PodUID) -> dict[tuple[str, str], str]:
+    def last_states(self, uid: PodUID) -> dict[TransitionKey, TransitionValue]:
         """The last word on each part of a pod, by kind and subject; empty if it is not known.
 
         One that has ended is not known any more: it may come back. Raises HistoryError.
@@ -288,12 +291,12 @@ class History(HistoryReader):
             rows = self._database.execute(
                 "SELECT kind, subject, after FROM moments WHERE pod = ? ORDER BY id", (number,)
             ).fetchall()
-        last: dict[tuple[str, str], str] = {}
+        last: dict[TransitionKey, TransitionValue] = {}
         for kind, subject, after in rows:
             if kind == FINISHED:
                 last.clear()
             elif kind not in _NON_STATE_KINDS:
-                last[kind, subject] = after
+                last[kind, subject] = parse_container_state(after) if kind == CONTAINER else after
         return last
 
     def unfinished_pods(self, *, after: int = 0) -> list[HistoryPod]:
@@ -383,8 +386,8 @@ class History(HistoryReader):
             moment.at,
             change.kind,
             change.subject,
-            sanitize_text(change.before, _MAX_TEXT_LENGTH),
-            sanitize_text(change.after, _MAX_TEXT_LENGTH),
+            sanitize_text(change.before_text, _MAX_TEXT_LENGTH),
+            sanitize_text(change.after_text, _MAX_TEXT_LENGTH),
             sanitize_text(change.reason, _MAX_TEXT_LENGTH),
             sanitize_text(change.message, _MAX_TEXT_LENGTH),
         )
@@ -505,7 +508,22 @@ def _decode_entry(
         uid=PodUID(uid),
         namespace=namespace,
         name=name,
-        transition=Transition(
+        transition=_decode_transition(kind, subject, before, after, reason, message),
+    )
+
+
+def _decode_transition(
+    kind: str, subject: str, before: str, after: str, reason: str, message: str
+) -> Transition:
+    if kind != CONTAINER:
+        return Transition(
             kind=kind, subject=subject, before=before, after=after, reason=reason, message=message
-        ),
+        )
+    return Transition(
+        kind=kind,
+        subject=subject,
+        state_before=parse_container_state(before),
+        state_after=parse_container_state(after),
+        reason=reason,
+        message=message,
     )

@@ -76,7 +76,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of the file; about 110 for a moment."""
 
 
-class HistoryCounts(msgspec.Struct, frozen=True, kw_only=True):
+class HistoryCounts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What became of the changes so far."""
 
     written: int = 0

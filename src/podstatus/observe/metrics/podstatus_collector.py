@@ -81,7 +81,7 @@ def _pod_samples(pods: Mapping[PodUID, PodSummary], now: Time) -> Iterator[Sampl
     for pod in pods.values():
         # A phase is a word of somebody else's, and there are not to be more than these.
         phases[pod.node, pod.phase if pod.phase in _PHASES else _OTHER_PHASE] += 1
-        healths[pod.node, pod_health(pod, now).word.value] += 1
+        healths[pod.node, pod_health(pod, now).state.value] += 1
         ready[pod.node,] += pod.ready
         restarts[pod.node,] += pod.restarts
     yield samples(table.PODS, phases)

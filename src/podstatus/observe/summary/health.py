@@ -11,6 +11,12 @@ from enum import StrEnum
 import msgspec
 
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.summary.container_state import (
+    CRASH_LOOP_BACK_OFF,
+    STATUS_UNKNOWN,
+    ContainerStateSummary,
+    format_container_state,
+)
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
 _SECOND = 1_000_000_000
@@ -18,7 +24,6 @@ STUCK_DELETION_SECONDS = 60
 """Beyond the time that a deletion may take."""
 STUCK_PENDING_SECONDS = 300
 """A pod that has not started by then does not merely take its time."""
-_STARTING_STATES = ("waiting ContainerCreating", "waiting PodInitializing", "")
 
 
 class HealthState(StrEnum):
@@ -44,16 +49,16 @@ class HealthState(StrEnum):
 
 
 class PodHealth(msgspec.Struct, frozen=True):
-    """How a pod is."""
+    """The health of a pod: a state for programs, a message of one line for people."""
 
-    word: HealthState
-    sentence: str
+    state: HealthState
+    message: str
 
 
 def pod_health(pod: PodSummary, now: Time) -> PodHealth:
     """How the pod is at this moment. What is worst is told, in one line."""
     found = _pod_health(pod, now)
-    return PodHealth(found.word, " ".join(found.sentence.split()))
+    return PodHealth(found.state, " ".join(found.message.split()))
 
 
 def _pod_health(pod: PodSummary, now: Time) -> PodHealth:
@@ -77,7 +82,7 @@ def _terminal_health(pod: PodSummary) -> PodHealth:
     if pod.phase == "Succeeded":
         return PodHealth(HealthState.DONE, "All containers ended with 0.")
     # One that waited to be started again when the pod ended is shown so, too: its end is known.
-    unknown = [c.name for c in pod.containers if "ContainerStatusUnknown" in c.state and not c.last]
+    unknown = [c.name for c in pod.containers if _is_unknown(c) and c.last_state is None]
     if unknown:
         return PodHealth(HealthState.UNKNOWN, f"Nobody saw the end of container {unknown[0]}.")
     if pod.reason:
@@ -93,7 +98,7 @@ def _terminal_health(pod: PodSummary) -> PodHealth:
 
 def _deletion_health(pod: PodSummary, now: Time) -> PodHealth:
     late = (now - pod.deleting) / _SECOND
-    running = [c.name for c in pod.containers if c.state == "running"]
+    running = [c.name for c in pod.containers if _is_running(c)]
     what = f"container {running[0]} still runs" if running else "nothing of it runs any more"
     if late > STUCK_DELETION_SECONDS:
         return PodHealth(HealthState.STUCK, f"It should have been gone {late:.0f} s ago; {what}.")
@@ -103,14 +108,14 @@ def _deletion_health(pod: PodSummary, now: Time) -> PodHealth:
 def _container_health(pod: PodSummary, container: ContainerSummary) -> PodHealth | None:
     """What is wrong with a container, if something is."""
     state, name = container.state, container.name
-    if state == "waiting CrashLoopBackOff":
+    if state is None or state.is_starting:
+        return None
+    if state.is_waiting and state.reason == CRASH_LOOP_BACK_OFF:
         return PodHealth(HealthState.CRASHING, _crash_message(container))
-    if state.startswith("waiting ") and state not in _STARTING_STATES:
-        why = f": {container.message}" if container.message else ""
-        return PodHealth(
-            HealthState.BLOCKED, f"Container {name} waits, {state.removeprefix('waiting ')}{why}"
-        )
-    if not state.startswith("terminated ") or container.kind == "ephemeral":
+    if state.is_waiting and state.reason:
+        why = f": {state.message}" if state.message else ""
+        return PodHealth(HealthState.BLOCKED, f"Container {name} waits, {state.reason}{why}")
+    if not state.is_terminated or container.kind == "ephemeral":
         return None
     if _will_restart(pod, container):
         return PodHealth(HealthState.CRASHING, _crash_message(container))
@@ -134,7 +139,7 @@ def _will_restart(pod: PodSummary, container: ContainerSummary) -> bool:
 def _completed_containers_health(pod: PodSummary) -> PodHealth | None:
     """A pod that is not Ready because some containers have done their work, and not otherwise."""
     regular = [c for c in pod.containers if c.kind in ("container", "sidecar")]
-    over = [c.name for c in regular if c.state.startswith("terminated") and not _has_failed(c)]
+    over = [c.name for c in regular if _is_terminated(c) and not _has_failed(c)]
     others = [c.name for c in regular if c.ready]
     if not over or pod.gates or len(over) + len(others) < len(regular):
         return None
@@ -152,7 +157,7 @@ def _format_names(word: str, names: list[str]) -> str:
 
 
 def _crash_message(container: ContainerSummary) -> str:
-    ended = container.state if container.state.startswith("terminated") else container.last
+    ended = container.state if _is_terminated(container) else container.last_state
     how = _termination_text(ended) or "somehow"
     if not container.restarts:
         return f"Container {container.name} ended: {how}; it is started again."
@@ -162,19 +167,35 @@ def _crash_message(container: ContainerSummary) -> str:
     )
 
 
-def _termination_text(state: str) -> str:
-    return state.removeprefix("terminated ").strip()
+def _termination_text(state: ContainerStateSummary | None) -> str:
+    """`Error 3`; empty if the container has not terminated."""
+    if state is None or not state.is_terminated:
+        return ""
+    return f"{state.reason} {state.exit_code}".strip()
 
 
 def _termination_detail(container: ContainerSummary) -> str:
     """How it ended; also one of which the status says only that it was to be started again."""
-    is_unknown = "ContainerStatusUnknown" in container.state
-    return _termination_text(container.last if is_unknown and container.last else container.state)
+    return _termination_text(
+        container.last_state or container.state if _is_unknown(container) else container.state
+    )
 
 
 def _has_failed(container: ContainerSummary) -> bool:
     """Whether it ended without success."""
-    return container.state.startswith("terminated") and not container.state.endswith(" 0")
+    return container.state is not None and container.state.has_failed
+
+
+def _is_running(container: ContainerSummary) -> bool:
+    return container.state is not None and container.state.is_running
+
+
+def _is_terminated(container: ContainerSummary) -> bool:
+    return container.state is not None and container.state.is_terminated
+
+
+def _is_unknown(container: ContainerSummary) -> bool:
+    return container.state is not None and container.state.reason == STATUS_UNKNOWN
 
 
 def _ready_message(pod: PodSummary, now: Time) -> str:
@@ -191,8 +212,8 @@ def _ready_message(pod: PodSummary, now: Time) -> str:
 def _pending_health(pod: PodSummary, now: Time) -> PodHealth:
     began = pod.started or pod.created
     waited = (now - began) / _SECOND if began else 0.0
-    waiting = next((c for c in pod.containers if c.state in _STARTING_STATES), None)
-    init = next((c for c in pod.containers if c.kind == "init" and c.state == "running"), None)
+    waiting = next((c for c in pod.containers if c.state is None or c.state.is_starting), None)
+    init = next((c for c in pod.containers if c.kind == "init" and _is_running(c)), None)
     what = "it waits to be started"
     if init is not None:
         what = f"init container {init.name} runs"
@@ -209,12 +230,13 @@ def _unready_message(pod: PodSummary) -> str:
     ready = pod.condition("Ready")
     for container in pod.containers:
         if container.kind in ("container", "sidecar") and not container.ready:
-            if container.started is False and container.state == "running":
+            if container.started is False and _is_running(container):
                 return f"Container {container.name} has not started, says its startup probe."
-            if container.state == "running":
+            if _is_running(container):
                 return f"Container {container.name} is not ready, says its readiness probe."
-            if not container.state.startswith("terminated"):
-                return f"Container {container.name} is {container.state or 'not there yet'}."
+            if not _is_terminated(container):
+                state = format_container_state(container.state)
+                return f"Container {container.name} is {state or 'not there yet'}."
     return ready.message if ready and ready.message else "It is not ready."
 
 

@@ -7,13 +7,19 @@ import sys
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec import structs
 
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
-from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition
+from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus, PodCondition
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.observe.transitions.status_transitions import format_container_state
+from podstatus.observe.summary.container_state import (
+    RUNNING,
+    TERMINATED,
+    ContainerStateSummary,
+    brief_container_state,
+)
 
 
 def sanitize_text(text: str, max_length: int) -> str:
@@ -33,7 +39,9 @@ _MAX_MESSAGE_LENGTH = 512
 """Characters of a message that are kept."""
 
 
-class ConditionSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class ConditionSummary(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, rename="camel"
+):
     """A condition of a pod."""
 
     type: str
@@ -43,26 +51,25 @@ class ConditionSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     since: Time = UNSET_TIME
 
 
-class ContainerSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class ContainerSummary(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False, rename="camel"
+):
     """A container of a pod."""
 
     name: str
     kind: str = "container"
     """`container`, `init`, `sidecar` or `ephemeral`."""
     image: str = ""
-    state: str = ""
-    """`running`, `waiting CrashLoopBackOff`, `terminated Error 3`; empty: nothing is known yet."""
-    message: str = ""
-    since: Time = UNSET_TIME
-    """Since when it has been in this state, where that is known."""
-    last: str = ""
-    """How the attempt before this one ended."""
+    state: ContainerStateSummary | None = None
+    """None: not known yet."""
+    last_state: ContainerStateSummary | None = None
+    """How the previous attempt terminated; None: there was none."""
     ready: bool = False
     started: bool | None = None
     restarts: int = 0
 
 
-class PodSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PodSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """A pod."""
 
     uid: PodUID
@@ -179,22 +186,35 @@ def _container(
 ) -> ContainerSummary:
     if status is None:
         return ContainerSummary(name=sys.intern(name), kind=kind, image=sys.intern(image))
-    state, message, since = status.state, "", UNSET_TIME
-    if state.waiting is not None:
-        message = state.waiting.message
-    elif state.terminated is not None:
-        message, since = state.terminated.message, state.terminated.finished_at
-    elif state.running is not None:
-        since = state.running.started_at
     return ContainerSummary(
         name=sys.intern(name),
         kind=kind,
         image=sys.intern(image),
-        state=sys.intern(format_container_state(state)),
-        message=sanitize_text(message, _MAX_MESSAGE_LENGTH),
-        since=since,
-        last=sys.intern(format_container_state(status.last_state)),
+        state=_container_state(status.state),
+        last_state=_container_state(status.last_state),
         ready=status.ready,
         started=status.started,
         restarts=status.restart_count,
     )
+
+
+def _container_state(state: ContainerState) -> ContainerStateSummary | None:
+    if (running := state.running) is not None:
+        return ContainerStateSummary(state=RUNNING, started_at=running.started_at)
+    brief = brief_container_state(state)
+    if brief is None:
+        return None
+    if (ended := state.terminated) is not None:
+        return ContainerStateSummary(
+            state=TERMINATED,
+            reason=brief.reason,
+            message=sanitize_text(ended.message, _MAX_MESSAGE_LENGTH),
+            exit_code=ended.exit_code,
+            signal=ended.signal,
+            started_at=ended.started_at,
+            finished_at=ended.finished_at,
+        )
+    if state.waiting is None or not state.waiting.message:
+        return brief
+    message = sanitize_text(state.waiting.message, _MAX_MESSAGE_LENGTH)
+    return structs.replace(brief, message=message)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import structs
 
+from podstatus.observe.summary.container_state import CRASH_LOOP_BACK_OFF, ContainerStateSummary
 from podstatus.observe.transitions.status_transitions import (
     CONDITION,
     CONTAINER,
@@ -15,14 +16,12 @@ from podstatus.observe.transitions.status_transitions import (
 TransitionKey = tuple[str, str]
 """Kind and subject of a transition."""
 _CONTAINER_KINDS = (CONTAINER, RESTART, READINESS)
-_CRASH_LOOP = "waiting CrashLoopBackOff"
-_WAITING = "waiting"
-_NOT_TERMINATED = ("", "running", "waiting ContainerCreating", "waiting PodInitializing")
-"""States of an attempt that has not ended. One that waits for anything else may have."""
+TransitionValue = str | ContainerStateSummary | None
+"""What a transition led to: the state of a container, or a text."""
 
 
 def resume_transitions(
-    last: Mapping[TransitionKey, str], current: Sequence[Transition]
+    last: Mapping[TransitionKey, TransitionValue], current: Sequence[Transition]
 ) -> list[Transition]:
     """What changed, given the last word that was noted on each part of the pod.
 
@@ -35,15 +34,15 @@ def resume_transitions(
         key = _key(transition)
         if newest[key] is not transition and not _missed_termination(transition, last, newest):
             continue
-        before = shown.get(key, "")
-        if before != transition.after:
-            found.append(structs.replace(transition, before=before))
-            shown[key] = transition.after
+        before, after = shown.get(key), _value(transition)
+        if (before or None) != (after or None):
+            found.append(_with_before(transition, before))
+            shown[key] = after
     return found
 
 
 def _with_removals(
-    last: Mapping[TransitionKey, str], seen: Sequence[Transition]
+    last: Mapping[TransitionKey, TransitionValue], seen: Sequence[Transition]
 ) -> list[Transition]:
     """All that can be said, also that something is not so any more."""
     said = {_key(transition) for transition in seen}
@@ -62,16 +61,40 @@ def _with_removals(
 
 
 def _missed_termination(
-    end: Transition, last: Mapping[TransitionKey, str], newest: Mapping[TransitionKey, Transition]
+    end: Transition,
+    last: Mapping[TransitionKey, TransitionValue],
+    newest: Mapping[TransitionKey, Transition],
 ) -> bool:
     """Whether a container ended, and waits or was started again, while nobody noted it."""
-    noted, now = last.get(_key(end), ""), newest[_key(end)].after
-    restart = newest.get((RESTART, end.subject))
-    restarts = 0 if restart is None else int(restart.after) - int(last.get(_key(restart), "0"))
+    stored, now = last.get(_key(end)), newest[_key(end)].state_after
+    noted = stored if isinstance(stored, ContainerStateSummary) else None
+    is_crash_loop = noted is not None and noted.reason == CRASH_LOOP_BACK_OFF
     # One that waited to be started again had ended before.
-    if restarts > (1 if noted == _CRASH_LOOP else 0):
+    if _new_restarts(end.subject, last, newest) > (1 if is_crash_loop else 0):
         return True
-    return noted in _NOT_TERMINATED and now.startswith(_WAITING) and now != noted
+    may_have_ended = noted is not None and not (noted.is_running or noted.is_starting)
+    return not may_have_ended and now is not None and now.is_waiting and now != noted
+
+
+def _new_restarts(
+    container: str,
+    last: Mapping[TransitionKey, TransitionValue],
+    newest: Mapping[TransitionKey, Transition],
+) -> int:
+    restart = newest.get((RESTART, container))
+    stored = last.get((RESTART, container))
+    before = int(stored) if isinstance(stored, str) and stored else 0
+    return 0 if restart is None else int(restart.after) - before
+
+
+def _value(transition: Transition) -> TransitionValue:
+    return transition.state_after if transition.kind == CONTAINER else transition.after
+
+
+def _with_before(transition: Transition, before: TransitionValue) -> Transition:
+    if isinstance(before, ContainerStateSummary):
+        return structs.replace(transition, state_before=before)
+    return structs.replace(transition, before=before or "")
 
 
 def _key(transition: Transition) -> TransitionKey:

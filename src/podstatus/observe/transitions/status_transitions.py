@@ -17,6 +17,11 @@ from podstatus.kube.objects.pod_status import (
     PodStatus,
 )
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.summary.container_state import (
+    ContainerStateSummary,
+    brief_container_state,
+    format_container_state,
+)
 
 PHASE = "phase"
 CONDITION = "condition"
@@ -41,10 +46,23 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     subject: str = ""
     """The type of the condition, or the name of the container; empty for the pod as a whole."""
     before: str = ""
-    """Empty: there was nothing."""
+    """The phase, the status of the condition, the count; empty: there was none."""
     after: str = ""
+    state_before: ContainerStateSummary | None = None
+    """Of a `container` transition, which has no `before` and `after`; None: there was none."""
+    state_after: ContainerStateSummary | None = None
     reason: str = ""
     message: str = ""
+
+    @property
+    def before_text(self) -> str:
+        """The value before as text: `Pending`, `terminated Error 3`."""
+        return format_container_state(self.state_before) if self.state_before else self.before
+
+    @property
+    def after_text(self) -> str:
+        """The value after as text."""
+        return format_container_state(self.state_after) if self.state_after else self.after
 
 
 class Condition(Protocol):
@@ -115,15 +133,15 @@ def _containers(
 
 def _container(old: ContainerStatus, new: ContainerStatus) -> Iterator[Transition]:
     """One that waits or runs again has ended between two looks: its last state tells how."""
-    shown = format_container_state(old.state)
+    shown = brief_container_state(old.state)
     ended = new.last_state.terminated
     if ended is not None and not _already_reported(old, ended):
-        last = format_container_state(new.last_state)
+        last = brief_container_state(new.last_state)
         yield Transition(
             kind=CONTAINER,
             subject=new.name,
-            before=shown,
-            after=last,
+            state_before=shown,
+            state_after=last,
             reason=ended.reason,
             message=ended.message,
         )
@@ -135,15 +153,15 @@ def _container(old: ContainerStatus, new: ContainerStatus) -> Iterator[Transitio
             before=str(old.restart_count),
             after=str(new.restart_count),
         )
-    now = format_container_state(new.state)
+    now = brief_container_state(new.state)
     # One that has ended twice in the same way has ended twice.
     if now != shown or new.restart_count != old.restart_count:
         reason, message = _reason_and_message(new.state)
         yield Transition(
             kind=CONTAINER,
             subject=new.name,
-            before=shown,
-            after=now,
+            state_before=shown,
+            state_after=now,
             reason=reason,
             message=message,
         )
@@ -164,17 +182,6 @@ def _already_reported(old: ContainerStatus, ended: ContainerStateTerminated) -> 
 
 def _termination_key(end: ContainerStateTerminated) -> tuple[str, int, Time]:
     return end.container_id, end.exit_code, end.finished_at
-
-
-def format_container_state(state: ContainerState) -> str:
-    """A state in a few words: `running`, `waiting CrashLoopBackOff`, `terminated Error 3`."""
-    if state.running is not None:
-        return "running"
-    if (ended := state.terminated) is not None:
-        return f"terminated {ended.reason} {ended.exit_code}".replace("  ", " ")
-    if state.waiting is not None:
-        return f"waiting {state.waiting.reason}".rstrip()
-    return ""
 
 
 def _reason_and_message(state: ContainerState) -> tuple[str, str]:

@@ -6,6 +6,7 @@ ended, so ends that look alike are told apart by how often the container was sta
 
 from collections.abc import Iterator
 
+from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 from podstatus.observe.transitions.status_transitions import (
     CONTAINER,
@@ -15,9 +16,6 @@ from podstatus.observe.transitions.status_transitions import (
     Transition,
     condition_transitions,
 )
-
-_TERMINATED = "terminated"
-_WAITING = "waiting"
 
 
 def summary_transitions(old: PodSummary | None, new: PodSummary) -> list[Transition]:
@@ -49,17 +47,17 @@ def _containers(
 
 
 def _container(old: ContainerSummary, new: ContainerSummary) -> Iterator[Transition]:
-    shown = old.state
-    if new.last.startswith(_TERMINATED) and not _already_reported(old, new):
-        yield _container_transition(new.name, shown, new.last, "")
-        shown = new.last
+    shown, last = _brief(old.state), new.last_state
+    if last is not None and last.is_terminated and not _already_reported(old, new):
+        yield _container_transition(new.name, shown, last)
+        shown = last.brief()
     if new.restarts != old.restarts:
         yield Transition(
             kind=RESTART, subject=new.name, before=str(old.restarts), after=str(new.restarts)
         )
     # One that has ended twice in the same way has ended twice.
-    if new.state != shown or new.restarts != old.restarts:
-        yield _container_transition(new.name, shown, new.state, new.message)
+    if _brief(new.state) != shown or new.restarts != old.restarts:
+        yield _container_transition(new.name, shown, new.state)
     if old.ready is not new.ready:
         yield Transition(
             kind=READINESS, subject=new.name, before=str(old.ready), after=str(new.ready)
@@ -68,8 +66,9 @@ def _container(old: ContainerSummary, new: ContainerSummary) -> Iterator[Transit
 
 def _already_reported(old: ContainerSummary, new: ContainerSummary) -> bool:
     """Whether the end that `last` tells of was seen before: as the state, or as the last one."""
-    told = old.restarts + 1 if old.state.startswith(_TERMINATED) else _termination_count(old)
-    return told >= _termination_count(new)
+    is_over = old.state is not None and old.state.is_terminated
+    reported = old.restarts + 1 if is_over else _termination_count(old)
+    return reported >= _termination_count(new)
 
 
 def _termination_count(container: ContainerSummary) -> int:
@@ -77,24 +76,22 @@ def _termination_count(container: ContainerSummary) -> int:
 
     One that waits to be started again has not been counted as a restart yet.
     """
-    waits = container.state.startswith(_WAITING) and bool(container.last)
-    return container.restarts + (1 if waits else 0)
+    is_waiting = container.state is not None and container.state.is_waiting
+    return container.restarts + (1 if is_waiting and container.last_state is not None else 0)
 
 
-def _container_transition(name: str, before: str, after: str, message: str) -> Transition:
+def _container_transition(
+    name: str, before: ContainerStateSummary | None, after: ContainerStateSummary | None
+) -> Transition:
     return Transition(
         kind=CONTAINER,
         subject=name,
-        before=before,
-        after=after,
-        reason=_reason(after),
-        message=message,
+        state_before=before,
+        state_after=_brief(after),
+        reason="" if after is None else after.reason,
+        message="" if after is None else after.message,
     )
 
 
-def _reason(state: str) -> str:
-    """Of a state in a few words: `waiting CrashLoopBackOff`, `terminated Error 3`."""
-    word, _, rest = state.partition(" ")
-    if word == _WAITING:
-        return rest
-    return rest.rpartition(" ")[0] if word == _TERMINATED else ""
+def _brief(state: ContainerStateSummary | None) -> ContainerStateSummary | None:
+    return None if state is None else state.brief()

@@ -14,7 +14,11 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import ContainerState, PodStatus
 from podstatus.observe.history.write_queue import QueuedState
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.observe.transitions.resume import TransitionKey, resume_transitions
+from podstatus.observe.transitions.resume import (
+    TransitionKey,
+    TransitionValue,
+    resume_transitions,
+)
 from podstatus.observe.transitions.status_transitions import (
     DELETION,
     FIRST_SEEN,
@@ -26,7 +30,8 @@ from podstatus.observe.transitions.summary_transitions import summary_transition
 _STATUS_BYTES = 700
 _CONDITION_BYTES = 250
 _CONTAINER_BYTES = 1_500
-_CONTAINER_SUMMARY_BYTES = 400
+_CONTAINER_SUMMARY_BYTES = 300
+_CONTAINER_STATE_BYTES = 150
 _LABEL_BYTES = 150
 """What objects take without the words that others choose, as measured of usual ones."""
 
@@ -60,7 +65,9 @@ def estimate_summary_size(pod: PodSummary) -> int:
     for condition in pod.conditions:
         size += _CONDITION_BYTES + len(condition.message)
     for container in pod.containers:
-        size += _CONTAINER_SUMMARY_BYTES + len(container.message)
+        size += _CONTAINER_SUMMARY_BYTES
+        for state in (container.state, container.last_state):
+            size += 0 if state is None else _CONTAINER_STATE_BYTES + len(state.message)
     return size
 
 
@@ -122,7 +129,9 @@ class TransitionTracker(Generic[P, S]):
         )
 
     def transitions(
-        self, entry: QueuedState[S], load_last: Callable[[PodUID], Mapping[TransitionKey, str]]
+        self,
+        entry: QueuedState[S],
+        load_last: Callable[[PodUID], Mapping[TransitionKey, TransitionValue]],
     ) -> list[Transition]:
         """What is new about a pod; `load_last` says what was noted of one that is not known."""
         uid, seen, deletion = entry.uid, entry.state, entry.deletion
@@ -163,7 +172,7 @@ class TransitionTracker(Generic[P, S]):
         self._deleting.discard(uid)
 
     def _initial_transitions(
-        self, uid: PodUID, seen: S, last: Mapping[TransitionKey, str]
+        self, uid: PodUID, seen: S, last: Mapping[TransitionKey, TransitionValue]
     ) -> list[Transition]:
         """What is new about a pod that is seen first: another may have noted it."""
         words = self._source.diff(None, seen)

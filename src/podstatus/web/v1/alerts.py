@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from podstatus.alerts.model import Alert, AlertState, RuleState, Severity, Subject
-from podstatus.alerts.ports import AlertReader, DeliveryState
+from podstatus.alerts.model import Alert, AlertState, Severity
+from podstatus.alerts.ports import AlertReader
 from podstatus.observe.status_view import Freshness
 from podstatus.web.query_parameters import Query
 from podstatus.web.v1.filters import list_values, parse_choice
-from podstatus.web.v1.wire import rfc3339_millis
+from podstatus.web.v1.wire import AlertsResponse, AlertView, rfc3339_millis
 
 FILTERS: Mapping[str, str] = {
     "state": "alerts in one of these states, separated by commas: pending, firing, resolved",
@@ -23,38 +23,6 @@ MAX_ALERTS = 5_000
 STATES: tuple[AlertState, ...] = ("firing", "pending", "resolved")
 """In the order that they are shown."""
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
-
-
-class AlertView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An alert."""
-
-    id: str
-    """Of one life of it: it fires again under another."""
-    rule: str
-    state: AlertState
-    severity: Severity
-    subject: Subject
-    labels: Mapping[str, str] = {}
-    annotations: Mapping[str, str] = {}
-    since: str
-    """When it began to hold."""
-    fired: str = ""
-    """When it began to fire; left out: not yet."""
-    ceased: str = ""
-    """When it ceased to hold; left out: it holds."""
-    resolved: str = ""
-    """When it ended; left out: not yet."""
-
-
-class AlertsResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """Alerts, those that fire first; and how rules and receivers fare."""
-
-    knowledge: Freshness
-    alerts: tuple[AlertView, ...]
-    remaining: int = 0
-    """How many more there are."""
-    rules: tuple[RuleState, ...] = ()
-    deliveries: tuple[DeliveryState, ...] = ()
 
 
 class AlertFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +62,7 @@ def list_alerts(
     wanted = alert_filter(query)
     found = sort_alerts(it for it in alerts.alerts().values() if wanted.matches(it))
     return AlertsResponse(
-        knowledge=freshness,
+        freshness=freshness,
         alerts=tuple(map(alert_view, found[:limit])),
         remaining=max(0, len(found) - limit),
         rules=tuple(alerts.rules()),
@@ -129,10 +97,10 @@ def alert_view(alert: Alert) -> AlertView:
         subject=alert.subject,
         labels=alert.labels,
         annotations=alert.annotations,
-        since=rfc3339_millis(alert.since),
-        fired=_format_time(alert.fired),
-        ceased=_format_time(alert.ceased),
-        resolved=_format_time(alert.resolved),
+        active_at=rfc3339_millis(alert.since),
+        fired_at=_format_time(alert.fired),
+        inactive_since=_format_time(alert.ceased),
+        resolved_at=_format_time(alert.resolved),
     )
 
 

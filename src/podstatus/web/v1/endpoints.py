@@ -9,8 +9,9 @@ from typing import Literal
 import msgspec
 
 from podstatus.web.v1 import alerts, filters
-from podstatus.web.v1.alerts import MAX_ALERTS, AlertsResponse
+from podstatus.web.v1.alerts import MAX_ALERTS
 from podstatus.web.v1.wire import (
+    AlertsResponse,
     NodeResponse,
     NodesResponse,
     PodResponse,

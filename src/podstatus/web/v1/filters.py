@@ -53,7 +53,7 @@ class PodFilter(msgspec.Struct, frozen=True, kw_only=True):
             and (not self.phases or pod.phase in self.phases)
             and self.labels.matches(pod.labels)
             and all(_has_condition(pod, type_, status) for type_, status in self.conditions)
-            and (not self.health_states or pod_health(pod, now).word in self.health_states)
+            and (not self.health_states or pod_health(pod, now).state in self.health_states)
         )
 
 

@@ -16,11 +16,12 @@ from podstatus.observe.summary.health import pod_health
 from podstatus.observe.transitions.status_transitions import EVENT
 from podstatus.web.errors import bad_request, not_found, too_long, unavailable
 from podstatus.web.query_parameters import Query, read_query
-from podstatus.web.v1.alerts import MAX_ALERTS, AlertsResponse, list_alerts
+from podstatus.web.v1.alerts import MAX_ALERTS, list_alerts
 from podstatus.web.v1.endpoints import DEFAULT_LIMIT, ENDPOINTS, MAX_PODS, MAX_TRANSITIONS
 from podstatus.web.v1.filters import check_parameters, pod_filter
 from podstatus.web.v1.pagination import paginate_pods
 from podstatus.web.v1.wire import (
+    AlertsResponse,
     NodeResponse,
     NodesResponse,
     PodResponse,
@@ -127,7 +128,7 @@ async def _pods(known: StatusView, asked: QueryRequest) -> PodsResponse:
         after=asked.text("continue"),
     )
     return PodsResponse(
-        knowledge=known.freshness(),
+        freshness=known.freshness(),
         pods=tuple(pod_view(pod, asked.now) for pod in page.pods),
         remaining=page.remaining,
         continue_=page.next,
@@ -149,7 +150,7 @@ async def _pod(known: StatusView, asked: QueryRequest) -> PodResponse:
         )
     newest = max(found, key=lambda pod: pod.created)
     return PodResponse(
-        knowledge=known.freshness(),
+        freshness=known.freshness(),
         pod=pod_view(newest, asked.now),
         sync=known.pod_sync(newest.uid) if isinstance(known, SupportsPodSync) else None,
     )
@@ -192,9 +193,9 @@ def _transitions_response(
     known: StatusView, found: list[HistoryEntry], after: int, *, more: bool, upto: int = 0
 ) -> TransitionsResponse:
     return TransitionsResponse(
-        knowledge=known.freshness(),
+        freshness=known.freshness(),
         history=known.history(),
-        moments=tuple(map(transition_view, found)),
+        transitions=tuple(map(transition_view, found)),
         after=upto or (found[-1].id if found else after),
         more=more,
     )
@@ -206,30 +207,30 @@ async def _node(known: StatusView, asked: QueryRequest) -> NodeResponse:
         node = nodes.get(name)
         if node is None:
             raise not_found(f"no node {name} is known here; /v1/nodes has those that are")
-        return NodeResponse(knowledge=known.freshness(), node=node)
+        return NodeResponse(freshness=known.freshness(), node=node)
     if len(nodes) != 1:
         raise not_found(f"{len(nodes)} nodes are known here, not one; ask /v1/nodes")
     (node,) = nodes.values()
-    return NodeResponse(knowledge=known.freshness(), node=node)
+    return NodeResponse(freshness=known.freshness(), node=node)
 
 
 async def _nodes(known: StatusView, _: QueryRequest) -> NodesResponse:
     nodes = known.nodes()
     return NodesResponse(
-        knowledge=known.freshness(), nodes=tuple(nodes[name] for name in sorted(nodes))
+        freshness=known.freshness(), nodes=tuple(nodes[name] for name in sorted(nodes))
     )
 
 
 async def _status(known: StatusView, asked: QueryRequest) -> StatusResponse:
     pods = known.snapshot_cache.pods().values()
     return StatusResponse(
-        knowledge=known.freshness(),
+        freshness=known.freshness(),
         history=known.history(),
         sync=known.sync(),
         pods=len(pods),
         nodes=len(known.nodes()),
         phases=dict(Counter(pod.phase or "Unknown" for pod in pods)),
-        health=dict(Counter(pod_health(pod, asked.now).word.value for pod in pods)),
+        health=dict(Counter(pod_health(pod, asked.now).state.value for pod in pods)),
     )
 
 

@@ -71,7 +71,7 @@ def _wire_hint(hint: Any) -> Any:
 
 OPENAPI_PATHS = ("/openapi.json", "/openapi/v3")
 """Where it is."""
-FRESHNESS_HEADER = "X-Podstatus-Knowledge-Age"
+FRESHNESS_HEADER = "X-Podstatus-Age"
 _ERROR_RESPONSE = {
     "description": "It was not answered; the message says why and what to do.",
     "content": {"application/json": {"schema": {"$ref": REFERENCE.format(name="ErrorResponse")}}},

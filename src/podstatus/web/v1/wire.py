@@ -1,6 +1,8 @@
-"""What our own API answers, as values; docs/query-api.md says what each of them means.
+"""The structs of the /v1 query API, which the server encodes and the commands decode.
 
-Names are as in Python. Times are RFC 3339; those of moments have milliseconds.
+Keys are camelCase. Times are RFC 3339; those of transitions and alerts have milliseconds. What a
+response embeds of `observe` and `alerts` (pods, nodes, freshness, rules) has its wire form there.
+docs/query-api.md describes every field.
 """
 
 from collections.abc import Mapping
@@ -9,12 +11,15 @@ from typing import TypeVar
 import msgspec
 from msgspec import structs
 
+from podstatus.alerts.model import AlertState, RuleState, Severity, Subject
+from podstatus.alerts.ports import DeliveryState
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.status_writer import HistoryCounts
 from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.status_view import Freshness, NodeSummary, PodSyncProgress, SyncState
+from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.health import PodHealth, pod_health
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.status_transitions import Transition
@@ -24,17 +29,21 @@ _MILLI = 1_000_000
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class PodView(PodSummary, frozen=True, kw_only=True, omit_defaults=True):
-    """A pod, and how it is."""
+class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Base of the structs of the query API."""
+
+
+class PodView(PodSummary, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A pod with its health."""
 
     health: PodHealth
 
 
-class TransitionView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Something that happened to a pod."""
+class TransitionView(Wire, frozen=True, kw_only=True, omit_defaults=True):
+    """One transition of a pod, from the history."""
 
     id: int
-    """Grows from moment to moment: what comes later has a larger one."""
+    """Increases from transition to transition."""
     at: str
     uid: PodUID
     namespace: str
@@ -43,74 +52,111 @@ class TransitionView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     subject: str = ""
     """The type of a condition, or the name of a container."""
     before: str = ""
+    """Of a phase, condition, restart or readiness; left out: there was no value."""
     after: str = ""
+    state_before: ContainerStateSummary | None = None
+    """State, reason and exit code of a container; left out: there was no state."""
+    state_after: ContainerStateSummary | None = None
     reason: str = ""
     message: str = ""
 
 
-class PodsResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """Pods, by namespace and name."""
+class AlertView(Wire, frozen=True, kw_only=True, omit_defaults=True):
+    """An alert."""
 
-    knowledge: Freshness
+    id: str
+    """Of one activation: the same alert has another id when it becomes active again."""
+    rule: str
+    state: AlertState
+    severity: Severity
+    subject: Subject
+    labels: Mapping[str, str] = {}
+    annotations: Mapping[str, str] = {}
+    active_at: str
+    """When the expression became true."""
+    fired_at: str = ""
+    """Left out: the alert has not fired yet."""
+    inactive_since: str = ""
+    """When the expression became false; left out: it is true."""
+    resolved_at: str = ""
+    """Left out: the alert is not resolved."""
+
+
+class PodsResponse(Wire, frozen=True, kw_only=True):
+    """Pods, sorted by namespace and name."""
+
+    freshness: Freshness
     pods: tuple[PodView, ...]
     remaining: int = 0
-    """How many more there are."""
+    """Pods that follow on later pages."""
     continue_: str = msgspec.field(default="", name="continue")
-    """To be given back for the next ones; empty: these were the last."""
+    """Parameter for the next page; empty: this was the last one."""
 
 
-class PodResponse(msgspec.Struct, frozen=True, kw_only=True):
+class PodResponse(Wire, frozen=True, kw_only=True):
     """One pod."""
 
-    knowledge: Freshness
+    freshness: Freshness
     pod: PodView
     sync: PodSyncProgress | None = None
-    """How far the API server has its status; None if nobody here sends it."""
+    """How much of its status the API server has; null on an observer, which sends none."""
 
 
-class TransitionsResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened, the oldest first."""
+class TransitionsResponse(Wire, frozen=True, kw_only=True):
+    """Transitions, oldest first."""
 
-    knowledge: Freshness
+    freshness: Freshness
     history: HistoryCounts
-    """Whether something is missing: what was lost is counted."""
-    moments: tuple[TransitionView, ...]
+    """Counters of the history, with those of lost entries."""
+    transitions: tuple[TransitionView, ...]
     after: int = 0
-    """What comes next is later than this."""
+    """Parameter for the next page."""
     more: bool = False
-    """Whether there is more already."""
+    """Whether the next page has transitions already."""
 
 
-class NodeResponse(msgspec.Struct, frozen=True, kw_only=True):
+class NodeResponse(Wire, frozen=True, kw_only=True):
     """One node."""
 
-    knowledge: Freshness
+    freshness: Freshness
     node: NodeSummary
 
 
-class NodesResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """All nodes that are known here, by name."""
+class NodesResponse(Wire, frozen=True, kw_only=True):
+    """All known nodes, sorted by name."""
 
-    knowledge: Freshness
+    freshness: Freshness
     nodes: tuple[NodeSummary, ...]
 
 
-class StatusResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """How things are on the whole."""
+class AlertsResponse(Wire, frozen=True, kw_only=True):
+    """Alerts, firing ones first, with the state of rules and receivers."""
 
-    knowledge: Freshness
+    freshness: Freshness
+    alerts: tuple[AlertView, ...]
+    remaining: int = 0
+    """Alerts above the limit."""
+    rules: tuple[RuleState, ...] = ()
+    deliveries: tuple[DeliveryState, ...] = ()
+
+
+class StatusResponse(Wire, frozen=True, kw_only=True):
+    """Counts of everything known, and how fresh it is."""
+
+    freshness: Freshness
     history: HistoryCounts
     sync: SyncState | None
-    """None if nobody here sends statuses."""
+    """Null on an observer, which sends no statuses."""
     pods: int
     nodes: int
     phases: Mapping[str, int]
+    """Pods by phase."""
     health: Mapping[str, int]
-    """By word, how many pods."""
+    """Pods by health state."""
 
 
-class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Why something was not answered, in the form of a `v1.Status`."""
+class ErrorResponse(Wire, frozen=True, kw_only=True):
+    """An error, in the form of a `v1.Status`."""
 
     kind: str
     api_version: str
@@ -118,6 +164,40 @@ class ErrorResponse(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     reason: str
     message: str
     code: int
+
+
+class SyncedEvent(Wire, frozen=True, kw_only=True):
+    """Event `synced`: the initial state is complete, changes follow."""
+
+    resumed: bool
+    """Whether only the changes since the given id were sent, not the whole state."""
+
+
+class ResetEvent(Wire, frozen=True, kw_only=True):
+    """Event `reset`: discard all pods, the whole state follows."""
+
+    reason: str
+
+
+class ClosingEvent(Wire, frozen=True, kw_only=True):
+    """Event `closing`: the server ends the connection; reconnect to continue."""
+
+    reason: str
+
+
+class GapEvent(Wire, frozen=True, kw_only=True):
+    """Event `gap`: the transitions between these two ids have been pruned."""
+
+    after: int
+    before: int
+
+
+class DeletedEvent(Wire, frozen=True, kw_only=True):
+    """Event `deleted`: the pod is gone, or does not match the filter any more."""
+
+    uid: PodUID
+    namespace: str
+    name: str
 
 
 def round_floats(answer: S) -> S:
@@ -145,39 +225,43 @@ def pod_view(pod: PodSummary, now: Time) -> PodView:
     return PodView(health=pod_health(pod, now), **structs.asdict(pod))
 
 
-def transition_view(moment: HistoryEntry) -> TransitionView:
-    """Something that happened, on one level."""
-    change = moment.transition
+def transition_view(entry: HistoryEntry) -> TransitionView:
+    """A history entry as it travels, with its time in milliseconds."""
+    transition = entry.transition
     return TransitionView(
-        id=moment.id,
-        at=rfc3339_millis(moment.at),
-        uid=moment.uid,
-        namespace=moment.namespace,
-        name=moment.name,
-        kind=change.kind,
-        subject=change.subject,
-        before=change.before,
-        after=change.after,
-        reason=change.reason,
-        message=change.message,
+        id=entry.id,
+        at=rfc3339_millis(entry.at),
+        uid=entry.uid,
+        namespace=entry.namespace,
+        name=entry.name,
+        kind=transition.kind,
+        subject=transition.subject,
+        before=transition.before,
+        after=transition.after,
+        state_before=transition.state_before,
+        state_after=transition.state_after,
+        reason=transition.reason,
+        message=transition.message,
     )
 
 
-def parse_transition(shown: TransitionView) -> HistoryEntry:
-    """The other way, as exact as it was told. Raises TimeError."""
+def parse_transition(view: TransitionView) -> HistoryEntry:
+    """The inverse of `transition_view`. Raises TimeError."""
     return HistoryEntry(
-        id=shown.id,
-        at=Time.parse(shown.at).unix_nanos(),
-        uid=shown.uid,
-        namespace=shown.namespace,
-        name=shown.name,
+        id=view.id,
+        at=Time.parse(view.at).unix_nanos(),
+        uid=view.uid,
+        namespace=view.namespace,
+        name=view.name,
         transition=Transition(
-            kind=shown.kind,
-            subject=shown.subject,
-            before=shown.before,
-            after=shown.after,
-            reason=shown.reason,
-            message=shown.message,
+            kind=view.kind,
+            subject=view.subject,
+            before=view.before,
+            after=view.after,
+            state_before=view.state_before,
+            state_after=view.state_after,
+            reason=view.reason,
+            message=view.message,
         ),
     )
 

@@ -8,12 +8,12 @@ from podstatus.web.errors import bad_request
 from podstatus.web.query_parameters import Query
 from podstatus.web.v1.filters import FILTERS, PodFilter, check_parameters, pod_filter
 
-TRANSITIONS_EPOCH = "moments"
+TRANSITIONS_EPOCH = "transitions"
 """Stands for the board's life in the ids of moments, which go on when the agent is restarted."""
 PARAMETERS = {
     **{name: what for name, what in FILTERS.items() if name != "health"},
     "after": "go on after the event with this id; the header Last-Event-ID goes before it",
-    "moments": "1: every transition, from the history, instead of pods as they are",
+    "transitions": "1: every transition, from the history, instead of pods as they are",
 }
 """What a watch can be asked with, and what it means."""
 _FLAGS = {"1": True, "true": True, "0": False, "false": False, "": False}
@@ -51,12 +51,14 @@ def parse_watch_request(query: Query, last_event_id: str = "") -> WatchRequest:
             "that each event has, or ask /v1/pods?health="
         )
     check_parameters(query, PARAMETERS)
-    moments = _flag(query, "moments")
+    transitions = _flag(query, "transitions")
     wanted = WatchRequest(
-        filter=pod_filter(query), transitions=moments, after=_after(query, last_event_id)
+        filter=pod_filter(query), transitions=transitions, after=_after(query, last_event_id)
     )
-    if moments and wanted.filter != PodFilter(namespace=wanted.filter.namespace):
-        raise bad_request("moments can be asked for by namespace alone; leave other filters out")
+    if transitions and wanted.filter != PodFilter(namespace=wanted.filter.namespace):
+        raise bad_request(
+            "transitions can be filtered by namespace only; leave the other filters out"
+        )
     return wanted
 
 

@@ -13,7 +13,7 @@ class WatchAction(Enum):
     """What to tell."""
 
     POD = "pod"
-    DELETED = "gone"
+    DELETED = "deleted"
     NOTHING = "nothing"
 
 

@@ -4,17 +4,26 @@
     event: pod
     data: {"uid":"…","namespace":"default","name":"web-0",…}
 
-Events are `pod`, `gone`, `synced`, `anew`, `closing_event`, and of moments `moment` and `missed`.
-The data is JSON without a line break in it. docs/watch.md says what a client makes of them."""
+Events are `pod`, `deleted`, `synced`, `reset` and `closing`, and with `transitions=1` `transition`
+and `gap`. The data is JSON in one line. docs/watch.md says what a client does with each event.
+"""
 
 import msgspec
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.store import HistoryEntry
-from podstatus.observe.snapshot_cache import PodTombstone
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.web.v1.wire import encode_response, pod_view, transition_view
+from podstatus.web.v1.wire import (
+    ClosingEvent,
+    DeletedEvent,
+    GapEvent,
+    ResetEvent,
+    SyncedEvent,
+    encode_response,
+    pod_view,
+    transition_view,
+)
 from podstatus.web.watch.request import ResumePoint
 
 RETRY = b"retry: 1000\n\n"
@@ -24,26 +33,6 @@ HEARTBEAT = b":\n\n"
 """A comment: nothing happened."""
 
 
-class SyncedEvent(msgspec.Struct, frozen=True):
-    """All that was there when it was asked for has been sent; from here on there are changes."""
-
-    resumed: bool
-    """Whether it was what changed, and not all."""
-
-
-class ReasonEvent(msgspec.Struct, frozen=True):
-    """Why one has to begin anew, or was cut off."""
-
-    reason: str
-
-
-class GapEvent(msgspec.Struct, frozen=True):
-    """Moments that are not there any more: those later than one, and before another."""
-
-    after: int
-    before: int
-
-
 def pod_body(pod: PodSummary, now: Time) -> bytes:
     """A pod, and how it is at this moment."""
     return _body("pod", pod_view(pod, now))
@@ -51,32 +40,32 @@ def pod_body(pod: PodSummary, now: Time) -> bytes:
 
 def deleted_body(uid: PodUID, namespace: str, name: str) -> bytes:
     """A pod that is not there any more, or is not like what is asked for."""
-    return _body("gone", PodTombstone(uid, namespace, name))
+    return _body("deleted", DeletedEvent(uid=uid, namespace=namespace, name=name))
 
 
-def transition_body(moment: HistoryEntry) -> bytes:
+def transition_body(entry: HistoryEntry) -> bytes:
     """Something that happened to a pod."""
-    return _body("moment", transition_view(moment))
+    return _body("transition", transition_view(entry))
 
 
 def gap_body(after: int, before: int) -> bytes:
     """Moments that are not there any more."""
-    return _body("missed", GapEvent(after, before))
+    return _body("gap", GapEvent(after=after, before=before))
 
 
 def synced_body(*, resumed: bool) -> bytes:
     """From here on there are changes."""
-    return _body("synced", SyncedEvent(resumed))
+    return _body("synced", SyncedEvent(resumed=resumed))
 
 
 def reset_body(reason: str) -> bytes:
     """What was sent before does not count; all there is follows."""
-    return _body("anew", ReasonEvent(reason))
+    return _body("reset", ResetEvent(reason=reason))
 
 
 def closing_event(reason: str) -> bytes:
     """The last event. It has no id: one goes on after what came before it."""
-    return _body("cut", ReasonEvent(reason))
+    return _body("closing", ClosingEvent(reason=reason))
 
 
 def with_id(point: ResumePoint, body: bytes) -> bytes:

@@ -85,9 +85,9 @@ def test_a_killed_agent_goes_on_where_it_was(tmp_path: Path) -> None:
                 restarted = time.time_ns()
                 await asyncio.to_thread(made.start_ready)
                 fired = await until_state(made, "Slow", "firing")
-                assert (fired["id"], fired["since"]) == (slow["id"], slow["since"])
-                fired_at = Time.parse(fired["fired"])
-                assert fired_at - Time.parse(slow["since"]) >= WAIT * 1e9
+                assert (fired["id"], fired["activeAt"]) == (slow["id"], slow["activeAt"])
+                fired_at = Time.parse(fired["firedAt"])
+                assert fired_at - Time.parse(slow["activeAt"]) >= WAIT * 1e9
                 # It would be later if it had begun anew.
                 assert fired_at.unix_nanos() < restarted + WAIT * 1e9
                 await until(lambda: len(hook.posts) >= 2)

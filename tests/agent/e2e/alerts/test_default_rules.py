@@ -61,7 +61,7 @@ class Alerting:
 
     def alerts(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.ask()["alerts"]
-        self.seen |= {_named(it) for it in found if it.get("fired")}
+        self.seen |= {_named(it) for it in found if it.get("firedAt")}
         return found
 
     def firing(self) -> set[str]:
@@ -75,10 +75,10 @@ class Alerting:
 
         def look() -> dict[str, Any] | None:
             found = [it for it in self.alerts() if _named(it) == f"{rule} {name}"]
-            newest = max(found, key=lambda it: it["since"], default=None)
+            newest = max(found, key=lambda it: it["activeAt"], default=None)
             if newest is None:
                 return None
-            has_fired = state == "firing" and name != NODE and newest.get("fired")
+            has_fired = state == "firing" and name != NODE and newest.get("firedAt")
             return newest if has_fired or newest["state"] == state else None
 
         return until(look, lambda: (self.alerts(), self.agent.log()[-3000:]))

@@ -29,7 +29,7 @@ def history_of(root: Path, name: str) -> list[HistoryEntry]:
 
 def of_kind(moments: list[HistoryEntry], kind: str, subject: str = "") -> list[str]:
     found = [m.transition for m in moments if m.transition.kind == kind]
-    return [it.after for it in found if it.subject == subject]
+    return [it.after_text for it in found if it.subject == subject]
 
 
 def has_restarted(cluster: Cluster) -> bool:

@@ -49,7 +49,7 @@ def a_pod(name: str) -> Document:
 
 
 def ready(copy: Copy) -> set[str]:
-    return {pod["name"] for pod in copy.pods.values() if pod["health"]["word"] == "healthy"}
+    return {pod["name"] for pod in copy.pods.values() if pod["health"]["state"] == "healthy"}
 
 
 def are_ready(seen: list[Event]) -> set[str]:
@@ -79,8 +79,8 @@ def follow(
 def moments(agent: AgentProcess, last: str, is_right: Callable[[list[Event]], bool]) -> list[Event]:
     """What happened, until it is enough."""
     seen = []
-    for event in events(agent, "moments=1", last):
-        if event.name == "moment":
+    for event in events(agent, "transitions=1", last):
+        if event.name == "transition":
             seen.append(event)
             if is_right(seen):
                 return seen

@@ -24,6 +24,7 @@ from tests.support.processes.agent_process import (
 )
 from tests.support.processes.api_servers import RealServer, Server
 from tests.support.processes.on_terminal import on_terminal
+from tests.support.web.transition_text import after_text, before_text
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +54,7 @@ class Scene(msgspec.Struct):
         )
         trust = ssl.create_default_context(cafile=told["agent_certificate"])
         with urllib.request.urlopen(asked, context=trust, timeout=SECONDS) as answer:  # noqa: S310
-            moments: list[Document] = json.loads(answer.read())["moments"]
+            moments: list[Document] = json.loads(answer.read())["transitions"]
             return moments
 
     def has_recovered(self) -> bool:
@@ -89,7 +90,7 @@ def scene(each_server: Server, tmp_path: Path) -> Iterator[Scene]:
 def of(moments: list[Document], kind: str, subject: str | None = None) -> list[str]:
     """What each of these moments led to."""
     found = [m for m in moments if m["kind"] == kind and subject in (None, m.get("subject", ""))]
-    return [m.get("after", "") for m in found]
+    return list(map(after_text, found))
 
 
 def test_the_timeline_of_a_crash_loop_has_every_transition(scene: Scene) -> None:
@@ -117,7 +118,7 @@ def see_that_nothing_is_missing(moments: list[Document]) -> None:
         assert of(moments, kind, subject)[-7:] == [*["True", "False"] * 3, "True"], subject
     for part in {(m["kind"], m.get("subject", "")) for m in moments if m["kind"] in PARTS}:
         changes = [m for m in moments if (m["kind"], m.get("subject", "")) == part]
-        assert all(a["after"] == b.get("before", "") for a, b in pairwise(changes)), part
+        assert all(after_text(a) == before_text(b) for a, b in pairwise(changes)), part
     events = [m["reason"] for m in moments if m["kind"] == "event"]
     assert events.count("Started") == 4
     assert "BackOff" in events
@@ -132,7 +133,7 @@ def see_that_times_are_right(moments: list[Document], cluster: Cluster) -> None:
     pod = cluster.pod("flaky")
     assert pod is not None
     finished = pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["finishedAt"]
-    (end,) = [m["at"] for m in moments if m.get("after") == ENDS[2]]
+    (end,) = [m["at"] for m in moments if after_text(m) == ENDS[2]]
     late = (Time.parse(end).unix_nanos() - Time.parse(finished).unix_nanos()) / _SECOND
     assert 0 <= late < LATE_SECONDS, (end, finished)
 
@@ -143,7 +144,7 @@ def see_the_list(moments: list[Document], lines: list[str]) -> None:
     for line, moment in zip(lines, moments, strict=True):
         assert line.startswith(f"{moment['at'][11:23]}   {moment['kind']}"), line
         assert moment.get("subject", "") in line
-        assert moment.get("after", "") in line
+        assert after_text(moment) in line
 
 
 def see_the_drawing(moments: list[Document], lines: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""The node's tests need what the agent needs."""
+"""The tests of the node need the dependencies of the agent."""
 
 import pytest
 

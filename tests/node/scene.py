@@ -1,4 +1,4 @@
-"""A node in virtual time, with an API server in memory and everything else at hand."""
+"""A node in virtual time, with an in-memory API server and fakes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -52,35 +52,35 @@ SETTINGS = NodeSettings(
 
 
 class FakeEvents:
-    """Remembers what was told."""
+    """Records events."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, str]] = []
+        self.recorded: list[tuple[str, str, str]] = []
 
     def normal(self, reason: str, message: str) -> None:
-        self.told.append(("Normal", reason, message))
+        self.recorded.append(("Normal", reason, message))
 
     def warn(self, reason: str, message: str) -> None:
-        self.told.append(("Warning", reason, message))
+        self.recorded.append(("Warning", reason, message))
 
     def reasons(self) -> list[str]:
-        """Since the last time."""
-        told, self.told = self.told, []
-        return [reason for _, reason, _ in told]
+        """The events since the last call."""
+        recorded, self.recorded = self.recorded, []
+        return [reason for _, reason, _ in recorded]
 
 
 class FakeHealth:
-    """Has the problems it is given."""
+    """Reports the given problems."""
 
     def __init__(self, *problems: str) -> None:
-        self.told = problems
+        self.reported = problems
 
     def problems(self) -> tuple[str, ...]:
-        return self.told
+        return self.reported
 
 
 class NodeScene:
-    """Our node, and what it lives on."""
+    """The node services and their fakes."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class NodeScene:
 
     @property
     def node(self) -> Node:
-        """As the server has it."""
+        """The node as stored by the server."""
         return self.server.nodes[self.settings.name]
 
     def condition(self, kind: str) -> NodeCondition:
@@ -136,7 +136,7 @@ class NodeScene:
         self.machine = structs.replace(MACHINE, memory_available_bytes=1024)
 
     def verbs(self, verb: str = "") -> list[str]:
-        """The calls since the last time, or those of one kind."""
+        """API calls since the last time, optionally of one kind."""
         calls = [call.verb for call in self.server.calls]
         self.server.calls.clear()
         return [it for it in calls if verb in it]

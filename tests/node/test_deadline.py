@@ -1,4 +1,4 @@
-"""Calls that come back in time."""
+"""API calls with a timeout."""
 
 import asyncio
 

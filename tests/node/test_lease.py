@@ -1,4 +1,4 @@
-"""The lease that says that our node is alive, in virtual time."""
+"""The node lease in virtual time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -117,7 +117,7 @@ def test_one_that_is_there_is_taken_over(
     play(script)
 
 
-def test_one_that_somebody_wrote_to_is_read_again() -> None:
+def test_a_lease_that_another_client_changed_is_read_again() -> None:
     async def script(scene: NodeScene) -> None:
         await scene.status.sync_once()
         await scene.lease.renew_once()
@@ -197,7 +197,7 @@ def test_a_slow_server_does_not_make_renewals_seldom() -> None:
 
 
 @pytest.mark.parametrize(("outage", "recoveries"), [(20, 0), (60, 1), (600, 1)])
-def test_after_an_outage_longer_than_the_lease_somebody_is_told(
+def test_recovery_after_an_outage_longer_than_the_lease_is_reported(
     outage: float, recoveries: int
 ) -> None:
     async def script(scene: NodeScene) -> None:

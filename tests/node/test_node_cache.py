@@ -1,4 +1,4 @@
-"""Our own Node as it was last seen, and who is asked about its health."""
+"""The cache of the Node object, and the health checks."""
 
 import asyncio
 

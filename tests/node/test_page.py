@@ -1,4 +1,4 @@
-"""The page about the node names what there is."""
+"""docs/node.md lists all settings, conditions and signals."""
 
 from pathlib import Path
 

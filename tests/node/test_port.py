@@ -1,4 +1,4 @@
-"""Where the agent listens is known only once it does; the Node follows."""
+"""The Node gets the agent's port once the agent listens."""
 
 import asyncio
 

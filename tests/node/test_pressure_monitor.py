@@ -1,4 +1,4 @@
-"""A node that ran short of disk is looked at sooner, and shows soon that it has room again."""
+"""A node under DiskPressure is read more often, and recovers quickly."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

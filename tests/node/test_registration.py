@@ -1,4 +1,4 @@
-"""How our Node becomes known to the API server."""
+"""Registration of the Node."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -76,7 +76,7 @@ def test_who_may_not_create_nodes_uses_the_one_that_is_there() -> None:
     play(script)
 
 
-def test_who_may_not_create_nodes_and_has_none_is_told_that_he_may_not(
+def test_a_denied_creation_without_an_existing_node_raises_the_denial(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def script(scene: NodeScene) -> None:

@@ -1,6 +1,6 @@
-"""Our node on both API servers: on the real one as its user, whom NodeRestriction watches.
+"""The node services on both API servers: on the real one as its user, under NodeRestriction.
 
-The virtual clock is ahead of the servers' by far, which nobody minds: nothing here compares them.
+The virtual clock is far ahead of the servers' clocks, which is harmless: no test compares them.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ Script = Callable[[NodeScene], Awaitable[None]]
 
 @pytest.fixture
 def server(each_server: Server) -> Iterator[Server]:
-    """Each of the servers, without our node."""
+    """Each of the servers, without this node."""
     yield each_server
     for path in (NODE, LEASE):
         each_server.client.delete(path)
 
 
 def own_access(server: Server) -> ServerAccess:
-    """As the agent of the node, where there is such a user."""
+    """A client with the node's user, where there is such a user."""
     return server.process.node_access(NAME) if isinstance(server, RealServer) else server.access
 
 
@@ -140,11 +140,11 @@ def test_a_node_that_an_admin_made_is_taken_over(server: Server) -> None:
 def test_a_change_of_conditions_arrives_and_those_of_others_stay(server: Server) -> None:
     async def script(scene: NodeScene) -> None:
         await scene.status.sync_once()
-        # Our copy does not know of it when the next patch is made.
+        # The cached copy is outdated when the next patch is computed.
         assert (
             server.client.patch(f"{NODE}/status", {"status": {"conditions": [FOREIGN]}})[0] == 200
         )
-        scene.health.told = ("the runtime is down", "relist is not healthy")
+        scene.health.reported = ("the runtime is down", "relist is not healthy")
         await scene.clock.advance(10)
         assert await scene.status.sync_once()
         assert condition(server, "Ready")["message"] == (
@@ -234,7 +234,7 @@ def test_a_watch_tells_what_others_do_to_our_node(server: Server) -> None:
     asyncio.run(watch())
 
 
-def test_a_status_meant_for_a_node_that_is_another_one_by_now_is_made_anew(
+def test_a_status_for_a_recreated_node_is_recomputed(
     server: Server,
 ) -> None:
     async def script(scene: NodeScene) -> None:
@@ -300,7 +300,7 @@ def test_a_lease_that_was_written_to_or_deleted_is_renewed_all_the_same(server: 
     play(server, script)
 
 
-def test_what_is_not_there_or_there_already_is_told_by_class(server: Server) -> None:
+def test_missing_and_existing_objects_raise_distinct_errors(server: Server) -> None:
     async def ask() -> None:
         scene = NodeScene()
         async with node_api(server) as api:

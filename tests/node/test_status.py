@@ -1,4 +1,4 @@
-"""The status of our Node, in virtual time."""
+"""The Node status in virtual time."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -80,7 +80,7 @@ def test_who_knows_better_is_heard_at_once() -> None:
     async def script(scene: NodeScene) -> None:
         async with scene.running():
             await scene.clock.advance(1)
-            scene.health.told = ("the runtime is down", "relist is not healthy")
+            scene.health.reported = ("the runtime is down", "relist is not healthy")
             scene.status.request_sync()
             await scene.clock.advance(0.01)
             ready = scene.condition("Ready")
@@ -92,10 +92,10 @@ def test_who_knows_better_is_heard_at_once() -> None:
 
 def test_who_knows_better_is_heard_at_once_before_the_first_ready_too() -> None:
     async def script(scene: NodeScene) -> None:
-        scene.health.told = ("not yet",)
+        scene.health.reported = ("not yet",)
         async with scene.running():
             await scene.clock.advance(1)
-            scene.health.told = ("never",)
+            scene.health.reported = ("never",)
             await scene.clock.advance(1)
             assert scene.condition("Ready").message == "not yet"
             scene.status.request_sync()
@@ -112,7 +112,7 @@ def test_a_service_that_stands_still_makes_the_node_not_ready_and_is_named() -> 
         checks = NodeHealth(heartbeats=heartbeats)
         async with scene.running():
             for _ in range(5):
-                scene.health.told = checks.problems()
+                scene.health.reported = checks.problems()
                 await scene.clock.advance(10)
             ready = scene.condition("Ready")
             assert ready.status == "False"
@@ -123,12 +123,12 @@ def test_a_service_that_stands_still_makes_the_node_not_ready_and_is_named() -> 
 
 def test_a_node_that_becomes_ready_for_the_first_time_says_so_at_once() -> None:
     async def script(scene: NodeScene) -> None:
-        scene.health.told = ("not yet",)
+        scene.health.reported = ("not yet",)
         async with scene.running():
             await scene.clock.advance(3)
             assert scene.condition("Ready").status == "False"
             scene.verbs()
-            scene.health.told = ()
+            scene.health.reported = ()
             await scene.clock.advance(0.2)
             assert scene.condition("Ready").status == "True"
             assert scene.verbs("node") == ["patch_node_status"]
@@ -139,10 +139,10 @@ def test_a_node_that_becomes_ready_for_the_first_time_says_so_at_once() -> None:
 
 def test_a_node_that_takes_long_is_not_looked_at_more_often_than_others() -> None:
     async def script(scene: NodeScene) -> None:
-        scene.health.told = ("not yet",)
+        scene.health.reported = ("not yet",)
         async with scene.running():
             await scene.clock.advance(125)
-            scene.health.told = ()
+            scene.health.reported = ()
             await scene.clock.advance(2)
             assert scene.condition("Ready").status == "False"
             await scene.clock.advance(10)
@@ -153,11 +153,11 @@ def test_a_node_that_takes_long_is_not_looked_at_more_often_than_others() -> Non
 
 def test_a_server_that_does_not_take_the_first_ready_is_left_alone_for_a_second() -> None:
     async def script(scene: NodeScene) -> None:
-        scene.health.told = ("not yet",)
+        scene.health.reported = ("not yet",)
         async with scene.running():
             await scene.clock.advance(1)
             scene.server.fail_all()
-            scene.health.told = ()
+            scene.health.reported = ()
             scene.verbs()
             await scene.clock.advance(3)
             assert len(scene.verbs("node")) <= 4 * 5
@@ -261,7 +261,7 @@ def test_it_says_that_it_starts_and_that_the_machine_did() -> None:
         again = NodeScene(api=scene.server, info=structs.replace(INFO, boot_id="boot-2"))
         async with again.running():
             await again.clock.advance(1)
-        assert again.events.told == [
+        assert again.events.recorded == [
             ("Normal", "Starting", "Starting kubelet."),
             ("Warning", "Rebooted", "Node node-c has been rebooted, boot id: boot-2"),
         ]
@@ -269,7 +269,7 @@ def test_it_says_that_it_starts_and_that_the_machine_did() -> None:
     play(script)
 
 
-def test_a_cordon_is_told_once() -> None:
+def test_a_cordon_has_one_event() -> None:
     async def script(scene: NodeScene) -> None:
         await scene.status.sync_once()
         scene.events.reasons()
@@ -300,7 +300,7 @@ def test_a_condition_says_what_it_said_before_an_outage() -> None:
     play(script)
 
 
-def test_settings_that_cannot_be_are_told_before_it_starts() -> None:
+def test_invalid_settings_are_reported_before_the_start() -> None:
     settings = structs.replace(SETTINGS, eviction_hard={"memory.available": "lots"})
     with pytest.raises(ValueError, match=r"memory\.available"):
         NodeScene(settings)

@@ -1,4 +1,4 @@
-"""A certificate that nobody knows."""
+"""A self-signed certificate."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,9 +10,9 @@ from cryptography.x509.oid import NameOID
 
 
 def own_certificate(folder: Path) -> Path:
-    """A file with a key and its certificate, for a name that nobody has, out of date."""
+    """A PEM file with a key and an expired self-signed certificate for an unused name."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "nobody.test")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "unknown.test")])
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder()

@@ -1,4 +1,4 @@
-"""Checks by a command: how it ends, what it says, and that it is ended."""
+"""Exec checks: exit code, output, and the kill after a timeout."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ from tests.support.world_in_memory import TroubledRuntime
 
 
 class Command:
-    """A command that says something, takes its time, and ends."""
+    """A command with output, a duration and an exit code."""
 
     def __init__(self, clock: Clock, *said: bytes, takes: float = 0.0, code: int = 0) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""gRPC checks, of a real server on loopback."""
+"""gRPC checks against a real server on loopback."""
 
 import asyncio
 import sys
@@ -90,7 +90,7 @@ async def test_the_service_is_named_and_so_are_we(service: str, request_: bytes)
 
 
 @in_loop
-async def test_refusals_are_told() -> None:
+async def test_rpc_errors_are_failures() -> None:
     async def refuse(_: bytes, context: Any) -> bytes:
         await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
         raise AssertionError
@@ -106,7 +106,7 @@ async def test_refusals_are_told() -> None:
 
 
 @in_loop
-async def test_nobody_there_and_nobody_who_answers_have_failed_in_time() -> None:
+async def test_refused_and_silent_servers_fail_within_the_timeout() -> None:
     port = closed_port()
     checked = await check_grpc(HOST, port, "", seconds=0.3)
     connect = f'timeout: failed to connect service "{HOST}:{port}" within 300ms'

@@ -1,4 +1,4 @@
-"""HTTP checks, of real servers on loopback."""
+"""HTTP checks against real servers on loopback."""
 
 import ssl
 from pathlib import Path
@@ -111,7 +111,7 @@ async def test_redirects_without_end_have_failed() -> None:
 
 
 @in_loop
-async def test_nobody_there_has_failed() -> None:
+async def test_a_refused_connection_is_a_failure() -> None:
     port = closed_port()
     url = f"http://{HOST}:{port}/"
     output = f'Get "{url}": dial tcp {HOST}:{port}: connect: connection refused'
@@ -177,12 +177,12 @@ async def test_proxies_of_the_node_are_not_used(monkeypatch: pytest.MonkeyPatch)
 
 
 @in_loop
-async def test_host_may_be_a_name_and_one_that_nobody_has_has_failed() -> None:
+async def test_host_may_be_a_name_and_an_unknown_name_fails() -> None:
     async with raw_server(http(200)) as server:
         assert (await check(f"http://localhost:{server.port}/")).success
-    checked = await check("http://nobody.invalid:80/")
+    checked = await check("http://unknown.invalid:80/")
     assert not checked.success
-    assert "dial tcp: lookup nobody.invalid: " in checked.output
+    assert "dial tcp: lookup unknown.invalid: " in checked.output
 
 
 @in_loop

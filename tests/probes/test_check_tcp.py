@@ -1,4 +1,4 @@
-"""TCP checks, of real ports on loopback."""
+"""TCP checks against real ports on loopback."""
 
 import asyncio
 import socket
@@ -52,22 +52,22 @@ async def test_a_port_that_does_not_answer_is_bad_in_time() -> None:
 
 
 @in_loop
-@pytest.mark.parametrize("host", ["nobody.invalid", "a..b", "x" * 300])
-async def test_a_name_that_nobody_has_is_bad(host: str) -> None:
+@pytest.mark.parametrize("host", ["unknown.invalid", "a..b", "x" * 300])
+async def test_an_unknown_host_name_is_a_failure(host: str) -> None:
     checked = await check(host, 80)
     assert not checked.success
     assert checked.output.startswith(f"dial tcp: lookup {host}: ")
 
 
 @in_loop
-async def test_a_socket_that_reaches_itself_has_reached_nobody(
+async def test_a_socket_connected_to_itself_is_a_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     port = closed_port()
     real = socket.socket
 
     class Bound(real):  # type: ignore[misc, valid-type]
-        """A socket to which the kernel has given the very port it is to connect to."""
+        """A socket whose ephemeral port is the target port."""
 
         def setblocking(self, flag: bool, /) -> None:
             self.bind((HOST, port))

@@ -1,4 +1,4 @@
-"""Which check a probe asks for, and where."""
+"""Dispatch of probes to checks, and their targets."""
 
 from typing import Any
 
@@ -56,6 +56,6 @@ async def test_the_pod_is_asked_by_http_and_by_tcp() -> None:
         (Probe(grpc=GRPCAction(port=-1)), HOST, "invalid port number"),
     ],
 )
-async def test_what_cannot_be_asked_is_told(probe: Any, pod_ip: str, why: str) -> None:
+async def test_invalid_targets_raise_check_errors(probe: Any, pod_ip: str, why: str) -> None:
     with pytest.raises(CheckError, match=why):
         await checks()(target(probe, pod_ip))

@@ -1,4 +1,4 @@
-"""What a hook over HTTP asks a real server on loopback, and what counts as an answer."""
+"""httpGet hooks against a real server on loopback."""
 
 import asyncio
 import socket
@@ -19,7 +19,7 @@ HOST = "127.0.0.1"
 
 
 class Server:
-    """Answers each path with bytes, and remembers what it was asked."""
+    """Returns fixed bytes for each path, and records requests."""
 
     def __init__(self, answer: Callable[[str], bytes], *, stays: bool) -> None:
         self._answer = answer
@@ -35,7 +35,7 @@ class Server:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             if (first := await reader.read(1)) == b"\x16":
-                writer.write(answer(400))  # somebody speaks TLS
+                writer.write(answer(400))  # a server with TLS
             else:
                 head = (first + await reader.readuntil(b"\r\n\r\n")).decode()
                 self.asked.append(head)
@@ -107,7 +107,7 @@ def test_it_asks_with_the_headers_of_the_target_and_no_others() -> None:
         ("there", ["/bye", "/there"]),
         (f"http://{HOST}:PORT/there", ["/bye", "/there"]),
         ("http://localhost:PORT/there", ["/bye"]),
-        ("http://nobody.invalid/", ["/bye"]),
+        ("http://unknown.invalid/", ["/bye"]),
     ],
 )
 def test_it_goes_where_the_same_host_leads(place: str, asked: list[str]) -> None:
@@ -133,7 +133,7 @@ def test_it_does_not_run_in_circles() -> None:
     asyncio.run(main())
 
 
-def test_nobody_there_is_a_failure_that_names_the_url() -> None:
+def test_a_refused_connection_is_a_failure_that_names_the_url() -> None:
     with socket.socket() as found:
         found.bind((HOST, 0))
         port = found.getsockname()[1]
@@ -153,7 +153,7 @@ def test_a_server_that_hangs_up_is_a_failure() -> None:
 
 def test_a_certificate_is_not_verified(tmp_path: Path) -> None:
     certificates = Certificates(StateDir(tmp_path), time.time_ns())
-    certificates.ensure(("nobody.test",))
+    certificates.ensure(("unknown.test",))
 
     async def main() -> None:
         async with served(answer(200), tls=certificates.server_context()) as server:
@@ -209,7 +209,7 @@ def test_an_answer_that_breaks_off_is_an_answer() -> None:
     asyncio.run(main())
 
 
-def test_an_answer_that_takes_its_time_is_waited_for_until_somebody_gives_up() -> None:
+def test_a_slow_response_is_awaited_until_the_caller_cancels() -> None:
     async def main() -> None:
         async with served(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", stays=True) as server:
             asking = asyncio.ensure_future(send_hook_request(target(server)))

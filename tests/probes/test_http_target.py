@@ -1,4 +1,4 @@
-"""What an HTTP check asks for."""
+"""URL and headers of HTTP checks."""
 
 import pytest
 
@@ -51,12 +51,12 @@ def test_port_is_found_by_number_or_name(port: int | str, number: int) -> None:
 
 
 @pytest.mark.parametrize("port", [0, 65536, -1, "0", "nowhere", ""])
-def test_port_that_cannot_be_is_told(port: int | str) -> None:
+def test_invalid_ports_raise_an_error(port: int | str) -> None:
     with pytest.raises(BadTargetError):
         resolve_container_port(port, WEB)
 
 
-def test_pod_without_address_and_strange_scheme_are_told() -> None:
+def test_a_pod_without_ip_and_an_unknown_scheme_raise_errors() -> None:
     with pytest.raises(BadTargetError, match="no IP address"):
         http_target(HTTPGetAction(port=80), WEB, pod_ip="")
     with pytest.raises(BadTargetError, match="scheme"):
@@ -70,7 +70,7 @@ def headers(*given: tuple[str, str], purpose: str = "probe") -> tuple[tuple[str,
     return http_target(action, WEB, pod_ip="10.0.0.1", purpose=purpose).headers
 
 
-def test_server_is_told_who_asks_unless_the_spec_says_otherwise() -> None:
+def test_default_user_agent_unless_the_spec_sets_one() -> None:
     assert headers() == (("User-Agent", "kube-probe/1.36"), ("Accept", "*/*"))
     assert headers(purpose="lifecycle")[0] == ("User-Agent", "kube-lifecycle/1.36")
     own = (("user-agent", "mine"), ("accept", "text/plain"))

@@ -1,4 +1,4 @@
-"""An agent that is held up judges nobody."""
+"""A blocked event loop yields no probe results."""
 
 import asyncio
 import http.server
@@ -25,7 +25,7 @@ HELD_UP_SECONDS = 1.5
 
 
 class Prompt(http.server.BaseHTTPRequestHandler):
-    """Answers at once, in a thread that is not held up."""
+    """Responds at once, in a thread that is not blocked."""
 
     def do_GET(self) -> None:
         self.send_response(200)
@@ -54,7 +54,7 @@ async def test_an_answer_that_the_agent_was_too_late_to_see_is_no_failure(port: 
     clock = SystemClock()
     probe = Probe(http_get=HTTPGetAction(port=port), timeout_seconds=1)
     hold_up_soon()
-    with suppress(CheckError):  # as good as a success: nothing follows from it
+    with suppress(CheckError):  # no result, so no effect
         checked = await ProbeChecker(TroubledRuntime(clock), clock=clock)(target(probe))
         assert checked.success
 

@@ -1,4 +1,4 @@
-"""Probes in virtual time: when checks are made, and what is told of them."""
+"""Probes in virtual time: the times of checks, results and events."""
 
 import asyncio
 from collections import defaultdict
@@ -25,7 +25,7 @@ Answer = CheckResult | Exception | float
 
 
 class SetClock(FakeClock):
-    """A clock that others set; who waits does not see that."""
+    """A clock whose wall time can be set; waits are not affected."""
 
     ahead = 0.0
     """Seconds."""
@@ -35,12 +35,12 @@ class SetClock(FakeClock):
 
     @property
     def passed(self) -> float:
-        """Seconds that have really passed."""
+        """Elapsed monotonic seconds."""
         return (super().now() - START.unix_nanos()) / 1e9
 
 
 class Rig:
-    """Probe workers, and containers that answer as they are told to."""
+    """Probe workers with scripted containers."""
 
     def __init__(self, chance: float = 0.5) -> None:
         self.clock = SetClock()
@@ -60,12 +60,12 @@ class Rig:
         )
 
     def times(self, kind: str, id: str = "") -> list[float]:
-        """When checks of this kind were made."""
+        """Times of the checks of this type."""
         return [at for at, k, i in self.checks if k == kind and id in i]
 
     @property
     def events(self) -> list[str]:
-        return [f"{told.reason}: {told.message}" for told in self.recorder.told]
+        return [f"{event.reason}: {event.message}" for event in self.recorder.told]
 
     async def _check(self, target: ProbeTarget) -> CheckResult:
         kind = target.key.kind.value
@@ -184,7 +184,7 @@ async def test_failures_of_one_container_do_not_count_against_the_next() -> None
 
 
 @in_loop
-async def test_a_check_that_hangs_holds_up_nobody_and_is_never_made_twice_at_once() -> None:
+async def test_a_hanging_check_blocks_no_other_and_never_overlaps_itself() -> None:
     slow = probed_pod("slow", readiness=a_probe(period_seconds=1))
     quick = probed_pod("quick", liveness=a_probe(period_seconds=1))
     async with working(Rig(chance=0)) as rig:
@@ -217,7 +217,7 @@ async def test_a_check_that_cannot_be_made_is_tried_three_times_and_changes_noth
 
 
 @in_loop
-async def test_a_check_that_breaks_is_told_and_probing_goes_on(
+async def test_a_check_that_raises_is_reported_and_probing_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=1))
@@ -297,7 +297,7 @@ async def test_after_a_restart_of_the_agent_first_checks_are_spread_over_the_per
 
 
 @in_loop
-async def test_what_has_started_before_the_agent_is_not_asked_again_but_told() -> None:
+async def test_startup_probes_of_started_containers_are_reported_without_a_check() -> None:
     pod = probed_pod(sidecars=("side",), startup=a_probe(period_seconds=1))
     async with working(Rig(chance=0)) as rig:
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""Names of hosts: who waits for a name server that is silent, and who does not."""
+"""DNS lookups: callers that wait for a silent DNS server, and callers that do not."""
 
 import asyncio
 import socket

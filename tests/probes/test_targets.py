@@ -1,4 +1,4 @@
-"""Which probes are to be run."""
+"""Selection of the probes to run."""
 
 import pytest
 from msgspec import structs

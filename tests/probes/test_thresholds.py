@@ -1,4 +1,4 @@
-"""When checks add up to a verdict."""
+"""Probe thresholds."""
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,7 @@ def rules(*, failures: int = 3, successes: int = 1, initial_delay: int = 0) -> P
 
 
 def verdicts(kind: ProbeType, numbers: ProbeSettings, outcomes: str) -> str:
-    """A letter for each check: `T`, `F`, or `.` where nothing changes."""
+    """A letter per check: `T`, `F`, or `.` for no result."""
     row, said = Streak(), ""
     for outcome in outcomes:
         counted = record_check(kind, numbers, row, OUTCOMES[outcome])

@@ -1,4 +1,4 @@
-"""Sources need more than the library."""
+"""The sources need the dependencies of the agent."""
 
 import pytest
 

@@ -22,23 +22,23 @@ from tests.support.loops import in_loop
 
 
 class Sink:
-    """Writes down what it is told."""
+    """Records its calls."""
 
     def __init__(self) -> None:
-        self._told: list[str] = []
+        self._calls: list[str] = []
 
     def deliver(self, source: str, pods: Iterable[Pod]) -> None:
-        self._told.append(f"{source}[{','.join(sorted(pod.name for pod in pods))}]")
+        self._calls.append(f"{source}[{','.join(sorted(pod.name for pod in pods))}]")
 
     def update(self, source: str, pod: Pod) -> None:
-        self._told.append(f"{source}~{pod.name}")
+        self._calls.append(f"{source}~{pod.name}")
 
     def remove(self, source: str, pod: Pod) -> None:
-        self._told.append(f"{source}-{pod.name}")
+        self._calls.append(f"{source}-{pod.name}")
 
-    def told(self) -> str:
-        told, self._told = " ".join(self._told), []
-        return told
+    def take_calls(self) -> str:
+        calls, self._calls = " ".join(self._calls), []
+        return calls
 
 
 class Scene:
@@ -69,13 +69,13 @@ async def test_all_pods_are_delivered_at_once_and_then_every_change() -> None:
     scene.server.put("a")
     scene.server.put("b")
     async with scene.running():
-        assert scene.sink.told() == "api[a,b]"
+        assert scene.sink.take_calls() == "api[a,b]"
         assert scene.server.list_calls[0]["field_selector"] == "spec.nodeName=node-1"
         scene.server.put("c")
         scene.server.put("a", spec={"hostname": "x"})
         scene.server.delete("b")
         await run_ready_tasks()
-        assert scene.sink.told() == "api~c api~a api-b"
+        assert scene.sink.take_calls() == "api~c api~a api-b"
 
 
 @in_loop
@@ -85,30 +85,30 @@ async def test_nothing_is_delivered_before_the_first_list() -> None:
     scene.server.list_errors.append(UnavailableError("down"))
     scene.server.answers.clear()
     async with scene.running():
-        assert scene.sink.told() == ""
+        assert scene.sink.take_calls() == ""
         scene.server.answers.set()
         await run_ready_tasks()
-        assert scene.sink.told() == ""
+        assert scene.sink.take_calls() == ""
         await scene.clock.advance(2)
-        assert scene.sink.told() == "api[a]"
+        assert scene.sink.take_calls() == "api[a]"
 
 
 @in_loop
 async def test_an_empty_node_is_delivered_as_one() -> None:
     scene = Scene()
     async with scene.running():
-        assert scene.sink.told() == "api[]"
+        assert scene.sink.take_calls() == "api[]"
 
 
 @in_loop
-async def test_a_pod_made_anew_is_removed_and_told_as_another_one() -> None:
+async def test_a_recreated_pod_is_reported_as_removed_and_added() -> None:
     scene = Scene()
     scene.server.put("a", uid="1")
     async with scene.running():
-        scene.sink.told()
+        scene.sink.take_calls()
         scene.server.put("a", uid="2")
         await run_ready_tasks()
-        assert scene.sink.told() == "api-a api~a"
+        assert scene.sink.take_calls() == "api-a api~a"
 
 
 @in_loop

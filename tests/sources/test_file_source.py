@@ -1,4 +1,4 @@
-"""A folder of manifests, with real files in virtual time."""
+"""A manifest folder with real files, in virtual time."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ from tests.support.manifests import WEB, named
 
 
 class Scene:
-    """A source that looks when it is told to, and what it delivered."""
+    """A source that polls on request, and its deliveries."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -46,7 +46,7 @@ class Scene:
         (self.path / name).write_text(text)
 
     async def look(self, times: int = 1, *, after: float = 1.0) -> list[str] | None:
-        """Look, and say what was delivered; None if nothing was."""
+        """Poll; return the delivery, or None if there was none."""
         before = len(self.delivered)
         for _ in range(times):
             await self.clock.advance(after)
@@ -54,10 +54,10 @@ class Scene:
         assert len(self.delivered) <= before + 1, "delivered twice"
         return [pod.name for pod in self.delivered[-1]] if len(self.delivered) > before else None
 
-    def told(self) -> list[str]:
-        told = [str(problem).replace(str(self.path), "/m") for problem in self.problems]
+    def take_messages(self) -> list[str]:
+        messages = [str(problem).replace(str(self.path), "/m") for problem in self.problems]
         self.problems.clear()
-        return told
+        return messages
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ async def test_a_folder_is_delivered_as_a_whole_and_then_when_it_changes(scene: 
 async def test_an_empty_folder_has_no_pods_and_that_is_said(scene: Scene) -> None:
     assert await scene.look() == []
     assert await scene.look(30) is None
-    assert scene.told() == []
+    assert scene.take_messages() == []
 
 
 @in_loop
@@ -89,11 +89,11 @@ async def test_dot_files_are_ignored(scene: Scene) -> None:
     scene.write(".a.yaml.swp", "nonsense")
     (scene.path / "..data").mkdir()
     assert await scene.look() == []
-    assert scene.told() == []
+    assert scene.take_messages() == []
 
 
 @in_loop
-async def test_a_file_that_is_written_anew_with_the_same_content_is_the_same(scene: Scene) -> None:
+async def test_a_rewritten_file_with_equal_content_is_unchanged(scene: Scene) -> None:
     scene.write("a.yaml", WEB)
     await scene.look()
     scene.write("a.yaml", "# reviewed\n" + WEB.replace("name: a", "name:   a"))
@@ -151,8 +151,8 @@ async def test_a_broken_file_keeps_its_pods_and_is_reported_once(
     await scene.look()
     scene.write("a.yaml", named("a")[:-20] + ": :")
     assert await scene.look(3, after=15) is None
-    (told,) = scene.told()
-    assert told.startswith("/m/a.yaml, document 1: line 7: ")
+    (message,) = scene.take_messages()
+    assert message.startswith("/m/a.yaml, document 1: line 7: ")
     caplog.clear()
     with caplog.at_level(logging.INFO):
         scene.write("a.yaml", named("a"))
@@ -170,7 +170,7 @@ async def test_an_emptied_file_keeps_its_pods(scene: Scene) -> None:
     await scene.look()
     scene.write("a.yaml", "")
     assert await scene.look(3) is None
-    assert scene.told() == ["/m/a.yaml: empty; add a Pod, or remove the manifest"]
+    assert scene.take_messages() == ["/m/a.yaml: empty; add a Pod, or remove the manifest"]
 
 
 @in_loop
@@ -196,10 +196,10 @@ async def test_a_broken_file_from_the_start_does_not_hold_up_the_others(scene: S
 async def test_a_second_problem_of_a_file_is_reported_alone(scene: Scene) -> None:
     scene.write("a.yaml", named("a", oops="1"))
     await scene.look()
-    assert len(scene.told()) == 1
+    assert len(scene.take_messages()) == 1
     scene.write("a.yaml", named("a", oops="1") + "---\n" + named("b", oops="1"))
     await scene.look(2)
-    assert scene.told() == [
+    assert scene.take_messages() == [
         '/m/a.yaml, document 2, pod default/b: strict decoding error: unknown field "spec.oops"'
     ]
 
@@ -211,7 +211,7 @@ async def test_what_is_no_manifest_is_reported_once(scene: Scene) -> None:
     os.mkfifo(scene.path / "pipe")
     assert await scene.look() == []
     await scene.look(25)
-    assert scene.told() == [
+    assert scene.take_messages() == [
         "/m/folder: directory; manifests in subdirectories are not read",
         "/m/link: symbolic link to a path that does not exist",
         "/m/pipe: not a regular file",
@@ -237,17 +237,17 @@ async def test_links_are_followed(scene: Scene, tmp_path_factory: pytest.TempPat
 async def test_a_huge_file_is_refused(scene: Scene) -> None:
     scene.write("a.yaml", "#" * (10 * 2**20 + 1))
     assert await scene.look() == []
-    assert scene.told() == ["/m/a.yaml: larger than 10 MiB"]
+    assert scene.take_messages() == ["/m/a.yaml: larger than 10 MiB"]
 
 
 @in_loop
-async def test_everything_is_read_anew_once_a_period(scene: Scene) -> None:
+async def test_all_files_are_read_again_once_per_period(scene: Scene) -> None:
     scene.write("a.yaml", named("a"))
     await scene.look()
     stamp = (scene.path / "a.yaml").stat()
     scene.write("a.yaml", named("b"))
     found = list_manifests(str(scene.path)).files
-    # As on a file system with coarse times: nothing but the content tells.
+    # As on a file system with coarse times: only the content differs.
     scene.source._versions = {
         place: manifest_files.FileVersion(found[place], known.digest)
         for place, known in scene.source._versions.items()
@@ -303,14 +303,14 @@ async def test_a_folder_that_does_not_exist_has_no_pods_and_is_reported(tmp_path
     scene = Scene(tmp_path / "later")
     assert await scene.look() == []
     assert await scene.look(3) is None
-    assert scene.told() == ["/m: does not exist; create it, or configure another path"]
+    assert scene.take_messages() == ["/m: does not exist; create it, or configure another path"]
     scene.path.mkdir()
     scene.write("a.yaml", named("a"))
     assert await scene.look() == ["a-node-1"]
     (scene.path / "a.yaml").unlink()
     scene.path.rmdir()
     assert await scene.look(2) == []
-    assert scene.told() == ["/m: does not exist; create it, or configure another path"]
+    assert scene.take_messages() == ["/m: does not exist; create it, or configure another path"]
 
 
 @in_loop
@@ -318,10 +318,10 @@ async def test_a_folder_that_cannot_be_read_keeps_its_pods(scene: Scene) -> None
     scene.write("a.yaml", named("a"))
     await scene.look()
     moved = scene.path.rename(scene.path.with_name("moved"))
-    scene.path.symlink_to(scene.path)  # a link to itself can be read by nobody, not even by root
+    scene.path.symlink_to(scene.path)  # a link to itself cannot be read, not even by root
     assert await scene.look(3) is None
-    (told,) = scene.told()
-    assert told == "/m: cannot be read: Too many levels of symbolic links"
+    (message,) = scene.take_messages()
+    assert message == "/m: cannot be read: Too many levels of symbolic links"
     scene.path.unlink()
     moved.rename(scene.path)
     assert await scene.look(3) is None
@@ -337,7 +337,7 @@ async def test_a_single_file_will_do(tmp_path: Path) -> None:
     scene.path.unlink()
     assert await scene.look() is None
     assert await scene.look() == []
-    assert scene.told() == ["/m: does not exist; create it, or configure another path"]
+    assert scene.take_messages() == ["/m: does not exist; create it, or configure another path"]
 
 
 @in_loop

@@ -1,4 +1,4 @@
-"""Mirror pods in virtual time, at a server in memory whose watch may be late."""
+"""Mirror pods in virtual time, with an in-memory server whose watch may lag."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ DOWN = UnavailableError("the server is down")
 
 
 class FakeServer:
-    """As much of an API server as mirror pods need."""
+    """The part of an API server that mirror pods need."""
 
     def __init__(self) -> None:
         self.pods: dict[tuple[str, str], dict[str, Any]] = {}
@@ -73,7 +73,7 @@ class FakeServer:
 
 
 class WallClock(FakeClock):
-    """One that somebody sets back."""
+    """A clock that can be set back."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class WallClock(FakeClock):
 
 
 class Scene:
-    """Mirror pods of one static pod, and a watch that shows what there is, unless it is late."""
+    """Mirror pods of one static pod, and a watch that may lag."""
 
     def __init__(self, *, static: bool = True) -> None:
         self.server = FakeServer()
@@ -117,7 +117,7 @@ class Scene:
         return self.stored() if self.shown is None else self.shown
 
     async def look(self, *, after: float = 0.0) -> list[str]:
-        """Look, and say what was asked of the server."""
+        """Reconcile; return the requests to the server."""
         before = len(self.server.asked)
         await self.clock.advance(after)
         await self.mirrors.reconcile_once()
@@ -208,7 +208,7 @@ async def test_an_orphan_is_removed_when_its_pod_is_over() -> None:
 
 
 @in_loop
-async def test_a_mirror_that_somebody_else_removed_is_no_problem() -> None:
+async def test_a_mirror_pod_that_another_client_removed_is_no_problem() -> None:
     scene = Scene()
     await scene.look()
     scene.shown, scene.static = scene.stored(), []

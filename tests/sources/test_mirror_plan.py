@@ -1,4 +1,4 @@
-"""What has to happen to mirror pods."""
+"""Plans for mirror pods."""
 
 import json
 

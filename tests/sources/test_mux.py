@@ -1,4 +1,4 @@
-"""One stream of changes out of several sources."""
+"""Merging several sources into one stream of changes."""
 
 import logging
 
@@ -35,27 +35,27 @@ def spell(change: PodConfigChange) -> str:
 
 
 class Scene:
-    """A mux of two sources, and what it told."""
+    """A mux of two sources, and its notifications."""
 
     def __init__(self) -> None:
-        self._told: list[str] = []
+        self._changes: list[str] = []
         self._refused: list[str] = []
         self.mux = Mux(["api", "file"], self._hear, on_rejected=self._hear_refused)
 
     def _hear(self, change: PodConfigChange) -> None:
-        self._told.append(spell(change))
+        self._changes.append(spell(change))
 
     def _hear_refused(self, refused: RejectedPod) -> None:
         self._refused.append(f"{refused.source} {refused.pod.uid}: {refused.message}")
 
-    def told(self) -> str:
-        """What was told since the last time."""
-        told, self._told = " ".join(self._told), []
-        return told
+    def take_changes(self) -> str:
+        """The notifications since the last call."""
+        changes, self._changes = " ".join(self._changes), []
+        return changes
 
     def refused(self) -> list[str]:
-        told, self._refused = self._refused, []
-        return told
+        refused, self._refused = self._refused, []
+        return refused
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def going(uid: str) -> Pod:
 def test_the_pods_of_a_delivery_are_added_together_the_oldest_first(scene: Scene) -> None:
     young, old = pod("y", made="2026-01-02T00:00:00Z"), pod("o", made="2026-01-01T00:00:00Z")
     scene.mux.deliver("api", [young, old])
-    assert scene.told() == "+o,y"
+    assert scene.take_changes() == "+o,y"
 
 
 def test_all_sources_have_delivered_when_each_has_once(scene: Scene) -> None:
@@ -92,27 +92,27 @@ def test_all_sources_have_delivered_when_each_has_once(scene: Scene) -> None:
         frozenset({"api", "file"}),
         True,
     )
-    assert scene.told() == "+a -a"
+    assert scene.take_changes() == "+a -a"
 
 
-def test_the_same_again_tells_nobody(scene: Scene) -> None:
+def test_an_equal_delivery_reports_no_change(scene: Scene) -> None:
     scene.mux.deliver("file", [pod("a"), pod("b")])
-    scene.told()
+    scene.take_changes()
     scene.mux.deliver("file", [pod("b"), pod("a")])
     scene.mux.update("file", pod("a"))
     scene.mux.remove("file", pod("never"))
-    assert scene.told() == ""
+    assert scene.take_changes() == ""
 
 
-def test_a_delivery_is_told_in_the_order_gone_new_changed_deleted_reconciled(scene: Scene) -> None:
+def test_a_delivery_is_reported_in_upstreams_order(scene: Scene) -> None:
     scene.mux.deliver("api", [pod(uid) for uid in ("gone", "same", "status", "going", "spec")])
-    scene.told()
+    scene.take_changes()
     news = [pod("status", phase="Failed"), going("going"), pod("spec", label="2"), pod("new")]
     scene.mux.deliver("api", [*news, pod("same")])
-    assert scene.told() == "-gone +new ~spec !going =status"
+    assert scene.take_changes() == "-gone +new ~spec !going =status"
 
 
-def test_single_changes_are_told_one_by_one(scene: Scene) -> None:
+def test_single_changes_are_reported_one_by_one(scene: Scene) -> None:
     scene.mux.deliver("api", [])
     scene.mux.update("api", pod("a"))
     scene.mux.update("api", pod("a", phase="Running"))
@@ -120,26 +120,26 @@ def test_single_changes_are_told_one_by_one(scene: Scene) -> None:
     scene.mux.update("api", going("a"))
     scene.mux.remove("api", going("a"))
     scene.mux.remove("api", going("a"))
-    assert scene.told() == "+a =a ~a !a -a"
+    assert scene.take_changes() == "+a =a ~a !a -a"
 
 
 def test_a_pod_on_its_way_out_is_added_as_any_other(scene: Scene) -> None:
     scene.mux.deliver("api", [going("a")])
-    assert scene.told() == "+a"
+    assert scene.take_changes() == "+a"
 
 
 def test_a_static_pod_with_another_uid_is_another_pod(scene: Scene) -> None:
     scene.mux.deliver("file", [pod("1", "web")])
     scene.mux.deliver("file", [pod("2", "web")])
-    assert scene.told() == "+1 -1 +2"
+    assert scene.take_changes() == "+1 -1 +2"
     assert scene.refused() == []
 
 
 def test_a_pod_that_changed_its_name_is_another_pod(scene: Scene) -> None:
     scene.mux.deliver("file", [pod("1", "a"), pod("2", "b")])
-    scene.told()
+    scene.take_changes()
     scene.mux.deliver("file", [pod("2", "a"), pod("1", "b")])
-    assert scene.told() == "-2 -1 +1,2"
+    assert scene.take_changes() == "-2 -1 +1,2"
     assert {(p.uid, p.name) for p in scene.mux.pods()} == {("1", "b"), ("2", "a")}
     assert scene.refused() == []
 
@@ -149,27 +149,27 @@ def test_of_two_pods_of_one_name_the_first_is_taken_and_the_other_reported_once(
 ) -> None:
     for _ in range(3):
         scene.mux.deliver("file", [pod("1", "web"), pod("2", "web")])
-    assert scene.told() == "+1"
+    assert scene.take_changes() == "+1"
     assert scene.refused() == ['file 2: due to duplicate pod name "web"']
 
 
 def test_a_pod_that_runs_stays_though_another_one_of_its_name_comes_first(scene: Scene) -> None:
     scene.mux.deliver("file", [pod("2", "web")])
     scene.mux.deliver("file", [pod("1", "web"), pod("2", "web")])
-    assert scene.told() == "+2"
+    assert scene.take_changes() == "+2"
 
 
 def test_the_one_that_was_refused_is_taken_when_the_other_is_gone(scene: Scene) -> None:
     scene.mux.deliver("file", [pod("1", "web"), pod("2", "web")])
     scene.mux.deliver("file", [pod("2", "web", label="new")])
-    assert scene.told() == "+1 -1 +2"
+    assert scene.take_changes() == "+1 -1 +2"
     assert scene.mux.pods() == [pod("2", "web", label="new")]
 
 
 def test_the_same_name_in_two_sources_is_a_static_pod_and_its_mirror(scene: Scene) -> None:
     scene.mux.deliver("file", [pod("static", "web")])
     scene.mux.deliver("api", [pod("mirror", "web")])
-    assert scene.told() == "+static +mirror"
+    assert scene.take_changes() == "+static +mirror"
     assert scene.refused() == []
 
 
@@ -178,32 +178,32 @@ def test_a_uid_belongs_to_the_source_that_had_it_first(scene: Scene) -> None:
     scene.mux.deliver("file", [pod("1", "file")])
     scene.mux.update("file", pod("1", "file", label="2"))
     scene.mux.deliver("api", [pod("1", "api")])
-    assert scene.told() == "+1"
+    assert scene.take_changes() == "+1"
     assert scene.refused() == ["file 1: due to duplicate UID 1 of pod default/api from api"]
     scene.mux.remove("file", pod("1", "file"))
-    assert scene.told() == ""
+    assert scene.take_changes() == ""
 
 
 def test_a_uid_is_free_for_others_when_its_pod_is_gone(scene: Scene) -> None:
     scene.mux.deliver("api", [pod("1", "api")])
     scene.mux.deliver("file", [pod("1", "file"), pod("2")])
     scene.mux.remove("api", pod("1", "api"))
-    assert scene.told() == "+1 +2 -1 +1"
+    assert scene.take_changes() == "+1 +2 -1 +1"
     assert [p.name for p in scene.mux.pods() if p.uid == "1"] == ["file"]
 
 
 def test_two_pods_of_one_uid_in_one_source_are_reported_once(scene: Scene) -> None:
     for _ in range(2):
         scene.mux.deliver("file", [pod("1", "a"), pod("1", "b"), pod("1", "a")])
-    assert scene.told() == "+1"
+    assert scene.take_changes() == "+1"
     assert scene.refused() == ["file 1: due to duplicate UID 1 of pod default/a from file"]
 
 
 def test_a_handler_that_fails_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    told: list[str] = []
+    changes: list[str] = []
 
     def fail(change: PodConfigChange) -> None:
-        told.append(spell(change))
+        changes.append(spell(change))
         raise RuntimeError("no")
 
     def fail_too(_: RejectedPod) -> None:
@@ -213,11 +213,11 @@ def test_a_handler_that_fails_loses_nothing(caplog: pytest.LogCaptureFixture) ->
     mux.deliver("file", [pod("a"), pod("b"), pod("x", "a")])
     with caplog.at_level(logging.CRITICAL):
         mux.deliver("file", [pod("b", label="2")])
-    assert told == ["+a,b", "-a", "~b"]
+    assert changes == ["+a,b", "-a", "~b"]
     assert mux.pods() == [pod("b", label="2")]
     assert mux.all_sources_ready
 
 
-def test_a_source_that_nobody_named_is_refused(scene: Scene) -> None:
+def test_an_unknown_source_is_rejected(scene: Scene) -> None:
     with pytest.raises(ValueError, match="unknown source 'http'; configured sources: api, file"):
         scene.mux.deliver("http", [])

@@ -1,4 +1,4 @@
-"""Whatever sources deliver in whatever order, the mux tells a story that makes sense."""
+"""For any sequence of deliveries, the changes of the mux are consistent."""
 
 from random import Random
 
@@ -40,7 +40,7 @@ steps = st.lists(
 
 
 class Listener:
-    """Believes what it is told, and checks that it could be true."""
+    """Applies the changes, and checks their consistency."""
 
     def __init__(self) -> None:
         self.known: dict[PodUID, Pod] = {}
@@ -54,9 +54,9 @@ class Listener:
                     assert pod.uid not in self.known, "added twice"
                     self.known[pod.uid] = pod
             case PodRemoved(pod):
-                assert self.known.pop(pod.uid) == pod, "removed otherwise than it was told"
+                assert self.known.pop(pod.uid) == pod, "removed in another version than reported"
             case _:
-                assert self.known[change.pod.uid] != change.pod, "told without news"
+                assert self.known[change.pod.uid] != change.pod, "reported without a change"
                 assert self.known[change.pod.uid].full_name == change.pod.full_name
                 self.known[change.pod.uid] = change.pod
 
@@ -77,7 +77,7 @@ def apply(wanted: dict[PodUID, Pod], what: str, given: list[Pod] | tuple[Pod]) -
 
 
 @given(steps)
-def test_what_is_told_adds_up_to_what_is_wanted(
+def test_the_changes_add_up_to_the_desired_pods(
     story: list[tuple[str, str, list[Pod] | tuple[Pod]]],
 ) -> None:
     listener = Listener()
@@ -98,7 +98,7 @@ def check(mux: Mux, listener: Listener, wanted: dict[str, dict[PodUID, Pod]]) ->
     known = listener.known
     assert {pod.uid: pod for pod in mux.pods()} == known
     for pod in known.values():
-        assert any(of.get(pod.uid) == pod for of in wanted.values()), "nobody wants it like this"
+        assert any(of.get(pod.uid) == pod for of in wanted.values()), "no source has this version"
     for source, of in wanted.items():
         for uid, pod in of.items():
             if known.get(uid) == pod:

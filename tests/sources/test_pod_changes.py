@@ -1,4 +1,4 @@
-"""What a new state of a pod is told as."""
+"""Classification of a new version of a pod."""
 
 import pytest
 from msgspec import structs
@@ -38,7 +38,7 @@ RUNNING = structs.replace(POD, status=PodStatus(phase="Running"))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         (POD, POD, None),
         (POD, changed(POD, name="a"), None),
@@ -67,9 +67,9 @@ RUNNING = structs.replace(POD, status=PodStatus(phase="Running"))
         ),
     ],
 )
-def test_a_new_state_is_told_as_what_it_means(old: Pod, new: Pod, told: type | None) -> None:
+def test_a_new_version_is_classified(old: Pod, new: Pod, expected: type | None) -> None:
     change = classify_change(old, new)
-    assert (None if change is None else type(change)) is told
+    assert (None if change is None else type(change)) is expected
 
 
 def test_a_pod_keeps_the_time_at_which_it_was_seen_first() -> None:

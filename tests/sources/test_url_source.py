@@ -1,4 +1,4 @@
-"""A manifest at a URL, served by a real server."""
+"""A manifest at a URL of a real server."""
 
 import asyncio
 import logging
@@ -18,11 +18,11 @@ from podstatus.testing.clock import FakeClock
 from tests.support.loops import in_loop, until
 from tests.support.manifests import WEB, named
 
-SECRET = "s3cr3t-of-the-header"  # noqa: S105 - nobody's
+SECRET = "s3cr3t-of-the-header"  # noqa: S105 - not a real secret
 
 
 class Site:
-    """Answers with what it is told to, and remembers what it was asked."""
+    """Returns scripted responses, and records requests."""
 
     def __init__(self) -> None:
         self.answer = web.Response(text=WEB)
@@ -64,15 +64,15 @@ class Scene:
         self.delivered.append([pod.name for pod in pods])
 
     async def read(self) -> list[str] | None:
-        """Read, and say what was delivered; None if nothing was."""
+        """Read; return the delivery, or None if there was none."""
         before = len(self.delivered)
         await self.source.read_once()
         return self.delivered[-1] if len(self.delivered) > before else None
 
-    def told(self) -> list[str]:
-        told = [problem.message for problem in self.problems]
+    def take_messages(self) -> list[str]:
+        messages = [problem.message for problem in self.problems]
         self.problems.clear()
-        return told
+        return messages
 
 
 @asynccontextmanager
@@ -97,7 +97,7 @@ async def test_a_manifest_is_delivered_and_then_when_it_changes() -> None:
         scene.site.answer = web.Response(text="apiVersion: v1\nkind: List\nitems: []\n")
         assert await scene.read() == []
         assert scene.site.asked[0] == ("/pods.yaml", SECRET)
-        assert scene.told() == []
+        assert scene.take_messages() == []
 
 
 @in_loop
@@ -107,7 +107,7 @@ async def test_the_last_good_pods_stay_whatever_goes_wrong(
     async with serving() as scene:
         await scene.read()
         caplog.set_level(logging.DEBUG)
-        for answer, told in [
+        for answer, expected in [
             (web.Response(status=404), "the server returned 404 Not Found"),
             (web.Response(status=503), "the server returned 503 Service Unavailable"),
             (web.Response(text=""), "empty; add a Pod, or remove the manifest"),
@@ -117,8 +117,8 @@ async def test_the_last_good_pods_stay_whatever_goes_wrong(
             scene.site.answer = answer
             assert await scene.read() is None
             assert await scene.read() is None
-            (message,) = scene.told()
-            assert message.startswith(told)
+            (message,) = scene.take_messages()
+            assert message.startswith(expected)
         scene.site.answer = web.Response(text=WEB)
         assert await scene.read() is None
         assert caplog.records[-1].getMessage().startswith("manifest is valid again")
@@ -126,7 +126,7 @@ async def test_the_last_good_pods_stay_whatever_goes_wrong(
 
 
 @in_loop
-async def test_nothing_is_delivered_before_somebody_said_what_is_to_run() -> None:
+async def test_nothing_is_delivered_before_the_first_valid_manifest() -> None:
     async with serving() as scene:
         for answer in (web.Response(status=500), web.Response(text="<html>")):
             scene.site.answer = answer
@@ -149,8 +149,8 @@ async def test_a_server_that_is_not_there_is_reported_once() -> None:
         await scene.server.close()
         assert await scene.read() is None
         assert await scene.read() is None
-        (told,) = scene.told()
-        assert told.startswith("cannot be read: ")
+        (message,) = scene.take_messages()
+        assert message.startswith("cannot be read: ")
 
 
 @in_loop
@@ -159,7 +159,7 @@ async def test_a_server_that_hangs_is_left_after_a_while(monkeypatch: pytest.Mon
     async with serving() as scene:
         scene.site.hang.clear()
         assert await scene.read() is None
-        assert scene.told() == ["no response within 0.1 s"]
+        assert scene.take_messages() == ["no response within 0.1 s"]
         monkeypatch.undo()
         scene.site.hang.set()
         assert await scene.read() == ["web-node-1"]
@@ -175,7 +175,7 @@ async def test_redirects_are_followed_without_telling_others_our_headers() -> No
         here.site.answer = web.Response(status=307, headers={"Location": target})
         assert await here.read() is None
         assert there.site.asked == [("/elsewhere", None)]
-        assert here.told() == []
+        assert here.take_messages() == []
 
 
 @pytest.mark.parametrize("location", ["https://example.com/", "file:///etc/passwd"])
@@ -185,8 +185,8 @@ def test_a_redirect_to_another_scheme_is_refused(location: str) -> None:
         async with serving() as scene:
             scene.site.answer = web.Response(status=302, headers={"Location": location})
             assert await scene.read() is None
-            (told,) = scene.told()
-            assert told.startswith("redirect to another scheme")
+            (message,) = scene.take_messages()
+            assert message.startswith("redirect to another scheme")
 
     case()
 
@@ -196,7 +196,7 @@ async def test_a_redirect_to_itself_comes_to_an_end() -> None:
     async with serving() as scene:
         scene.site.answer = web.Response(status=302, headers={"Location": "/pods.yaml"})
         assert await scene.read() is None
-        assert scene.told() == ["more than 10 redirects"]
+        assert scene.take_messages() == ["more than 10 redirects"]
 
 
 @in_loop

@@ -1,4 +1,4 @@
-"""A node to which anything happens, and what must hold whatever does."""
+"""A node, random events, and the invariants that must hold."""
 
 import asyncio
 from collections.abc import Mapping
@@ -23,10 +23,10 @@ GONE_BY = 120
 
 
 class NodeModel:
-    """Does to a node what it is told, and looks whether it stays right."""
+    """Applies events to a node, and checks its invariants."""
 
     def __init__(self) -> None:
-        # Seldom: hints tell of changes at once, and this is about their order, not about time.
+        # Rarely: hints report changes at once, and this test is about order, not time.
         policy = WorkerPolicy(housekeeping=5.0)
         self.node = NodeInMemory(policy=policy, relist=7.0, rounds=30)
         self.node.api.before_delete = self._check_may_go
@@ -41,10 +41,10 @@ class NodeModel:
         self.wrong: list[str] = []
         """What must never happen, and did."""
 
-    # What happens to pods
+    # Events of pods
 
     async def create(self, pod: Pod) -> None:
-        """Somebody creates a pod, unless there is one of its name."""
+        """A user creates a pod, unless the name exists."""
         if self.node.pod(pod.name) is None:
             self._created += 1
             uid = f"{pod.name}-{self._created}"
@@ -53,21 +53,21 @@ class NodeModel:
             self.node.create(pod)
 
     async def come_back(self, name: str) -> None:
-        """One that was taken away is there again, with its UID."""
+        """A pod that was removed returns with its UID."""
         if self.node.pod(name) is None and name in self._pods:
             self.node.create(self._pods[name])
 
     async def delete(self, name: str, grace: int) -> None:
-        """Somebody deletes a pod."""
+        """A user deletes a pod."""
         if self.node.pod(name) is not None:
             self.node.delete(name, grace=grace)
 
     async def force_delete(self, name: str) -> None:
-        """Somebody takes a pod away."""
+        """A pod disappears from the API server."""
         self.node.force_delete(name)
 
     async def change(self, name: str, image: str) -> None:
-        """Somebody changes the image of a pod."""
+        """A user changes the image of a pod."""
         if (pod := self.node.pod(name)) is not None and pod.spec.containers is not None:
             first, *others = pod.spec.containers
             containers = (structs.replace(first, image=image), *others)
@@ -75,11 +75,11 @@ class NodeModel:
             self.node.api.put(structs.replace(pod, spec=spec))
 
     async def meddle(self, name: str, patch: Mapping[str, Any]) -> None:
-        """Somebody else writes into the status of a pod."""
+        """Another client writes to the status of a pod."""
         self.node.api.patch(NAMESPACE, name, {"status": dict(patch)})
 
     async def evict(self, name: str) -> None:
-        """The node wants a pod to end."""
+        """The node evicts a pod."""
         if (pod := self.node.pod(name)) is not None:
             self.node.agent.workers.kill(pod.uid, Eviction(reason="Evicted", message="no room"))
 
@@ -89,53 +89,53 @@ class NodeModel:
             await self.node.runtime.crash(pod.uid)
 
     async def write_manifest(self, pod: Pod | None) -> None:
-        """The folder of static pods has this one, or none."""
+        """The manifest folder has this pod, or none."""
         if pod is not None:
             annotations = {**(pod.metadata.annotations or {}), CONFIG_SOURCE: "file"}
             metadata = structs.replace(pod.metadata, annotations=annotations)
             pod = structs.replace(pod, metadata=metadata)
         self.node.write_manifests(*(() if pod is None else (pod,)))
 
-    # What happens around them
+    # Events of the environment
 
     async def lose_sight(self) -> None:
-        """The API server says for a moment that there are no pods."""
+        """The API server briefly reports no pods."""
         if not self.node.api.is_away:
             self.node.agent.mux.deliver("api", [])
 
     async def see_again(self) -> None:
-        """The API server is listed anew."""
+        """The API source delivers a full list."""
         self.node.deliver("api")
 
     async def server(self, *, is_away: bool) -> None:
-        """The API server goes or comes."""
+        """The API server becomes unavailable or available."""
         if is_away:
             self.node.server_is_away()
         elif self.node.api.is_away:
             self.node.server_is_back()
 
     async def runtime(self, *, is_down: bool, lies: bool) -> None:
-        """The runtime has a trouble, or none."""
+        """The runtime has a fault, or none."""
         self.node.runtime.is_down = is_down
         self.node.runtime.lies = lies
 
     async def restart(self, after: float) -> None:
-        """The agent dies, and another one comes."""
+        """The agent crashes and is restarted."""
         await self.node.restart(after=after)
 
     async def passes(self, seconds: float) -> None:
         """Time passes."""
         await self.node.passes(seconds)
 
-    # What must hold
+    # Invariants
 
     async def check(self) -> None:
-        """Nothing forbidden has happened."""
+        """No invariant was violated."""
         assert not self.wrong, self.wrong
         assert not self.node.agent.broken, self.node.agent.broken
 
     def _watch(self, changed: Pod | None, removed: Pod | None) -> None:
-        """A phase that says the end stays."""
+        """A terminal phase stays."""
         if removed is not None:
             self._ended.pop(removed.uid, None)
         if changed is not None:
@@ -174,12 +174,12 @@ class NodeModel:
         for status in _containers_of(shown):
             newest = self.node.runtime.newest(uid, status.name)
             if newest is not None and newest.exit_code not in _exit_codes(status):
-                self.wrong.append(f"{uid} is removed and nobody was told the end of {newest}")
+                self.wrong.append(f"{uid} was removed without a report of the exit of {newest}")
 
-    # What must come to be
+    # Liveness
 
     async def heal(self) -> None:
-        """All troubles end, and enough time passes."""
+        """All faults end, and enough time passes."""
         await self.runtime(is_down=False, lies=False)
         await self.server(is_away=False)
         await self.see_again()
@@ -187,10 +187,10 @@ class NodeModel:
         await self.check()
 
     async def check_at_rest(self) -> None:
-        """Every pod is shown as it is, and nothing else is there."""
+        """Every status matches its pod, and nothing else exists."""
         wanted = {pod.uid for pod in (*self.node.api.pods(), *self.node.manifests)}
         listed = {pod.uid: pod for pod in await SimulatedRuntime.list_pods(self.node.runtime)}
-        assert listed.keys() <= wanted, "the runtime has what nobody wants"
+        assert listed.keys() <= wanted, "the runtime has pods that are not desired"
         for pod in self.node.api.pods():
             await self._check_shown(pod)
 
@@ -212,7 +212,7 @@ class NodeModel:
                 assert newest.exit_code in _exit_codes(status), (status, newest)
 
     async def take_all_away(self) -> None:
-        """All is deleted, and goes."""
+        """All pods are deleted, and disappear."""
         for pod in self.node.api.pods():
             await self.delete(pod.name, 10)
         await self.write_manifest(None)
@@ -225,8 +225,8 @@ class NodeModel:
         assert not self.node.agent.lives.all(), self.node.agent.lives.all()
         assert not self.node.agent.statuses.entries(), self.node.agent.statuses.entries()
 
-    async def check_nobody_waits(self) -> None:
-        """Nothing is left behind when the agent has ended."""
+    async def check_no_task_waits(self) -> None:
+        """No task is left when the agent has stopped."""
         await self.node.stop()
         await asyncio.sleep(0)
         others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -239,6 +239,6 @@ def _containers_of(pod: Pod) -> tuple[ContainerStatus, ...]:
 
 
 def _exit_codes(status: ContainerStatus) -> list[int]:
-    """Those that a container is shown with: its own, or while it waits that of its last attempt."""
+    """IDs in the status of a container: its own, or that of its last attempt while it waits."""
     states = [status.state, status.last_state]
     return [state.terminated.exit_code for state in states if state and state.terminated]

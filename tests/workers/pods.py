@@ -1,4 +1,4 @@
-"""Pods, what a runtime knows of them, and what is to be done, in a line each."""
+"""Builders for pods and runtime facts, and a one-line format of actions."""
 
 from collections.abc import Sequence
 
@@ -57,7 +57,7 @@ def _container(given: str | Container) -> Container:
 
 
 def sidecar(name: str, **fields: object) -> Container:
-    """An init container that runs along with the regular ones."""
+    """A restartable init container."""
     return with_policy(name, "Always", **fields)
 
 
@@ -75,7 +75,7 @@ def with_rule(name: str, action: str, *exit_codes: int, policy: str = "Never") -
 
 
 def facts_of(*attempts: ContainerFacts, sandboxes: Sequence[SandboxFacts] = (READY,)) -> PodFacts:
-    """What a runtime knows; by default the sandbox is ready."""
+    """Runtime facts of a pod; by default the sandbox is ready."""
     return PodFacts(containers=attempts, sandboxes=tuple(sandboxes))
 
 
@@ -87,7 +87,7 @@ def actions_for(
     crash_loops: CrashLoopBackoff | None = None,
     gates: FeatureGates | None = None,
 ) -> PodActions:
-    """What is to be done."""
+    """The computed actions of a pod."""
     return compute_pod_actions(
         pod,
         facts_of(*attempts, sandboxes=sandboxes),
@@ -99,7 +99,7 @@ def actions_for(
 
 
 def said(actions: PodActions) -> list[str]:
-    """What is to be done, in words and in order."""
+    """The actions as text, in order."""
     grace = [
         "" if stop.grace_seconds is None else f" within {stop.grace_seconds} s"
         for stop in actions.stop

@@ -1,4 +1,4 @@
-"""A node whose agent makes the checks, in virtual time: from a check to what the API shows."""
+"""Probes by the agent on a whole node in virtual time: from a check to the API status."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ KILLING = "Killing: Container a failed {} probe, will be restarted"
 
 
 class Containers:
-    """What checks find: the results by kind of the probe, unless told otherwise good."""
+    """Fake checks: results by probe type, success by default."""
 
     def __init__(self) -> None:
         self.good: dict[str, bool] = {}
@@ -28,7 +28,7 @@ class Containers:
 
 
 def probed(pod: Pod, **probes: int) -> Pod:
-    """The pod with probes at every container, with these thresholds for failures, every second."""
+    """The pod with probes every second on each container, with these failure thresholds."""
 
     def with_probes(containers: Any) -> Any:
         fields = {
@@ -85,7 +85,7 @@ async def test_a_container_has_to_start_before_it_is_asked_anything_else() -> No
 
 
 @in_loop
-async def test_who_does_not_start_or_is_not_alive_is_restarted_and_asked_anew() -> None:
+async def test_failed_startup_or_liveness_restarts_the_container_and_its_probes() -> None:
     for kind, ready in (("startup", ""), ("liveness", "+")):
         found = Containers()
         found.good[kind] = False
@@ -117,7 +117,7 @@ async def test_a_sidecar_that_has_not_started_holds_up_the_pod() -> None:
 
 
 @in_loop
-async def test_a_restart_of_the_agent_takes_nobody_out_of_service() -> None:
+async def test_an_agent_restart_keeps_containers_ready() -> None:
     found = Containers()
     async with NodeInMemory(check=found, chance=0.9) as node:
         pod = a_pod("p", sidecars=("side",))

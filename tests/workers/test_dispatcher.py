@@ -1,4 +1,4 @@
-"""What becomes of changes of the desired pods: rejection, updates, removal."""
+"""Changes of the desired pods: rejection, updates, removal."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ async def test_an_update_that_overtakes_the_rejection_does_not_start_the_pod() -
         rejected = asking(a_pod("p"), "5")
         node.create(rejected)
         await node.passes(1)
-        # As somebody wrote it who has not seen the rejection.
+        # Written by a client that has not seen the rejection.
         node.agent.mux.update("api", labelled(asking(rejected, "1"), color="blue"))
         await node.passes(100)
         assert node.calls("start") == []
@@ -78,7 +78,7 @@ async def test_a_rejected_pod_that_is_taken_away_is_forgotten() -> None:
 
 
 @in_loop
-async def test_a_rejection_is_told_when_the_server_is_back() -> None:
+async def test_a_rejection_is_sent_when_the_server_is_back() -> None:
     async with NodeInMemory() as node:
         node.create(asking(a_pod("p"), "5"))
         node.server_is_away()
@@ -99,7 +99,7 @@ async def test_a_rejected_pod_whose_containers_are_being_ended_stays_rejected() 
         node.server_is_away()
         node.agent.mux.update("api", pod)
         await node.passes(3)
-        # As somebody wrote it who has not seen the rejection.
+        # Written by a client that has not seen the rejection.
         node.agent.mux.update("api", labelled(pod, color="blue"))
         await node.passes(30)
         assert node.calls("start") == ["start p sandbox", "start p a-0"]
@@ -156,8 +156,8 @@ async def test_what_was_granted_counts_and_not_what_is_asked_for(tmp_path: Path)
         assert node.looks("p") == node.looks("q") == "Running a:running+"
         node.create(asking(a_pod("r"), "10m"))
         await node.passes(1)
-        (told,) = node.events("r")
-        assert told.endswith("cpu, requested: 10, used: 4000, capacity: 4000")
+        (event,) = node.events("r")
+        assert event.endswith("cpu, requested: 10, used: 4000, capacity: 4000")
 
 
 @in_loop

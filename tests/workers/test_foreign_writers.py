@@ -1,4 +1,4 @@
-"""Others write to the status of a pod: what they own counts, what the node owns is set back."""
+"""Other clients write to a pod's status: fields that the node owns are corrected."""
 
 import pytest
 from msgspec import structs
@@ -19,13 +19,13 @@ def gated(*gates: str) -> Pod:
 
 
 def say(node: NodeInMemory, **conditions: str) -> None:
-    """Somebody else says that conditions are so."""
+    """Another client sets conditions."""
     said = [{"type": name, "status": status} for name, status in conditions.items()]
     node.api.patch(NAMESPACE, "p", {"status": {"conditions": said}})
 
 
 def ready(node: NodeInMemory) -> str:
-    """Ready as the server has it, as in `False ContainersNotReady: because`."""
+    """The server's Ready condition, as in `False ContainersNotReady: because`."""
     pod = node.pod("p")
     assert pod is not None
     found = find_condition(pod.status.conditions, "Ready")
@@ -35,8 +35,8 @@ def ready(node: NodeInMemory) -> str:
     )
 
 
-def told(node: NodeInMemory) -> list[str]:
-    """The events about what others wrote to the pod."""
+def foreign_write_events(node: NodeInMemory) -> list[str]:
+    """Events about foreign writes to the pod."""
     prefix = f"ForeignStatusWrite: Pod {NAMESPACE}/p: "
     events = node.events("node", "ForeignStatusWrite")
     assert all(event.startswith(prefix) for event in events)
@@ -60,7 +60,7 @@ async def test_ready_is_set_back_at_once_and_nothing_else_happens() -> None:
         say(node, Ready="False")
         await node.passes(0)
         assert ready(node) == "True"
-        assert told(node) == [f"Condition Ready was set to False {BY_MEDDLER} True"]
+        assert foreign_write_events(node) == [f"Condition Ready was set to False {BY_MEDDLER} True"]
         await node.passes(60)
         assert node.calls("start_container", "stop_container") == before
 
@@ -78,7 +78,7 @@ async def test_a_pod_that_others_call_failed_runs_on(gates: tuple[str, ...]) -> 
         pod = node.pod("p")
         assert pod is not None
         assert (pod.status.phase, pod.status.reason, ready(node)) == ("Running", "", "True")
-        assert sorted(told(node)) == [
+        assert sorted(foreign_write_events(node)) == [
             f"Field phase was set to Failed {BY_MEDDLER} Running",
             (
                 "Field reason was set to Evicted by another client; "
@@ -138,7 +138,7 @@ async def test_gates_open_and_close_ready_at_once() -> None:
         node.api.patch(NAMESPACE, "p", {"status": {"conditions": removed}})
         await node.passes(0)
         assert ready(node) == f"False ReadinessGatesNotReady: {missing('one')}"
-        assert told(node) == []
+        assert foreign_write_events(node) == []
 
 
 @in_loop
@@ -169,4 +169,4 @@ async def test_a_gate_that_moves_while_there_is_no_agent_is_followed_afterwards(
         await node.start()
         await node.passes(1)
         assert ready(node) == "True"
-        assert told(node) == []
+        assert foreign_write_events(node) == []

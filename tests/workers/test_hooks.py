@@ -31,7 +31,7 @@ def hooked(
     pre_stop: LifecycleHandler | None = None,
     probe: str = "",
 ) -> Pod:
-    """The pod with the same hooks, and the same probe, at each container and sidecar."""
+    """The pod with the same hooks and probe on each container and sidecar."""
     lifecycle = Lifecycle(post_start=post_start, pre_stop=pre_stop)
 
     def with_hooks(container: Container) -> Container:
@@ -47,11 +47,11 @@ def hooked(
 
 
 def stops(node: NodeInMemory) -> list[str]:
-    """Which containers the runtime was asked to stop."""
+    """Containers that the runtime was asked to stop."""
     return [call for call in node.calls("stop") if not call.endswith(" sandbox")]
 
 
-# After the start
+# postStart
 
 
 @pytest.mark.parametrize(
@@ -163,12 +163,12 @@ async def test_a_hook_that_hangs_holds_up_no_other_pod_and_not_the_agent(tmp_pat
         assert node.looks("q") == "Running a:running+"
         await node.restart()
         await node.passes(1)
-        # As upstream: who ran without an agent has been let in.
+        # As upstream: a container that ran before the agent started is admitted.
         assert node.looks("p") == "Running a:running+"
         assert stops(node) == []
 
 
-# Before the stop
+# preStop
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ async def test_a_container_that_is_restarted_for_its_health_gets_its_hook_too() 
 
 
 @in_loop
-async def test_a_deletion_during_such_a_stop_begins_it_anew_with_its_own_grace() -> None:
+async def test_a_deletion_during_such_a_stop_restarts_it_with_its_own_grace() -> None:
     async with NodeInMemory() as node:
         pod = a_pod("p", "pre-stop=8s, alive=+2s-", grace=60)
         node.create(hooked(pod, pre_stop=EXEC, probe="liveness_probe"))
@@ -294,7 +294,7 @@ async def test_a_pod_that_the_node_ends_gets_its_hook_too() -> None:
 
 
 @in_loop
-async def test_a_pod_that_nobody_knows_has_no_hook(tmp_path: Path) -> None:
+async def test_an_orphaned_pod_has_no_hook(tmp_path: Path) -> None:
     async with NodeInMemory(runtime_folder=tmp_path) as node:
         node.create(hooked(a_pod("p"), pre_stop=NAPS))
         await node.passes(1)
@@ -328,7 +328,7 @@ async def test_a_restart_of_all_containers_does_not_wait_for_hooks() -> None:
 
 
 @in_loop
-async def test_a_hook_that_an_agent_could_not_finish_is_begun_anew_by_the_next(
+async def test_a_hook_interrupted_by_an_agent_restart_runs_again(
     tmp_path: Path,
 ) -> None:
     async with NodeInMemory(runtime_folder=tmp_path) as node:

@@ -1,4 +1,4 @@
-"""Hooks of containers that are processes of this machine."""
+"""Hooks with the process runtime."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ from tests.support.world_in_memory import ListeningRecorder
 
 
 class Node:
-    """Containers that are processes, and what is told of them."""
+    """A process runtime, and the recorded events."""
 
     def __init__(self, runtime: ProcessRuntime) -> None:
         clock = SystemClock()
@@ -40,8 +40,8 @@ class Node:
         )
 
     @property
-    def told(self) -> list[str]:
-        return [told.reason for told in self._recorder.told]
+    def reasons(self) -> list[str]:
+        return [event.reason for event in self._recorder.told]
 
     async def start(self, pod: Pod) -> bool:
         (container,) = pod.spec.containers or ()
@@ -50,7 +50,7 @@ class Node:
         return await self._containers.apply(pod, PodFacts(), actions)
 
     async def stop(self, pod: Pod, grace: float) -> ContainerFacts:
-        """End the pod; the end of its container."""
+        """Stop the pod; return the final facts of its container."""
         await self._containers.stop_pod(pod, pod.uid, await self.facts(pod), grace)
         return (await self.facts(pod)).containers[0]
 
@@ -79,7 +79,7 @@ def isolated(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture
 def word() -> str:
-    """Tells what a test started from everything else."""
+    """Marks the processes of a test."""
     return f"word-{uuid.uuid4().hex}"
 
 
@@ -88,7 +88,7 @@ def shell(command: str) -> dict[str, Any]:
 
 
 def a_pod(word: str, command: str, **hooks: dict[str, Any]) -> Pod:
-    """It runs until it is asked to end, and has a folder of its own."""
+    """A container that runs until it is stopped, with its own folder."""
     folder = f"/tmp/{word}"  # noqa: S108 - of the container
     return pod_of(
         {
@@ -104,7 +104,7 @@ def a_pod(word: str, command: str, **hooks: dict[str, Any]) -> Pod:
 
 
 def runs(word: str) -> bool:
-    """Whether there is a process with this word among its arguments."""
+    """Whether a process with this argument exists."""
     return any(word.encode() in _arguments(process) for process in Path("/proc").glob("[0-9]*"))
 
 
@@ -130,7 +130,7 @@ def test_commands_are_run_where_the_container_is(
         async with node_with(tmp_path, pod, isolated=isolated) as node:
             assert await node.start(pod)
             assert (await node.stop(pod, 10)).exit_code == 0
-            assert node.told == ["Pulled", "Created", "Started", "Killing"]
+            assert node.reasons == ["Pulled", "Created", "Started", "Killing"]
 
     asyncio.run(main())
 
@@ -149,7 +149,7 @@ def test_a_container_whose_command_fails_is_ended(
             assert not await node.start(pod)
             assert 'exited with 6: no\n, message: "no\\n"' in node.why(pod)
             assert (await node.facts(pod)).containers[0].exit_code == 3
-            assert node.told[3:] == ["FailedPostStartHook", "Killing"]
+            assert node.reasons[3:] == ["FailedPostStartHook", "Killing"]
 
     asyncio.run(main())
 
@@ -174,7 +174,7 @@ def test_a_command_that_hangs_is_ended_with_the_grace(
             assert (await stopping).exit_code == 4
             assert 1 <= time.monotonic() - began < 20
             assert not runs(f"{word}-hook")
-            assert node.told[3:] == ["Killing", "FailedPreStopHook"]
+            assert node.reasons[3:] == ["Killing", "FailedPreStopHook"]
 
     asyncio.run(main())
 
@@ -226,6 +226,6 @@ def test_a_server_is_asked(tmp_path: Path, word: str, *, isolated: bool) -> None
             assert await node.start(pod)
             await node.stop(pod, 10)
             assert asked == ["/up", "/down"]
-            assert "FailedPreStopHook" not in node.told
+            assert "FailedPreStopHook" not in node.reasons
 
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""What nobody asks for any more: when it goes, and when it must not."""
+"""Cleanup of undesired pods and state: when it happens, and when it must not."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 
 async def start_behind_its_back(node: NodeInMemory, pod: Pod) -> None:
-    """The runtime has a pod that no source has."""
+    """The runtime has a pod that no source delivers."""
     await node.runtime.start_pod(pod)
     assert pod.spec.containers is not None
     await node.runtime.start_container(pod, pod.spec.containers[0], restart_count=0)

@@ -1,4 +1,4 @@
-"""Housekeeping goes on when something cannot be cleaned up."""
+"""Housekeeping continues when a cleanup fails."""
 
 import asyncio
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ from podstatus.workers.probe_results import ProbeResultStore
 
 
 class FullDisk(MemoryState):
-    """A state on a disk that has no room left."""
+    """A state on a full disk."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class FullDisk(MemoryState):
         super().remove_orphaned_pods(active_uids)
 
 
-def test_a_full_disk_does_not_end_it_and_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_disk_is_survived_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         clock, state = FakeClock(), FullDisk()
         runtime = SimulatedRuntime(clock)

@@ -1,4 +1,4 @@
-"""A sandbox that is gone is made anew, and users are told."""
+"""A lost sandbox is re-created, with an event."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.pod_executor import PodExecutor
 
 
-def test_a_new_sandbox_in_place_of_another_is_told() -> None:
+def test_a_replaced_sandbox_has_an_event() -> None:
     pod = make_pod("p", uid="uid-p", containers=("a",))
 
     async def scene() -> None:
@@ -38,10 +38,10 @@ def test_a_new_sandbox_in_place_of_another_is_told() -> None:
                 pass
             return [f"{reason}: {message}" for reason, message, _ in sink.summaries[before:]]
 
-        told = "SandboxChanged: Pod sandbox changed, it will be killed and re-created."
-        assert told not in await look_after(pod)
+        event = "SandboxChanged: Pod sandbox changed, it will be killed and re-created."
+        assert event not in await look_after(pod)
         await runtime.stop_pod(pod.uid)
-        assert told in await look_after(pod)
-        assert told not in await look_after(pod)
+        assert event in await look_after(pod)
+        assert event not in await look_after(pod)
 
     asyncio.run(scene())

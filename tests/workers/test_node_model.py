@@ -1,8 +1,8 @@
-"""Whatever happens in whatever order, a node gets its pods right, and loses none.
+"""In any order of events, a node reaches the desired state of its pods, and loses none.
 
-Sources that change their mind, containers that crash and hang, a runtime and an API server that
-are away, foreign writers, an agent that is restarted, and time: all is mixed, with the services
-of the product as the agent wires them.
+Changing sources, containers that crash and hang, an unavailable runtime and API server, foreign
+writers, agent restarts and time are interleaved at random, with the services of the product as
+the agent composes them.
 """
 
 import asyncio
@@ -61,7 +61,7 @@ def pods(draw: st.DrawFn, name: str) -> Pod:
 
 
 def _with_probes(pod: Pod, scripts: dict[str, str]) -> Pod:
-    """The pod with the probes that its scripts speak of."""
+    """The pod with the probes that its script defines."""
     words = {"readiness_probe": "ready=", "startup_probe": "started=", "liveness_probe": "alive="}
     containers = tuple(
         structs.replace(
@@ -90,7 +90,7 @@ patches = st.sampled_from(
 
 
 def happening(what: str, /, **arguments: Any) -> st.SearchStrategy[Happening]:
-    """A method of the model, with what it is given."""
+    """A method of the model, with its arguments."""
     return st.tuples(st.just(what), st.fixed_dictionaries(arguments))
 
 
@@ -125,29 +125,29 @@ stories = st.tuples(beginning, st.lists(happenings, min_size=3, max_size=20)).ma
 )
 
 
-def told(stories_told: int) -> settings:
+def examples(count: int) -> settings:
     return settings(
-        max_examples=stories_told,
+        max_examples=count,
         derandomize=True,
         suppress_health_check=[HealthCheck.too_slow],
     )
 
 
-@told(100)
+@examples(100)
 @given(stories)
 def test_whatever_happens_every_pod_comes_to_its_end(story: list[Happening]) -> None:
     asyncio.run(tell(story))
 
 
 @pytest.mark.slow
-@told(400)
+@examples(400)
 @given(stories)
 def test_so_it_does_in_many_more_stories(story: list[Happening]) -> None:
     asyncio.run(tell(story))
 
 
 async def tell(story: list[Happening]) -> None:
-    """Let it all happen, and look; then let it heal, and look; then let all go."""
+    """Apply the events and check; recover and check; then delete everything."""
     model = NodeModel()
     async with model.node:
         for name, arguments in story:
@@ -157,4 +157,4 @@ async def tell(story: list[Happening]) -> None:
         await model.heal()
         await model.check_at_rest()
         await model.take_all_away()
-        await model.check_nobody_waits()
+        await model.check_no_task_waits()

@@ -1,4 +1,4 @@
-"""What happened to a pod is told, whoever dies before it could be."""
+"""Exits are reported, whichever component crashes before the report."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def container_of(node: NodeInMemory, name: str) -> ContainerStatus:
 
 
 async def forget_exits(node: NodeInMemory, uid: str) -> None:
-    """The runtime loses its records of what has ended."""
+    """The runtime loses its records of exited containers."""
     (pod,) = await node.runtime.list_pods(PodUID(uid))
     for attempt in pod.facts.containers:
         await SimulatedRuntime.remove_container(node.runtime, PodUID(uid), attempt.id)
@@ -95,7 +95,7 @@ async def test_what_is_remembered_of_a_pod_that_is_gone_is_forgotten() -> None:
 
 
 def delete_at(node: NodeInMemory, stage: PodWorkerState) -> None:
-    """Somebody deletes the pod at this very moment, when it comes."""
+    """Deletes the pod at exactly this moment."""
     put, deleted = node.agent.lives.put, set[str]()
 
     def put_and_delete(lifecycle: PodLifecycle) -> None:
@@ -111,7 +111,7 @@ def delete_at(node: NodeInMemory, stage: PodWorkerState) -> None:
 
 
 def stop_slowly(node: NodeInMemory) -> None:
-    """So that there is time to send what is known before all has ended."""
+    """Leaves time to send the status before all containers have exited."""
     stop_pod = node.runtime.stop_pod
 
     async def stop(uid: PodUID) -> None:
@@ -127,7 +127,7 @@ def stop_slowly(node: NodeInMemory) -> None:
 async def test_records_stay_until_the_terminal_phase_has_arrived(
     stage: PodWorkerState, restarted: bool
 ) -> None:
-    """Deleted at whatever moment of its end, also when the phase has just been held back."""
+    """Deleted at any moment of its termination, also when the phase was just held back."""
     async with NodeInMemory() as node:
         shown: list[str] = []
         node.runtime.before_remove = lambda _: shown.append(node.looks("p"))
@@ -148,7 +148,7 @@ async def test_records_stay_until_the_terminal_phase_has_arrived(
 
 @in_loop
 async def test_a_last_status_is_in_the_outbox_when_the_records_go_before_it() -> None:
-    """Deleted when its books were just closed: it is reclaimed before its phase may be shown."""
+    """Deleted right after it was finalized: cleaned up before its phase may be sent."""
     outbox = MemoryOutbox()
     async with NodeInMemory(outbox=outbox) as node:
         kept: list[str] = []

@@ -1,4 +1,4 @@
-"""What the rooms tell those who count, of a whole node in virtual time."""
+"""Calls of the metrics observers, for a whole node in virtual time."""
 
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.check_result import CheckError, CheckResult
@@ -14,7 +14,7 @@ def steps(work: WorkCounts) -> dict[str, int]:
 
 
 @in_loop
-async def test_the_steps_of_a_pods_life_are_told_with_what_they_are() -> None:
+async def test_each_sync_step_is_observed_with_its_operation() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=2s"))
         await node.passes(5)
@@ -28,7 +28,7 @@ async def test_the_steps_of_a_pods_life_are_told_with_what_they_are() -> None:
 
 
 @in_loop
-async def test_how_long_a_pod_takes_to_run_is_told_once_and_not_after_a_restart() -> None:
+async def test_time_to_running_is_observed_once_and_not_after_a_restart() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=2s"))
         await node.passes(100)
@@ -108,7 +108,7 @@ async def test_checks_are_counted_until_their_pod_is_gone() -> None:
         }
         (seconds,) = probes.seconds.snapshot().items()
         assert seconds[0] == ("Readiness", "app", "p", "ns")
-        assert seconds[1].count == 2  # how long a failed one took says nothing
+        assert seconds[1].count == 2  # the duration of a failed start is meaningless
         node.delete("p")
         await node.passes(60)
         assert node.agent.work.probes == {}

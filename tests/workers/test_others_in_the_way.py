@@ -1,4 +1,4 @@
-"""Pods that others must not keep from running: by a mistake of ours, or by having their name."""
+"""Pods that another pod must not block, by an internal error or by a duplicate name."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def a_pod(name: str, *, source: str = "api", uid: str = "") -> Pod:
 
 
 class World:
-    """A dispatcher, with workers that do nothing, and who admits pods by their names."""
+    """A dispatcher with idle workers and an admission by pod name."""
 
     def __init__(self) -> None:
         clock = FakeClock()
@@ -78,7 +78,7 @@ class World:
 
     def _admit(self, pod: Pod, _: RequestedResources) -> AdmissionResult:
         if pod.name == "odd":
-            raise ValueError("nobody thought of this")
+            raise ValueError("unexpected")
         return Admitted()
 
 
@@ -91,8 +91,7 @@ def test_a_pod_that_cannot_be_judged_is_rejected_and_costs_no_other_its_life() -
     assert status is not None
     assert (status.phase, status.reason) == ("Failed", "UnexpectedAdmissionError")
     assert status.message == (
-        "Pod was rejected: GeneralPredicates failed due to nobody thought of this, "
-        "which is unexpected."
+        "Pod was rejected: GeneralPredicates failed due to unexpected, which is unexpected."
     )
 
 

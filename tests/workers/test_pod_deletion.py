@@ -1,4 +1,4 @@
-"""Pods are deleted, on a whole node in virtual time: in which order they end, are told, and go."""
+"""Deletion of pods on a whole node in virtual time: the order of stop, status and removal."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 
 @in_loop
-async def test_a_deleted_pod_ends_is_told_reclaimed_and_goes() -> None:
+async def test_a_deleted_pod_is_stopped_reported_cleaned_up_and_removed() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=2s, stop-exit=5"))
         await node.passes(1)
@@ -87,14 +87,14 @@ async def test_deletion_interrupts_a_start_that_hangs(how: str) -> None:
 
 
 @in_loop
-async def test_a_start_that_takes_its_time_to_be_interrupted_is_told_once() -> None:
+async def test_a_start_that_is_slow_to_cancel_is_cancelled_once() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=never"))
         await node.passes(5)
         node.runtime.interruption = 3
         node.delete("p")
         await node.passes(1)
-        node.force_delete("p")  # while the start is on its way out
+        node.force_delete("p")  # while the cancelled start is unwinding
         await node.passes(5)
         assert not await node.runtime.has("uid-p")
         assert node.agent.lives.all() == ()
@@ -102,7 +102,7 @@ async def test_a_start_that_takes_its_time_to_be_interrupted_is_told_once() -> N
 
 @in_loop
 async def test_a_deletion_with_less_grace_does_not_shorten_the_first() -> None:
-    """As the kubelet was recorded: SURPRISES, what a node agent gets wrong, 6."""
+    """As recorded from the kubelet: SURPRISES, what a node agent gets wrong, 6."""
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=never", grace=60))
         await node.passes(1)
@@ -116,7 +116,7 @@ async def test_a_deletion_with_less_grace_does_not_shorten_the_first() -> None:
 
 
 @in_loop
-async def test_a_container_that_nobody_can_end_keeps_its_pod() -> None:
+async def test_a_container_that_cannot_be_stopped_keeps_its_pod() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=never, kill=never"))
         await node.passes(1)

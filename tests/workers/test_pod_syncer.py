@@ -1,4 +1,4 @@
-"""Allocation, and what a step leaves behind when it is cut short."""
+"""Allocation, and the state after an interrupted step."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ UID = PodUID("uid-p")
 
 
 def granted(folder: Path) -> str | None:
-    """What the files in a folder say that the container was granted."""
+    """The container's allocation in the checkpoint files of a folder."""
     state = FileState(folder)
     state.restore()
     found = state.allocated.container_resources(UID, "a")
@@ -94,7 +94,7 @@ async def test_a_pod_that_still_runs_after_its_end_is_said_to() -> None:
 @in_loop
 async def test_a_failed_start_is_forgotten_when_one_succeeds() -> None:
     async with NodeInMemory() as node:
-        # The script of a pod can be changed: the next try reads it anew.
+        # The script of a pod can change: the next attempt reads it again.
         node.create(a_pod("p", "fail=ErrImageNeverPull"))
         await node.passes(1)
         shown = node.pod("p")

@@ -1,4 +1,4 @@
-"""Pods run, end, crash and cannot be started, on a whole node in virtual time."""
+"""Pods that run, exit, crash or fail to start, on a whole node in virtual time."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 PULLED = 'Pulled: Container image "a:1" already present on machine and can be accessed by the pod'
 
-# It runs, ends, and is restarted
+# Run, exit, restart
 
 
 @in_loop
@@ -52,7 +52,7 @@ async def test_a_crash_loop_waits_longer_each_time() -> None:
             (78.4, "Running a:CrashLoopBackOff(3)"),
             (78.5, "Running a:running+(4)"),
             (80.5, "Running a:exit-1(4)"),
-            # It is looked at once a minute, whatever it waits for.
+            # Synced once a minute, whatever it waits for.
             (140.5, "Running a:CrashLoopBackOff(4)"),
             (160.6, "Running a:running+(5)"),
             (162.6, "Running a:exit-1(5)"),
@@ -194,7 +194,7 @@ async def test_what_the_node_ends_says_why_unless_it_succeeds(exit_code: int, lo
         assert node.calls("stop")[0] == "stop p a within 5"
 
 
-# It cannot be started
+# Failed starts
 
 
 @in_loop
@@ -228,7 +228,7 @@ async def test_an_init_container_that_cannot_start_holds_the_others_up() -> None
 
 
 @in_loop
-async def test_a_container_that_cannot_start_holds_nobody_up() -> None:
+async def test_a_failed_start_does_not_block_other_containers() -> None:
     async with NodeInMemory() as node:
         scripts = {"a": "fail=CreateContainerConfigError"}
         node.create(a_pod("p", containers=["a", "b"], scripts=scripts))
@@ -301,7 +301,7 @@ async def test_what_comes_while_the_agent_ends_is_for_the_next_one() -> None:
         node.create(a_pod("late"))
         node.deliver("api")
         await node.passes(5)
-        await ending  # nothing came out of the dispatcher
+        await ending  # no exception left the dispatcher
         node.runtime.interruption = 0
         assert node.calls("start late") == []
         await node.start()

@@ -1,4 +1,4 @@
-"""Static pods that change, and an agent that is restarted: what runs on, and what starts again."""
+"""Changed static pods and agent restarts: which containers keep running, and which restart."""
 
 from pathlib import Path
 
@@ -93,7 +93,7 @@ async def test_a_manifest_that_is_taken_back_while_it_waits_never_starts() -> No
         assert node.agent.lives.all() == ()
 
 
-# The agent is restarted
+# Agent restarts
 
 
 @in_loop

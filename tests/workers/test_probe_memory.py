@@ -1,4 +1,4 @@
-"""What is remembered of probes does not grow with the restarts of a container."""
+"""Stored probe results do not grow with container restarts."""
 
 import asyncio
 

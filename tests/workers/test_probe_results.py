@@ -1,4 +1,4 @@
-"""Results of probes: what they change at once, and what follows from them."""
+"""Probe results: their immediate and later effects."""
 
 import pytest
 from msgspec import structs
@@ -14,16 +14,16 @@ UID = PodUID("u")
 
 
 class Shown:
-    """Statuses that remember what they were told."""
+    """A status sink that records its calls."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, bool]] = []
+        self.calls: list[tuple[str, str, bool]] = []
 
     def set_container_readiness(self, pod_uid: str, container_id: str, *, ready: bool) -> None:
-        self.told.append(("ready", container_id, ready))
+        self.calls.append(("ready", container_id, ready))
 
     def set_container_startup(self, pod_uid: str, container_id: str, *, started: bool) -> None:
-        self.told.append(("started", container_id, started))
+        self.calls.append(("started", container_id, started))
 
 
 def result(probe: str, *, success: bool, container: str = "c") -> ProbeResult:
@@ -31,7 +31,7 @@ def result(probe: str, *, success: bool, container: str = "c") -> ProbeResult:
 
 
 def probed(pod: Pod, *probes: str) -> Pod:
-    """The pod with these probes at its first container."""
+    """The pod with these probes on its first container."""
     assert pod.spec.containers is not None
     first, *others = pod.spec.containers
     first = structs.replace(first, **{f"{probe}_probe": Probe() for probe in probes})
@@ -39,7 +39,7 @@ def probed(pod: Pod, *probes: str) -> Pod:
 
 
 @pytest.mark.parametrize(
-    ("probe", "success", "told", "woken"),
+    ("probe", "success", "calls", "woken"),
     [
         ("readiness", True, [("ready", "c", True)], []),
         ("readiness", False, [("ready", "c", False)], []),
@@ -49,12 +49,12 @@ def probed(pod: Pod, *probes: str) -> Pod:
     ],
 )
 def test_what_follows_from_a_result(
-    probe: str, success: bool, told: list[tuple[str, str, bool]], woken: list[PodUID]
+    probe: str, success: bool, calls: list[tuple[str, str, bool]], woken: list[PodUID]
 ) -> None:
     shown, looked_at = Shown(), list[PodUID]()
     book = ProbeResultStore(shown, looked_at.append)
     book.record(result(probe, success=success))
-    assert (shown.told, looked_at) == (told, woken)
+    assert (shown.calls, looked_at) == (calls, woken)
 
 
 def test_a_result_that_is_known_changes_nothing() -> None:
@@ -63,7 +63,7 @@ def test_a_result_that_is_known_changes_nothing() -> None:
     for _ in range(3):
         book.record(result("liveness", success=False))
         book.record(result("readiness", success=True))
-    assert (shown.told, looked_at) == ([("ready", "c", True)], [UID])
+    assert (shown.calls, looked_at) == ([("ready", "c", True)], [UID])
 
 
 def test_verdicts_are_kept_by_container_until_the_pod_is_forgotten() -> None:
@@ -82,7 +82,7 @@ async def test_readiness_is_shown_without_a_look_at_the_pod() -> None:
     async with NodeInMemory() as node:
         node.create(probed(a_pod("p", "ready=-4s+5s-5s+"), "readiness"))
         await node.passes(0.5)
-        node.runtime.is_down = True  # so no look at it could succeed
+        node.runtime.is_down = True  # so no sync could succeed
         await node.passes(20)
         assert node.shown_at("p")[1:] == [
             (0.0, "Running a:running"),
@@ -107,7 +107,7 @@ async def test_a_container_that_is_not_alive_is_restarted() -> None:
 
 
 @in_loop
-async def test_a_container_that_is_to_start_anew_does_so_once() -> None:
+async def test_a_requested_restart_happens_once() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=0s"))
         await node.passes(3)

@@ -1,4 +1,4 @@
-"""One hook at a time: what is run or asked, and what is told if it fails."""
+"""Single hooks: the command or request, and the events of failures."""
 
 import asyncio
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ CONTAINER = from_document(
 
 
 class Trial:
-    """Hooks, and all around them."""
+    """A hook runner with fakes."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Trial:
         return self._fell_back
 
     def post_start(self, handler: dict[str, Any]) -> str:
-        """Why the hook failed."""
+        """The error message of the hook."""
         pod = a_pod(postStart=handler)
         container = (pod.spec.containers or ())[0]
         return asyncio.run(self.hooks.post_start(pod, container, "id"))
@@ -70,7 +70,7 @@ class Trial:
         asyncio.run(self.hooks.pre_stop(a_pod(preStop=handler), attempt, seconds))
 
     @property
-    def told(self) -> list[str]:
+    def events(self) -> list[str]:
         return [f"{t.about} {t.reason}: {t.message}" for t in self.recorder.told]
 
 
@@ -100,7 +100,7 @@ def test_a_command_that_fails_is_quoted_in_the_waiting_message_and_in_no_event(s
         f"Exec lifecycle hook ([sh -c exit 6]) {WHERE}"
         f"command 'sh -c exit 6' exited with 6: {said}, message: \"{quoted}\""
     )
-    assert trial.told == ["spec.containers{a} FailedPostStartHook: PostStartHook failed"]
+    assert trial.events == ["spec.containers{a} FailedPostStartHook: PostStartHook failed"]
 
 
 def refuse() -> FakeExecStream:
@@ -129,7 +129,7 @@ def test_a_command_that_cannot_be_run_is_a_hook_that_fails(runtime: Runtime, why
     trial = Trial(runtime)
     assert why in trial.post_start(EXEC)
     trial.pre_stop(EXEC)
-    assert trial.told == [
+    assert trial.events == [
         "spec.containers{a} FailedPostStartHook: PostStartHook failed",
         "spec.containers{a} FailedPreStopHook: PreStopHook failed",
     ]
@@ -152,7 +152,7 @@ def test_a_request_goes_to_the_pod(
     assert trial.post_start({"httpGet": {**GET["httpGet"], "host": host}}) == ""
     assert [target.url for target in trial.asked] == [f"http://{asked}:8080/bye"]
     assert ("User-Agent", "kube-lifecycle/1.36") in trial.asked[0].headers
-    assert trial.told == []
+    assert trial.events == []
 
 
 @pytest.mark.parametrize(
@@ -173,20 +173,20 @@ def test_a_request_that_cannot_be_made_is_a_hook_that_fails(
 ) -> None:
     trial = Trial(runtime, fails=ConnectionError("connection refused"))
     assert trial.post_start(handler) == f"HTTP lifecycle hook (/bye) {WHERE}{why}"
-    assert trial.told == ["spec.containers{a} FailedPostStartHook: PostStartHook failed"]
+    assert trial.events == ["spec.containers{a} FailedPostStartHook: PostStartHook failed"]
 
 
-def test_a_server_without_tls_is_told_of() -> None:
+def test_a_fallback_to_plain_http_has_an_event() -> None:
     trial = Trial(MuteRuntime(["10.1.2.3"]), fell_back=True)
     trial.pre_stop({"httpGet": {"path": "bye?x=http://y/", "port": 8443, "scheme": "HTTPS"}})
-    (told,) = trial.told
-    assert told == (
+    (event,) = trial.events
+    assert event == (
         "p LifecycleHTTPFallback: request to HTTPS lifecycle hook 10.1.2.3:8443 got HTTP "
         "response, retry with HTTP succeeded"
     )
 
 
-def test_without_somebody_to_ask_with_a_request_fails() -> None:
+def test_httpget_hooks_fail_without_an_http_client() -> None:
     clock = FakeClock()
     hooks = HookRunner(MuteRuntime(["10.1.2.3"]), ListeningRecorder(clock), clock=clock)
     why = asyncio.run(hooks.post_start(a_pod(postStart=GET), _container(GET), "id"))
@@ -238,7 +238,7 @@ def test_a_command_that_is_cut_short_has_ended_when_the_stop_goes_on() -> None:
         await clock.advance(5)
         assert stopping.done()
         assert talk.is_closed
-        assert trial.told == ["spec.containers{a} FailedPreStopHook: PreStopHook failed"]
+        assert trial.events == ["spec.containers{a} FailedPreStopHook: PreStopHook failed"]
 
     asyncio.run(main())
 

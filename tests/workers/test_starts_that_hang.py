@@ -1,4 +1,4 @@
-"""A runtime that says it has started a container, and lists it as not running, is given time."""
+"""Back-off for a runtime that reports a start, but lists the container as not running."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from podstatus.workers.probe_results import ProbeResultStore
 
 
 class HastyRuntime(SimulatedRuntime):
-    """One whose containers never come further than this."""
+    """A runtime whose containers never leave this state."""
 
     state = ContainerRunState.CREATED
 

@@ -107,4 +107,4 @@ def _status(response: bytes) -> int:
     is_number = bool(digits) and all(b & 0x80 for b in digits[:-1]) and digits[-1] < 0x80
     if response[:1] != _STATUS_FIELD or not is_number:
         raise CheckError(f"response is not a HealthCheckResponse: {response[:32]!r}")
-    return sum((byte & 0x7F) << (7 * place) for place, byte in enumerate(digits))
+    return sum((byte & 0x7F) << (7 * index) for index, byte in enumerate(digits))

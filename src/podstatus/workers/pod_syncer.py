@@ -50,7 +50,7 @@ class StillRunningError(Exception):
 
 
 class SyncResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Outcome of one `sync_pod`."""
+    """Outcome of one call of `sync_pod`."""
 
     is_terminal: bool = False
     """The pod has reached a terminal phase."""

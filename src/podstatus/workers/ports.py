@@ -32,7 +32,7 @@ class WorkObserver(Protocol):
 
 
 class NoopWorkObserver:
-    """Default observer: counts nothing."""
+    """Default observer: ignores all progress."""
 
     def pod_sync_finished(self, operation: str, seconds: float) -> None:
         """Ignore the end of a step."""

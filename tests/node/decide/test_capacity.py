@@ -1,4 +1,4 @@
-"""How much the node has, and how much pods may have of it."""
+"""Capacity and allocatable resources of the node."""
 
 import pytest
 from hypothesis import given
@@ -20,8 +20,8 @@ PLAIN = NodeSettings(name="node-c")
 DEFAULTS = parse_thresholds(PLAIN.eviction_hard)
 
 
-def amounts(**told: str) -> dict[str, Quantity]:
-    return {name.replace("_", "-"): Quantity(text) for name, text in told.items()}
+def amounts(**texts: str) -> dict[str, Quantity]:
+    return {name.replace("_", "-"): Quantity(text) for name, text in texts.items()}
 
 
 def test_a_node_has_what_its_machine_has() -> None:
@@ -55,7 +55,7 @@ def test_pods_get_what_is_not_reserved_nor_kept_free() -> None:
     )
 
 
-def test_nobody_has_less_than_nothing() -> None:
+def test_allocatable_is_never_negative() -> None:
     settings = NodeSettings(name="n", system_reserved=amounts(cpu="9", memory="9Gi"))
     left = node_allocatable(node_capacity(settings, MACHINE), settings, {})
     assert (left["cpu"], left["memory"]) == ("0", "0")
@@ -81,7 +81,9 @@ def test_a_node_that_does_not_know_what_it_has_has_a_problem() -> None:
     ("number", "spelled"),
     [(0, "0"), (1023, "1023"), (1024, "1Ki"), (8 * 1024**3, "8Gi"), (25_276_518_400, "24684100Ki")],
 )
-def test_bytes_are_told_in_the_largest_unit_without_a_fraction(number: int, spelled: str) -> None:
+def test_bytes_are_printed_in_the_largest_unit_without_a_fraction(
+    number: int, spelled: str
+) -> None:
     assert binary_quantity(number) == spelled
 
 

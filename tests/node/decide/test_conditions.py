@@ -1,4 +1,4 @@
-"""What the conditions say, and what is told when they change."""
+"""Node conditions, and the events of their changes."""
 
 from collections.abc import Sequence
 
@@ -98,7 +98,7 @@ def find(conditions: NodeConditionsUpdate, kind: str) -> NodeCondition:
         ),
     ],
 )
-def test_a_pressure_is_told_in_upstreams_words(
+def test_a_pressure_has_upstreams_reason_and_message(
     kind: str, under: bool, reason: str, message: str, event: str
 ) -> None:
     updated = update(pressures=[kind] if under else [])
@@ -109,7 +109,7 @@ def test_a_pressure_is_told_in_upstreams_words(
         message,
     )
     assert (event, f"Node node-c status is now: {event}") in [
-        (told.reason, told.message) for told in updated.events
+        (event.reason, event.message) for event in updated.events
     ]
 
 
@@ -140,7 +140,7 @@ def test_ready_says_why_not(problems: list[str], status: str, reason: str, messa
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "expected"),
     [
         ([], ["p"], ["NodeNotReady"]),
         (["p"], [], ["NodeReady"]),
@@ -148,14 +148,14 @@ def test_ready_says_why_not(problems: list[str], status: str, reason: str, messa
         ([], [], []),
     ],
 )
-def test_ready_is_told_when_its_status_changes(
-    before: list[str], after: list[str], told: list[str]
+def test_ready_has_an_event_when_its_status_changes(
+    before: list[str], after: list[str], expected: list[str]
 ) -> None:
     known = update(problems=before, now=BEFORE).items
     updated = update(known, problems=after)
-    assert reasons(updated) == told
+    assert reasons(updated) == expected
     ready = find(updated, "Ready")
-    assert ready.last_transition_time == (NOW if told else BEFORE)
+    assert ready.last_transition_time == (NOW if expected else BEFORE)
     assert ready.last_heartbeat_time == NOW
     assert ready.message == (aggregate(after) if after else "kubelet is posting ready status")
 
@@ -229,7 +229,7 @@ def test_what_is_stated_is_true_until_it_is_not() -> None:
     assert FOREIGN in after.items
 
 
-def test_what_was_stated_before_stays_until_somebody_can_say_it() -> None:
+def test_alert_conditions_stay_until_the_first_evaluation() -> None:
     first = update(stated=[FULL], now=BEFORE)
     assert stated(update(first.items, stated=None)) == stated(first)
     assert reasons(update(first.items, stated=[])) == []

@@ -1,4 +1,4 @@
-"""When the disk will be full."""
+"""Forecast of a full disk."""
 
 import pytest
 
@@ -10,7 +10,7 @@ GIB = 2**30
 
 
 def after(minutes: int, *, a_minute: float, every: int = 10, start: int = 0) -> DiskForecast:
-    """A disk of 100 GiB, half full, that is filled by so many bytes a minute."""
+    """A half-full disk of 100 GiB that grows by this many bytes per minute."""
     forecast = DiskForecast()
     for seconds in range(0, minutes * 60 + 1, every):
         used = int(50 * GIB + a_minute * seconds / 60)
@@ -28,7 +28,7 @@ def disk(used: int) -> DiskReading:
     )
 
 
-def test_what_fills_evenly_is_foretold() -> None:
+def test_even_growth_is_forecast() -> None:
     forecast = after(60, a_minute=GIB / 6)  # 10 GiB in an hour, 40 are left
     assert forecast.full_in_seconds == pytest.approx(4 * 3600, rel=0.01)
 
@@ -50,7 +50,7 @@ def test_what_was_before_the_last_hour_does_not_count() -> None:
     assert forecast.full_in_seconds is None
 
 
-def test_a_clock_that_was_set_back_begins_anew() -> None:
+def test_a_clock_that_was_set_back_resets_the_forecast() -> None:
     forecast = after(30, a_minute=GIB, start=100_000)
     forecast.add_sample(disk(80 * GIB), SECOND)
     assert forecast.full_in_seconds is None

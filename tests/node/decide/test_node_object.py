@@ -1,4 +1,4 @@
-"""Our Node as it should be."""
+"""The desired Node object."""
 
 import pytest
 from msgspec import structs
@@ -170,7 +170,7 @@ def test_the_labels_that_say_where_programs_run_are_put_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "told"),
+    ("before", "now", "is_reboot"),
     [
         ("boot-0", "boot-1", True),
         ("boot-1", "boot-1", False),
@@ -178,12 +178,12 @@ def test_the_labels_that_say_where_programs_run_are_put_right() -> None:
         ("boot-0", "", False),
     ],
 )
-def test_a_new_boot_is_told(before: str, now: str, told: bool) -> None:
+def test_a_new_boot_id_has_an_event(before: str, now: str, is_reboot: bool) -> None:
     node = structs.replace(
         existing(), status=NodeStatus(node_info=structs.replace(INFO, boot_id=before))
     )
     facts = structs.replace(FACTS, info=structs.replace(INFO, boot_id=now))
     events = [it for it in descriptor().updated(node, facts).events if it.warning]
-    messages = ["Node node-c has been rebooted, boot id: boot-1"] if told else []
+    messages = ["Node node-c has been rebooted, boot id: boot-1"] if is_reboot else []
     assert [it.message for it in events] == messages
-    assert [it.reason for it in events] == ["Rebooted"] * told
+    assert [it.reason for it in events] == ["Rebooted"] * is_reboot

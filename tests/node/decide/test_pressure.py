@@ -1,4 +1,4 @@
-"""When there is pressure, and for how long it is shown."""
+"""Pressure conditions, and how long they persist."""
 
 import pytest
 from msgspec import structs
@@ -26,7 +26,7 @@ def disk(**changes: int) -> MachineReading:
 
 
 @pytest.mark.parametrize(
-    ("machine", "told"),
+    ("machine", "expected"),
     [
         (MACHINE, ""),
         (memory(100 * MI), ""),
@@ -40,19 +40,19 @@ def disk(**changes: int) -> MachineReading:
         (structs.replace(MACHINE, pids=32_768), ""),
     ],
 )
-def test_less_than_the_threshold_is_too_little(machine: MachineReading, told: str) -> None:
-    assert pressures(machine, parse_thresholds(DEFAULTS)) == frozenset(filter(None, [told]))
+def test_less_than_the_threshold_is_too_little(machine: MachineReading, expected: str) -> None:
+    assert pressures(machine, parse_thresholds(DEFAULTS)) == frozenset(filter(None, [expected]))
 
 
 @pytest.mark.parametrize(
-    ("pids", "most", "told"),
+    ("pids", "most", "expected"),
     [(90, 100, []), (91, 100, ["PIDPressure"]), (200, 100, ["PIDPressure"]), (200, None, [])],
 )
-def test_pids_run_out_where_somebody_says_how_many_there_must_be(
-    pids: int, most: int | None, told: list[str]
+def test_pid_pressure_with_a_configured_threshold(
+    pids: int, most: int | None, expected: list[str]
 ) -> None:
     machine = structs.replace(MACHINE, pids=pids, max_pids=most)
-    assert pressures(machine, parse_thresholds({"pid.available": "10%"})) == frozenset(told)
+    assert pressures(machine, parse_thresholds({"pid.available": "10%"})) == frozenset(expected)
 
 
 def test_a_filesystem_that_does_not_count_files_does_not_run_out_of_them() -> None:
@@ -62,7 +62,7 @@ def test_a_filesystem_that_does_not_count_files_does_not_run_out_of_them() -> No
 
 
 @pytest.mark.parametrize(
-    ("told", "mistake"),
+    ("eviction_hard", "mistake"),
     [
         ({"memory.available": "lots"}, "memory.available"),
         ({"nodefs.available": "110%"}, "0% to 100%"),
@@ -71,12 +71,12 @@ def test_a_filesystem_that_does_not_count_files_does_not_run_out_of_them() -> No
         ({"moon.available": "1"}, "use one of memory.available, nodefs.available"),
     ],
 )
-def test_what_cannot_be_a_threshold_is_named(told: dict[str, str], mistake: str) -> None:
+def test_what_cannot_be_a_threshold_is_named(eviction_hard: dict[str, str], mistake: str) -> None:
     with pytest.raises(ValueError, match=mistake):
-        parse_thresholds(told)
+        parse_thresholds(eviction_hard)
 
 
-def test_all_mistakes_are_told_at_once() -> None:
+def test_all_errors_are_reported_at_once() -> None:
     with pytest.raises(ValueError, match=r"memory\.available.*nodefs\.available"):
         parse_thresholds({"memory.available": "lots", "nodefs.available": "lots"})
 
@@ -95,7 +95,7 @@ def test_a_pressure_is_shown_for_a_while_after_it_was_last_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "told"),
+    ("machine", "expected"),
     [
         (MACHINE, ["DiskPressure"]),
         (disk(available_bytes=20 * GI), ["DiskPressure"]),
@@ -105,9 +105,9 @@ def test_a_pressure_is_shown_for_a_while_after_it_was_last_seen() -> None:
     ],
 )
 def test_a_disk_has_recovered_with_twice_the_threshold(
-    machine: MachineReading, told: list[str]
+    machine: MachineReading, expected: list[str]
 ) -> None:
-    assert recovered_pressures(machine, parse_thresholds(DEFAULTS)) == frozenset(told)
+    assert recovered_pressures(machine, parse_thresholds(DEFAULTS)) == frozenset(expected)
 
 
 def test_a_pressure_of_which_there_is_more_than_enough_again_is_shown_for_5_seconds() -> None:

@@ -1,4 +1,4 @@
-"""What is sent of a node that has changed."""
+"""The status patch of a changed node."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ LATER = Time.parse("2100-01-01T01:00:00Z")
 
 
 def own_node() -> Node:
-    """As the server has it."""
+    """The node as stored by the server."""
     scene = NodeScene()
     return scene.server.put_node(scene.own_node.current())
 
@@ -114,7 +114,7 @@ def test_addresses_become_what_they_should_be_although_types_are_not_unique(
     before = Node(status=NodeStatus(addresses=old or None))
     after = Node(status=NodeStatus(addresses=new or None))
     stored = applied(before, status_patch(before, after)).status.addresses or ()
-    # Servers put those of one type together.
+    # Servers merge addresses of one type.
     assert sorted(stored, key=repr) == sorted(new, key=repr)
 
 

@@ -1,4 +1,4 @@
-"""What is read of the machine: usage, its disk, who it is, its addresses."""
+"""Readings of the machine: usage, disk, identity, addresses."""
 
 import asyncio
 import ipaddress
@@ -87,7 +87,7 @@ def test_node_and_pods_are_in_one_snapshot_with_its_age() -> None:
     asyncio.run(scene())
 
 
-def test_a_runtime_that_cannot_say_it_keeps_nobody_from_reading_the_node() -> None:
+def test_a_failing_pod_usage_does_not_prevent_node_readings() -> None:
     async def scene() -> None:
         pods = Pods()
         disk = DiskReader(Path("/"), read=lambda _: DISK)
@@ -175,7 +175,7 @@ def test_a_disk_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
     asyncio.run(scene())
 
 
-def test_who_this_machine_is_can_be_told_without_root(tmp_path: Path) -> None:
+def test_system_info_is_readable_without_root(tmp_path: Path) -> None:
     for path, text in {
         "etc/machine-id": "abc\n",
         "proc/sys/kernel/random/boot_id": "boot\n",
@@ -197,26 +197,26 @@ def test_what_cannot_be_read_is_empty(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "told"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("riscv64", "riscv64")]
+    ("machine", "expected"), [("x86_64", "amd64"), ("aarch64", "arm64"), ("riscv64", "riscv64")]
 )
 def test_architectures_have_gos_names(
-    monkeypatch: pytest.MonkeyPatch, machine: str, told: str
+    monkeypatch: pytest.MonkeyPatch, machine: str, expected: str
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
-    assert architecture() == told
+    assert architecture() == expected
 
 
 def test_the_version_is_the_kubelets_with_ours_as_metadata() -> None:
     assert kubelet_version("0.1.0") == "v1.36.4+podstatus.0.1.0"
 
 
-def told_addresses(settings: NodeSettings) -> list[str]:
+def address_lines(settings: NodeSettings) -> list[str]:
     return [f"{it.type} {it.address}" for it in node_addresses(settings)]
 
 
 def test_addresses_that_were_set_are_shown() -> None:
     settings = NodeSettings(name="n", hostname="host", node_ips=("10.0.0.7", "fd00::7"))
-    assert told_addresses(settings) == [
+    assert address_lines(settings) == [
         "InternalIP 10.0.0.7",
         "InternalIP fd00::7",
         "Hostname host",
@@ -224,7 +224,7 @@ def test_addresses_that_were_set_are_shown() -> None:
 
 
 def test_a_hostname_that_is_an_address_is_one() -> None:
-    assert told_addresses(NodeSettings(name="10.0.0.8")) == [
+    assert address_lines(NodeSettings(name="10.0.0.8")) == [
         "InternalIP 10.0.0.8",
         "Hostname 10.0.0.8",
     ]
@@ -238,4 +238,4 @@ def test_an_address_is_found_where_none_was_set() -> None:
 
 def test_a_machine_without_a_network_has_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addresses, "_UNROUTED_ADDRESSES", ())
-    assert told_addresses(NodeSettings(name="n")) == ["InternalIP 127.0.0.1", "Hostname n"]
+    assert address_lines(NodeSettings(name="n")) == ["InternalIP 127.0.0.1", "Hostname n"]

@@ -1,4 +1,4 @@
-"""Manifests that somebody wrote by mistake, and what they are told."""
+"""Invalid manifests, and the expected messages."""
 
 from tests.support.manifests import WEB, named
 
@@ -14,7 +14,7 @@ OBJECT = "expected an object of apiVersion v1 and kind Pod, found"
 CONTAINER = "spec.containers[0]"
 
 BAD: dict[str, tuple[str | bytes, str]] = {
-    # What is no text, no YAML, no JSON.
+    # Neither text, YAML nor JSON.
     "empty": ("", "empty; add a Pod, or remove the manifest"),
     "only a comment": ("# later\n---\n", "empty; add a Pod, or remove the manifest"),
     "not UTF-8": (b"\xff\xfe\x00", "not valid UTF-8"),
@@ -42,7 +42,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
     "a bracket too few": ('{"kind": "Pod"', f"{ONE}line 1: expecting ',' delimiter"),
     "a key twice": (WEB + "kind: Pod\n", f'{ONE}line 9: key "kind" already set in map'),
     "a key twice in JSON": ('{"a": 1, "a": 2}', f'{ONE}key "a" already set in map'),
-    "a tag that nobody knows": (
+    "an unknown tag": (
         "kind: !pod {}",
         f"{ONE}line 1: could not determine a constructor for the tag '!pod'",
     ),
@@ -88,7 +88,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
         r'{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": "\ud800"}',
         f"{POD}contains an unpaired UTF-16 surrogate",
     ),
-    # What is no pod.
+    # Not a pod.
     "a list": ("- a", f"{ONE}{OBJECT} a list"),
     "a text": ("hello", f"{ONE}{OBJECT} a string"),
     "a number": ("42", f"{ONE}{OBJECT} a number"),
@@ -211,7 +211,7 @@ BAD: dict[str, tuple[str | bytes, str]] = {
             "only mirror pods may have this annotation"
         ),
     ),
-    # What a static pod cannot have.
+    # References that a static pod must not have.
     "a service account": (
         named("web", serviceAccountName="me"),
         f"{POD}static pods may not reference serviceaccounts",

@@ -1,4 +1,4 @@
-"""What a static pod may not refer to, as upstream finds it."""
+"""References that a static pod must not have, as in upstream."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Texts become pods, or a sentence that helps."""
+"""Manifests are decoded into pods or helpful messages."""
 
 import json
 from typing import Any

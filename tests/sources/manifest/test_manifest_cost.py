@@ -1,6 +1,6 @@
-"""Manifests that were made to take long: what they cost is bounded.
+"""The cost of hostile manifests is bounded.
 
-The bounds are those of another order of growth, not of a slow machine: each of these took from 20 s
+The time limits detect another order of growth, not a slow machine: each of these took from 20 s
 to hours.
 """
 
@@ -62,28 +62,28 @@ def test_large_texts_are_refused_at_a_bounded_cost(make: Callable[[], str], expe
 
 
 def read_all(text: str, budget: DecodeBudget) -> list[str]:
-    """What is wrong with the documents of a text."""
-    told = []
+    """The problems of a manifest's documents."""
+    messages = []
     for written in split_documents(text):
         try:
             read_document(written, budget)
         except DocumentError as error:
-            told.append(str(error))
-    return told
+            messages.append(str(error))
+    return messages
 
 
 def test_the_documents_of_a_text_have_one_budget() -> None:
     bomb = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\nb: [*a, *a, *a, *a, *a, *a, *a, *a]"
-    told = read_all("\n---\n".join([bomb] * 30), DecodeBudget(1000))
-    assert len(told) == 30 - 1000 // 85
-    assert told[-1] == "aliases expand to too much data; write the values out"
+    messages = read_all("\n---\n".join([bomb] * 30), DecodeBudget(1000))
+    assert len(messages) == 30 - 1000 // 85
+    assert messages[-1] == "aliases expand to too much data; write the values out"
 
 
 def test_documents_that_are_wrong_at_their_end_count_too() -> None:
     values = "a," * 900
-    told = read_all("\n---\n".join([f"x: [{values} {{]"] * 10), DecodeBudget(1000))
-    assert len(told) == 10
-    assert told[4:] == ["the manifest has more than 1,000 values"] * 6
+    messages = read_all("\n---\n".join([f"x: [{values} {{]"] * 10), DecodeBudget(1000))
+    assert len(messages) == 10
+    assert messages[4:] == ["the manifest has more than 1,000 values"] * 6
 
 
 def test_a_list_has_a_bounded_number_of_objects() -> None:
@@ -93,9 +93,9 @@ def test_a_list_has_a_bounded_number_of_objects() -> None:
 
 
 def test_problems_are_bounded_in_number_and_length() -> None:
-    told = messages("---\nx: 1\n" * 900)
-    assert len(told) == 21
-    assert told[-1] == "880 more problems are not shown"
+    reported = messages("---\nx: 1\n" * 900)
+    assert len(reported) == 21
+    assert reported[-1] == "880 more problems are not shown"
     unknown = "\n".join(f"{'k' * 100}{number}: 1" for number in range(10_000))
     (message,) = messages(f"apiVersion: v1\nkind: Pod\n{unknown}")
     assert message.startswith("strict decoding error: unknown field")

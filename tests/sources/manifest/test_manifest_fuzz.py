@@ -1,4 +1,4 @@
-"""Whatever is in a file, reading it ends in pods and sentences."""
+"""Any file content is decoded into pods and problems."""
 
 import json
 from typing import Any
@@ -44,7 +44,7 @@ junk = st.recursive(
 
 @st.composite
 def spoiled(draw: st.DrawFn) -> Any:
-    """A pod in which one thing somewhere is something else, or is added."""
+    """A pod document with one random change or addition."""
     document = json.loads(json.dumps(RICH))
     value, schema = document, POD
     for _ in range(draw(st.integers(0, 6))):

@@ -1,4 +1,4 @@
-"""What a few lines of YAML stand for is known before it is built up."""
+"""YAML size limits are checked before any object is built."""
 
 import pytest
 import yaml
@@ -15,7 +15,7 @@ def check(text: str) -> None:
 
 
 def alias_bomb(levels: int, first: str = "[x, x, x, x, x, x, x, x, x]") -> str:
-    """Nine of the level below, at each level: 9 ** levels values in 40 bytes for each."""
+    """Nine aliases of the level below per level: 9 ** levels values in 40 bytes per level."""
     lines = [f"a0: &a0 {first}"]
     for level in range(1, levels):
         items = ", ".join([f"*a{level - 1}"] * 9)

@@ -1,4 +1,4 @@
-"""What a pod needs next: rows of what is known, and what follows."""
+"""Pod actions: tables of runtime states and the expected actions."""
 
 import pytest
 from msgspec import structs
@@ -34,11 +34,11 @@ STOP = ["stop the pod"]
 
 
 def cut_off(attempt: ContainerFacts) -> ContainerFacts:
-    """The attempt, in a sandbox that was given up."""
+    """The attempt, in an abandoned sandbox."""
     return structs.replace(attempt, active=False)
 
 
-# In the words of upstream's TestComputePodActions.
+# Named as in upstream's TestComputePodActions.
 REGULAR = [
     ("all run", "Always", [runs("a"), runs("b")], []),
     ("nothing yet", "Always", [], ["start a-0", "start b-0"]),
@@ -108,12 +108,14 @@ OTHER_BOXES = [
 
 
 @pytest.mark.parametrize(("what", "sandboxes"), OTHER_BOXES)
-def test_without_a_usable_sandbox_all_begins_anew(what: str, sandboxes: list[SandboxFacts]) -> None:
+def test_without_a_usable_sandbox_a_new_one_is_created(
+    what: str, sandboxes: list[SandboxFacts]
+) -> None:
     actions = actions_for(a_pod("a"), runs("a"), sandboxes=sandboxes)
     assert said(actions) == ["stop the pod", "make a sandbox", "start a-1"], what
 
 
-def test_a_sandbox_of_which_no_address_is_told_is_fine() -> None:
+def test_a_sandbox_without_a_reported_ip_is_usable() -> None:
     box = SandboxFacts(state=SandboxState.READY)
     assert said(actions_for(a_pod("a"), runs("a"), sandboxes=[box])) == []
 
@@ -122,26 +124,31 @@ def test_a_new_pod_has_nothing_to_stop() -> None:
     assert said(actions_for(a_pod("a"), sandboxes=[])) == ["make a sandbox", "start a-0"]
 
 
-ANEW = ["stop the pod", "make a sandbox"]
-# Upstream asks the policy of the pod alone; rows where that differs are marked.
+NEW_SANDBOX = ["stop the pod", "make a sandbox"]
+# Upstream uses the pod's restart policy alone; rows that differ are marked.
 SANDBOX_DIED = [
-    ("all of them", a_pod("a", "b"), [exited("a"), runs("b")], [*ANEW, "start a-1", "start b-1"]),
+    (
+        "all of them",
+        a_pod("a", "b"),
+        [exited("a"), runs("b")],
+        [*NEW_SANDBOX, "start a-1", "start b-1"],
+    ),
     (
         "but who succeeded",
         a_pod("a", "b", policy="OnFailure"),
         [exited("a"), runs("b")],
-        [*ANEW, "start b-1"],
+        [*NEW_SANDBOX, "start b-1"],
     ),
     ("all succeeded", a_pod("a", "b", policy="OnFailure"), [exited("a"), exited("b")], []),
     ("all ended", a_pod("a", policy="Never"), [exited("a", 1)], []),
     ("cut off for good", a_pod("a", policy="Never"), [runs("a")], STOP),
-    ("never started", a_pod("a", policy="Never"), [], [*ANEW, "start a-0"]),
-    ("made, not started", a_pod("a", policy="Never"), [created("a")], [*ANEW, "start a-1"]),
+    ("never started", a_pod("a", policy="Never"), [], [*NEW_SANDBOX, "start a-0"]),
+    ("made, not started", a_pod("a", policy="Never"), [created("a")], [*NEW_SANDBOX, "start a-1"]),
     (
         "init is next",
         a_pod("a", init=["i", "j"]),
         [exited("j"), exited("i"), runs("a")],
-        [*ANEW[:1], "remove i-0", "remove j-0", *ANEW[1:], "start i-1"],
+        [*NEW_SANDBOX[:1], "remove i-0", "remove j-0", *NEW_SANDBOX[1:], "start i-1"],
     ),
     ("init failed for good", a_pod("a", init=["i"], policy="Never"), [exited("i", 1)], []),
     ("init is cut off for good", a_pod("a", init=["i"], policy="Never"), [runs("i")], STOP),
@@ -149,25 +156,25 @@ SANDBOX_DIED = [
         "init failed and comes back",
         a_pod("a", init=["i"], policy="OnFailure"),
         [exited("i", 137)],
-        [*ANEW[:1], "remove i-0", *ANEW[1:], "start i-1"],
+        [*NEW_SANDBOX[:1], "remove i-0", *NEW_SANDBOX[1:], "start i-1"],
     ),
     (
         "differs: upstream leaves it Pending for ever",
         a_pod("a", init=["i"], policy="Never"),
         [exited("i")],
-        [*ANEW[:1], "remove i-0", *ANEW[1:], "start i-1"],
+        [*NEW_SANDBOX[:1], "remove i-0", *NEW_SANDBOX[1:], "start i-1"],
     ),
     (
         "differs: upstream leaves it Running for ever",
         a_pod(with_policy("a", "Always"), policy="Never"),
         [exited("a")],
-        [*ANEW, "start a-1"],
+        [*NEW_SANDBOX, "start a-1"],
     ),
     (
         "differs: upstream starts a again, against its policy",
         a_pod(with_policy("a", "Never"), "b"),
         [exited("a"), runs("b")],
-        [*ANEW, "start b-1"],
+        [*NEW_SANDBOX, "start b-1"],
     ),
     (
         "sidecars alone do not come back",
@@ -199,7 +206,7 @@ def test_init_containers_of_an_old_sandbox_have_to_run_again() -> None:
 
 
 class TestFaults:
-    """Containers that run and must not go on."""
+    """Running containers that must be stopped."""
 
     PROBED = a_pod(
         with_policy(
@@ -227,7 +234,7 @@ class TestFaults:
             "start a-1",
         ]
 
-    def test_one_that_somebody_wants_to_be_started_again(self) -> None:
+    def test_a_requested_restart_stops_the_container(self) -> None:
         verdicts = ContainerProbeVerdicts(restart_requested=frozenset({"fake://a-0"}))
         actions = actions_for(self.PROBED, runs("a"), runs("b"), verdicts=verdicts)
         assert said(actions) == [
@@ -264,7 +271,7 @@ class TestFaults:
         assert said(actions) == ["Container a failed liveness probe"]
 
     def test_the_last_one_takes_the_pod_with_it(self) -> None:
-        """So its event says `Stopping container a`, and it gets the grace of the pod."""
+        """Its event is `Stopping container a`, and the pod's grace period applies."""
         pod = a_pod("a", "b", policy="Never")
         assert said(actions_for(pod, runs("a"), exited("b"), verdicts=self.DEAD_A)) == STOP
 
@@ -276,7 +283,7 @@ class TestFaults:
             "start a-1",
         ]
 
-    def test_an_image_that_is_not_told_is_no_other(self) -> None:
+    def test_an_unreported_image_counts_as_unchanged(self) -> None:
         assert said(actions_for(a_pod("a"), structs.replace(runs("a"), image=""))) == []
 
     def test_it_may_have_to_wait_before_it_is_restarted(self) -> None:
@@ -293,7 +300,7 @@ class TestFaults:
 
 
 class TestRestartAllContainers:
-    """An exit asks for the whole pod to begin anew."""
+    """The exit of a container requests a restart of the whole pod."""
 
     POD = a_pod(
         with_rule("a", "RestartAllContainers", 88), "b", init=["i", sidecar("s")], policy="Never"
@@ -342,7 +349,7 @@ class TestRestartAllContainers:
 
 
 class TestEphemeralContainers:
-    """They are started once."""
+    """Ephemeral containers start once."""
 
     POD = a_pod("a", init=["i"], ephemeral=["d", "e"])
 
@@ -367,18 +374,18 @@ class TestEphemeralContainers:
     def test_they_come_after_another_sandbox(self) -> None:
         pod = a_pod("a", ephemeral=["d"])
         actions = actions_for(pod, runs("a"), sandboxes=[DEAD])
-        assert said(actions) == [*ANEW, "start a-1"]
+        assert said(actions) == [*NEW_SANDBOX, "start a-1"]
 
 
 class TestDone:
-    """Nothing has to run any more."""
+    """No container has to run any more."""
 
     POD = a_pod("a", init=[sidecar("s")], policy="Never")
 
     def test_the_sidecar_is_stopped_when_the_others_are_done(self) -> None:
         assert said(actions_for(self.POD, runs("s"), exited("a"))) == STOP
 
-    def test_a_sidecar_that_ended_is_not_started_for_nobody(self) -> None:
+    def test_an_exited_sidecar_does_not_restart_without_other_containers(self) -> None:
         assert said(actions_for(self.POD, exited("s", 1), exited("a"))) == STOP
 
     def test_what_is_stopped_is_not_stopped_again(self) -> None:
@@ -393,7 +400,7 @@ class TestDone:
 
 
 class TestBackOff:
-    """Starts that have to wait."""
+    """Starts that are delayed by a back-off."""
 
     POD = a_pod("a", "b")
     LOOPS = CrashLoopBackoff().started(POD.uid, "a", NOW, NOW)

@@ -1,4 +1,4 @@
-"""When a container that keeps ending may be started again."""
+"""Delays of a crash-looping container."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def after(seconds: float) -> Time:
 
 
 def waits(loops: CrashLoopBackoff, *, runs_for: float, exits: int) -> list[float]:
-    """How long a container waits after each exit, if it always runs so long."""
+    """The delay after each exit, if every run takes this long."""
     clock, seen = 0.0, []
     for _ in range(exits):
         clock += runs_for
@@ -31,11 +31,11 @@ def waits(loops: CrashLoopBackoff, *, runs_for: float, exits: int) -> list[float
 @pytest.mark.parametrize(
     ("max_seconds", "runs_for", "expected"),
     [
-        # As recorded: crash-loop-two-restarts, and what upstream's numbers make of it.
+        # As recorded in crash-loop-two-restarts, continued with upstream's constants.
         (300, 2, [0, 10, 20, 40, 80, 160, 300, 300]),
         (300, 599, [0, 10, 20, 40, 80, 160, 300, 300]),
         (300, 600, [0, 10, 20, 40, 80, 160, 300, 300]),
-        # It ran for more than ten minutes: each exit is a first one.
+        # Each run takes more than ten minutes, which resets the back-off.
         (300, 601, [0, 0, 0]),
         (60, 2, [0, 10, 20, 40, 60, 60]),
         (4, 2, [0, 4, 4, 4]),

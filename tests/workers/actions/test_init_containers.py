@@ -1,4 +1,4 @@
-"""Init containers and sidecars, in order: rows of what is known, and what follows."""
+"""Init containers and sidecars: tables of runtime states and the expected actions."""
 
 import pytest
 from msgspec import structs
@@ -13,7 +13,7 @@ from tests.workers.pods import a_pod, actions_for, said, sidecar, with_policy, w
 UNKNOWN = 'Init container is in "unknown" state, try killing it before restart'
 STOP = ["stop the pod"]
 
-# In the words of upstream's TestComputePodActionsWithInitContainers.
+# Named as in upstream's TestComputePodActionsWithInitContainers.
 IN_ORDER = [
     ("none yet", "Always", [], ["start i-0"]),
     ("the first runs", "Always", [runs("i")], []),
@@ -34,7 +34,7 @@ IN_ORDER = [
     ("the pod ended, records are gone", "Never", [exited("a")], STOP),
     ("the pod crashes, records are gone", "Always", [exited("a", 1)], ["start a-1"]),
     ("past init, a failure is history", "Never", [runs("a"), exited("i", 1)], []),
-    ("nobody knows whether it was past init", "Always", [unknown("a")], ["start i-0"]),
+    ("unknown whether it was past init", "Always", [unknown("a")], ["start i-0"]),
 ]
 
 
@@ -55,7 +55,7 @@ def test_init_containers_follow_their_own_policy_and_rules() -> None:
     assert said(actions_for(ruled, exited("i", 41))) == STOP
 
 
-# In the words of upstream's TestComputePodActionsWithRestartableInitContainers.
+# Named as in upstream's TestComputePodActionsWithRestartableInitContainers.
 SIDECARS = [
     ("none yet", "Always", [], ["start s-0"]),
     ("the first runs", "Always", [runs("s")], ["start t-0"]),
@@ -103,7 +103,7 @@ def test_a_sidecar_serves_the_init_containers_behind_it(
 
 
 class TestProbesOfSidecars:
-    """The startup probe holds up the next; liveness does not."""
+    """The startup probe delays the next container; the liveness probe does not."""
 
     POD = a_pod("a", init=[sidecar("s", startup_probe=Probe(), liveness_probe=Probe()), "i"])
     LAST = a_pod("a", init=[sidecar("s", startup_probe=Probe(termination_grace_period_seconds=4))])

@@ -1,4 +1,4 @@
-"""In which order the containers of a pod are stopped, and how long they get."""
+"""Stop order and grace periods of a pod's containers."""
 
 import pytest
 from msgspec import structs

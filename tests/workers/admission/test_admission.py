@@ -1,4 +1,4 @@
-"""Whether a node takes a pod, and what it says if it does not."""
+"""Admission of pods, and the messages of rejections."""
 
 from typing import Any
 
@@ -44,12 +44,12 @@ def a_pod(name: str = "p", metadata: dict[str, Any] | None = None, **spec: Any) 
 
 
 def asking(name: str = "p", **requests: str) -> Pod:
-    """A pod with one container that asks for this."""
+    """A pod with one container with these requests."""
     return a_pod(name, containers=[{"name": "a", "resources": {"requests": requests}}])
 
 
 def outcome(pod: Pod, node: Node, *others: Pod, max_pods: int = 110) -> tuple[str, str] | None:
-    """The reason and the message, or None if it is taken."""
+    """Reason and message of the rejection; None if the pod is admitted."""
     match admit(
         pod, node=node, others=sum_requests(other.spec for other in others), max_pods=max_pods
     ):
@@ -60,7 +60,7 @@ def outcome(pod: Pod, node: Node, *others: Pod, max_pods: int = 110) -> tuple[st
 
 
 def short(resource: str, requested: int, used: int, capacity: int) -> tuple[str, str]:
-    """A rejection for want of a resource."""
+    """A rejection because of a missing resource."""
     return f"OutOf{resource}", (
         f"Node didn't have enough resource: {resource}, requested: {requested}, "
         f"used: {used}, capacity: {capacity}"
@@ -80,11 +80,11 @@ WANTS_FOO = {
 
 
 def on_port(name: str, port: int, **more: Any) -> Pod:
-    """A pod that wants a port of the node."""
+    """A pod with a host port."""
     return a_pod(name, containers=[{"name": "a", "ports": [{"hostPort": port, **more}]}])
 
 
-# In the words of upstream's TestGeneralPredicates.
+# Named as in upstream's TestGeneralPredicates.
 GENERAL = [
     ("asks for nothing", a_pod(), a_node(), [asking("o", cpu="9m", memory="19")], None),
     (

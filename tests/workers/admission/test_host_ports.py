@@ -1,4 +1,4 @@
-"""Whether the ports of the node that a pod asks for are free."""
+"""Conflicts of host ports."""
 
 import pytest
 from msgspec import structs

@@ -1,4 +1,4 @@
-"""How large a pod may be that the node takes."""
+"""Size limits of admitted pods."""
 
 from typing import Any
 

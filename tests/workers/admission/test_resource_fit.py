@@ -1,4 +1,4 @@
-"""Whether a node has room for a pod beside the others."""
+"""Whether a pod fits next to the other pods."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What pods were granted and have of it: in which order it is written, and who counts what."""
+"""Allocated and actuated resources: the order of writes, and the reserved amounts."""
 
 import asyncio
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def p(cpu: str) -> Pod:
 
 
 class Book:
-    """Notes what is written, and cannot write when it is full."""
+    """Records writes; fails when it is full."""
 
     def __init__(self, name: str, book: ResourceInfoStore, written: list[str]) -> None:
         self._name, self._book, self._written = name, book, written
@@ -152,20 +152,20 @@ async def test_the_grants_of_all_who_wait_are_written_at_once() -> None:
 
 
 @in_loop
-async def test_who_waits_is_told_that_it_could_not_be_written_and_may_try_again() -> None:
+async def test_a_failed_write_is_raised_to_all_waiting_callers_and_can_be_retried() -> None:
     books, pods = Books(), [asking(a_pod(f"p{number}"), "1") for number in range(5)]
     grants = AllocationManager(books)
     books.allocated.is_full = True
-    told = await asyncio.gather(*map(grants.persist, pods), return_exceptions=True)
-    assert [type(it) for it in told] == [OSError] * 5
+    results = await asyncio.gather(*map(grants.persist, pods), return_exceptions=True)
+    assert [type(result) for result in results] == [OSError] * 5
     books.allocated.is_full = False
     await grants.persist(pods[3])
     settled = [pod for pod in pods if books.allocated.pod_resource_info(pod.uid)]
-    assert settled == [pods[3]], "nobody waits for the others any more"
+    assert settled == [pods[3]], "no caller waits for the others any more"
 
 
 @in_loop
-async def test_who_waits_for_the_same_pod_as_one_who_fails_has_it_written_or_is_told() -> None:
+async def test_a_second_caller_for_the_same_pod_gets_the_write_or_the_error() -> None:
     books = Books()
     grants = AllocationManager(books)
     books.allocated.fails = 1

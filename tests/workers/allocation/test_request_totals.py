@@ -1,4 +1,4 @@
-"""What all active pods hold, as a sum that is kept: equal to what adding all of them up gives."""
+"""The incremental sum of all active pods equals the sum computed from scratch."""
 
 import asyncio
 import threading
@@ -142,7 +142,7 @@ def test_what_a_pod_gives_back_is_free_when_it_has_given_it_back() -> None:
 
 
 class Book:
-    """Writes when somebody says so, or cannot."""
+    """Blocks each write until the test releases it, or fails."""
 
     def __init__(self, book: ResourceInfoStore) -> None:
         self._book = book

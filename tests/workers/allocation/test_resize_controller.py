@@ -1,4 +1,4 @@
-"""Resizes of running pods in virtual time: granted, put in force, waiting, and across restarts."""
+"""Resizes of running pods in virtual time: accepted, actuated, pending, and across restarts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
 
 
 class ResizingRuntime(TroubledRuntime):
-    """Notes every resize, refuses some, and may keep to itself what containers have."""
+    """Records every resize, rejects some, and may not report resources."""
 
     def __init__(self, clock: Clock, folder: Path | None = None) -> None:
         super().__init__(clock, folder)
@@ -66,7 +66,7 @@ def a_node(**options: object) -> tuple[NodeInMemory, ResizingRuntime]:
 
 
 def restarting(pod: Pod) -> Pod:
-    """The pod, whose containers are started again for more or less cpu."""
+    """The pod with a resize policy that restarts its containers for cpu."""
     policy = (ContainerResizePolicy(resource_name="cpu", restart_policy="RestartContainer"),)
     containers = tuple(structs.replace(c, resize_policy=policy) for c in pod.spec.containers or ())
     return structs.replace(pod, spec=structs.replace(pod.spec, containers=containers))
@@ -83,14 +83,14 @@ def stored(node: NodeInMemory, name: str = "p") -> Pod:
 
 
 def resize(node: NodeInMemory, cpu: str, name: str = "p") -> None:
-    """Somebody asks for other resources."""
+    """A user requests other resources."""
     pod = asking(stored(node, name), cpu)
     meta = structs.replace(pod.metadata, generation=pod.metadata.generation + 1)
     node.api.put(structs.replace(pod, metadata=meta))
 
 
 def shown(node: NodeInMemory, name: str = "p") -> str:
-    """What is allocated and what is in force, as in `2/1`."""
+    """Allocated and actuated cpu, as in `2/1`."""
     (status,) = stored(node, name).status.container_statuses or ()
     allocated = (status.allocated_resources or {})["cpu"].canonical
     assert status.resources is not None
@@ -98,7 +98,7 @@ def shown(node: NodeInMemory, name: str = "p") -> str:
 
 
 def conditions(node: NodeInMemory, name: str = "p") -> dict[str, str]:
-    """Of the resize: reason and generation, as in `Deferred@2`."""
+    """Reason and generation of the resize condition, as in `Deferred@2`."""
     found = stored(node, name).status.conditions or ()
     kinds = (PENDING, IN_PROGRESS)
     return {c.type: f"{c.reason}@{c.observed_generation}" for c in found if c.type in kinds}
@@ -322,7 +322,7 @@ async def test_restarts_for_resizes_wait_as_others_do() -> None:
 
 @pytest.mark.parametrize("is_silent", [False, True])
 @in_loop
-async def test_what_cannot_be_put_in_force_is_told_once_and_tried_again(is_silent: bool) -> None:
+async def test_a_failed_resize_is_reported_once_and_retried(is_silent: bool) -> None:
     node, runtime = a_node()
     runtime.is_silent = is_silent
     async with node:

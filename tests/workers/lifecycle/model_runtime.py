@@ -1,4 +1,4 @@
-"""A runtime that is a list: it does what it is told, and refuses what must never be asked of it."""
+"""A list as a runtime: executes requests, and fails on requests that must never be made."""
 
 from msgspec import structs
 
@@ -26,14 +26,14 @@ class ModelRuntime:
 
     @property
     def facts(self) -> PodFacts:
-        """What it knows, newest first."""
+        """The attempts, newest first."""
         return PodFacts(
             sandboxes=tuple(reversed(self.sandboxes)), containers=tuple(reversed(self.attempts))
         )
 
     @property
     def running(self) -> list[ContainerFacts]:
-        """What runs, or may run."""
+        """Containers that run, or may run."""
         return [a for a in self.attempts if a.state is not ContainerRunState.EXITED]
 
     @property
@@ -42,7 +42,7 @@ class ModelRuntime:
         return bool(self.sandboxes) and self.sandboxes[-1].state is SandboxState.READY
 
     def start_pod(self) -> None:
-        """Make a sandbox."""
+        """Create a sandbox."""
         assert not self.running, "a sandbox is made while containers run in another"
         assert not self.has_sandbox, "there is a sandbox already"
         self.attempts = [structs.replace(a, active=False) for a in self.attempts]
@@ -57,7 +57,7 @@ class ModelRuntime:
         self._initialized = set()
 
     def start(self, pod: Pod, container: Container, restart_count: int, now: Time) -> None:
-        """Start a container, if that is in order."""
+        """Start a container; fails if that is not allowed."""
         assert self.has_sandbox, f"{container.name} is started without a sandbox"
         running = [a for a in self.running if a.name == container.name]
         assert not running, f"{container.name} runs already"
@@ -85,7 +85,7 @@ class ModelRuntime:
         assert not missing, f"{container.name} is started before {missing}"
 
     def end(self, container_id: str, exit_code: int, now: Time) -> None:
-        """A container ends."""
+        """A container exits."""
         for index, attempt in enumerate(self.attempts):
             if attempt.id == container_id and attempt.state is not ContainerRunState.EXITED:
                 self.attempts[index] = structs.replace(
@@ -99,20 +99,20 @@ class ModelRuntime:
                     self._initialized.add(attempt.name)
 
     def lose(self, container_id: str) -> None:
-        """Nobody can say any more whether a container runs."""
+        """The state of a container becomes unknown."""
         self.attempts = [
             structs.replace(a, state=ContainerRunState.UNKNOWN) if a.id == container_id else a
             for a in self.attempts
         ]
 
     def remove(self, container_id: str) -> None:
-        """Forget an attempt that has ended."""
+        """Remove an exited attempt."""
         [attempt] = [a for a in self.attempts if a.id == container_id]
         assert attempt.state is ContainerRunState.EXITED, f"{attempt.id} is removed while it runs"
         self.attempts = [a for a in self.attempts if a.id != container_id]
 
     def stop_pod(self, now: Time) -> None:
-        """End all there is."""
+        """Stop everything."""
         for attempt in self.running:
             self.end(attempt.id, 137, now)
         self.lose_sandbox()
@@ -122,6 +122,6 @@ class ModelRuntime:
         self.sandboxes = [structs.replace(s, state=SandboxState.NOT_READY) for s in self.sandboxes]
 
     def remove_pod(self) -> None:
-        """Let go of all there is."""
+        """Remove everything."""
         assert not self.running, "a pod is removed while it runs"
         self.sandboxes, self.attempts = [], []

@@ -1,7 +1,7 @@
-"""Whatever happens in whatever order, no pod gets stuck, comes back, or goes while it runs.
+"""In any order of events, no pod gets stuck, returns, or is deleted while it runs.
 
-A source that changes its mind, a runtime that loses things, a clock, an agent that restarts in
-the middle of its work: the steps are those of the product, the machine only mixes them.
+A source with changing pods, a runtime that loses state, a clock, an agent that restarts in the
+middle of a step: the steps are those of the product; the state machine only interleaves them.
 """
 
 import hypothesis.strategies as st
@@ -50,7 +50,7 @@ policies = st.sampled_from(["Always", "OnFailure", "Never"])
 
 
 class PodOnANode(RuleBasedStateMachine):
-    """One UID, the API server's object of it, what the agent knows, and what the runtime has."""
+    """One UID: the API object, the agent's lifecycle, and the runtime's state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class PodOnANode(RuleBasedStateMachine):
         """Attempts that we have ended ourselves."""
         self.interrupt_after: int | None = None
         self.written = ""
-        """A phase that somebody else has written, until it is overwritten."""
+        """A phase that another client wrote, until it is overwritten."""
 
     @initialize(containers=regulars, init=inits, policy=policies)
     def a_source_brings_it(
@@ -75,7 +75,7 @@ class PodOnANode(RuleBasedStateMachine):
         self.template = a_pod(*containers, init=init, policy=policy)
         self._bring()
 
-    # What happens around the agent
+    # Events outside of the agent
 
     @precondition(lambda self: self.pod is None and self.life is None)
     @rule()
@@ -133,14 +133,14 @@ class PodOnANode(RuleBasedStateMachine):
 
     @precondition(lambda self: self.pod is not None)
     @rule()
-    def somebody_writes_that_it_has_failed(self) -> None:
+    def another_client_writes_phase_failed(self) -> None:
         self.written = "Failed"
 
     @rule(seconds=st.sampled_from([1, 9, 11, 400]))
     def time_passes(self, seconds: int) -> None:
         self.now = Time(self.now + seconds * 10**9)
 
-    # What the agent does
+    # Steps of the agent
 
     @precondition(lambda self: self.life is not None)
     @rule()
@@ -150,7 +150,7 @@ class PodOnANode(RuleBasedStateMachine):
 
     @rule(after=st.none() | st.integers(0, 3))
     def the_agent_works(self, after: int | None) -> None:
-        """One step; it may be interrupted after so many calls of the runtime."""
+        """One step; it may be interrupted after this number of runtime calls."""
         self.interrupt_after = after
         self._step()
 
@@ -168,7 +168,7 @@ class PodOnANode(RuleBasedStateMachine):
     @precondition(lambda self: self.pod is not None and self._may_go())
     @rule()
     def the_api_server_lets_it_go(self) -> None:
-        """What the status manager does when the last status is there."""
+        """The status manager's deletion, after the final status has arrived."""
         assert self.life is not None
         assert not self.runtime.running, "it is deleted while it runs"
         if self.life.finalized:
@@ -186,7 +186,7 @@ class PodOnANode(RuleBasedStateMachine):
             assert not self.runtime.running
 
     def teardown(self) -> None:
-        """Left to itself it comes to rest, as it should be; deleted, it goes."""
+        """Undisturbed, it reaches the desired state; deleted, it disappears."""
         if self.pod is not None and self.pod.metadata.deletion_timestamp is None:
             self._settle()
             self._check_at_rest()
@@ -197,7 +197,7 @@ class PodOnANode(RuleBasedStateMachine):
         assert not self.runtime.attempts
         assert self.pod is None
 
-    # How it is done
+    # Implementation
 
     def _bring(self) -> None:
         self.pod, self.shown, self.written = self.template, PodStatus(), ""
@@ -264,14 +264,14 @@ class PodOnANode(RuleBasedStateMachine):
                 self.runtime.start(pod, start.container, start.restart_count, self.now)
 
     def _goes_on(self) -> bool:
-        """Whether the agent gets as far as the next call of the runtime."""
+        """Whether the agent reaches the next runtime call."""
         if self.interrupt_after is None:
             return True
         self.interrupt_after -= 1
         return self.interrupt_after >= 0
 
     def _check_may_start(self, pod: Pod, container: Container) -> None:
-        """Only what has not ended for good is started again."""
+        """Only containers that have not exited for good are restarted."""
         assert self.life is not None
         assert self.life.state is PodWorkerState.SYNC
         last = self.runtime.facts.find_container(container.name)
@@ -316,7 +316,7 @@ class PodOnANode(RuleBasedStateMachine):
             self.life = lives.admitted(returns, idle=not self.runtime.running)
 
     def _tell(self, *, terminal: bool) -> PodStatus:
-        """Its status; the API server is shown its end when nothing can run any more."""
+        """The status; the API server gets a terminal phase only when no container can run."""
         assert self.life is not None
         if self.life.pod is None or self.life.source_removed:
             return PodStatus()
@@ -334,7 +334,7 @@ class PodOnANode(RuleBasedStateMachine):
         return status
 
     def _settle(self) -> None:
-        """Time goes on, init containers succeed, and the agent works undisturbed."""
+        """Time passes, init containers succeed, and the agent is not interrupted."""
         self.interrupt_after = None
         for _ in range(ENOUGH_STEPS):
             self.now = Time(self.now + 10 * 10**9)
@@ -361,7 +361,7 @@ class PodOnANode(RuleBasedStateMachine):
             assert self._is_settled(container, newest), newest
 
     def _is_settled(self, container: Container, newest: ContainerFacts) -> bool:
-        """It runs what the spec says, or has ended for good."""
+        """The pod runs as the spec requires, or has finished."""
         assert self.life is not None
         assert self.life.pod is not None
         if newest.state is ContainerRunState.RUNNING:

@@ -1,4 +1,4 @@
-"""The lives of all pods, and who asks about them."""
+"""The registry of pod lifecycles and its queries."""
 
 import pytest
 from msgspec import structs
@@ -88,7 +88,7 @@ def test_a_static_pod_waits_for_the_one_that_had_its_name_before(
     assert not lives.waits_for_static_pod(old), "or they would wait for each other"
 
 
-def test_other_pods_wait_for_nobody() -> None:
+def test_other_pods_do_not_wait() -> None:
     old, new = life_of(make_pod("p", uid="old")), life_of(make_pod("p", uid="new"))
     assert not lives_of(old, new).waits_for_static_pod(new)
 

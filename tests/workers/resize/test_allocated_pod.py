@@ -1,4 +1,4 @@
-"""A pod with the resources that the node has granted to it."""
+"""Pods with their allocated resources."""
 
 from msgspec import structs
 
@@ -26,7 +26,7 @@ def info(pod: str | None = None, **amounts: str) -> PodResourceInfo:
 
 
 def amounts(pod: Pod) -> list[str]:
-    """What the containers of a pod request, and the pod itself if it does."""
+    """Requests of a pod's containers, and of the pod level if set."""
     containers = (*(pod.spec.init_containers or ()), *(pod.spec.containers or ()))
     own = [] if pod.spec.resources is None else [pod.spec.resources]
     return [(r.requests or {})["cpu"] for r in (*(c.resources for c in containers), *own)]

@@ -1,4 +1,4 @@
-"""Whether a pod gets other resources, and who is asked first."""
+"""Resize decisions, and the order of pending resizes."""
 
 import random
 
@@ -39,7 +39,7 @@ def a_pod(
     policy: str = "",
     priority: int | None = None,
 ) -> Pod:
-    """A pod of one container that asks for so much."""
+    """A pod of one container with these requests."""
     rule = ContainerResizePolicy(resource_name=policy, restart_policy="RestartContainer")
     container = Container(
         name="a", resources=resources(cpu, memory), resize_policy=(rule,) if policy else None
@@ -168,6 +168,6 @@ def test_who_is_asked_first() -> None:
         assert sort_pending_resizes(mixed) == names
 
 
-def test_nobody_waits() -> None:
-    nobody: list[PodUID] = []
-    assert sort_pending_resizes([]) == nobody
+def test_no_pending_resizes() -> None:
+    expected: list[PodUID] = []
+    assert sort_pending_resizes([]) == expected

@@ -1,4 +1,4 @@
-"""What is told about resizes, as upstream's own table has it."""
+"""Event messages about resizes, from upstream's own test table."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What has to be done so that containers have what they were granted."""
+"""Plans that apply the allocation of a pod."""
 
 import pytest
 from msgspec import structs

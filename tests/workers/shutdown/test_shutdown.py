@@ -18,7 +18,7 @@ MESSAGE = "Pod was terminated in response to imminent node shutdown."
 
 
 def a_pod(name: str, script: str = "", **more: Any) -> Pod:
-    """A pod whose container does not say that all is well when it is told to end."""
+    """A pod whose container exits with a non-zero code when it is stopped."""
     return node_in_memory.a_pod(name, ", ".join(filter(None, ("stop-exit=143", script))), **more)
 
 
@@ -46,7 +46,7 @@ async def test_pods_end_as_the_kubelet_says_it() -> None:
         await node.passes(1)
         node.agent.shutdown.begin()
         await node.passes(1)
-        assert node.looks("p") == "Running a:running+", "told when nothing runs any more"
+        assert node.looks("p") == "Running a:running+", "reported when no container runs any more"
         assert disruption(node, "p") is None
         await node.passes(2)
         assert node.looks("p") == "Failed/Terminated a:exit-143"
@@ -105,7 +105,7 @@ async def test_critical_pods_end_after_all_others() -> None:
 
 
 class BusyClock:
-    """Waits five times as long as it should: others have the machine."""
+    """Waits five times too long, as on a busy machine."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -167,7 +167,7 @@ async def test_a_pod_gets_no_more_than_its_group_has_and_no_less_than_it_asks_fo
 
 
 @in_loop
-async def test_who_does_not_end_in_time_holds_up_nobody() -> None:
+async def test_a_pod_that_exceeds_its_time_does_not_delay_other_groups() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("stuck", "stop=never, kill=60s"))
         node.create(of_priority(a_pod("dns"), CRITICAL))
@@ -202,7 +202,7 @@ async def test_what_ends_in_the_same_moment_has_completed(monkeypatch: pytest.Mo
         await node.passes(1)
         monkeypatch.setattr(node.agent.workers, "wake", lambda _: None)
         await node.passes(1.5)
-        assert node.looks("done") == "Running a:running+", "nobody has noticed"
+        assert node.looks("done") == "Running a:running+", "not noticed yet"
         node.agent.shutdown.begin()
         await node.passes(5)
         assert node.looks("done") == "Succeeded a:exit-0"
@@ -333,12 +333,12 @@ async def test_one_that_is_cancelled_tells_no_more_pods_to_end() -> None:
         after = node.agent.shutdown.progress()
         assert (after.state, after.left, after.ending) == (OFF, ("ns/dns",), 1)
         await node.passes(30)
-        assert node.looks("p") == "Failed/Terminated a:exit-143", "it was told before"
+        assert node.looks("p") == "Failed/Terminated a:exit-143", "it was reported before"
         assert node.looks("dns") == "Running a:running+"
 
 
 @in_loop
-async def test_one_that_is_begun_anew_ends_who_came_between() -> None:
+async def test_a_second_shutdown_terminates_pods_that_arrived_in_between() -> None:
     async with NodeInMemory() as node:
         shutdown = node.agent.shutdown
         node.create(a_pod("p", "stop=5s"))

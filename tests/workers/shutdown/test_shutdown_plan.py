@@ -1,4 +1,4 @@
-"""Who ends with whom when a node shuts down, and within which time."""
+"""Shutdown groups and their time limits."""
 
 import pytest
 from hypothesis import given
@@ -46,7 +46,7 @@ def test_critical_pods_have_the_end_of_the_time(
     assert [(it.priority, it.seconds) for it in default_periods(total, critical)] == expected
 
 
-# As upstream's TestGroupByPriority has it, and its edges.
+# Cases of upstream's TestGroupByPriority, and edge cases.
 @pytest.mark.parametrize(
     ("priority", "group"),
     [
@@ -72,7 +72,7 @@ def test_a_pod_ends_with_the_highest_period_that_is_not_above_it(
     assert found.priority == group
 
 
-def test_the_least_important_end_first_and_nobody_waits_for_an_empty_group() -> None:
+def test_lowest_priority_terminates_first_and_empty_groups_are_skipped() -> None:
     given_periods = periods((0, 4), (10, 3), (20, 2))
     groups = group_by_priority(given_periods, [a_pod(25), a_pod(-3), a_pod(5)])
     assert [(it.priority, it.seconds, len(it.pods)) for it in groups] == [(0, 4, 2), (20, 2, 1)]

@@ -1,4 +1,4 @@
-"""Addresses of the node."""
+"""Detect the addresses of the node."""
 
 import ipaddress
 import socket

@@ -70,7 +70,7 @@ class NodeUsage:
         return self._disk.problem()
 
     async def run(self) -> None:
-        """Take snapshots until cancelled."""
+        """Take snapshots every period until cancelled."""
         while True:
             self._heartbeat()
             soon = False

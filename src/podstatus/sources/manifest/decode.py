@@ -103,11 +103,11 @@ def read_manifest(data: bytes, origin: ManifestOrigin, seen: Time) -> Manifest:
 
 def _limit_problems(problems: list[ManifestProblem]) -> tuple[ManifestProblem, ...]:
     """The first problems, and the number of omitted ones."""
-    shown = problems[:_MAX_PROBLEMS]
-    if len(problems) > len(shown):
-        more = f"{len(problems) - len(shown)} more problems are not shown"
-        shown.append(ManifestProblem(location=problems[0].location, message=more))
-    return tuple(shown)
+    reported = problems[:_MAX_PROBLEMS]
+    if len(problems) > len(reported):
+        more = f"{len(problems) - len(reported)} more problems are not shown"
+        reported.append(ManifestProblem(location=problems[0].location, message=more))
+    return tuple(reported)
 
 
 def _decode_document(

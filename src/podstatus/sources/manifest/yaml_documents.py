@@ -218,8 +218,8 @@ def _child_nodes(node: yaml.Node, before: int) -> Iterable[yaml.Node]:
         if isinstance(key, yaml.ScalarNode) and key.tag != f"{_TAG}merge":
             if key.value in seen:
                 line = _line(key, before)
-                shown = key.value[:_MAX_KEY_CHARACTERS]
-                raise DocumentError(f'line {line}: key "{shown}" already set in map')
+                name = key.value[:_MAX_KEY_CHARACTERS]
+                raise DocumentError(f'line {line}: key "{name}" already set in map')
             seen.add(key.value)
     return [part for pair in node.value for part in pair]
 

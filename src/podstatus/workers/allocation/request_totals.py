@@ -24,7 +24,7 @@ class RequestTotals:
         self._by_pod: dict[PodUID, RequestedResources] = {}
         self._amounts: Counter[str] = Counter()
         self._ports: Counter[HostPort] = Counter()
-        self._dirty = {life.uid for life in registry.all()}
+        self._dirty = {lifecycle.uid for lifecycle in registry.all()}
         registry.add_listener(self._dirty.add)
         allocations.add_listener(self._dirty.add)
 

@@ -86,7 +86,7 @@ def generate_api_pod_status(
     old = pod.status if old_status is None else old_status
     facts = _checked_facts(facts, old, now=now, host_ips=host_ips)
     listed = first_by_name(facts.containers)
-    view = ContainerStatusContext(
+    context = ContainerStatusContext(
         pod=pod,
         facts=facts,
         attempts=attempts_newest_first(facts),
@@ -97,12 +97,12 @@ def generate_api_pod_status(
         and generate.should_all_containers_restart(pod, facts, old),
         gates=gates,
     )
-    status = with_pod_ips(_convert_to_api_status(view, old), facts.ips, host_ips)
-    status = _with_phase(status, view, old, now=now, pod_is_terminal=pod_is_terminal)
+    status = with_pod_ips(_convert_to_api_status(context, old), facts.ips, host_ips)
+    status = _with_phase(status, context, old, now=now, pod_is_terminal=pod_is_terminal)
     status = prober.apply_to(pod, status, old)
     preserved = _preserved_conditions(pod, old, () if pod_is_terminal else resize_conditions, gates)
     status = structs.replace(
-        status, conditions=(*preserved, *_kubelet_conditions(view, old, status, preserved))
+        status, conditions=(*preserved, *_kubelet_conditions(context, old, status, preserved))
     )
     return with_host_ips(status, host_ips, host_network=pod.spec.host_network)
 
@@ -132,42 +132,42 @@ def _checked_start_failures(failures: Mapping[str, StartFailure]) -> Mapping[str
     return {name: freeze(failure) for name, failure in failures.items()}
 
 
-def _convert_to_api_status(view: ContainerStatusContext, old: PodStatus) -> PodStatus:
+def _convert_to_api_status(context: ContainerStatusContext, old: PodStatus) -> PodStatus:
     """Return the parts that follow from the runtime facts alone.
 
     Upstream: convertStatusToAPIStatus.
     """
-    pod, spec = view.pod, view.pod.spec
+    pod, spec = context.pod, context.pod.spec
     return PodStatus(
         qos_class=get_pod_qos(pod),
-        container_statuses=container_statuses(view, spec.containers, old.container_statuses),
+        container_statuses=container_statuses(context, spec.containers, old.container_statuses),
         init_container_statuses=init_container_statuses(
-            view, spec.init_containers, old.init_container_statuses
+            context, spec.init_containers, old.init_container_statuses
         ),
         ephemeral_container_statuses=container_statuses(
-            view, spec.ephemeral_containers, old.ephemeral_container_statuses
+            context, spec.ephemeral_containers, old.ephemeral_container_statuses
         ),
-        resources=pod_resources(pod, view.facts, old),
+        resources=pod_resources(pod, context.facts, old),
         allocated_resources=pod_requests(spec),
     )
 
 
 def _with_phase(
     status: PodStatus,
-    view: ContainerStatusContext,
+    context: ContainerStatusContext,
     old: PodStatus,
     *,
     now: Time,
     pod_is_terminal: bool,
 ) -> PodStatus:
     """Set phase, reason and message. A terminal phase never changes."""
-    pod = view.pod
+    pod = context.pod
     phase = get_phase(
         pod,
         (*(status.container_statuses or ()), *(status.init_container_statuses or ())),
         pod_is_terminal=pod_is_terminal,
-        pod_has_initialized=_has_active_container(view),
-        gates=view.gates,
+        pod_has_initialized=_has_active_container(context),
+        gates=context.gates,
     )
     phase = next(filter(is_terminal_phase, (phase, old.phase, pod.status.phase)), phase)
     reason = message = ""
@@ -186,10 +186,10 @@ def _is_past_init(pod: Pod, listed: Mapping[str, ContainerFacts]) -> bool:
     return any(a is not None and a.state is not ContainerRunState.UNKNOWN for a in first)
 
 
-def _has_active_container(view: ContainerStatusContext) -> bool:
+def _has_active_container(context: ContainerStatusContext) -> bool:
     """Return whether a regular container was created in the current sandbox."""
-    names = {container.name for container in view.pod.spec.containers or ()}
-    return any(attempt.active and attempt.name in names for attempt in view.facts.containers)
+    names = {container.name for container in context.pod.spec.containers or ()}
+    return any(attempt.active and attempt.name in names for attempt in context.facts.containers)
 
 
 def _preserved_conditions(
@@ -211,13 +211,13 @@ def _preserved_conditions(
 
 
 def _kubelet_conditions(
-    view: ContainerStatusContext,
+    context: ContainerStatusContext,
     old: PodStatus,
     status: PodStatus,
     preserved: Sequence[PodCondition],
 ) -> list[PodCondition]:
     """Return the conditions that the node computes, in upstream's order."""
-    pod, facts, gates, phase = view.pod, view.facts, view.gates, status.phase
+    pod, facts, gates, phase = context.pod, context.facts, context.gates, status.phase
     statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
     conditions = []
     if gates.pod_ready_to_start_containers_condition:

@@ -103,24 +103,26 @@ class ContainerStatusContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def container_statuses(
-    view: ContainerStatusContext, containers: Containers | None, old: ContainerStatuses | None
+    context: ContainerStatusContext, containers: Containers | None, old: ContainerStatuses | None
 ) -> ContainerStatuses:
     """Return the statuses of regular or ephemeral containers, sorted by name."""
     old_by_name = _by_name(old)
     statuses = {
-        c.name: _with_start_failure(view, c, _container_status(view, c, old_by_name.get(c.name)))
+        c.name: _with_start_failure(
+            context, c, _container_status(context, c, old_by_name.get(c.name))
+        )
         for c in containers or ()
     }
     return tuple(sorted(statuses.values(), key=attrgetter("name")))
 
 
 def init_container_statuses(
-    view: ContainerStatusContext, containers: Containers | None, old: ContainerStatuses | None
+    context: ContainerStatusContext, containers: Containers | None, old: ContainerStatuses | None
 ) -> ContainerStatuses:
     """Return the statuses of init containers and sidecars, in the order of the spec."""
     old_by_name = _by_name(old)
     statuses = {
-        c.name: _init_status(view, c, _container_status(view, c, old_by_name.get(c.name)))
+        c.name: _init_status(context, c, _container_status(context, c, old_by_name.get(c.name)))
         for c in containers or ()
     }
     return tuple(statuses[c.name] for c in containers or ())
@@ -131,45 +133,47 @@ def _by_name(statuses: ContainerStatuses | None) -> dict[str, ContainerStatus]:
 
 
 def _container_status(
-    view: ContainerStatusContext, container: Container, old: ContainerStatus | None
+    context: ContainerStatusContext, container: Container, old: ContainerStatus | None
 ) -> ContainerStatus:
-    attempts = view.attempts.get(container.name)
+    attempts = context.attempts.get(container.name)
     if attempts:
         return convert_container_status(
-            container, attempts, old, restarting_all=view.restarting_all, gates=view.gates
+            container, attempts, old, restarting_all=context.restarting_all, gates=context.gates
         )
-    return _status_without_runtime_record(view, container, old)
+    return _status_without_runtime_record(context, container, old)
 
 
 def _status_without_runtime_record(
-    view: ContainerStatusContext, container: Container, old: ContainerStatus | None
+    context: ContainerStatusContext, container: Container, old: ContainerStatus | None
 ) -> ContainerStatus:
     """Return the status of a container that the runtime does not list."""
     if old is None:
-        return _default_waiting_status(view, container)
+        return _default_waiting_status(context, container)
     if old.state.terminated is not None:
         status = old
     else:
         status = structs.replace(
-            _default_waiting_status(view, container),
+            _default_waiting_status(context, container),
             restart_count=old.restart_count,
             last_state=old.last_state,
         )
-    if view.restarting_all and old.state.waiting is None:
+    if context.restarting_all and old.state.waiting is None:
         return _removed_for_restart(status)
     if status is old or old.state.running is None or status.last_state.terminated is not None:
         return status
-    return _disappeared(status, restarts=view.pod.metadata.deletion_timestamp is None)
+    return _disappeared(status, restarts=context.pod.metadata.deletion_timestamp is None)
 
 
-def _default_waiting_status(view: ContainerStatusContext, container: Container) -> ContainerStatus:
-    reason = POD_INITIALIZING if view.pod.spec.init_containers else CONTAINER_CREATING
+def _default_waiting_status(
+    context: ContainerStatusContext, container: Container
+) -> ContainerStatus:
+    reason = POD_INITIALIZING if context.pod.spec.init_containers else CONTAINER_CREATING
     return ContainerStatus(
         name=container.name,
         image=container.image,
         state=_waiting_state(reason),
         volume_mounts=volume_mount_statuses(
-            container, recursive_read_only=view.facts.recursive_read_only
+            container, recursive_read_only=context.facts.recursive_read_only
         ),
     )
 
@@ -204,17 +208,17 @@ def _disappeared(status: ContainerStatus, *, restarts: bool) -> ContainerStatus:
 
 
 def _init_status(
-    view: ContainerStatusContext, container: Container, status: ContainerStatus
+    context: ContainerStatusContext, container: Container, status: ContainerStatus
 ) -> ContainerStatus:
     """An init container that has succeeded is not restarted, whatever its restart policy."""
-    attempt = view.listed.get(container.name)
+    attempt = context.listed.get(container.name)
     if attempt is not None:
         done = attempt.state is ContainerRunState.EXITED and attempt.exit_code == 0
-        return status if done else _with_start_failure(view, container, status)
+        return status if done else _with_start_failure(context, container, status)
     waits = status.state.waiting is not None
-    if waits and not is_restartable_init_container(container) and view.past_init:
+    if waits and not is_restartable_init_container(container) and context.past_init:
         return structs.replace(status, state=_assumed_completed())
-    return _with_start_failure(view, container, status)
+    return _with_start_failure(context, container, status)
 
 
 def _assumed_completed() -> ContainerState:
@@ -228,11 +232,11 @@ def _assumed_completed() -> ContainerState:
 
 
 def _with_start_failure(
-    view: ContainerStatusContext, container: Container, status: ContainerStatus
+    context: ContainerStatusContext, container: Container, status: ContainerStatus
 ) -> ContainerStatus:
     """Make the status waiting if the next start of the container is known to fail."""
-    failure = view.start_failures.get(container.name)
-    if failure is None or not _should_container_be_restarted(view, container):
+    failure = context.start_failures.get(container.name)
+    if failure is None or not _should_container_be_restarted(context, container):
         return status
     ended = status.state.terminated is not None
     return structs.replace(
@@ -242,18 +246,18 @@ def _with_start_failure(
     )
 
 
-def _should_container_be_restarted(view: ContainerStatusContext, container: Container) -> bool:
+def _should_container_be_restarted(context: ContainerStatusContext, container: Container) -> bool:
     """Upstream: ShouldContainerBeRestarted, pkg/kubelet/container/helpers.go v1.36.4."""
-    if view.pod.metadata.deletion_timestamp is not None:
+    if context.pod.metadata.deletion_timestamp is not None:
         return False
-    attempt = view.listed.get(container.name)
+    attempt = context.listed.get(container.name)
     if attempt is None or attempt.state in (ContainerRunState.CREATED, ContainerRunState.UNKNOWN):
         return True
     if attempt.state is ContainerRunState.RUNNING:
         return False
-    spec = view.pod.spec
-    if view.gates.container_restart_rules:
-        return container_should_restart(container, spec, attempt.exit_code, view.gates)
+    spec = context.pod.spec
+    if context.gates.container_restart_rules:
+        return container_should_restart(container, spec, attempt.exit_code, context.gates)
     return spec.restart_policy != "Never" and not (
         spec.restart_policy == "OnFailure" and attempt.exit_code == 0
     )

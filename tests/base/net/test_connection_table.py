@@ -81,13 +81,13 @@ def test_the_deadline_counts_from_accept_and_ends_with_the_first_request() -> No
 def test_none_is_accepted_while_it_would_end_a_handshake_that_has_just_begun() -> None:
     table: ConnectionTable[str] = ConnectionTable(LIMITS, 10)
     for name in ("a", "b"):
-        assert table.has_room(100)
+        assert table.can_accept(100)
         table.add(name, 100)
         table.advance(name, ConnectionStage.HANDSHAKE)
-    assert not table.has_room(100 + HANDSHAKE_SECONDS / 2)
-    assert table.has_room(100 + HANDSHAKE_SECONDS)
+    assert not table.can_accept(100 + HANDSHAKE_SECONDS / 2)
+    assert table.can_accept(100 + HANDSHAKE_SECONDS)
     table.advance("a", ConnectionStage.HEAD)
-    assert table.has_room(100)
+    assert table.can_accept(100)
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ class AcceptLoop:
         now = self._loop.time()
         silent: list[tuple[_Connection, int]] = []
         while len(silent) < _ACCEPTS_PER_ITERATION and len(self._ready) < _MAX_READY:
-            if not self._table.has_room(now):
+            if not self._table.can_accept(now):
                 self._pause(listener, _PAUSE_SECONDS)
                 break
             try:

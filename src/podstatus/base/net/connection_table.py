@@ -113,7 +113,7 @@ class ConnectionTable(Generic[Key]):
         """Return whether one more connection has to evict another one."""
         return len(self._stages[stage]) >= self._limits[stage]
 
-    def has_room(self, now: float) -> bool:
+    def can_accept(self, now: float) -> bool:
         """Return whether to accept one more: not if that would evict a young handshake.
 
         Clients whose handshakes are aborted reconnect, and each costs another handshake.

@@ -1,4 +1,4 @@
-"""Runtimes that break one promise each: the suite must tell every one of them."""
+"""Runtimes that break one promise each: the suite must detect every one of them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ class Honest(SimulatedRuntime):
 def relisted(
     pods: Sequence[RuntimePod], change: Callable[[ContainerFacts], ContainerFacts | None]
 ) -> Sequence[RuntimePod]:
-    """A list with other containers in it."""
+    """Return the pods with other containers."""
     lied = []
     for pod in pods:
         containers = [new for old in pod.facts.containers if (new := change(old)) is not None]
@@ -44,7 +44,7 @@ def relisted(
 
 
 class ForgetsOnReturn(Honest):
-    """Lists what has begun a second later."""
+    """Lists new containers one second late."""
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         horizon = Time.from_unix_nanos(self.clock.now() - 1_000_000_000)
@@ -53,7 +53,7 @@ class ForgetsOnReturn(Honest):
 
 
 class StartsTwice(Honest):
-    """Each start makes an attempt, also one that is repeated."""
+    """Each start creates an attempt, even a repeated one."""
 
     async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
         record = self._state.record(pod.uid)
@@ -64,7 +64,7 @@ class StartsTwice(Honest):
 
 
 class ForgetsTheExitBefore(Honest):
-    """Lists the newest attempt at a container, and no other."""
+    """Lists only the newest attempt of a container."""
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         pods = await super().list_pods(uid)
@@ -73,7 +73,7 @@ class ForgetsTheExitBefore(Honest):
 
 
 class ForgetsExitCodes(Honest):
-    """All is well that ends."""
+    """Reports exit code 0 for every exit."""
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         return relisted(
@@ -83,7 +83,7 @@ class ForgetsExitCodes(Honest):
 
 
 class NeverSeesAnExit(Honest):
-    """What was started runs."""
+    """Lists every started container as running."""
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         return relisted(
@@ -93,7 +93,7 @@ class NeverSeesAnExit(Honest):
 
 
 class StopsInTheBackground(Honest):
-    """Comes back before the container has ended."""
+    """Returns before the container has ended."""
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
         now = self.clock.now()
@@ -101,14 +101,14 @@ class StopsInTheBackground(Honest):
 
 
 class KnowsNoGrace(Honest):
-    """Makes containers end at once."""
+    """Kills containers without a grace period."""
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
         await super().stop_container(uid, container_id, grace_seconds=0.0)
 
 
 class WaitsForTheWholeGrace(Honest):
-    """Comes back after the grace whatever happens."""
+    """Returns after the full grace period in any case."""
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
         await super().stop_container(uid, container_id, grace_seconds=grace_seconds)
@@ -116,19 +116,19 @@ class WaitsForTheWholeGrace(Honest):
 
 
 class KeepsTheFirstGrace(Honest):
-    """Lets nobody shorten a stop that is under way."""
+    """Ignores a shorter grace period of a second stop."""
 
     def _request_stop(
         self, uid: PodUID, container_id: str, *, stop_at: int | None, kill_at: int
     ) -> None:
         record = self._state.record(uid)
-        found = record.find(container_id) if record else None
-        if found is None or found.forced is None:
+        attempt = record.find(container_id) if record else None
+        if attempt is None or attempt.kill_at is None:
             super()._request_stop(uid, container_id, stop_at=stop_at, kill_at=kill_at)
 
 
 class DoesOneThingAtATime(Honest):
-    """Has everybody wait for the slowest."""
+    """Serialises calls of different pods."""
 
     def __init__(self, clock: FakeClock, folder: Path) -> None:
         super().__init__(clock, folder)
@@ -144,7 +144,7 @@ class DoesOneThingAtATime(Honest):
 
 
 class KnowsOnlyItsOwn(Honest):
-    """Takes it ill to be asked about what is not there."""
+    """Raises for pods and containers that do not exist."""
 
     async def remove_container(self, uid: PodUID, container_id: str) -> None:
         record = self._state.record(uid)
@@ -154,7 +154,7 @@ class KnowsOnlyItsOwn(Honest):
 
 
 class ForgetsWithTheStop(Honest):
-    """Removes the records of a pod that is stopped."""
+    """Removes the records of a pod when it is stopped."""
 
     async def stop_pod(self, uid: PodUID) -> None:
         await super().stop_pod(uid)
@@ -162,7 +162,7 @@ class ForgetsWithTheStop(Honest):
 
 
 class LeavesTheSandbox(Honest):
-    """A stopped pod looks ready."""
+    """Lists the sandbox of a stopped pod as ready."""
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         pods = await super().list_pods(uid)
@@ -177,28 +177,28 @@ class LeavesTheSandbox(Honest):
 
 
 class TakesOldAttemptsForNew(Honest):
-    """Does not tell apart in which sandbox an attempt was made."""
+    """Lists attempts of older sandboxes as active."""
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         return relisted(await super().list_pods(uid), lambda c: structs.replace(c, active=True))
 
 
 class RemovesLater(Honest):
-    """A removed pod is still listed."""
+    """Lists a pod after its removal."""
 
     async def remove_pod(self, uid: PodUID) -> None:
         await self.stop_pod(uid)
 
 
 class ListsAllForOne(Honest):
-    """Does not listen to what it is asked about."""
+    """Ignores the UID of a list request."""
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         return await super().list_pods()
 
 
 class IsNeverTheSame(Honest):
-    """Its list differs every time."""
+    """Returns different objects at each list."""
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         now = Time.from_unix_nanos(self.clock.now())
@@ -206,7 +206,7 @@ class IsNeverTheSame(Honest):
 
 
 class TellsNothing(Honest):
-    """Promises hints and gives none."""
+    """Promises changes and yields none."""
 
     async def changes(self) -> AsyncIterator[PodUID]:
         await asyncio.Event().wait()
@@ -214,7 +214,7 @@ class TellsNothing(Honest):
 
 
 class EndsItsChanges(Honest):
-    """Has told everything."""
+    """Ends its stream of changes."""
 
     async def changes(self) -> AsyncIterator[PodUID]:
         for uid in list[PodUID]():
@@ -222,7 +222,7 @@ class EndsItsChanges(Honest):
 
 
 class RunsWhatCannotRun(Honest):
-    """Says nothing about what failed."""
+    """Does not report a failed start."""
 
     async def start_container(self, pod: Pod, container: Container, *, restart_count: int) -> str:
         try:
@@ -232,7 +232,7 @@ class RunsWhatCannotRun(Honest):
 
 
 class SwallowsItsCancellation(Honest):
-    """Ends as if nothing had been."""
+    """Swallows the cancellation of a call."""
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
         try:
@@ -242,14 +242,14 @@ class SwallowsItsCancellation(Honest):
 
 
 class ForgetsWithTheAgent(Honest):
-    """Keeps its records in its head, and says it does not."""
+    """Claims to persist its records, but keeps them in memory."""
 
     def __init__(self, clock: FakeClock, folder: Path) -> None:
         super().__init__(clock, folder / str(clock.now()) / str(id(self)))
 
 
 class DatesExitsWhenItSeesThem(Honest):
-    """A container that ended while nobody looked ended just now."""
+    """Sets the finish time of an exit to when it was noticed."""
 
     def __init__(self, clock: FakeClock, folder: Path) -> None:
         super().__init__(clock, folder)
@@ -263,14 +263,14 @@ class DatesExitsWhenItSeesThem(Honest):
 
 
 class ListsWhatItStartedWith(Honest):
-    """Resizes, and nobody sees it."""
+    """Lists the old resources after a resize."""
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
         return
 
 
 class RestartsToResize(Honest):
-    """Gives other resources to another attempt."""
+    """Resizes by starting another attempt."""
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
         for container_id in containers.values():
@@ -279,7 +279,7 @@ class RestartsToResize(Honest):
 
 
 class ResizesAllThatRuns(Honest):
-    """Does not listen to who is meant."""
+    """Resizes all running containers instead of the named ones."""
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
         listed = await self.list_pods(pod.uid)
@@ -288,7 +288,7 @@ class ResizesAllThatRuns(Honest):
 
 
 class InsistsOnRunning(Honest):
-    """Refuses what it cannot do any more."""
+    """Fails to resize a container that has ended."""
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
         listed = await self.list_pods(pod.uid)
@@ -299,7 +299,7 @@ class InsistsOnRunning(Honest):
 
 
 class KeepsItsResizesToItself(Honest):
-    """What the next agent reads is what a container was started with."""
+    """Does not persist resizes for the next agent."""
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
         written = {file: file.read_bytes() for file in self.folder.glob("*.json")}
@@ -309,7 +309,7 @@ class KeepsItsResizesToItself(Honest):
 
 
 class SaysNothingOfMemory(Honest):
-    """Leaves out what no cgroup says."""
+    """Omits the memory request, which no cgroup has."""
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
         return relisted(await super().list_pods(uid), without_memory_request)

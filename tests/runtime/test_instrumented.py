@@ -1,4 +1,4 @@
-"""A runtime that is measured does the same, offers the same, and is counted."""
+"""An instrumented runtime behaves as before, offers the same protocols, and is counted."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,11 +24,11 @@ OFFERS = tuple(
     for kind in vars(module).values()
     if getattr(kind, "_is_runtime_protocol", False) and kind.__module__ == module.__name__
 )
-"""All that a runtime may offer."""
+"""All optional protocols of a runtime."""
 
 
 class Heard:
-    """Remembers what it is told."""
+    """Records the operations it receives."""
 
     def __init__(self) -> None:
         self.operations: list[tuple[str, float, bool]] = []
@@ -38,7 +38,7 @@ class Heard:
 
 
 class Plain:
-    """Has the eight methods, and nothing else."""
+    """A runtime with the eight methods only."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.name, self.version = runtime.name, runtime.version
@@ -51,9 +51,9 @@ class Plain:
 
 
 class Offering(Plain):
-    """Offers all there is."""
+    """A runtime with all optional methods."""
 
-    node_labels = {"isolated": "yes"}  # noqa: RUF012 - of a test
+    node_labels = {"isolated": "yes"}  # noqa: RUF012 - constant
 
     async def usage(self) -> dict[PodUID, Usage]:
         return {PodUID("p"): Usage(at=1)}
@@ -73,14 +73,14 @@ class Offering(Plain):
         yield b"a line"
 
     async def exec(self, *_: object) -> str:
-        return "a talk"
+        return "a session"
 
     async def attach(self, *_: object) -> str:
         return "another"
 
 
 class TestMeasured(Simulated):
-    """All that a runtime promises is still so."""
+    """The wrapper still keeps every promise of a runtime."""
 
     @asynccontextmanager
     async def open_runtime(self) -> AsyncIterator[Runtime]:
@@ -139,7 +139,7 @@ def test_what_it_offers_is_passed_on() -> None:
         True,
         ["a result"],
         [b"a line"],
-        "a talk",
+        "a session",
         "another",
     ]
     assert [operation for operation, _, _ in heard.operations] == [

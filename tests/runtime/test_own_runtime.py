@@ -1,4 +1,4 @@
-"""The example of a runtime keeps its promises, and those that a queue adds."""
+"""The example runtime keeps its promises, and those that a queue adds."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ WAITING = ("sh", "-c", 'while [ ! -e "$0" ]; do sleep 0.02; done; exit 7')
 
 @pytest.fixture
 def batch(tmp_path: Path) -> Iterator[BatchSystem]:
-    """The batch system with one slot that the runtimes of a test use; nothing of it stays."""
+    """A batch system with one slot for the runtimes of a test; its jobs are killed afterwards."""
     (tmp_path / "batch").mkdir()
     batch = BatchSystem(tmp_path / "batch", slots=1)
     yield batch
@@ -80,9 +80,9 @@ def test_what_waits_in_the_queue_says_so_and_is_no_container_yet(
     async def scene() -> None:
         first, second = sleeper("first"), sleeper("second")
         first_id = await start(runtime, first)
-        told = await start_queued(runtime, second)
-        assert told == "job 2 waits for one of 1 slots"
-        assert await start_queued(runtime, second) == told, "asked again, it is the same job"
+        message = await start_queued(runtime, second)
+        assert message == "job 2 waits for one of 1 slots"
+        assert await start_queued(runtime, second) == message, "a second call is the same job"
         assert (await listed(runtime, second.uid)).facts.containers == ()
         await runtime.stop_container(first.uid, first_id, grace_seconds=5)
         await eventually(lambda: states(batch)[1] == (2, "running"))
@@ -168,7 +168,7 @@ def runners(batch: BatchSystem) -> list[psutil.Process]:
     return [process for process in running if str(batch.folder) in (process.info["cmdline"] or ())]
 
 
-def test_a_job_that_nobody_began_to_run_is_begun_by_the_next_start(
+def test_a_job_without_a_runner_is_run_by_the_next_start(
     runtime: BatchRuntime, batch: BatchSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scene() -> None:
@@ -192,7 +192,7 @@ def test_many_who_submit_the_same_get_one_job(batch: BatchSystem) -> None:
     until(lambda: not runners(batch))
 
 
-def test_a_job_that_somebody_else_cancels_is_submitted_anew(
+def test_a_job_that_was_cancelled_is_submitted_again(
     runtime: BatchRuntime, batch: BatchSystem
 ) -> None:
     async def scene() -> None:
@@ -217,7 +217,7 @@ def test_a_batch_system_that_does_not_answer_is_no_empty_one(
     (batch.folder / "elsewhere").rename(batch.folder / "jobs")
 
 
-def test_a_job_that_cannot_have_a_runner_is_told(
+def test_a_job_whose_runner_cannot_start_is_reported(
     runtime: BatchRuntime, batch: BatchSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("batch_system.__file__", str(batch.folder / "gone.py"))
@@ -253,7 +253,7 @@ def test_words_and_variables_arrive_unchanged(runtime: BatchRuntime, batch: Batc
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         (
             {"env": (EnvVar(name="A", value_from=EnvVarSource()),)},
@@ -264,10 +264,10 @@ def test_words_and_variables_arrive_unchanged(runtime: BatchRuntime, batch: Batc
         ({"command": ("a\0b",)}, "job 1: embedded null byte"),
     ],
 )
-def test_what_a_job_cannot_have_is_told(
-    runtime: BatchRuntime, more: dict[str, object], told: str
+def test_unsupported_fields_are_reported(
+    runtime: BatchRuntime, more: dict[str, object], message: str
 ) -> None:
-    with pytest.raises(CannotStartError, match=told):
+    with pytest.raises(CannotStartError, match=message):
         asyncio.run(start(runtime, sleeper("first", **more)))
 
 

@@ -1,4 +1,4 @@
-"""The page that leads to a runtime of your own shows the example, and what the suite says of it."""
+"""docs/own-runtime.md shows the code of the example and the output of the suite."""
 
 import ast
 import os
@@ -19,7 +19,7 @@ BEFORE, *PARTS = re.split(r"^ *# --8<-- \d\n", SOURCE, flags=re.MULTILINE)
 TALLIES = re.findall(r"^((?:\d+ failed, )?\d+ passed, \d+ skipped) in", PAGE, re.MULTILINE)
 FAILED = re.findall(r"^FAILED .*$", PAGE, re.MULTILINE)
 NAMES = r"^(?:async def|def|class) (\w+)"
-"""What is not a method."""
+"""Names defined outside of the class."""
 UNTURNED = "await in_thread(self._batch.jobs)"
 WAIT_FINISHED = "            await self._wait_finished(job)\n"
 STOP_POD = "\n    async def stop_pod"
@@ -28,11 +28,11 @@ MISTAKES = {
     "its sandbox is stopped": ("active=attempt.sandbox == pod.sandbox", "active=True"),
     "the grace period was cut short": (WAIT_FINISHED + STOP_POD, STOP_POD),
 }
-"""What is right, and what somebody could have written instead, by what the suite says of it."""
+"""By message of the suite: the correct code, and a mistake to replace it with."""
 
 
 def meaning(source: str) -> str:
-    """The code without its layout: the formatter moves methods that stand alone to the left."""
+    """The code without its layout: on the page, methods are dedented."""
     return ast.dump(ast.parse(textwrap.dedent(source)))
 
 
@@ -66,12 +66,12 @@ def test_the_page_shows_the_tests() -> None:
 
 
 def suite_says(folder: Path, source: str) -> str:
-    """What the suite prints about a runtime of this source."""
+    """Return the output of the suite for a runtime with this source."""
     (folder / "own_runtime.py").write_text(source)
     for name in ("batch_system.py", "test_own_runtime.py"):
         (folder / name).write_bytes((EXAMPLES / name).read_bytes())
     options = ("-q", "--tb=no", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", ".")
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "pytest", *options, "test_own_runtime.py"],
         cwd=folder,
         env={**os.environ, "COLUMNS": "200", "PYTEST_ADDOPTS": ""},
@@ -79,22 +79,22 @@ def suite_says(folder: Path, source: str) -> str:
         text=True,
         check=False,
     )
-    return done.stdout
+    return result.stdout
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("step", [1, 2, 3, 4, 5])
 def test_the_suite_says_of_each_step_what_the_page_has(step: int, tmp_path: Path) -> None:
-    said = suite_says(tmp_path, "".join([BEFORE, *PARTS[:step]]))
-    assert said.splitlines()[-1].partition(" in ")[0] == TALLIES[step - 1], said
+    output = suite_says(tmp_path, "".join([BEFORE, *PARTS[:step]]))
+    assert output.splitlines()[-1].partition(" in ")[0] == TALLIES[step - 1], output
     if step == 1:
-        assert FAILED[0] in said.splitlines()
+        assert FAILED[0] in output.splitlines()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("told", MISTAKES)
-def test_the_suite_says_of_a_mistake_what_the_page_has(told: str, tmp_path: Path) -> None:
-    right, wrong = MISTAKES[told]
+@pytest.mark.parametrize("message", MISTAKES)
+def test_the_suite_says_of_a_mistake_what_the_page_has(message: str, tmp_path: Path) -> None:
+    right, wrong = MISTAKES[message]
     assert SOURCE.count(right) == 1
-    (line,) = [line for line in FAILED if line.endswith(told)]
+    (line,) = [line for line in FAILED if line.endswith(message)]
     assert line in suite_says(tmp_path, SOURCE.replace(right, wrong)).splitlines()

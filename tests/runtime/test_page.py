@@ -1,4 +1,4 @@
-"""The page about runtimes says what there is, and what it shows works."""
+"""docs/runtimes.md is complete, and its scripts and manifests are valid."""
 
 import re
 from pathlib import Path
@@ -24,14 +24,14 @@ PAGE = (ROOT / "docs" / "runtimes.md").read_text()
 SCRIPTS = re.findall(r"^\| [^`|]+ \| `([^`]*=[^`]*)` \|$", PAGE, re.MULTILINE)
 
 
-@pytest.mark.parametrize("word", FIELD_PARSERS)
-def test_the_page_has_every_word_with_values_that_can_be_read(word: str) -> None:
-    row = re.search(rf"^\| `{word}` \| ([^|]+) \|", PAGE, re.MULTILINE)
-    assert row, f"{word} is not on the page"
+@pytest.mark.parametrize("key", FIELD_PARSERS)
+def test_the_page_has_every_word_with_values_that_can_be_read(key: str) -> None:
+    row = re.search(rf"^\| `{key}` \| ([^|]+) \|", PAGE, re.MULTILINE)
+    assert row, f"{key} is not on the page"
     values = re.findall(r"`([^`]+)`", row[1])
     assert values
     for value in values:
-        assert parse_script(f"{word}={value}")
+        assert parse_script(f"{key}={value}")
 
 
 def test_the_page_has_no_word_that_there_is_not() -> None:
@@ -71,11 +71,11 @@ def test_the_pods_on_the_page_have_the_probes_that_their_scripts_speak_of() -> N
 
 
 @pytest.mark.parametrize(
-    ("word", "probe"),
+    ("key", "probe"),
     [("ready", "readinessProbe"), ("started", "startupProbe"), ("alive", "livenessProbe")],
 )
-def test_the_page_says_which_words_need_a_probe(word: str, probe: str) -> None:
-    row = re.search(rf"^\| `{word}` \|.*$", PAGE, re.MULTILINE)
+def test_the_page_says_which_words_need_a_probe(key: str, probe: str) -> None:
+    row = re.search(rf"^\| `{key}` \|.*$", PAGE, re.MULTILINE)
     assert row
     assert f"`{probe}`" in row[0]
 

@@ -35,7 +35,7 @@ def pod(uid: PodUID, *, ip: str = "", ready: bool = True, code: int | None = Non
 
 
 class ScriptedRuntime(SimulatedRuntime):
-    """Lists what it is told to; it may be down, or slow to answer."""
+    """A runtime whose lists the test sets; it may be down or slow."""
 
     def __init__(self, clock: FakeClock, *pods: RuntimePod) -> None:
         super().__init__(clock)
@@ -63,10 +63,10 @@ class ScriptedRuntime(SimulatedRuntime):
     async def _changes(
         self, queue: asyncio.Queue[PodUID | Exception | None]
     ) -> AsyncIterator[PodUID]:
-        while (told := await queue.get()) is not None:
-            if isinstance(told, Exception):
-                raise told
-            yield told
+        while (item := await queue.get()) is not None:
+            if isinstance(item, Exception):
+                raise item
+            yield item
 
 
 class Scene:
@@ -89,13 +89,13 @@ class Scene:
         self.beats += 1
 
     def set_ahead(self, seconds: int) -> None:
-        """Somebody sets the clock."""
+        """Set the wall clock."""
         self.ahead += seconds * 10**9
         self.clock._now += seconds * 10**9
 
-    def told(self) -> list[PodUID]:
-        told, self.changed[:] = list(self.changed), []
-        return told
+    def changed_pods(self) -> list[PodUID]:
+        changed, self.changed[:] = list(self.changed), []
+        return changed
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -110,15 +110,15 @@ def test_a_list_tells_of_new_changed_and_gone_pods_and_of_no_others() -> None:
     async def main() -> None:
         scene = Scene(pod(A), pod(B))
         await scene.view.relist_once()
-        assert sorted(scene.told()) == [A, B]
+        assert sorted(scene.changed_pods()) == [A, B]
         await scene.view.relist_once()
-        assert scene.told() == []
+        assert scene.changed_pods() == []
         scene.runtime.put(pod(A, code=1))
         await scene.view.relist_once()
-        assert scene.told() == [A]
+        assert scene.changed_pods() == [A]
         del scene.runtime.pods[B]
         await scene.view.relist_once()
-        assert scene.told() == [B]
+        assert scene.changed_pods() == [B]
         assert list(scene.view.pods()) == [A]
 
     asyncio.run(main())
@@ -135,14 +135,14 @@ def test_equal_facts_are_no_change_and_the_same_objects_are_not_compared() -> No
         scene = Scene(Incomparable(uid=B, namespace="", name="", facts=PodFacts()))
         await scene.view.relist_once()
         await scene.view.relist_once()
-        assert scene.told() == [B]
+        assert scene.changed_pods() == [B]
         scene.runtime.pods = {A: pod(A)}
         await scene.view.relist_once()
-        scene.told()
+        scene.changed_pods()
         shown = scene.view.find(A)
         scene.runtime.put(pod(A))
         await scene.view.relist_once()
-        assert scene.told() == []
+        assert scene.changed_pods() == []
         assert scene.view.find(A) is shown
 
     asyncio.run(main())
@@ -154,7 +154,7 @@ def test_it_lists_once_a_period_and_beats() -> None:
         before = scene.view.has_listed
         async with scene.running():
             assert (before, scene.view.has_listed) == (False, True)
-            assert scene.told() == [A]
+            assert scene.changed_pods() == [A]
             await scene.clock.advance(4.5)
             assert (scene.view.counts.relists, scene.beats) == (5, 5)
 
@@ -165,11 +165,11 @@ def test_a_hint_is_followed_before_the_next_list() -> None:
     async def main() -> None:
         scene = Scene(pod(A))
         async with scene.running():
-            scene.told()
+            scene.changed_pods()
             scene.runtime.put(pod(A, code=3), pod(B))
             scene.runtime.hints[0].put_nowait(A)
             await run_ready_tasks()
-            assert scene.told() == [A]
+            assert scene.changed_pods() == [A]
             assert scene.view.find(B) is None
             assert scene.view.counts.hints == 1
 
@@ -190,14 +190,14 @@ def test_hints_that_break_off_are_asked_for_again(broken: Exception | None) -> N
                 await scene.clock.advance(0.2)
                 assert len(scene.runtime.hints) == failures + 1
             assert scene.view.counts.interruptions == 3
-            scene.told()
+            scene.changed_pods()
             scene.runtime.put(pod(B))
             scene.runtime.hints[-1].put_nowait(B)
             await run_ready_tasks()
-            assert scene.told() == [B]
+            assert scene.changed_pods() == [B]
             scene.runtime.hints[-1].put_nowait(broken)
             await scene.clock.advance(1.1)
-            assert len(scene.runtime.hints) == 5, "after a hint the waits begin anew"
+            assert len(scene.runtime.hints) == 5, "the back-off is reset after a hint"
 
     asyncio.run(main())
 
@@ -206,15 +206,15 @@ def test_an_outage_is_survived_and_logged_once(caplog: pytest.LogCaptureFixture)
     async def main() -> None:
         scene = Scene(pod(A))
         async with scene.running():
-            scene.told()
+            scene.changed_pods()
             scene.runtime.down = RuntimeDownError("no answer at the socket")
             await scene.clock.advance(5)
             assert scene.view.find(A) is not None
-            assert scene.told() == []
+            assert scene.changed_pods() == []
             assert scene.view.counts.failures == 5
             scene.runtime.down = None
             await scene.clock.advance(1)
-            assert scene.told() == []
+            assert scene.changed_pods() == []
 
     with caplog.at_level(logging.INFO):
         asyncio.run(main())
@@ -228,15 +228,15 @@ def test_refresh_asks_about_one_pod_now_and_tells_of_what_it_finds() -> None:
     async def main() -> None:
         scene = Scene(pod(A))
         assert await scene.view.refresh(A) == pod(A).facts
-        assert scene.told() == [A]
+        assert scene.changed_pods() == [A]
         assert not scene.view.has_listed
         assert await scene.view.refresh(A) == pod(A).facts
-        assert scene.told() == []
+        assert scene.changed_pods() == []
         assert await scene.view.refresh(B) == PodFacts()
-        assert scene.told() == []
+        assert scene.changed_pods() == []
         scene.runtime.pods.clear()
         assert await scene.view.refresh(A) == PodFacts()
-        assert scene.told() == [A]
+        assert scene.changed_pods() == [A]
 
     asyncio.run(main())
 
@@ -259,20 +259,20 @@ def test_a_list_that_was_asked_for_earlier_does_not_replace_a_newer_answer() -> 
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(scene.view.relist_once())
             await run_ready_tasks()
-            scene.told()
+            scene.changed_pods()
             scene.runtime.put(pod(A, code=3))
             await scene.view.refresh(A)
             del scene.runtime.pods[B]
             await scene.view.refresh(B)
-            assert scene.told() == [A, B]
+            assert scene.changed_pods() == [A, B]
             scene.runtime.gate.set()
-        assert scene.told() == []
+        assert scene.changed_pods() == []
         found = scene.view.find(A)
         assert found is not None
         assert found.facts.containers[0].exit_code == 3
         assert scene.view.find(B) is None
         await scene.view.relist_once()
-        assert scene.told() == []
+        assert scene.changed_pods() == []
 
     asyncio.run(main())
 
@@ -283,9 +283,9 @@ def test_the_addresses_of_a_pod_that_has_ended_are_kept() -> None:
         await scene.view.relist_once()
         scene.runtime.put(pod(A, ready=False, code=0))
         assert (await scene.view.refresh(A)).ips == ("10.1.2.3",)
-        scene.told()
+        scene.changed_pods()
         await scene.view.relist_once()
-        assert scene.told() == []
+        assert scene.changed_pods() == []
         scene.runtime.put(pod(A, ready=True))
         assert (await scene.view.refresh(A)).ips == ()
 

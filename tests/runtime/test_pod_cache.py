@@ -11,31 +11,31 @@ def pod(uid: PodUID, name: str = "") -> RuntimePod:
 
 
 def test_a_list_that_was_asked_for_before_another_one_is_passed_over() -> None:
-    known = PodCache()
-    first, second = known.next_request(), known.next_request()
-    assert known.apply_list(second, [pod(A, "new")]) == [A]
-    assert known.apply_list(first, [pod(A, "old"), pod(B)]) == []
-    assert dict(known.pods()) == {A: pod(A, "new")}
+    cache = PodCache()
+    first, second = cache.next_request(), cache.next_request()
+    assert cache.apply_list(second, [pod(A, "new")]) == [A]
+    assert cache.apply_list(first, [pod(A, "old"), pod(B)]) == []
+    assert dict(cache.pods()) == {A: pod(A, "new")}
 
 
 def test_an_answer_about_one_pod_that_was_asked_for_before_a_list_is_passed_over() -> None:
-    known = PodCache()
-    single, all_pods = known.next_request(), known.next_request()
-    assert known.apply_list(all_pods, []) == []
-    assert not known.apply_pod(single, A, pod(A))
-    assert known.find(A) is None
+    cache = PodCache()
+    single, all_pods = cache.next_request(), cache.next_request()
+    assert cache.apply_list(all_pods, []) == []
+    assert not cache.apply_pod(single, A, pod(A))
+    assert cache.find(A) is None
 
 
 def test_of_two_answers_about_one_pod_the_one_asked_for_later_counts() -> None:
-    known = PodCache()
-    first, second = known.next_request(), known.next_request()
-    assert known.apply_pod(second, A, pod(A, "new"))
-    assert not known.apply_pod(first, A, pod(A, "old"))
-    assert known.find(A) == pod(A, "new")
+    cache = PodCache()
+    first, second = cache.next_request(), cache.next_request()
+    assert cache.apply_pod(second, A, pod(A, "new"))
+    assert not cache.apply_pod(first, A, pod(A, "old"))
+    assert cache.find(A) == pod(A, "new")
 
 
 def test_a_list_that_was_asked_for_later_counts_again() -> None:
-    known = PodCache()
-    assert known.apply_pod(known.next_request(), A, pod(A))
-    assert known.apply_list(known.next_request(), []) == [A]
-    assert known.find(A) is None
+    cache = PodCache()
+    assert cache.apply_pod(cache.next_request(), A, pod(A))
+    assert cache.apply_list(cache.next_request(), []) == [A]
+    assert cache.find(A) is None

@@ -196,11 +196,11 @@ class Faults:
         known = set()
         for place, _ in self._launches(folder):
             with suppress(OSError, msgspec.DecodeError):
-                known.add(read(place.started, StartRecord).keeper.pid)
+                known.add(read(place.started, StartRecord).monitor.pid)
         return {child.pid for child in psutil.Process(shim).children()} - known
 
     def _kill_keeper(self) -> bool:
-        return self._kill_one(lambda started: started.keeper.pid)
+        return self._kill_one(lambda started: started.monitor.pid)
 
     def _kill_command(self) -> bool:
         return self._kill_one(lambda started: started.process.pid)

@@ -76,7 +76,7 @@ class ProcessStream(Protocol):
         """Write to standard input; ignored if the process has closed it."""
 
     async def close_stdin(self) -> None:
-        """Close standard input."""
+        """Close standard input of the process."""
 
     def resize(self, size: TerminalSize) -> None:
         """Set the size of the process's terminal, if it has one."""

@@ -1,4 +1,4 @@
-"""A little keeper: writes a container's log and puts files away, as the real one does."""
+"""A minimal monitor: writes and rotates a container's log as the real one does."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ START = Time.parse("2026-11-15T20:00:00Z").unix_nanos()
 
 
 class ALog:
-    """Every entry is written a second after the one before."""
+    """A log whose entries are one second apart."""
 
     def __init__(self, folder: Path, *, keep: int = 5) -> None:
         self.place = ContainerFolder(folder)

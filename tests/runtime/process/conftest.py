@@ -1,4 +1,4 @@
-"""Trials of bubblewrap as whoever runs the tests, and as an ordinary user where root may switch."""
+"""Trials of bubblewrap as the current user, and as an ordinary user where root may switch."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ _PYTHON = "/usr/bin/python3"
 
 @pytest.fixture(scope="session")
 def bubblewrap_works() -> None:
-    """Skip if there is no bubblewrap; in CI there must be one."""
+    """Skip without bubblewrap; in CI it is required."""
     try:
         find_bubblewrap()
     except BubblewrapUnavailableError as error:
@@ -44,18 +44,18 @@ class Trials:
         self._prefix = prefix
 
     def run(self, *containers: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
-        """What came of these containers of one pod, started one after the other."""
-        given = {key: more.pop(key, {}) for key in ("config_maps", "secrets")}
+        """Run these containers of one pod one after the other; return the results."""
+        objects = {key: more.pop(key, {}) for key in ("config_maps", "secrets")}
         killed = [bool(container.pop("killed", False)) for container in containers]
         named = [
             {"name": f"c{number}", "image": "x", **container}
             for number, container in enumerate(containers)
         ]
         pod = pod_of(None, **{"containers": named, **more})
-        asked = {"root": str(self.root), "pod": to_document(pod), "killed": killed, **given}
+        request = {"root": str(self.root), "pod": to_document(pod), "killed": killed, **objects}
         done = subprocess.run(
             [*self._prefix, str(_HERE / "sandbox_trial.py")],
-            input=msgspec.json.encode(asked),
+            input=msgspec.json.encode(request),
             capture_output=True,
             timeout=100,
             check=False,
@@ -63,11 +63,11 @@ class Trials:
             env={"PATH": os.defpath + ":/usr/sbin", "PYTHONPATH": _python_path()},
         )
         assert done.returncode == 0, done.stderr.decode()
-        found: list[dict[str, Any]] = msgspec.json.decode(done.stdout)
-        return found
+        results: list[dict[str, Any]] = msgspec.json.decode(done.stdout)
+        return results
 
     def shell(self, script: str, container: dict[str, Any] | None = None, **more: Any) -> str:
-        """What a script in a sandbox printed; it must have ended well."""
+        """Return the output of a script in a sandbox; it must succeed."""
         (result,) = self.run({"command": ["sh", "-c", script], **(container or {})}, **more)
         assert result.get("code") == 0, result
         return str(result["out"])
@@ -95,7 +95,7 @@ def trials(request: pytest.FixtureRequest) -> Iterator[Trials]:
         )
         if tried.returncode:
             pytest.skip(f"an ordinary user cannot use {_REPOSITORY} with {_PYTHON}")
-    # Not below /tmp, which every sandbox has for itself: what hides it is to be seen.
+    # Not below /tmp, which every sandbox has for itself, so that the tests see what is hidden.
     folder = Path(tempfile.mkdtemp(prefix="podstatus-", dir=None if os.geteuid() else "/var/lib"))
     shutil.chown(folder, user)
     yield Trials(folder, prefix, user)

@@ -1,8 +1,8 @@
-"""Prepare a container under bubblewrap and run it, as whoever runs this: for tests.
+"""Prepare and run containers under bubblewrap, as the user that runs this program: for tests.
 
     python sandbox_trial.py   < {"root", "pod", "config_maps", "secrets", "containers"}
 
-It prints what came of each container in turn: exit code, output, message, or the refusal.
+Prints the result of each container: exit code, output, message, or the rejection.
 """
 
 import asyncio
@@ -29,19 +29,26 @@ from tests.support.processes.process_pods import ObjectsInMemory
 
 
 def outlives(command: PreparedCommand) -> bool:
-    """Whether the command is still there some time after its bubblewrap was killed."""
-    handed = handed_files(command)
-    told = os.pipe()
+    """Return whether the command still runs some time after its bubblewrap was killed."""
+    inherited = handed_files(command)
+    status_pipe = os.pipe()
     bwrap = subprocess.Popen(
         [
             (command.bubblewrap or ("",))[0],
-            *("--args", str(handed[0]), "--json-status-fd", str(told[1]), "--", *command.argv),
+            *(
+                "--args",
+                str(inherited[0]),
+                "--json-status-fd",
+                str(status_pipe[1]),
+                "--",
+                *command.argv,
+            ),
         ],
-        pass_fds=[*handed, told[1]],
+        pass_fds=[*inherited, status_pipe[1]],
         env={},
     )
-    # It is written in pieces: only a line is whole.
-    with os.fdopen(told[0], "rb") as status:
+    # Written in pieces: wait for a complete line.
+    with os.fdopen(status_pipe[0], "rb") as status:
         child = msgspec.json.decode(status.readline())["child-pid"]
     while Path(f"/proc/{child}/comm").read_text().strip() != command.argv[-2]:
         os.sched_yield()
@@ -55,11 +62,11 @@ def outlives(command: PreparedCommand) -> bool:
 
 
 def handed_files(command: PreparedCommand) -> list[int]:
-    """The file with bubblewrap's arguments, and those of the host that they name."""
+    """Open the file with bubblewrap's arguments, and the host paths they name."""
     arguments = list(command.bubblewrap or ())
     opened = open_host_paths([msgspec.structs.asdict(path) for path in command.host_paths])
-    for wanted, file in zip(command.host_paths, opened, strict=True):
-        arguments[wanted.argument] = str(file)
+    for host_path, file in zip(command.host_paths, opened, strict=True):
+        arguments[host_path.argument] = str(file)
     words = b"".join(argument.encode() + b"\0" for argument in arguments[1:])
     return [_in_memory(words), *opened]
 
@@ -72,21 +79,21 @@ def _in_memory(content: bytes) -> int:
 
 
 def run(command: PreparedCommand) -> subprocess.CompletedProcess[str]:
-    """Run it as the shim does: nothing of ours in its arguments or environment."""
+    """Run it as the shim does, with none of our arguments or variables."""
     return run_with(command, handed_files(command))
 
 
-def run_with(command: PreparedCommand, handed: list[int]) -> subprocess.CompletedProcess[str]:
-    """The same, with files that were opened before; they are closed."""
-    handles = {"--args": handed[0]}
+def run_with(command: PreparedCommand, inherited: list[int]) -> subprocess.CompletedProcess[str]:
+    """Run it with files that were opened before; closes them."""
+    handles = {"--args": inherited[0]}
     if command.seccomp:
         handles["--seccomp"] = _in_memory(command.seccomp)
     options = [word for name, handle in handles.items() for word in (name, str(handle))]
-    handed = [*handles.values(), *handed[1:]]
+    inherited = [*handles.values(), *inherited[1:]]
     try:
         return subprocess.run(
             [(command.bubblewrap or ("",))[0], *options, "--", *command.argv],
-            pass_fds=handed,
+            pass_fds=inherited,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -96,18 +103,18 @@ def run_with(command: PreparedCommand, handed: list[int]) -> subprocess.Complete
             check=False,
         )
     finally:
-        for file in handed:
+        for file in inherited:
             os.close(file)
 
 
-async def trial(asked: dict[str, Any]) -> list[dict[str, Any]]:
-    """What came of each container."""
+async def trial(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the result of each container."""
     objects = ObjectsInMemory()
-    for name, texts in asked.get("config_maps", {}).items():
+    for name, texts in request.get("config_maps", {}).items():
         objects.put_config_map(name, **texts)
-    for name, texts in asked.get("secrets", {}).items():
+    for name, texts in request.get("secrets", {}).items():
         objects.put_secret(name, **{key: text.encode() for key, text in texts.items()})
-    root, pod = Path(asked["root"]), from_document(asked["pod"], Pod)
+    root, pod = Path(request["root"]), from_document(request["pod"], Pod)
     preparer = ContainerPreparer(
         root,
         bubblewrap=find_bubblewrap(),
@@ -126,7 +133,7 @@ async def trial(asked: dict[str, Any]) -> list[dict[str, Any]]:
         except CannotStartError as error:
             results.append({"refused": error.message, "reason": error.reason})
             continue
-        if asked["killed"][number]:
+        if request["killed"][number]:
             results.append({"left": outlives(command)})
             continue
         done = run(command)
@@ -142,5 +149,5 @@ async def trial(asked: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    found = asyncio.run(trial(msgspec.json.decode(sys.stdin.buffer.read())))
-    sys.stdout.buffer.write(msgspec.json.encode(found))
+    results = asyncio.run(trial(msgspec.json.decode(sys.stdin.buffer.read())))
+    sys.stdout.buffer.write(msgspec.json.encode(results))

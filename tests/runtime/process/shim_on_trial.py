@@ -1,4 +1,4 @@
-"""A shim as the agent has it, in a pod folder of its own, and containers for it to keep."""
+"""A shim in its own pod folder, and containers for it to run."""
 
 import contextlib
 import os
@@ -34,18 +34,18 @@ T = TypeVar("T")
 
 
 def wait_for(what: Callable[[], T | None], *, named: str) -> T:
-    """What it returns, as soon as that is neither None nor False."""
+    """Return the first result of `what` that is neither None nor False."""
     deadline = time.monotonic() + DEADLINE
     while time.monotonic() < deadline:
-        found = what()
-        if found is not None and found is not False:
-            return found
-        time.sleep(0.002)  # between two looks, not instead of one
+        result = what()
+        if result is not None and result is not False:
+            return result
+        time.sleep(0.002)  # between two checks
     raise AssertionError(f"waited {DEADLINE:.0f} s in vain for {named}")
 
 
 def needs_bubblewrap() -> str:
-    """The path of bwrap; without it the test is skipped, but never where all must run."""
+    """Return the path of bwrap; skip the test without it, but fail where all tests must run."""
     program = shutil.which("bwrap")
     if program is not None:
         return program
@@ -66,20 +66,20 @@ class Container:
     def ended(self) -> ExitRecord:
         return wait_for(lambda: _read(self.place.exit, ExitRecord), named="exit.json")
 
-    def kept_until_the_end(self) -> ExitRecord:
-        """How it ended; its keeper has ended too."""
+    def wait_for_exit(self) -> ExitRecord:
+        """Return the exit record, once the monitor has ended, too."""
         record = self.ended()
         if self.place.started.exists():
-            wait_for_end(self.started().keeper)
+            wait_for_end(self.started().monitor)
         return record
 
     def log(self) -> bytes:
-        """All of it, also what was rotated."""
+        """Return the whole log, including rotated files."""
         files = [*sorted(self.place.path.glob("0.log.*")), self.place.log]
         return b"".join(path.read_bytes() for path in files if path.exists())
 
     def wrote(self, stream: str = "stdout") -> bytes:
-        """What it wrote, put together again."""
+        """Return the output of one stream, decoded from the log."""
         wrote = []
         for entry in self.log().split(b"\n")[:-1]:
             _, name, kind, text = entry.split(b" ", 3)
@@ -95,7 +95,7 @@ class Container:
 
 
 class ShimOnTrial:
-    """A shim, and what the agent would do with it."""
+    """A shim, and the agent's part in using it."""
 
     def __init__(
         self, root: Path, *, sandbox: str = SANDBOX, starter: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ class ShimOnTrial:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, program: Path = PROGRAM, *, python: str = sys.executable) -> ShimRecord:
-        """The shim, once it can be asked."""
+        """Start the shim; return its record once it serves requests."""
         command = [python, "-I", "-S", str(program), str(self.folder.path), self.sandbox]
         with (self.folder.path / "shim.log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -121,7 +121,7 @@ class ShimOnTrial:
         return wait_for(self._ready, named="shim.json")
 
     def launch(self, *argv: str, **changes: object) -> Container:
-        """Ask for a container that runs a command."""
+        """Launch a container that runs a command."""
         container = self.write_launch(*argv, **changes)
         self.send(signal.SIGHUP)
         return container
@@ -165,7 +165,7 @@ class ShimOnTrial:
         self.process.send_signal(number)
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Send a signal and wait for the end; the exit code."""
+        """Send a signal, wait for the end, and return the exit code."""
         assert self.process is not None
         self.process.send_signal(number)
         return self.process.wait(DEADLINE)
@@ -180,7 +180,7 @@ class ShimOnTrial:
 
 @contextlib.contextmanager
 def shim_on_trial(root: Path) -> Iterator[ShimOnTrial]:
-    """A shim that runs; whatever happens, nothing of it is left."""
+    """A running shim; no process is left afterwards."""
     shim = ShimOnTrial(root)
     shim.start()
     try:
@@ -194,16 +194,16 @@ def shim_on_trial(root: Path) -> Iterator[ShimOnTrial]:
 
 
 def processes_of(root: Path) -> list[str]:
-    """Command lines of processes that have this folder's name in them or in their environment."""
+    """Return command lines of processes with this folder in their arguments or environment."""
     mark = os.fsencode(root)
-    found = []
+    matches = []
     for path in Path("/proc").iterdir():
         if path.name.isdecimal() and int(path.name) != os.getpid():
             with contextlib.suppress(OSError):
-                told = (path / "cmdline").read_bytes()
-                if mark in told or mark in (path / "environ").read_bytes():
-                    found.append(f"{path.name} {told.decode(errors='replace')}")
-    return found
+                command_line = (path / "cmdline").read_bytes()
+                if mark in command_line or mark in (path / "environ").read_bytes():
+                    matches.append(f"{path.name} {command_line.decode(errors='replace')}")
+    return matches
 
 
 def wait_for_end(process: ProcessIdentity) -> None:

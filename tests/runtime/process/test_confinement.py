@@ -1,4 +1,4 @@
-"""Every way into a container is confined alike: its command, and commands that are run later."""
+"""A container's command and exec commands are confined alike."""
 
 import asyncio
 import json
@@ -47,7 +47,7 @@ def folder() -> Iterator[Path]:
 
 
 def seen_by(folder: Path, pod: Pod, *, isolated: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the command of a container found, and what one found that was run there later."""
+    """Return what a container's command observed, and what an exec command observed."""
 
     async def scenario() -> tuple[dict[str, Any], dict[str, Any]]:
         async with open_process_runtime(folder, isolated=isolated) as runtime:
@@ -67,16 +67,16 @@ async def _both(
     id = await runtime.start_container(pod, container, restart_count=0)
     async with asyncio.timeout(60):
         first = await asyncio.to_thread(_first_line, folder)
-        talk = await runtime.exec(pod.uid, id, (PYTHON, "-I", "-c", CALLS), StreamOptions())
-        said = b""
-        while (piece := await talk.read()) is not None:
-            said += piece[1]
-        await talk.close()
-    return json.loads(first), json.loads(said)
+        session = await runtime.exec(pod.uid, id, (PYTHON, "-I", "-c", CALLS), StreamOptions())
+        output = b""
+        while (piece := await session.read()) is not None:
+            output += piece[1]
+        await session.close()
+    return json.loads(first), json.loads(output)
 
 
 def _first_line(folder: Path) -> bytes:
-    """Of the container's log, without what the log adds."""
+    """Return the first line of the container's log, without the prefix."""
     while not (texts := [text for log in folder.rglob("0.log") if (text := log.read_bytes())]):
         time.sleep(0.01)
     return texts[0].split(b" ", 3)[3]
@@ -110,7 +110,7 @@ def test_another_user_has_no_capability_but_the_filter(folder: Path, *, isolated
     first, later = seen_by(folder, pod_with(context), isolated=isolated)
     none = dict.fromkeys(("CapInh", "CapPrm", "CapEff"), bits(frozenset()))
     for found in (first, later):
-        # Bubblewrap's command becomes the user by itself; it cannot be root again.
+        # The command switches users inside of bubblewrap; it cannot become root again.
         assert int(found.pop("CapBnd"), 16) | int(bits(DEFAULT), 16) == int(bits(DEFAULT), 16)
         assert found == {**REFUSED, **none, "NoNewPrivs": "1", "Seccomp": "2"}
 

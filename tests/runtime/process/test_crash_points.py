@@ -1,7 +1,7 @@
-"""The agent is killed before each single step of a start and of an end: the next one finishes it.
+"""The agent is killed before each step of a start and of a stop: the next agent completes it.
 
-All that an agent does to files, processes and signals is counted as Python's audit hooks tell it,
-and a life is lived again and again, one step further each time.
+Steps are file, process and signal operations, counted by Python's audit hooks. The scenario is
+repeated, each time with one more step.
 """
 
 import asyncio
@@ -41,14 +41,14 @@ isolations = pytest.mark.parametrize(
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    # Not below /tmp, which containers have one of their own of.
+    # Not below /tmp, since containers have their own /tmp.
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         yield Path(folder)
         end_family(processes_with("run_shim.py", folder))
 
 
 def pod_that_sleeps(number: int) -> Pod:
-    """Found among all processes by how long it sleeps, and by its UID."""
+    """A pod that is identified among all processes by its sleep duration and UID."""
     command = ("sleep", f"1000.{os.getpid()}{number:04}")
     container = Container(name="app", image="busybox", command=command)
     pod = make_pod(f"crash-{number}", uid=f"uid-{os.getpid()}-{number}")
@@ -61,14 +61,14 @@ def containers_of(pod: Pod) -> list[int]:
 
 
 def live(folder: Path, pod: Pod, life: Life, *, isolated: bool, steps: int) -> bool:
-    """Live a life in a process of its own that is killed after so many steps; whether it was."""
+    """Run the scenario in a process that is killed after this many steps; return whether it was."""
     child = os.fork()
     if child == 0:
         try:
             _count_down(steps)
             asyncio.run(_live(folder, pod, life, isolated=isolated))
             os._exit(0)
-        except BaseException:  # noqa: BLE001 - this process must not go on as a test
+        except BaseException:  # noqa: BLE001 - this process must not continue as a test
             traceback.print_exc()
             os._exit(1)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -99,7 +99,7 @@ def _count_down(steps: int) -> None:
 
 
 async def begin(runtime: ProcessRuntime, pod: Pod) -> None:
-    """As an agent keeps a pod running."""
+    """Keep a pod running, as an agent does."""
     (container,) = pod.spec.containers or ()
     await runtime.start_pod(pod)
     attempts = await attempts_at(runtime, pod)
@@ -110,7 +110,7 @@ async def begin(runtime: ProcessRuntime, pod: Pod) -> None:
 
 
 async def end(runtime: ProcessRuntime, pod: Pod) -> None:
-    """As an agent ends a pod, or what it finds of one that nobody wants any more."""
+    """Stop a pod, as an agent does, or what it finds of one that was deleted."""
     for attempt in await attempts_at(runtime, pod):
         await runtime.stop_container(pod.uid, attempt.id, grace_seconds=0)
         await runtime.remove_container(pod.uid, attempt.id)
@@ -127,16 +127,16 @@ async def check_running(runtime: ProcessRuntime, pod: Pod) -> None:
     running = [a for a in await attempts_at(runtime, pod) if a.state is ContainerRunState.RUNNING]
     assert len(running) == 1
     assert len(containers_of(pod)) == 1
-    # One of a start that was interrupted finds that it is not needed, and ends.
+    # A shim of an interrupted start finds that it is not needed, and ends.
     wait_for(lambda: len(shims_of(pod)) == 1, named="the end of all shims but one")
 
 
 def shims_of(pod: Pod) -> list[str]:
-    found = []
+    names = []
     for process in processes_with("run_shim.py", f"/pods/{pod.uid}\0"):
         with suppress(psutil.NoSuchProcess):
-            found.append(process.name())
-    return [name for name in found if name == "podstatus-shim"]
+            names.append(process.name())
+    return [name for name in names if name == "podstatus-shim"]
 
 
 def check_gone(folder: Path, pod: Pod) -> None:

@@ -1,4 +1,4 @@
-"""A container is started while its shim, or its keeper, is being killed."""
+"""Starts of containers whose shim or monitor is being killed."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ def test_what_it_never_began_is_no_attempt(tmp_path: Path) -> None:
             shim = _pid_of_shim(folder)
             os.kill(shim, signal.SIGSTOP)
             starting = asyncio.ensure_future(runtime.start_container(_POD, _APP, restart_count=0))
-            while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - a file
+            while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - files have no notifications
                 await asyncio.sleep(0.001)
             os.kill(shim, signal.SIGKILL)
             with pytest.raises(CannotStartError, match="monitor has ended"):
@@ -45,11 +45,11 @@ def test_what_it_never_began_is_no_attempt(tmp_path: Path) -> None:
             (listed,) = await runtime.list_pods()
             assert listed.facts.containers == ()
             assert list(folder.containers.iterdir()) == []
-            # In another sandbox it is started as if nothing had been.
+            # In another sandbox it is started as if for the first time.
             await runtime.start_pod(_POD)
             await runtime.start_container(_POD, _APP, restart_count=0)
             (listed,) = await runtime.list_pods()
-            assert [found.restart_count for found in listed.facts.containers] == [0]
+            assert [attempt.restart_count for attempt in listed.facts.containers] == [0]
             await runtime.remove_pod(_POD.uid)
 
     asyncio.run(scenario())
@@ -67,7 +67,7 @@ def test_what_was_never_begun_when_all_were_killed_is_no_attempt(
             shim = _pid_of_shim(folder)
             os.kill(shim, signal.SIGSTOP)
             starting = asyncio.ensure_future(runtime.start_container(_POD, _APP, restart_count=0))
-            while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - a file
+            while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - files have no notifications
                 await asyncio.sleep(0.001)
             starting.cancel()
             os.kill(shim, signal.SIGKILL)
@@ -77,24 +77,24 @@ def test_what_was_never_begun_when_all_were_killed_is_no_attempt(
         async with open_process_runtime(tmp_path, isolated=False) as runtime:
             (listed,) = await runtime.list_pods()
             await runtime.remove_pod(_POD.uid)
-            return [found.restart_count for found in listed.facts.containers]
+            return [attempt.restart_count for attempt in listed.facts.containers]
 
     os.waitpid(asyncio.run(before()), 0)
-    if rebooted:  # then nobody knows what had run
+    if rebooted:  # then it is unknown what had run
         record = read(folder.shim, ShimRecord)
         process = structs.replace(record.process, boot_id="another")
         folder.shim.write_bytes(msgspec.json.encode(structs.replace(record, process=process)))
     assert asyncio.run(after()) == ([0] if rebooted else [])
 
 
-def test_what_ran_is_an_attempt_although_nobody_could_record_it(tmp_path: Path) -> None:
+def test_a_command_that_ran_is_an_attempt_even_without_a_record(tmp_path: Path) -> None:
     folder, ran = PodFolder(tmp_path, _POD.uid), tmp_path / "ran"
 
     async def scenario() -> None:
         async with open_process_runtime(tmp_path, isolated=False) as runtime:
             await runtime.start_pod(_POD)
             shim = _pid_of_shim(folder)
-            # No file can be written to, as on a full disk: not that it was started either.
+            # No file can be written, as on a full disk, not even the start record.
             _, most = resource.prlimit(shim, resource.RLIMIT_FSIZE)
             resource.prlimit(shim, resource.RLIMIT_FSIZE, (0, most))
             murderer = _running(f"mkdir {ran}; kill -KILL {shim}; exec sleep 600")
@@ -109,18 +109,18 @@ def test_what_ran_is_an_attempt_although_nobody_could_record_it(tmp_path: Path) 
     asyncio.run(scenario())
 
 
-def test_who_kills_its_keeper_has_run_and_can_be_started_again(tmp_path: Path) -> None:
+def test_a_container_that_kills_its_monitor_can_be_started_again(tmp_path: Path) -> None:
     murderer = _running("kill -KILL $PPID; exec sleep 600")
 
     async def scenario() -> None:
         async with open_process_runtime(tmp_path, isolated=False) as runtime:
             await runtime.start_pod(_POD)
             for attempt in range(2):
-                # Whether its keeper could record it before is a matter of luck.
+                # Whether its monitor could record it before is undefined.
                 with suppress(CannotStartError):
                     await runtime.start_container(_POD, murderer, restart_count=attempt)
                 (listed,) = await runtime.list_pods()
-                numbers = [found.restart_count for found in listed.facts.containers]
+                numbers = [attempt.restart_count for attempt in listed.facts.containers]
                 assert numbers == list(range(attempt, -1, -1))
             await runtime.remove_pod(_POD.uid)
 

@@ -1,4 +1,4 @@
-"""The helper that finds what is left behind finds it, and says so."""
+"""The helper that detects leftovers finds and reports them."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def test_nothing_is_left_of_what_was_there_before(tmp_path: Path) -> None:
         assert what_is_left(before, take_picture(folders=[tmp_path], cgroups="podstatus")) == []
 
 
-def test_a_process_that_runs_on_is_told_with_its_parent() -> None:
+def test_a_running_process_is_reported_with_its_parent() -> None:
     before = take_picture()
     with _process("import os\nif os.fork(): os.wait()\nelse: print(1, flush=True); input()") as top:
         left = [line for line in what_is_left(before, take_picture()) if "process" in line]
@@ -49,7 +49,7 @@ def test_a_process_that_runs_on_is_told_with_its_parent() -> None:
     assert all(line.endswith("still runs") for line in left)
 
 
-def test_a_zombie_is_told_even_if_it_ran_before() -> None:
+def test_a_zombie_is_reported_even_if_it_ran_before() -> None:
     with _process("print(1, flush=True); input()") as process:
         before = take_picture()
         process.send_signal(signal.SIGKILL)
@@ -59,7 +59,7 @@ def test_a_zombie_is_told_even_if_it_ran_before() -> None:
     assert f"is a zombie: {os.getpid()} (" in line
 
 
-def test_pipes_are_told_and_files_without_a_name_are_counted() -> None:
+def test_pipes_are_reported_and_files_without_a_name_are_counted() -> None:
     kept = os.pidfd_open(os.getpid())
     before = take_picture()
     opened = [*os.pipe(), os.pidfd_open(os.getpid())]
@@ -74,7 +74,7 @@ def test_pipes_are_told_and_files_without_a_name_are_counted() -> None:
     assert len(left) == 2
 
 
-def test_of_folders_the_topmost_is_told(tmp_path: Path) -> None:
+def test_of_nested_folders_the_topmost_is_reported(tmp_path: Path) -> None:
     before = take_picture(folders=[tmp_path])
     (tmp_path / "pods/uid/containers").mkdir(parents=True)
     (tmp_path / "link").symlink_to("/proc")
@@ -84,7 +84,7 @@ def test_of_folders_the_topmost_is_told(tmp_path: Path) -> None:
     ]
 
 
-def test_cgroups_are_told() -> None:
+def test_cgroups_are_reported() -> None:
     nothing = Picture(processes=frozenset(), open_files={}, paths=frozenset(), cgroups=frozenset())
     some = Picture(
         processes=frozenset([Seen(7, 1, False, 1, "sleep 600", "init")]),
@@ -123,16 +123,16 @@ import os, signal
 from tests.support.processes.process_leftovers import *
 become_subreaper()
 before = take_picture()
-ready, told = os.pipe()
+ready, done = os.pipe()
 if os.fork() == 0:
     if os.fork() == 0:
         os.setsid()
-        os.write(told, b"%d " % os.getpid())
+        os.write(done, b"%d " % os.getpid())
         signal.pause()
     os._exit(0)
 os.wait()
 orphan = int(os.read(ready, 20))
-os.close(ready); os.close(told)
+os.close(ready); os.close(done)
 print(what_is_left(before, take_picture())[0].split(",")[-1])
 os.kill(orphan, signal.SIGKILL)
 os.waitid(os.P_PID, orphan, os.WEXITED | os.WNOWAIT)
@@ -142,8 +142,8 @@ print(what_is_left(before, take_picture()))
 """
 
 
-def test_orphans_come_to_who_looks_for_them() -> None:
-    told = subprocess.run(
+def test_orphans_become_children_of_the_checker() -> None:
+    result = subprocess.run(
         [sys.executable, "-c", _ORPHAN],
         cwd=Path(__file__).parents[3],
         capture_output=True,
@@ -151,4 +151,4 @@ def test_orphans_come_to_who_looks_for_them() -> None:
         timeout=60,
         check=False,
     )
-    assert told.stdout.splitlines() == [" still runs", "True", "[]"], told.stderr
+    assert result.stdout.splitlines() == [" still runs", "True", "[]"], result.stderr

@@ -1,4 +1,4 @@
-"""A disk that hangs, or is busy with what a container left, does not hold up the agent."""
+"""A disk that hangs, or is busy with a container's files, does not block the agent."""
 
 import asyncio
 import threading
@@ -37,7 +37,7 @@ def test_who_hangs_up_does_not_wait_for_a_disk_that_hangs(
         reader = LogReader(log.place.log, follow=False)
         await reader.open()
         task = asyncio.create_task(reader.read())
-        while not reading.is_set():  # noqa: ASYNC110 - a thread tells
+        while not reading.is_set():  # noqa: ASYNC110 - set by a thread
             await asyncio.sleep(0)
         task.cancel()
         await reader.close()
@@ -45,7 +45,7 @@ def test_who_hangs_up_does_not_wait_for_a_disk_that_hangs(
         works_again.set()
 
     monkeypatch.setattr(LogFile, "read", hang)
-    # It comes back when its threads have ended.
+    # asyncio.run returns when its threads have ended.
     asyncio.run(scenario())
     assert not is_open(log.place.log)
 

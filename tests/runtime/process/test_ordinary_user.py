@@ -1,4 +1,4 @@
-"""What is promised of talks, also for an agent that is not root; for tests that are."""
+"""Exec sessions for an agent that is not root; for test runs as root."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ def _run(python: str, folder: Path, *arguments: str) -> "subprocess.CompletedPro
 
 
 def _python(folder: Path) -> str | None:
-    """An interpreter that the other user may run, too."""
+    """Return an interpreter that the other user may run, too."""
     for python in (sys.executable, shutil.which("python3", path="/usr/bin:/bin")):
         if python is None:
             continue
@@ -49,7 +49,7 @@ def _python(folder: Path) -> str | None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests are those of an ordinary user")
-def test_an_ordinary_user_may_talk_to_its_containers(
+def test_an_ordinary_user_may_exec_in_its_containers(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("nobody")

@@ -1,4 +1,4 @@
-"""Preparing pods and containers, without isolation as with it; nothing is run."""
+"""Preparation of pods and containers, with and without isolation; no command is run."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ BWRAP = Bubblewrap(program="/usr/bin/bwrap", version="0", setpriv="/usr/bin/setp
 
 
 class Setting:
-    """A preparer and what is around it."""
+    """A preparer with its surroundings."""
 
     def __init__(self, root: Path, bubblewrap: Bubblewrap | None) -> None:
         self.root = root
@@ -36,7 +36,7 @@ class Setting:
         self.preparer = self.another(bubblewrap)
 
     def another(self, bubblewrap: Bubblewrap | None) -> ContainerPreparer:
-        """The same after a restart of the agent."""
+        """Return the preparer of the next agent."""
         return ContainerPreparer(
             self.root,
             bubblewrap=bubblewrap,
@@ -59,7 +59,7 @@ class Setting:
         return asyncio.run(prepare())
 
     def refusal(self, pod: Pod) -> CannotStartError:
-        """Why it is not started."""
+        """Return why the pod is not started."""
         with pytest.raises(CannotStartError) as refused:
             self.start(pod)
         return refused.value
@@ -68,7 +68,7 @@ class Setting:
         asyncio.run(self.preparer.refresh_pod(pod))
 
     def remove(self, pod: Pod) -> None:
-        """By an agent that knows only what is in files."""
+        """Remove the pod with an agent that knows only the files."""
         asyncio.run(self.another(None).remove_pod(pod.uid))
 
     def pass_time(self, seconds: float) -> None:
@@ -91,7 +91,7 @@ def isolated(tmp_path: Path) -> Setting:
 
 @pytest.fixture
 def name() -> Iterator[str]:
-    """A path below /tmp that is free, and is afterwards."""
+    """A path below /tmp that does not exist, and is removed afterwards."""
     path = f"/tmp/podstatus-test-{os.getpid()}"
     yield path
     if Path(path).is_symlink() or Path(path).is_file():
@@ -161,7 +161,7 @@ def test_an_image_has_no_command(plain: Setting) -> None:
     assert refused.message.endswith("; set a command in the spec")
 
 
-def test_what_the_server_denies_is_told(plain: Setting) -> None:
+def test_an_error_of_the_api_server_is_reported(plain: Setting) -> None:
     plain.objects.error = DeniedError("secrets is forbidden")
     refused = plain.refusal(pod_of({"envFrom": [{"secretRef": {"name": "s"}}]}))
     assert (refused.reason, refused.message) == (
@@ -182,7 +182,7 @@ def test_a_folder_below_tmp_is_made_marked_and_removed(plain: Setting, name: str
     assert not Path(name).exists()
 
 
-def test_a_folder_of_somebody_else_is_neither_used_nor_removed(plain: Setting, name: str) -> None:
+def test_a_foreign_folder_is_neither_used_nor_removed(plain: Setting, name: str) -> None:
     Path(name).mkdir()
     pod = with_mount(name)
     refused = plain.refusal(pod)
@@ -191,7 +191,7 @@ def test_a_folder_of_somebody_else_is_neither_used_nor_removed(plain: Setting, n
     assert Path(name).is_dir()
 
 
-def test_a_folder_that_became_somebody_elses_is_not_removed(plain: Setting, name: str) -> None:
+def test_a_folder_with_a_new_owner_is_not_removed(plain: Setting, name: str) -> None:
     pod = with_mount(name)
     plain.start(pod)
     (Path(name) / OWNER_MARK).write_text("another pod")
@@ -257,7 +257,7 @@ def test_other_mounts_take_bubblewrap(
     assert not Path(NOWHERE).exists()
 
 
-def test_a_token_that_nobody_asked_for_can_be_left_out(plain: Setting) -> None:
+def test_a_token_that_is_not_needed_can_be_disabled(plain: Setting) -> None:
     source = {"projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
     pod = with_mount("/var/run/secrets/kubernetes.io/serviceaccount", source)
     assert "automountServiceAccountToken: false" in plain.refusal(pod).message
@@ -280,7 +280,7 @@ def test_a_message_below_tmp_is_a_new_file_each_time(plain: Setting, name: str) 
     assert not Path(name).exists()
 
 
-def test_a_message_is_not_written_to_somebody_elses_file(plain: Setting, name: str) -> None:
+def test_a_message_is_not_written_to_a_foreign_file(plain: Setting, name: str) -> None:
     Path(name).write_text("precious")
     pod = pod_of({"terminationMessagePath": name})
     assert "is not owned by the pod" in plain.refusal(pod).message
@@ -313,7 +313,7 @@ def test_what_is_made_is_for_the_owner_alone(isolated: Setting) -> None:
     assert stat.S_IMODE((pod.volumes / "v").stat().st_mode) == 0o777
 
 
-def test_a_volume_that_cannot_be_made_is_told_as_upstream_does(isolated: Setting) -> None:
+def test_a_failing_volume_is_reported_as_upstream_does(isolated: Setting) -> None:
     refused = isolated.refusal(with_mount("/data", {"configMap": {"name": "c"}}))
     message = 'MountVolume.SetUp failed for volume "v" : configmap "c" not found'
     assert (refused.reason, refused.message) == ("FailedMount", message)
@@ -437,8 +437,8 @@ def test_a_folder_is_removed_whatever_its_modes_and_links(tmp_path: Path) -> Non
         ({}, {"hostname": "p\0--bind\0/\0/host"}),
     ],
 )
-def test_nobody_slips_an_argument_in(
+def test_no_argument_can_be_injected(
     isolated: Setting, container: dict[str, Any], spec: dict[str, Any]
 ) -> None:
-    """Arguments reach bubblewrap one behind the other, with a NUL in between."""
+    """Arguments are passed to bubblewrap separated by NUL."""
     assert isolated.refusal(pod_of(container, **spec)).reason == "CreateContainerConfigError"

@@ -1,4 +1,4 @@
-"""The process runtime keeps every promise of the port, in both isolations."""
+"""The process runtime keeps every promise of the port, in both isolation modes."""
 
 import asyncio
 import os
@@ -28,13 +28,13 @@ COMMANDS = {
 
 
 class OnProcesses(RuntimeSuite):
-    """Both isolations alike."""
+    """The suite for both isolation modes."""
 
     isolated = False
 
     @pytest.fixture(autouse=True)
     def _folder(self) -> Iterator[None]:
-        # Not below /tmp, which containers have one of their own of.
+        # Not below /tmp, since containers have their own /tmp.
         with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
             self.folder = Path(folder)
             yield
@@ -61,16 +61,16 @@ class OnProcesses(RuntimeSuite):
             newest = max(logs, key=os.path.getmtime, default=None)
             return newest is not None and b" stdout F up" in newest.read_bytes()
 
-        while not is_up():  # noqa: ASYNC110 - a file tells nobody
+        while not is_up():  # noqa: ASYNC110 - files have no notifications
             await asyncio.sleep(0.01)
 
 
 class TestPlainProcesses(OnProcesses):
-    """Without isolation."""
+    """Without isolation of containers."""
 
 
 @need_bubblewrap
 class TestIsolatedProcesses(OnProcesses):
-    """Under bubblewrap."""
+    """With bubblewrap as the isolation."""
 
     isolated = True

@@ -77,7 +77,7 @@ def test_a_volume_that_lost_its_contents_is_filled_again(setting: Setting) -> No
 
 
 def test_the_loop_goes_on_while_a_large_volume_is_written(setting: Setting) -> None:
-    """In the loop there is no turn between the first file and the last one."""
+    """In the event loop, no other task would run between the first file and the last."""
     pod = pod_with(configMap={"name": "c"})
     put(setting, "1", {f"k{number}": "old" for number in range(1000)})
 
@@ -100,7 +100,7 @@ def test_nothing_comes_back_after_a_pod_that_is_removed_while_it_is_written(
     put(setting, "1", {"k": "old"})
     setting.start(pod)
     put(setting, "2", {f"k{number}": "new" for number in range(1000)})
-    setting.pass_time(1)  # what is written has the moment in its name
+    setting.pass_time(1)  # versions are named by time
     volume = setting.volumes / "v"
 
     async def scenario() -> None:
@@ -153,7 +153,7 @@ def test_a_deep_path_is_refused(setting: Setting) -> None:
 
 
 class SlowRuntime:
-    """Some pods take for ever."""
+    """A runtime where some pods take forever."""
 
     def __init__(self, *slow: str) -> None:
         self._slow = slow

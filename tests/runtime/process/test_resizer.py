@@ -1,4 +1,4 @@
-"""Running processes are given other limits: with cgroups where there are some, and without."""
+"""In-place resize of running processes, with and without cgroups."""
 
 import asyncio
 import tempfile
@@ -29,7 +29,7 @@ SLEEPS = ("sleep", "600")
 
 
 class Node:
-    """A runtime in a folder that can be opened again."""
+    """A runtime in a folder that can be reopened."""
 
     def __init__(self, folder: Path, cgroups: Cgroups | None) -> None:
         self.folder = folder
@@ -54,8 +54,8 @@ class Node:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as made:
-        yield Path(made)
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as path:
+        yield Path(path)
 
 
 @pytest.fixture
@@ -80,8 +80,8 @@ def limited(folder: Path) -> Iterator[Node]:
     cgroups.close()
 
 
-def asking(asked: ResourceRequirements, *, own: ResourceRequirements | None = None) -> Pod:
-    container = Container(name="app", image="i", command=SLEEPS, resources=asked)
+def asking(requested: ResourceRequirements, *, own: ResourceRequirements | None = None) -> Pod:
+    container = Container(name="app", image="i", command=SLEEPS, resources=requested)
     spec = PodSpec(containers=(container,), resources=own)
     return structs.replace(make_pod("p", uid="uid-p"), spec=spec)
 
@@ -93,8 +93,8 @@ async def start(runtime: ProcessRuntime, pod: Pod) -> dict[str, str]:
 
 
 async def facts(runtime: ProcessRuntime) -> PodFacts:
-    (found,) = await runtime.list_pods()
-    return found.facts
+    (pod,) = await runtime.list_pods()
+    return pod.facts
 
 
 def holds(request: str, limit: str, memory: str) -> ResourceFacts:
@@ -122,14 +122,14 @@ def test_with_cgroups_what_holds_is_listed_also_by_the_next_agent(limited: Node)
     assert limited.unlimited == []
 
 
-def test_without_cgroups_it_is_remembered_and_told(bare: Node) -> None:
+def test_without_cgroups_it_is_recorded_and_listed(bare: Node) -> None:
     asyncio.run(resized_and_known_to_the_next(bare))
     why = "cpu is not limited: cgroups are not used; memory is not limited: cgroups are not used"
     assert bare.unlimited == [("app", why)] * 2
 
 
 def test_the_kernel_has_the_last_word(limited: Node) -> None:
-    """Whoever wrote to the cgroup: what is listed by the next agent is what holds."""
+    """The next agent lists the limits in force, whatever wrote them to the cgroup."""
 
     async def story() -> None:
         async with limited.open() as runtime:
@@ -174,7 +174,7 @@ def test_what_failed_halfway_is_listed_as_far_as_it_came(folder: Path, tmp_path:
 def test_who_is_cancelled_waits_for_the_kernel(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So that the call that follows does not overtake this one."""
+    """Otherwise the next call could overtake this one."""
     machine = Machine(tmp_path)
     node = Node(folder, machine.cgroups)
     begun, over = threading.Event(), threading.Event()
@@ -229,11 +229,11 @@ def test_an_older_attempt_does_not_keep_a_pod_from_shrinking(limited: Node) -> N
             await runtime.resize_pod(small, {})
             (container,) = small.spec.containers or ()
             await runtime.start_container(small, container, restart_count=1)
-            found = await facts(runtime)
-            assert found.resources is not None
-            assert found.resources.cpu_limit == "200m"
-            assert found.containers[0].resources is not None
-            assert found.containers[0].resources.cpu_limit == "200m"
+            pod_facts = await facts(runtime)
+            assert pod_facts.resources is not None
+            assert pod_facts.resources.cpu_limit == "200m"
+            assert pod_facts.containers[0].resources is not None
+            assert pod_facts.containers[0].resources.cpu_limit == "200m"
 
     asyncio.run(story())
     assert limited.unlimited == []

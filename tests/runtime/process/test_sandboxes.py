@@ -1,4 +1,4 @@
-"""A sandbox is listed once there was one: of a pod that waits for a volume there is none."""
+"""A sandbox is listed once it was ready: a pod that waits for a volume has none."""
 
 import asyncio
 import tempfile
@@ -38,7 +38,7 @@ WAITING = a_pod(Volume(name="v", config_map=ConfigMapVolumeSource(name="missing"
 
 async def sandboxes(runtime: Runtime) -> list[tuple[SandboxState, int]]:
     pods = await runtime.list_pods()
-    return [(found.state, found.attempt) for pod in pods for found in pod.facts.sandboxes]
+    return [(sandbox.state, sandbox.attempt) for pod in pods for sandbox in pod.facts.sandboxes]
 
 
 def test_a_pod_that_waits_for_a_volume_has_none(folder: Path) -> None:

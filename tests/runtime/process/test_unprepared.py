@@ -1,4 +1,4 @@
-"""A pod whose volumes cannot be made: nothing of it is there yet, and nothing of it stays."""
+"""A pod whose volumes cannot be created is not listed, and leaves nothing behind."""
 
 import asyncio
 from collections.abc import Iterator
@@ -37,9 +37,9 @@ def test_it_tells_of_no_change_so_that_the_next_try_comes_in_its_time(folder: Pa
                 await runtime.start_pod(unprepared())
             assert await runtime.list_pods() == []
             await runtime.start_pod(make_pod("other", uid="other"))
-            told = await anext(changes)
+            uid = await anext(changes)
             await runtime.remove_pod(PodUID("other"))
-            return told
+            return uid
 
     assert asyncio.run(first_change()) == "other"
 

@@ -1,4 +1,4 @@
-"""The life of simulated containers: tables, and what is true of any script."""
+"""Lifecycle of simulated containers: tables, and properties of any script."""
 
 from itertools import pairwise
 
@@ -33,13 +33,13 @@ ALL: tuple[ProbeName, ...] = ("startup", "readiness", "liveness")
 def attempt(
     script: Script | str = "", *, id: str = "simulated://1", **fields: object
 ) -> SimulatedAttempt:
-    told = parse_script(script)[0] if isinstance(script, str) else script
+    parsed = parse_script(script)[0] if isinstance(script, str) else script
     plain = {"name": "app", "sandbox": "s", "restart_count": 0, "image": "i", "image_ref": "r"}
-    return SimulatedAttempt(**{**plain, "id": id, "script": told, "began": 0, **fields})  # type: ignore[arg-type]
+    return SimulatedAttempt(**{**plain, "id": id, "script": parsed, "began": 0, **fields})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("script", "asked", "forced", "end"),
+    ("script", "stop_at", "kill_at", "end"),
     [
         ("", None, None, None),
         ("run=3s", None, None, ContainerExit(3 * S, 0, "Completed")),
@@ -58,10 +58,10 @@ def attempt(
     ],
 )
 def test_how_and_when_an_attempt_ends(
-    script: str, asked: int | None, forced: int | None, end: ContainerExit | None
+    script: str, stop_at: int | None, kill_at: int | None, end: ContainerExit | None
 ) -> None:
-    told = attempt(script, asked=asked and asked * S, forced=forced and forced * S)
-    assert find_exit(told) == end
+    stopped = attempt(script, stop_at=stop_at and stop_at * S, kill_at=kill_at and kill_at * S)
+    assert find_exit(stopped) == end
 
 
 def test_what_could_not_run_ended_when_it_began() -> None:
@@ -89,7 +89,7 @@ def test_what_probes_say(
 
 
 def test_readiness_may_change_when_it_is_asked_to_end() -> None:
-    stopping = attempt("stop=5s, stop-ready=-", probes=ALL, asked=10 * S, forced=30 * S)
+    stopping = attempt("stop=5s, stop-ready=-", probes=ALL, stop_at=10 * S, kill_at=30 * S)
     said, _ = probe_outcomes(stopping, 11 * S)
     assert said["readiness"] is False
     unasked, _ = probe_outcomes(attempt("stop-ready=-", probes=ALL), 11 * S)
@@ -131,7 +131,7 @@ def scripts() -> st.SearchStrategy[str]:
 def records() -> st.SearchStrategy[SimulatedPodRecord]:
     moments = st.none() | st.integers(0, 20).map(lambda seconds: seconds * S)
     attempts = st.builds(
-        attempt, scripts(), asked=moments, forced=moments, probes=st.sampled_from([(), ALL])
+        attempt, scripts(), stop_at=moments, kill_at=moments, probes=st.sampled_from([(), ALL])
     )
     return st.builds(
         SimulatedPodRecord,

@@ -109,7 +109,7 @@ def test_a_mistake_is_quoted_with_what_is_allowed(text: str, quoted: str, allowe
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("runs=3s, exits=1", "unknown key 'runs', unknown key 'exits'; valid keys are "),
         ("exit=300; exit=400", "invalid value exit=300, invalid value exit=400; expected a "),
@@ -121,8 +121,8 @@ def test_a_mistake_is_quoted_with_what_is_allowed(text: str, quoted: str, allowe
         ("a=1, b=1, c=1, d=1, e=1", "unknown key 'c' and 2 more; valid keys are start, "),
     ],
 )
-def test_all_mistakes_of_a_script_are_told(text: str, told: str) -> None:
-    assert told in str(mistake_in(text))
+def test_all_errors_of_a_script_are_reported(text: str, message: str) -> None:
+    assert message in str(mistake_in(text))
 
 
 def test_a_mistake_is_the_only_one_if_the_rest_is_right() -> None:
@@ -150,7 +150,7 @@ def test_an_annotation_about_no_container_is_a_mistake_for_all_of_them() -> None
         )
 
 
-def test_mistakes_of_several_annotations_are_told_together() -> None:
+def test_errors_of_several_annotations_are_reported_together() -> None:
     pod = annotated(
         {
             "simulate.podstatus.dev/ap": "run=2s",
@@ -184,7 +184,7 @@ def test_any_text_is_a_script_or_a_mistake(text: str) -> None:
     assert len(str(mistake_in(text))) < 1500
 
 
-def test_a_text_that_is_all_mistakes_is_told_in_few_words() -> None:
+def test_a_text_of_errors_only_is_reported_briefly() -> None:
     words = [f"{word}=%" for word in FIELD_PARSERS if word != "message"]
     text = ", ".join([*words, "run=1s, run=1s", "x=1", "oops"] * 2000)
     assert len(str(mistake_in(text))) < 3000

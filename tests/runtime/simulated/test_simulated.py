@@ -1,4 +1,4 @@
-"""What the simulated runtime does beyond the promises of the port."""
+"""Behaviour of the simulated runtime beyond the promises of the port."""
 
 import asyncio
 import random
@@ -34,7 +34,7 @@ PROBED = Container(
 
 
 class Node:
-    """A simulated runtime in virtual time that can be killed."""
+    """A simulated runtime in virtual time that can be restarted."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.clock = FakeClock()
@@ -69,7 +69,7 @@ class Node:
 
     @asynccontextmanager
     async def meanwhile(self, call: Awaitable[object]) -> AsyncIterator["asyncio.Future[object]"]:
-        """While a call is under way; it is cancelled in the end."""
+        """Run a call in the background; it is cancelled in the end."""
         task = asyncio.ensure_future(call)
         await run_ready_tasks()
         yield task
@@ -217,7 +217,7 @@ def test_killing_may_take_its_time_or_never_succeed() -> None:
     play(story)
 
 
-def test_facts_are_as_told() -> None:
+def test_facts_are_as_requested() -> None:
     async def story(node: Node) -> None:
         pod, container_id = await node.start(restart_count=4)
         facts = await node.facts(pod)
@@ -362,16 +362,16 @@ def test_there_are_no_hooks_of_what_is_not_there() -> None:
 async def next_results(
     node: Node, results: AsyncIterator[ProbeResult], seconds: float
 ) -> list[str]:
-    """What probes say while so much time passes."""
-    said: list[ProbeResult] = []
+    """Return the probe results while this much time passes."""
+    received: list[ProbeResult] = []
 
     async def read() -> None:
         while True:
-            said.append(await anext(results))
+            received.append(await anext(results))
 
     async with node.meanwhile(read()):
         await node.clock.advance(seconds)
-    return [f"{'+' if result.success else '-'}{result.probe}" for result in said]
+    return [f"{'+' if result.success else '-'}{result.probe}" for result in received]
 
 
 def test_probes_say_over_time_what_is_scripted() -> None:
@@ -388,25 +388,25 @@ def test_probes_say_over_time_what_is_scripted() -> None:
     play(story)
 
 
-def test_readiness_flaps_with_a_period_and_each_flip_is_told_once() -> None:
+def test_readiness_flaps_with_a_period_and_each_flip_is_reported_once() -> None:
     async def story(node: Node) -> None:
         results = node.runtime.probe_results()
         await node.start("ready=+5s-5s*", probed=True)
-        said = await next_results(node, results, 29)
-        flips = [text for text in said if "readiness" in text]
+        received = await next_results(node, results, 29)
+        flips = [text for text in received if "readiness" in text]
         assert flips == ["+readiness", "-readiness"] * 3
 
     play(story)
 
 
-def test_who_asks_late_is_told_what_probes_say_now_and_nothing_of_what_has_ended() -> None:
+def test_a_late_subscriber_gets_current_results_of_running_containers() -> None:
     async def story(node: Node) -> None:
         await node.start("ready=-4s+", probed=True)
         pod, container_id = await node.start("", "other", probed=True)
         await node.runtime.stop_container(pod.uid, container_id, grace_seconds=0)
         await node.clock.advance(5)
-        said = await next_results(node, node.runtime.probe_results(), 1)
-        assert said == ["+startup", "+readiness", "+liveness"]
+        received = await next_results(node, node.runtime.probe_results(), 1)
+        assert received == ["+startup", "+readiness", "+liveness"]
 
     play(story)
 
@@ -426,9 +426,9 @@ def test_readiness_can_go_when_a_container_is_asked_to_end() -> None:
 def test_a_flip_of_a_probe_is_no_hint_to_look_at_the_pod() -> None:
     async def story(node: Node) -> None:
         await node.start("ready=+1s-1s*", probed=True)
-        async with node.meanwhile(anext(node.runtime.changes())) as told:
+        async with node.meanwhile(anext(node.runtime.changes())) as change:
             await node.clock.advance(10)
-            assert not told.done()
+            assert not change.done()
 
     play(story)
 
@@ -445,7 +445,7 @@ def test_pods_that_change_often_are_one_hint_for_who_looks_late() -> None:
     play(story)
 
 
-def test_all_who_follow_are_told() -> None:
+def test_all_subscribers_are_notified() -> None:
     async def story(node: Node) -> None:
         pod, _ = await node.start("run=3s")
         async with (
@@ -502,15 +502,15 @@ def test_containers_run_on_while_no_agent_is_there(tmp_path: Path) -> None:
     play(story, tmp_path)
 
 
-def test_a_new_agent_is_told_of_ends_to_come_and_gives_no_address_twice(tmp_path: Path) -> None:
+def test_a_new_agent_reports_later_exits_and_allocates_no_address_twice(tmp_path: Path) -> None:
     async def story(node: Node) -> None:
         pod, _ = await node.start("run=10s")
         node.restart()
         other, _ = await node.start("", "other")
         assert (await node.facts(other)).ips != (await node.facts(pod)).ips
-        async with node.meanwhile(anext(node.runtime.changes())) as told:
+        async with node.meanwhile(anext(node.runtime.changes())) as change:
             await node.clock.advance(10)
-            assert told.result() == pod.uid
+            assert change.result() == pod.uid
 
     play(story, tmp_path)
 

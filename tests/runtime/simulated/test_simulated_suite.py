@@ -1,4 +1,4 @@
-"""The shipped suite, on the simulated runtime: in virtual and in real time, kept and not."""
+"""The shipped suite on the simulated runtime: virtual and real time, with and without a folder."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

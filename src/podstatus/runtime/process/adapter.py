@@ -248,7 +248,7 @@ def _running_containers(state: PodState) -> dict[str, RunningContainer]:
     """Return the running containers of a pod, by name."""
     return {
         attempt.launch.container: RunningContainer(
-            id=attempt.launch.id, monitor=attempt.started.keeper
+            id=attempt.launch.id, monitor=attempt.started.monitor
         )
         for attempt in state.attempts
         if attempt.started is not None and not attempt.has_ended

@@ -134,7 +134,7 @@ class ContainerPreparer:
         await asyncio.to_thread(self._unsandboxed_files.remove, uid)
 
     def close(self) -> None:
-        """Stop writing to volumes."""
+        """Stop all writers of volumes."""
         self._volumes.close()
 
     async def prepare_container(

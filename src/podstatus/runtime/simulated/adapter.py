@@ -224,12 +224,12 @@ class SimulatedRuntime:
         attempt = record.find(container_id) if record is not None else None
         if record is None or attempt is None or has_ended(attempt, self._state.now()):
             return
-        if attempt.asked is not None:
-            stop_at = attempt.asked
-        if attempt.forced is not None:
-            kill_at = min(attempt.forced, kill_at)
+        if attempt.stop_at is not None:
+            stop_at = attempt.stop_at
+        if attempt.kill_at is not None:
+            kill_at = min(attempt.kill_at, kill_at)
         self._state.put(
-            record.with_replaced_attempt(structs.replace(attempt, asked=stop_at, forced=kill_at))
+            record.with_replaced_attempt(structs.replace(attempt, stop_at=stop_at, kill_at=kill_at))
         )
 
     async def _wait_ended(self, uid: PodUID, container_id: str) -> None:

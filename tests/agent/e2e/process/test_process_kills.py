@@ -52,12 +52,12 @@ def kill_shim(node: MortalNode, pod: Document) -> None:
 
 
 def kill_keeper(node: MortalNode, pod: Document) -> None:
-    os.kill(node.attempt(pod).started.keeper.pid, signal.SIGKILL)
+    os.kill(node.attempt(pod).started.monitor.pid, signal.SIGKILL)
 
 
 def kill_both(node: MortalNode, pod: Document) -> None:
     """So that neither sees the other end."""
-    keeper = node.attempt(pod).started.keeper.pid
+    keeper = node.attempt(pod).started.monitor.pid
     shim = psutil.Process(node.shim(pod).pid)
     os.kill(keeper, signal.SIGSTOP)
     kill_shim(node, pod)
@@ -206,7 +206,7 @@ def test_one_container_of_two_is_lost_and_the_other_runs_on(tmp_path: Path, isol
         cluster.create(pod_of("once", containers=both, restartPolicy="Never"))
         (before,) = cluster.wait_ready("once")
         attempts = {found.launch.container: found for found in node.attempts(before)}
-        os.kill(attempts["a"].started.keeper.pid, signal.SIGKILL)
+        os.kill(attempts["a"].started.monitor.pid, signal.SIGKILL)
         after = cluster.wait_for("once", lambda pod: not is_ready(pod))
         a, b = after["status"]["containerStatuses"]
         assert UNSEEN.items() <= a["state"]["terminated"].items()

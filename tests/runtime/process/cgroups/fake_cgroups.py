@@ -1,4 +1,4 @@
-"""The kernel's cgroups of version 2, played in a plain folder."""
+"""A fake of the kernel's cgroup version 2, in a plain folder."""
 
 import errno
 import os
@@ -27,12 +27,12 @@ _ALWAYS = {
 
 
 class FakeCgroupFolders(CgroupFolders):
-    """Knows the rules: who offers what to whom, where processes may be, who can be removed."""
+    """Enforces the kernel's rules on controllers, on processes and on removal."""
 
     def __init__(self, top: Path, controllers: str = "cpu memory pids", own: str = "") -> None:
         self.top = top
         self.refused: set[str] = set()
-        """Names of files that may not be written."""
+        """Names of files that cannot be written."""
         self.immortal: set[int] = set()
         self._add(top, controllers.split())
         if own:

@@ -1,4 +1,4 @@
-"""Cgroups are made, set, read and removed; in a fake of version 2."""
+"""Cgroups are created, limited, read and removed; in a fake of version 2."""
 
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def test_a_pod_has_the_limits_of_its_containers_together(machine: Machine) -> No
     assert machine.text("podu/memory.oom.group") == "0"
 
 
-def test_a_limit_that_cannot_be_set_is_told_and_the_rest_holds(machine: Machine) -> None:
+def test_a_failing_limit_is_reported_and_the_rest_is_set(machine: Machine) -> None:
     machine.kernel.refused = {"memory.max", "cpu.weight"}
     with pytest.raises(LimitError) as caught:
         machine.cgroups.create(UID, "c1", LIMITED)
@@ -148,7 +148,7 @@ def test_what_is_left_is_killed_and_all_is_removed(machine: Machine) -> None:
     assert machine.kernel.child_names(machine.base.parent) == []
 
 
-def test_what_cannot_be_killed_is_told_after_a_while(machine: Machine) -> None:
+def test_a_process_that_cannot_be_killed_is_reported(machine: Machine) -> None:
     machine.cgroups.create(UID, "c1", FREE)
     machine.kernel.put(machine.base / "poduid-1/c1", 4711)
     machine.kernel.immortal = {4711}

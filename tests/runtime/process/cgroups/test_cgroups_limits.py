@@ -1,4 +1,4 @@
-"""What the kernel is told: the kubelet's formulas, and its own cases of them."""
+"""Values for the kernel: the kubelet's formulas, and upstream's test cases."""
 
 import pytest
 from hypothesis import given
@@ -37,7 +37,7 @@ def resources(requests: str = "", limits: str = "") -> ResourceRequirements:
 
 
 def _list(text: str) -> dict[str, Quantity] | None:
-    """`100m 1Gi`: cpu and memory, `-` for none."""
+    """Parse `100m 1Gi`: cpu and memory, `-` for none."""
     named = zip(("cpu", "memory"), text.split(), strict=False)
     return {name: Quantity(amount) for name, amount in named if amount != "-"} or None
 
@@ -163,7 +163,7 @@ _OWN_100 = CgroupLimits(cpu_shares=102, cpu_quota=10_000, memory_bytes=100 * MI)
             ),
             _OWN_100,
         ),
-        # An init container without a limit may use anything, so the pod may.
+        # An init container without a limit may use anything, and so may the pod.
         (
             pod_of(resources("100m 1Mi", "100m 1Mi"), init=(resources("1m"),)),
             CgroupLimits(cpu_shares=102),
@@ -249,9 +249,9 @@ def test_a_request_is_read_back_as_it_was(milli: int) -> None:
 
 
 def _facts(
-    version: CgroupVersion, files: dict[str, str], asked: CgroupLimits | None = None
+    version: CgroupVersion, files: dict[str, str], requested: CgroupLimits | None = None
 ) -> ResourceFacts:
-    return read_resource_facts(version, lambda _controller, file: files.get(file), asked)
+    return read_resource_facts(version, lambda _controller, file: files.get(file), requested)
 
 
 _V1 = {"cpu.shares": "102", "cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "100000"}
@@ -266,22 +266,22 @@ def test_no_limit_is_reported_where_there_is_none() -> None:
 
 
 def test_what_was_asked_for_is_reported_in_its_words_while_it_holds() -> None:
-    asked = CgroupLimits(cpu_shares=102, cpu_quota=50_000, memory_bytes=100_000_000)
+    requested = CgroupLimits(cpu_shares=102, cpu_quota=50_000, memory_bytes=100_000_000)
     files = {"cpu.weight": "4", "cpu.max": "50000 100000", "memory.max": "99999744"}
-    assert _facts(CgroupVersion.V2, files, asked) == limits_to_facts(asked)
+    assert _facts(CgroupVersion.V2, files, requested) == limits_to_facts(requested)
     v1 = _V1 | {"cpu.cfs_quota_us": "50000", "memory.limit_in_bytes": "99999744"}
-    assert _facts(CgroupVersion.V1, v1, asked) == limits_to_facts(asked)
+    assert _facts(CgroupVersion.V1, v1, requested) == limits_to_facts(requested)
 
 
-def test_what_somebody_changed_is_reported_as_it_is() -> None:
-    asked = CgroupLimits(cpu_shares=102, cpu_quota=50_000, memory_bytes=100 * MI)
+def test_a_foreign_change_is_reported_as_it_is() -> None:
+    requested = CgroupLimits(cpu_shares=102, cpu_quota=50_000, memory_bytes=100 * MI)
     files = {"cpu.weight": "9", "cpu.max": "20000 50000", "memory.max": str(64 * MI)}
-    assert _facts(CgroupVersion.V2, files, asked) == ResourceFacts(
+    assert _facts(CgroupVersion.V2, files, requested) == ResourceFacts(
         cpu_limit=Quantity("400m"), memory_limit=Quantity("64Mi")
     )
 
 
-def test_usage_does_not_count_files_that_nobody_reads() -> None:
+def test_usage_does_not_count_inactive_files() -> None:
     v1 = {
         "cpuacct.usage": "1500000000",
         "memory.usage_in_bytes": "1000",

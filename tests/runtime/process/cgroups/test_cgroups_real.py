@@ -1,4 +1,4 @@
-"""Limits hold on this machine, if it lets us: real cgroups, real processes."""
+"""Limits with real cgroups and real processes, where the machine allows it."""
 
 import json
 import os
@@ -33,21 +33,21 @@ exec(sys.argv[1])
 def cgroups() -> Iterator[Cgroups]:
     name = f"podstatus-test-{uuid.uuid4().hex[:8]}"
     try:
-        found = find_cgroups(name)
+        created = find_cgroups(name)
     except CgroupsUnavailableError as error:
         pytest.skip(f"no cgroups: {error}")
     try:
-        if lacking := {"cpu", "memory"}.intersection(found.missing):
-            pytest.skip(f"no cgroups for {sorted(lacking)}: {found.missing}")
-        yield found
+        if lacking := {"cpu", "memory"}.intersection(created.missing):
+            pytest.skip(f"no cgroups for {sorted(lacking)}: {created.missing}")
+        yield created
     finally:
-        found.retain_only([])
-        found.close()
-    assert [base for base in found._hierarchies if base.exists()] == []
+        created.retain_only([])
+        created.close()
+    assert [base for base in created._hierarchies if base.exists()] == []
 
 
 def start(place: CgroupPaths, program: str) -> "subprocess.Popen[str]":
-    """A process that is in the cgroup before it begins with the program."""
+    """Start a program that is in the cgroup from its beginning."""
     return subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _BEGIN, program, " ".join(place.procs)],
         stdin=subprocess.PIPE,
@@ -113,15 +113,15 @@ print(json.dumps(found), flush=True)
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount what it does not own")
 def test_whatever_it_mounts_it_sees_no_cgroup_but_its_own(cgroups: Cgroups) -> None:
-    """Without a filter of system calls: the cgroup namespace begins below the limits."""
+    """Without a seccomp filter: the cgroup namespace begins below the limits."""
     place = cgroups.create(UID, "c1", resources("", "- 64Mi"))
     cgroups.create(UID, "c2", resources("", "- 64Mi"))
     process = start(place, _IN_NAMESPACES)
-    found = json.loads(read_line(process))
+    visible = json.loads(read_line(process))
     assert end(process) == 0
-    if not found:
+    if not visible:
         pytest.skip("no cgroup can be mounted in a user namespace here")
-    for seen in found.values():
+    for seen in visible.values():
         assert seen["below"] == []
         assert [limit for limit in seen["limits"] if limit != "max" and int(limit) < 2**62] == []
 
@@ -143,7 +143,7 @@ def test_who_computes_too_much_is_slowed_down(cgroups: Cgroups) -> None:
     assert used is not None
     assert used.cpu_seconds is not None
     assert periods is not None
-    # 20 ms in each period, and one slice of each processor that is found out about afterwards.
+    # 20 ms per period, plus one slice per processor, which is charged afterwards.
     assert 0.2 <= used.cpu_seconds <= (periods + 1) * 0.020 + 0.010 * (os.cpu_count() or 1)
     assert throttled
 

@@ -1,4 +1,4 @@
-"""Where cgroups are made: what the kernel says of mounts and of us, and who may do what."""
+"""Discovery of the place for cgroups, by mounts, own cgroups and permissions."""
 
 import os
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_our_own_cgroups_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "path", "expected"),
+    ("root", "path", "expected"),
     [
         ("/", "/", "/cg"),
         ("/", "/a/b", "/cg/a/b"),
@@ -60,8 +60,8 @@ def test_our_own_cgroups_are_read() -> None:
         ("/", "/../other", None),
     ],
 )
-def test_a_cgroup_is_found_in_its_mount(shown: str, path: str, expected: str | None) -> None:
-    assert cgroup_directory(CgroupMount(mount_point="/cg", root=shown), path) == expected
+def test_a_cgroup_is_found_in_its_mount(root: str, path: str, expected: str | None) -> None:
+    assert cgroup_directory(CgroupMount(mount_point="/cg", root=root), path) == expected
 
 
 def _finder(
@@ -72,8 +72,8 @@ def _finder(
 
 def test_root_makes_them_at_the_top(tmp_path: Path) -> None:
     fake = FakeCgroupFolders(tmp_path, own="user.slice")
-    found = _finder(fake, is_root=True).find(fake.mountinfo(), "0::/user.slice\n")
-    place = found.create(UID, "c1", ResourceRequirements())
+    cgroups = _finder(fake, is_root=True).find(fake.mountinfo(), "0::/user.slice\n")
+    place = cgroups.create(UID, "c1", ResourceRequirements())
     assert place.procs == (f"{tmp_path}/ps/poduid-1/c1/inside/cgroup.procs",)
     assert place.oom_events == f"{tmp_path}/ps/poduid-1/c1/memory.events"
     assert not (tmp_path / "ps-agent").exists()
@@ -83,10 +83,10 @@ def test_others_make_them_in_their_own_and_step_aside(tmp_path: Path) -> None:
     fake = FakeCgroupFolders(tmp_path, own="me.scope")
     own = tmp_path / "me.scope"
     fake.put(own, os.getpid())
-    found = _finder(fake).find(fake.mountinfo(), "0::/me.scope\n")
+    cgroups = _finder(fake).find(fake.mountinfo(), "0::/me.scope\n")
     assert fake.pids(own) == []
     assert fake.pids(own / "ps-agent") == [os.getpid()]
-    assert found.create(UID, "c1", ResourceRequirements()).procs == (
+    assert cgroups.create(UID, "c1", ResourceRequirements()).procs == (
         f"{own}/ps/poduid-1/c1/inside/cgroup.procs",
     )
 
@@ -120,8 +120,8 @@ def test_only_a_name_is_a_name(tmp_path: Path, name: str) -> None:
 
 def test_another_place_can_be_named(tmp_path: Path) -> None:
     fake = FakeCgroupFolders(tmp_path, own="batch.slice")
-    found = _finder(fake, is_root=True, under="/batch.slice").find(fake.mountinfo(), "0::/\n")
-    place = found.create(UID, "c1", ResourceRequirements())
+    cgroups = _finder(fake, is_root=True, under="/batch.slice").find(fake.mountinfo(), "0::/\n")
+    place = cgroups.create(UID, "c1", ResourceRequirements())
     assert place.procs == (f"{tmp_path}/batch.slice/ps/poduid-1/c1/inside/cgroup.procs",)
 
 
@@ -147,17 +147,17 @@ def test_a_machine_without_cgroups_has_no_place(tmp_path: Path) -> None:
 
 def test_root_makes_them_also_where_nothing_can_be_limited(tmp_path: Path) -> None:
     fake = FakeCgroupFolders(tmp_path, controllers="")
-    found = _finder(fake, is_root=True).find(fake.mountinfo(), "0::/\n")
-    assert found.missing.keys() == {"cpu", "memory", "pids"}
-    place = found.create(UID, "c1", ResourceRequirements())
+    cgroups = _finder(fake, is_root=True).find(fake.mountinfo(), "0::/\n")
+    assert cgroups.missing.keys() == {"cpu", "memory", "pids"}
+    place = cgroups.create(UID, "c1", ResourceRequirements())
     assert place.procs == (f"{tmp_path}/ps/poduid-1/c1/inside/cgroup.procs",)
-    found.remove_pod(UID)
-    found.close()
+    cgroups.remove_pod(UID)
+    cgroups.close()
     assert fake.child_names(tmp_path) == []
 
 
 def _hierarchy(folder: Path, **files: str) -> str:
-    """A line of mountinfo, of a hierarchy of version 1 that is made."""
+    """Create a hierarchy of version 1; return its line of mountinfo."""
     folder.mkdir()
     for name, text in {"cgroup.procs": "", **files}.items():
         (folder / name.replace("_", ".", 1)).write_text(text)
@@ -192,8 +192,8 @@ def test_a_hierarchy_in_which_none_can_be_made_is_left_out(tmp_path: Path) -> No
     unified.mkdir()
     fake = FakeCgroupFolders(unified)
     line = f"50 31 0:50 / {tmp_path}/gone rw - cgroup cgroup rw,freezer\n"
-    found = _finder(fake, is_root=True).find(fake.mountinfo() + line, "1:freezer:/\n0::/\n")
-    (procs,) = found.create(UID, "c1", ResourceRequirements()).procs
+    cgroups = _finder(fake, is_root=True).find(fake.mountinfo() + line, "1:freezer:/\n0::/\n")
+    (procs,) = cgroups.create(UID, "c1", ResourceRequirements()).procs
     assert procs.startswith(str(unified))
 
 
@@ -204,6 +204,6 @@ def test_version_1_without_permission_says_so(tmp_path: Path) -> None:
 
     with pytest.raises(CgroupsUnavailableError) as refused:
         _finder(Closed(tmp_path), is_root=True).find(HYBRID, "")
-    told = str(refused.value)
-    assert told.startswith("cannot create /sys/fs/cgroup/cpu,cpuacct/ps: Permission denied (and")
-    assert told.count("cannot create") == 1
+    message = str(refused.value)
+    assert message.startswith("cannot create /sys/fs/cgroup/cpu,cpuacct/ps: Permission denied (and")
+    assert message.count("cannot create") == 1

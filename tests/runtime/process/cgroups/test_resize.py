@@ -1,4 +1,4 @@
-"""Cgroups are told other limits: in a fake of version 2, and on this machine."""
+"""Resize of cgroups: in a fake of version 2, and on this machine."""
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -25,8 +25,8 @@ MI = 2**20
 
 
 def pod_of(**containers: ResourceRequirements) -> Pod:
-    made = tuple(Container(name=name, resources=each) for name, each in containers.items())
-    pod = Pod(spec=PodSpec(containers=made))
+    specs = tuple(Container(name=name, resources=each) for name, each in containers.items())
+    pod = Pod(spec=PodSpec(containers=specs))
     return structs.replace(pod, metadata=structs.replace(pod.metadata, name="p", uid=UID))
 
 
@@ -41,7 +41,7 @@ def resize(cgroups: Cgroups, pod: Pod, *ended: str) -> None:
 
 
 def by_id(pod: Pod) -> Mapping[str, Container]:
-    """In these tests containers have their names as IDs."""
+    """Return the containers by ID; in these tests the IDs are the names."""
     return {container.name: container for container in pod.spec.containers or ()}
 
 
@@ -53,16 +53,16 @@ def machine(tmp_path: Path) -> Machine:
 @pytest.fixture
 def real() -> Iterator[Cgroups]:
     try:
-        found = find_cgroups(f"podstatus-test-{uuid.uuid4().hex[:8]}")
+        cgroups = find_cgroups(f"podstatus-test-{uuid.uuid4().hex[:8]}")
     except CgroupsUnavailableError as error:
         pytest.skip(f"no cgroups: {error}")
     try:
-        if lacking := {"cpu", "memory"}.intersection(found.missing):
-            pytest.skip(f"no cgroups for {sorted(lacking)}: {found.missing}")
-        yield found
+        if lacking := {"cpu", "memory"}.intersection(cgroups.missing):
+            pytest.skip(f"no cgroups for {sorted(lacking)}: {cgroups.missing}")
+        yield cgroups
     finally:
-        found.retain_only([])
-        found.close()
+        cgroups.retain_only([])
+        cgroups.close()
 
 
 def test_what_is_asked_for_now_is_written(machine: Machine) -> None:
@@ -102,7 +102,7 @@ def test_memory_that_is_used_is_not_taken_away_and_nothing_else_is_done(machine:
 
 
 @pytest.mark.parametrize("file", ["cpu.weight", "cpu.max", "memory.max"])
-def test_what_cannot_be_written_is_told(machine: Machine, file: str) -> None:
+def test_a_failed_write_is_reported(machine: Machine, file: str) -> None:
     make(machine.cgroups, pod_of(a=resources("", "1 8Mi")))
     machine.kernel.refused = {file}
     with pytest.raises(CannotResizeError, match=rf"^{file} of .* cannot be .*: Permission denied$"):

@@ -1,4 +1,4 @@
-"""In which order limits are raised and lowered, and when memory is not."""
+"""The order in which limits are raised and lowered, and when memory is not lowered."""
 
 from collections.abc import Mapping
 
@@ -23,16 +23,16 @@ def held(
     memory: tuple[int | None, int | None] = (None, None),
     used: int | None = 0,
 ) -> CgroupResize:
-    """From these limits to those: what holds, and what is wanted."""
-    wanted = CgroupLimits(cpu_shares=2, cpu_quota=quota[1], memory_bytes=memory[1])
+    """A resize from the first limits to the second."""
+    desired = CgroupLimits(cpu_shares=2, cpu_quota=quota[1], memory_bytes=memory[1])
     return CgroupResize(
-        desired=wanted, cpu_quota=quota[0], memory_bytes=memory[0], memory_used=used
+        desired=desired, cpu_quota=quota[0], memory_bytes=memory[0], memory_used=used
     )
 
 
 def order(pod: CgroupResize, containers: Mapping[str, CgroupResize], file: str) -> list[str]:
-    found = plan_writes(CgroupVersion.V2, pod, containers)
-    return [change.container_id or "pod" for change in found if change.setting.file == file]
+    writes = plan_writes(CgroupVersion.V2, pod, containers)
+    return [change.container_id or "pod" for change in writes if change.setting.file == file]
 
 
 @pytest.mark.parametrize(
@@ -56,11 +56,11 @@ def test_a_pod_is_raised_first_and_lowered_last(
 def test_memory_comes_before_the_processors_and_each_has_an_order_of_its_own() -> None:
     pod = held(quota=(10, 20), memory=(20, 10))
     container = held(quota=(10, 20), memory=(20, 10))
-    found = [
+    writes = [
         (change.container_id or "pod", change.setting.file)
         for change in plan_writes(CgroupVersion.V2, pod, {"a": container})
     ]
-    assert found == [
+    assert writes == [
         ("a", "memory.max"),
         ("pod", "memory.max"),
         ("pod", "cpu.weight"),
@@ -81,8 +81,8 @@ def test_memory_comes_before_the_processors_and_each_has_an_order_of_its_own() -
 def test_memory_is_never_above_memory_and_swap(
     before: int | None, after: int, files: list[str]
 ) -> None:
-    found = plan_writes(CgroupVersion.V1, held(memory=(before, after)), {})
-    assert [c.setting.file for c in found if c.setting.controller == "memory"] == files
+    writes = plan_writes(CgroupVersion.V1, held(memory=(before, after)), {})
+    assert [c.setting.file for c in writes if c.setting.controller == "memory"] == files
 
 
 @given(
@@ -92,7 +92,7 @@ def test_memory_is_never_above_memory_and_swap(
 def test_no_quota_is_ever_above_the_one_around_it(
     pod: tuple[int, int], containers: list[tuple[int, int]]
 ) -> None:
-    """What the kernel of version 1 insists on, if it was so before and is to be so after."""
+    """Version 1 requires this, if it was so before and is to be so after."""
     fitting = [(min(b, pod[0]), min(a, pod[1])) for b, a in containers]
     whose = {str(number): pair for number, pair in enumerate(fitting)} | {POD: pod}
     now = {name: before for name, (before, _) in whose.items()}
@@ -123,7 +123,7 @@ def test_no_quota_is_ever_above_the_one_around_it(
             held(memory=(9, 8), used=9),
             f"[{ABOVE.format('pod', 10)}, {ABOVE.format(APP, 9)}]",
         ),
-        # Who is above a limit that is raised, or stays, has been so before.
+        # Usage above a limit that is not lowered is not an error of the resize.
         (held(memory=(8, 9), used=20), held(memory=(8, 8), used=20), ""),
         (held(memory=(9, None), used=20), held(), ""),
         (held(memory=(9, 8), used=None), held(), ""),
@@ -132,5 +132,5 @@ def test_no_quota_is_ever_above_the_one_around_it(
 def test_memory_is_not_lowered_below_what_is_used(
     pod: CgroupResize, container: CgroupResize, why: str
 ) -> None:
-    told = f"cannot decrease memory limits: {why}" if why else ""
-    assert memory_decrease_error(pod, {"app": container}) == told
+    message = f"cannot decrease memory limits: {why}" if why else ""
+    assert memory_decrease_error(pod, {"app": container}) == message

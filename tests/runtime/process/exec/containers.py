@@ -1,4 +1,4 @@
-"""Containers to talk to, without a shim: a process, or one in bubblewrap."""
+"""Containers for exec sessions, without a shim: a process, or one in bubblewrap."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ USUAL = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_SETGID"
 
 
 def _filter() -> str:
-    """As make_launch has it, for a container without capabilities."""
+    """The filter of a container without capabilities, as in a launch record."""
     try:
         architecture = find_architecture()
     except SeccompUnavailableError:
@@ -38,7 +38,7 @@ def _filter() -> str:
 
 
 FILTER = _filter()
-"""What is run in a container later has it, too; the command itself, which only sleeps, does not."""
+"""Applies to exec commands; the container's own command, which only sleeps, has no filter."""
 
 
 class Container(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class Container(msgspec.Struct, frozen=True, kw_only=True):
     popen: "subprocess.Popen[bytes]"
 
     def end(self) -> None:
-        """All of it. Who became another user inside forgot to die with its parent."""
+        """Kill all processes: a command that switched users lost --die-with-parent."""
         send_signal(self.process, signal.SIGKILL)
         self.popen.kill()
         self.popen.wait()
@@ -74,12 +74,14 @@ def isolated_container(
         *("--cap-drop", "ALL", *capabilities, "--clearenv", *settings, "--chdir", "/usr"),
     )
     launch = a_launch(**{"bubblewrap": arguments, "cwd": "", "seccomp": FILTER, **changes})
-    told, tell = os.pipe()
+    reader, writer = os.pipe()
     popen = subprocess.Popen(
-        [*arguments, "--json-status-fd", str(tell), "--", *launch.argv], pass_fds=(tell,), env={}
+        [*arguments, "--json-status-fd", str(writer), "--", *launch.argv],
+        pass_fds=(writer,),
+        env={},
     )
-    os.close(tell)
-    with os.fdopen(told) as file:
+    os.close(writer)
+    with os.fdopen(reader) as file:
         pid = json.loads(file.readline())["child-pid"]
         _until_executed(pid)
         yield from _running(launch, popen, pid)
@@ -103,7 +105,7 @@ def _running(
 
 
 def running_with(word: str) -> list[str]:
-    """The command lines of this machine in which a word is."""
+    """Return the command lines on this machine that contain a word."""
     lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

@@ -23,7 +23,7 @@ from podstatus.runtime.streams import (
 )
 from tests.runtime.process.a_log import START, ALog, a_launch, an_exit
 
-KEEPER = """
+MONITOR = """
 import signal, sys
 signal.signal(signal.SIGWINCH, lambda *_: open(sys.argv[1], "w").close())
 print("ready", flush=True)
@@ -32,37 +32,37 @@ sys.stdin.read()
 
 
 class AContainer:
-    """A keeper that does nothing; a test writes the log and reads the input for it."""
+    """A monitor that does nothing; the test writes the log and reads the input instead."""
 
     def __init__(self, folder: Path) -> None:
         self.log = ALog(folder)
         self.resized = folder / "resized"
-        self._keeper = subprocess.Popen(
-            [sys.executable, "-c", KEEPER, str(self.resized)],
+        self._monitor = subprocess.Popen(
+            [sys.executable, "-c", MONITOR, str(self.resized)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
-        assert self._keeper.stdout is not None
-        self._keeper.stdout.readline()
-        self._keeper.stdout.close()
-        process = read_identity(self._keeper.pid)
+        assert self._monitor.stdout is not None
+        self._monitor.stdout.readline()
+        self._monitor.stdout.close()
+        process = read_identity(self._monitor.pid)
         assert process is not None
-        self.started = StartRecord(process=process, keeper=process, started_at=START)
+        self.started = StartRecord(process=process, monitor=process, started_at=START)
 
     def end(self, code: int | None = None) -> None:
         if code is not None:
             self.log.place.exit.write_bytes(msgspec.json.encode(an_exit(code)))
-        assert self._keeper.stdin is not None
+        assert self._monitor.stdin is not None
         with suppress(BrokenPipeError):
-            self._keeper.stdin.close()
-        self._keeper.wait()
+            self._monitor.stdin.close()
+        self._monitor.wait()
 
     async def attach(
         self, *, tty: bool = False, reads: bool = True, **request: bool
     ) -> ProcessStream:
         launch = a_launch(stdin=reads, tty=tty)
-        asked = StreamOptions(**request)
-        return await attach_to(self.log.place, launch, self.started, asked, clock=SystemClock())
+        options = StreamOptions(**request)
+        return await attach_to(self.log.place, launch, self.started, options, clock=SystemClock())
 
 
 @pytest.fixture
@@ -84,57 +84,57 @@ def test_what_is_written_from_now_on_is_heard(container: AContainer) -> None:
     container.log.write("before")
 
     async def scenario() -> None:
-        talk = await container.attach()
+        session = await container.attach()
         container.log.write("one")
-        assert await talk.read() == (OutputStream.STDOUT, b"one\n")
+        assert await session.read() == (OutputStream.STDOUT, b"one\n")
         container.log.write("two", tag="P")
         container.log.put_away()
         container.log.write("three")
         container.log.write("oops", stream="stderr")
-        said = b""
-        while not said.endswith(b"three\n"):
-            piece = await talk.read()
+        output = b""
+        while not output.endswith(b"three\n"):
+            piece = await session.read()
             assert piece is not None
-            said += piece[1]
-        assert said == b"twothree\n"
-        assert await talk.read() == (OutputStream.STDERR, b"oops\n")
-        await talk.close()
+            output += piece[1]
+        assert output == b"twothree\n"
+        assert await session.read() == (OutputStream.STDERR, b"oops\n")
+        await session.close()
 
     play(scenario)
 
 
 def test_only_the_channels_that_were_asked_for(container: AContainer) -> None:
     async def scenario() -> None:
-        talk = await container.attach(stdout=False)
+        session = await container.attach(stdout=False)
         container.log.write("out")
         container.log.write("err", stream="stderr")
-        assert await talk.read() == (OutputStream.STDERR, b"err\n")
-        await talk.close()
+        assert await session.read() == (OutputStream.STDERR, b"err\n")
+        await session.close()
 
     play(scenario)
 
 
-def test_its_end_is_told_after_all_it_wrote(container: AContainer) -> None:
+def test_its_end_is_reported_after_all_its_output(container: AContainer) -> None:
     async def scenario() -> None:
-        talk = await container.attach()
-        waiting = asyncio.ensure_future(talk.wait())
+        session = await container.attach()
+        waiting = asyncio.ensure_future(session.wait())
         container.log.write("last")
         container.end(7)
-        assert await talk.read() == (OutputStream.STDOUT, b"last\n")
-        assert await talk.read() is None
+        assert await session.read() == (OutputStream.STDOUT, b"last\n")
+        assert await session.read() is None
         assert await waiting == 7
-        await talk.close()
+        await session.close()
 
     play(scenario)
 
 
-def test_an_end_that_nobody_saw(container: AContainer) -> None:
+def test_an_end_without_an_exit_record(container: AContainer) -> None:
     async def scenario() -> None:
-        talk = await container.attach()
+        session = await container.attach()
         container.end()
-        assert await talk.wait() == 137
-        assert await talk.read() is None
-        await talk.close()
+        assert await session.wait() == 137
+        assert await session.read() is None
+        await session.close()
 
     play(scenario)
 
@@ -151,22 +151,22 @@ def test_a_container_that_has_ended(container: AContainer) -> None:
 
 def test_who_stops_waiting_loses_nothing(container: AContainer) -> None:
     async def scenario() -> None:
-        said = b""
-        talk = await container.attach()
+        output = b""
+        session = await container.attach()
         for number in range(20):
             container.log.write(str(number))
-            task = asyncio.ensure_future(talk.read())
+            task = asyncio.ensure_future(session.read())
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             task.cancel()
             await asyncio.wait([task])
             if not task.cancelled() and (piece := task.result()) is not None:
-                said += piece[1]
+                output += piece[1]
         container.end(0)
-        while (piece := await talk.read()) is not None:
-            said += piece[1]
-        assert said == b"".join(b"%d\n" % number for number in range(20))
-        await talk.close()
+        while (piece := await session.read()) is not None:
+            output += piece[1]
+        assert output == b"".join(b"%d\n" % number for number in range(20))
+        await session.close()
 
     play(scenario)
 
@@ -176,10 +176,10 @@ def test_input_goes_through_the_named_pipe(container: AContainer) -> None:
     reader = os.open(container.log.place.stdin, os.O_RDONLY | os.O_NONBLOCK)
 
     async def scenario() -> None:
-        talk = await container.attach(stdin=True)
-        await talk.write(b"words\n")
+        session = await container.attach(stdin=True)
+        await session.write(b"words\n")
         assert os.read(reader, 100) == b"words\n"
-        writing = asyncio.ensure_future(talk.write(b"x" * 200_000))
+        writing = asyncio.ensure_future(session.write(b"x" * 200_000))
         done, _ = await asyncio.wait([writing], timeout=0.2)
         assert not done
         total = 0
@@ -188,10 +188,10 @@ def test_input_goes_through_the_named_pipe(container: AContainer) -> None:
                 total += len(os.read(reader, 65536))
             await asyncio.sleep(0)
         await writing
-        await talk.close_stdin()
+        await session.close_stdin()
         assert os.read(reader, 100) == b""
-        await talk.write(b"nobody hears")
-        await talk.close()
+        await session.write(b"dropped")
+        await session.close()
 
     try:
         play(scenario)
@@ -212,10 +212,10 @@ def test_an_input_that_is_none_takes_nothing(container: AContainer, kind: str) -
         os.mkfifo(place.stdin)
 
     async def scenario() -> None:
-        talk = await container.attach(stdin=True)
-        await talk.write(b"words\n")
-        await talk.close_stdin()
-        await talk.close()
+        session = await container.attach(stdin=True)
+        await session.write(b"words\n")
+        await session.close_stdin()
+        await session.close()
 
     play(scenario)
     assert other.read_bytes() == b""
@@ -227,9 +227,9 @@ def test_who_does_not_read_its_input_is_not_given_any(container: AContainer) -> 
     reader = os.open(container.log.place.stdin, os.O_RDONLY | os.O_NONBLOCK)
 
     async def scenario() -> None:
-        for talk in (await container.attach(), await container.attach(reads=False, stdin=True)):
-            await talk.write(b"words\n")
-            await talk.close()
+        for session in (await container.attach(), await container.attach(reads=False, stdin=True)):
+            await session.write(b"words\n")
+            await session.close()
         assert os.read(reader, 100) == b""
 
     try:
@@ -238,17 +238,17 @@ def test_who_does_not_read_its_input_is_not_given_any(container: AContainer) -> 
         os.close(reader)
 
 
-def test_the_keeper_is_told_the_size_of_the_terminal(container: AContainer) -> None:
+def test_the_monitor_receives_the_size_of_the_terminal(container: AContainer) -> None:
     async def scenario() -> None:
         plain = await container.attach()
         plain.resize(TerminalSize(columns=1, rows=1))
         await plain.close()
         assert not (container.log.place.path / "winsize").exists()
-        talk = await container.attach(tty=True)
-        talk.resize(TerminalSize(columns=132, rows=43))
-        await talk.close()
+        session = await container.attach(tty=True)
+        session.resize(TerminalSize(columns=132, rows=43))
+        await session.close()
         assert (container.log.place.path / "winsize").read_text().split() == ["43", "132"]
-        while not container.resized.exists():  # noqa: ASYNC110 - another process makes it
+        while not container.resized.exists():  # noqa: ASYNC110 - another process creates it
             await asyncio.sleep(0)
 
     play(scenario)
@@ -260,10 +260,10 @@ def test_hanging_up_leaves_the_container_and_no_files(container: AContainer) -> 
     async def scenario() -> None:
         await asyncio.to_thread(int)
         before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-        talk = await container.attach(stdin=True)
-        reading = asyncio.ensure_future(talk.read())
+        session = await container.attach(stdin=True)
+        reading = asyncio.ensure_future(session.read())
         await asyncio.sleep(0)
-        await talk.close()
+        await session.close()
         assert await reading is None
         assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 

@@ -13,27 +13,27 @@ def isolated(*arguments: str, argv: tuple[str, ...] = ("sleep",)) -> ExecContext
 
 def test_without_isolation_it_is_as_the_launch_says() -> None:
     launch = a_launch(env={"A": "b"}, cwd="/x", user=1, group=2, groups=(3,))
-    found = exec_context(launch)
-    assert found == ExecContext(
+    context = exec_context(launch)
+    assert context == ExecContext(
         env={"A": "b"}, cwd="/x", user=1, group=2, groups=(3,), capabilities=None
     )
 
 
 def test_the_environment_and_the_folder_are_among_the_arguments() -> None:
-    found = isolated(
+    context = isolated(
         *("--setenv", "LOST", "1", "--clearenv", "--setenv", "A", "--chdir"),
         *("--setenv", "B", "", "--setenv", "C", "1", "--unsetenv", "C", "--chdir", "/--setenv"),
         *("--", "--setenv", "D", "1"),
     )
-    assert found == ExecContext(env={"A": "--chdir", "B": ""}, cwd="/--setenv")
+    assert context == ExecContext(env={"A": "--chdir", "B": ""}, cwd="/--setenv")
 
 
 def test_values_of_other_options_are_not_taken_for_options() -> None:
-    found = isolated(
+    context = isolated(
         *("--ro-bind", "--clearenv", "--chdir", "--hostname", "--setenv", "--as-pid-1"),
         *("--perms", "0755", "--tmpfs", "/run", "--setenv", "A", "1"),
     )
-    assert found == ExecContext(env={"A": "1"}, cwd="/")
+    assert context == ExecContext(env={"A": "1"}, cwd="/")
 
 
 @pytest.mark.parametrize(
@@ -59,16 +59,16 @@ def test_capabilities_have_the_numbers_of_the_kernel() -> None:
 
 def test_who_it_becomes_inside_has_no_capabilities() -> None:
     switch = ("/usr/bin/setpriv", "--reuid=7", "--regid=8", "--groups=9,10", "--inh-caps=-all")
-    found = isolated("--cap-add", "CAP_SETUID", argv=(*switch, "--", "sleep"))
-    assert (found.user, found.group, found.groups) == (7, 8, (9, 10))
-    assert found.capabilities == ()
+    context = isolated("--cap-add", "CAP_SETUID", argv=(*switch, "--", "sleep"))
+    assert (context.user, context.group, context.groups) == (7, 8, (9, 10))
+    assert context.capabilities == ()
 
 
 def test_who_is_in_no_groups() -> None:
     switch = ("setpriv", "--reuid=0", "--regid=0", "--clear-groups")
-    found = isolated("--cap-add", "CAP_KILL", argv=(*switch, "--", "sleep"))
-    assert (found.user, found.group, found.groups) == (0, 0, ())
-    assert found.capabilities == (KILL,)
+    context = isolated("--cap-add", "CAP_KILL", argv=(*switch, "--", "sleep"))
+    assert (context.user, context.group, context.groups) == (0, 0, ())
+    assert context.capabilities == (KILL,)
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,6 @@ def test_who_is_in_no_groups() -> None:
         ("setpriv", "--reuid=nobody", "--regid=nogroup", "--", "sleep"),
     ],
 )
-def test_other_commands_are_nobody_else(argv: tuple[str, ...]) -> None:
-    found = isolated(argv=argv)
-    assert (found.user, found.group, found.groups) == (None, None, None)
+def test_other_commands_do_not_switch_users(argv: tuple[str, ...]) -> None:
+    context = isolated(argv=argv)
+    assert (context.user, context.group, context.groups) == (None, None, None)

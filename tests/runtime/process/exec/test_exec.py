@@ -30,59 +30,59 @@ from tests.runtime.process.exec.containers import (
 T = TypeVar("T")
 NO_BWRAP = "bubblewrap is not installed (Debian: apt install bubblewrap)"
 need_bwrap = pytest.mark.skipif(BWRAP is None and "CI" not in os.environ, reason=NO_BWRAP)
-need_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+need_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch users")
 
 
 @pytest.fixture(params=["none", pytest.param("bubblewrap", marks=need_bwrap)])
 def container(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Container]:
-    made = isolated_container(tmp_path) if request.param == "bubblewrap" else plain_container()
-    with made as container:
+    created = isolated_container(tmp_path) if request.param == "bubblewrap" else plain_container()
+    with created as container:
         yield container
 
 
 @pytest.fixture
 def word() -> str:
-    """Tells what a test started from everything else."""
+    """A word that identifies the processes of one test."""
     return f"word-{uuid.uuid4().hex}"
 
 
 async def start(container: Container, *command: str, **request: bool) -> ProcessStream:
-    asked = StreamOptions(**request)
+    options = StreamOptions(**request)
     clock = SystemClock()
-    return await exec_in(container.process, container.launch, command, asked, clock=clock)
+    return await exec_in(container.process, container.launch, command, options, clock=clock)
 
 
-async def read_all(talk: ProcessStream) -> dict[OutputStream, bytes]:
-    said = dict.fromkeys(OutputStream, b"")
-    while (piece := await talk.read()) is not None:
-        said[piece[0]] += piece[1]
-    return said
+async def read_all(session: ProcessStream) -> dict[OutputStream, bytes]:
+    output = dict.fromkeys(OutputStream, b"")
+    while (piece := await session.read()) is not None:
+        output[piece[0]] += piece[1]
+    return output
 
 
-async def finish(talk: ProcessStream) -> tuple[int, str, str]:
+async def finish(session: ProcessStream) -> tuple[int, str, str]:
     try:
-        said = await read_all(talk)
-        code = await talk.wait()
+        output = await read_all(session)
+        code = await session.wait()
     finally:
-        await talk.close()
-    return code, said[OutputStream.STDOUT].decode(), said[OutputStream.STDERR].decode()
+        await session.close()
+    return code, output[OutputStream.STDOUT].decode(), output[OutputStream.STDERR].decode()
 
 
 async def run(container: Container, *command: str, **request: bool) -> tuple[int, str, str]:
     return await finish(await start(container, *command, **request))
 
 
-async def read_until(talk: ProcessStream, what: bytes) -> bytes:
-    said = b""
-    while what not in said:
-        piece = await talk.read()
-        assert piece is not None, said
-        said += piece[1]
-    return said
+async def read_until(session: ProcessStream, what: bytes) -> bytes:
+    output = b""
+    while what not in output:
+        piece = await session.read()
+        assert piece is not None, output
+        output += piece[1]
+    return output
 
 
 def play(scenario: Callable[[], Coroutine[object, object, T]]) -> T:
-    """Run it; no file is left open and no child is left behind."""
+    """Run the scenario; it must leave no open file and no child."""
 
     async def watched() -> T:
         before = set(os.listdir("/proc/self/fd"))  # noqa: PTH208
@@ -102,14 +102,14 @@ def test_both_channels_and_the_exit_code(container: Container) -> None:
     assert sh(container, "echo out; echo err >&2; exit 3") == (3, "out\n", "err\n")
 
 
-def test_channels_that_nobody_wants_are_not_heard(container: Container) -> None:
+def test_streams_that_were_not_requested_are_not_read(container: Container) -> None:
     script = "echo out; echo err >&2"
     assert sh(container, script, stdout=False) == (0, "", "err\n")
     assert sh(container, script, stderr=False) == (0, "out\n", "")
 
 
 @pytest.mark.parametrize(("signal", "code"), [("KILL", 137), ("TERM", 143)])
-def test_a_signal_is_told_by_the_code(container: Container, signal: str, code: int) -> None:
+def test_a_signal_becomes_an_exit_code(container: Container, signal: str, code: int) -> None:
     assert sh(container, f"kill -{signal} $$")[0] == code
 
 
@@ -128,12 +128,12 @@ def test_arguments_arrive_unchanged(container: Container) -> None:
 
 
 async def run_bytes(container: Container, *command: str) -> tuple[int, bytes, bytes]:
-    talk = await start(container, *command)
+    session = await start(container, *command)
     try:
-        said = await read_all(talk)
-        return await talk.wait(), said[OutputStream.STDOUT], said[OutputStream.STDERR]
+        output = await read_all(session)
+        return await session.wait(), output[OutputStream.STDOUT], output[OutputStream.STDERR]
     finally:
-        await talk.close()
+        await session.close()
 
 
 @pytest.mark.parametrize(
@@ -166,28 +166,28 @@ def test_input_and_its_end(container: Container) -> None:
     data = os.urandom(1 << 20)
 
     async def scenario() -> bytes:
-        talk = await start(container, "cat", stdin=True)
+        session = await start(container, "cat", stdin=True)
 
         async def say() -> None:
-            await talk.write(data)
-            await talk.close_stdin()
+            await session.write(data)
+            await session.close_stdin()
 
-        said, _ = await asyncio.gather(read_all(talk), say())
-        assert await talk.wait() == 0
-        await talk.close()
-        return said[OutputStream.STDOUT]
+        output, _ = await asyncio.gather(read_all(session), say())
+        assert await session.wait() == 0
+        await session.close()
+        return output[OutputStream.STDOUT]
 
     assert play(scenario) == data
 
 
-def test_input_that_nobody_wants_is_dropped(container: Container) -> None:
+def test_input_after_the_end_of_the_command_is_dropped(container: Container) -> None:
     async def scenario() -> None:
-        talk = await start(container, "true", stdin=True)
-        await talk.wait()
-        await talk.write(b"x" * 1_000_000)
-        await talk.close_stdin()
-        await talk.write(b"more")
-        await talk.close()
+        session = await start(container, "true", stdin=True)
+        await session.wait()
+        await session.write(b"x" * 1_000_000)
+        await session.close_stdin()
+        await session.write(b"more")
+        await session.close()
         deaf = await start(container, "true")
         await deaf.write(b"x" * 1_000_000)
         await deaf.close()
@@ -197,37 +197,37 @@ def test_input_that_nobody_wants_is_dropped(container: Container) -> None:
 
 def test_only_its_own_files_are_open_in_it(container: Container) -> None:
     code, out, _ = sh(container, "ls /proc/self/fd; exit 0")
-    assert (code, out) == (0, "0\n1\n2\n3\n")  # 3 is the folder that is listed
+    assert (code, out) == (0, "0\n1\n2\n3\n")  # 3 is the listed folder
 
 
 def test_signals_are_as_usual_in_it(container: Container) -> None:
     _, out, _ = play(lambda: run(container, "grep", "^Sig[BI]", "/proc/self/status"))
-    # 32 and 33 are the C library's own, which it ignores in what posix_spawn starts: make, for one.
+    # 32 and 33 are reserved by the C library and ignored in children of posix_spawn, such as make.
     own = 1 << 31 | 1 << 32
     assert {int(mask, 16) & ~own for mask in re.findall(r"\t(\w+)", out)} == {0}
 
 
 def test_a_terminal(container: Container) -> None:
     async def scenario() -> bytes:
-        talk = await start(container, "sh", "-c", "read x; tty; stty size; cat", tty=True)
-        talk.resize(TerminalSize(columns=132, rows=43))
-        await talk.write(b"\n")
-        said = await read_until(talk, b"43 132")
-        await talk.close_stdin()
-        assert await talk.wait() == 0
-        await talk.close()
-        return said
+        session = await start(container, "sh", "-c", "read x; tty; stty size; cat", tty=True)
+        session.resize(TerminalSize(columns=132, rows=43))
+        await session.write(b"\n")
+        output = await read_until(session, b"43 132")
+        await session.close_stdin()
+        assert await session.wait() == 0
+        await session.close()
+        return output
 
-    said = play(scenario)
-    assert re.search(rb"/dev/pts/\d+\r\n43 132", said)
+    output = play(scenario)
+    assert re.search(rb"/dev/pts/\d+\r\n43 132", output)
 
 
 def test_a_terminal_is_hung_up(container: Container, word: str) -> None:
     async def scenario() -> None:
-        talk = await start(container, "sh", "-c", f"echo up; : {word}; sleep 600", tty=True)
-        await read_until(talk, b"up")
+        session = await start(container, "sh", "-c", f"echo up; : {word}; sleep 600", tty=True)
+        await read_until(session, b"up")
         assert running_with(word)
-        await talk.close()
+        await session.close()
         assert not running_with(word)
 
     play(scenario)
@@ -242,14 +242,14 @@ STUBBORN = (
 def test_hanging_up_ends_all_that_was_started(container: Container, word: str) -> None:
     async def scenario() -> None:
         script = f"{STUBBORN.format(word)} wait; : {word}"
-        talk = await start(container, "sh", "-c", script)
-        await read_until(talk, b"up")
+        session = await start(container, "sh", "-c", script)
+        await read_until(session, b"up")
         assert len(running_with(word)) >= 2
-        await talk.close()
+        await session.close()
         assert not running_with(word)
-        assert await talk.wait() == 137
-        assert await talk.read() is None
-        await talk.close()
+        assert await session.wait() == 137
+        assert await session.read() is None
+        await session.close()
 
     play(scenario)
 
@@ -258,11 +258,13 @@ def test_a_daemon_ends_with_the_talk_and_does_not_hold_it_up(
     container: Container, word: str
 ) -> None:
     async def scenario() -> None:
-        talk = await start(container, "sh", "-c", f"({STUBBORN.format(word)}); sleep 0.2; exit 4")
-        assert (await read_all(talk))[OutputStream.STDOUT] == b"up\n"
-        assert await talk.wait() == 4
+        session = await start(
+            container, "sh", "-c", f"({STUBBORN.format(word)}); sleep 0.2; exit 4"
+        )
+        assert (await read_all(session))[OutputStream.STDOUT] == b"up\n"
+        assert await session.wait() == 4
         assert running_with(word)
-        await talk.close()
+        await session.close()
         assert not running_with(word)
 
     play(scenario)
@@ -270,23 +272,23 @@ def test_a_daemon_ends_with_the_talk_and_does_not_hold_it_up(
 
 def test_a_daemon_that_never_stops_talking_is_not_heard_for_ever(container: Container) -> None:
     async def scenario() -> None:
-        talk = await start(container, "sh", "-c", "yes & exit 4")
-        while await talk.read() is not None:
+        session = await start(container, "sh", "-c", "yes & exit 4")
+        while await session.read() is not None:
             pass
-        assert await talk.wait() == 4
-        await talk.close()
+        assert await session.wait() == 4
+        await session.close()
 
     play(scenario)
 
 
 def test_it_ends_with_its_container(container: Container, word: str) -> None:
     async def scenario() -> None:
-        talk = await start(container, "sh", "-c", f"{STUBBORN.format(word)} wait; : {word}")
-        await read_until(talk, b"up")
+        session = await start(container, "sh", "-c", f"{STUBBORN.format(word)} wait; : {word}")
+        await read_until(session, b"up")
         container.end()
-        assert await talk.wait() == 137
-        assert await talk.read() is None
-        await talk.close()
+        assert await session.wait() == 137
+        assert await session.read() is None
+        await session.close()
         assert not running_with(word)
 
     play(scenario)
@@ -309,18 +311,18 @@ def test_who_is_not_waited_for_any_more_leaves_nothing(container: Container, wor
 def test_who_does_not_read_holds_up_the_command() -> None:
     async def scenario(container: Container) -> None:
         script = "i=0; while printf %065536d 0; do i=$((i+1)); echo $i >&2; done"
-        talk = await start(container, "sh", "-c", script)
-        first = await talk.read()
+        session = await start(container, "sh", "-c", script)
+        first = await session.read()
         assert first is not None
         counted = 0
-        # Nothing of the one is read for as long as the other is.
+        # No output of the one is read as long as the other is not.
         await asyncio.sleep(0.3)
-        said = await talk.read()
-        assert said is not None
-        if said[0] is OutputStream.STDERR:
-            counted = int(said[1].split()[-1])
+        output = await session.read()
+        assert output is not None
+        if output[0] is OutputStream.STDERR:
+            counted = int(output[1].split()[-1])
         assert counted <= 4
-        await talk.close()
+        await session.close()
 
     with plain_container() as container:
         play(lambda: scenario(container))
@@ -328,11 +330,11 @@ def test_who_does_not_read_holds_up_the_command() -> None:
 
 def test_a_command_that_does_not_read_holds_up_who_writes(container: Container) -> None:
     async def scenario() -> None:
-        talk = await start(container, "sleep", "600", stdin=True)
-        writing = asyncio.ensure_future(talk.write(b"x" * 1_000_000))
+        session = await start(container, "sleep", "600", stdin=True)
+        writing = asyncio.ensure_future(session.write(b"x" * 1_000_000))
         done, _ = await asyncio.wait([writing], timeout=0.3)
         assert not done
-        await talk.close()
+        await session.close()
         await writing
 
     play(scenario)
@@ -340,13 +342,13 @@ def test_a_command_that_does_not_read_holds_up_who_writes(container: Container) 
 
 def test_much_output_is_complete_when_it_is_read_slowly(container: Container) -> None:
     async def scenario() -> int:
-        talk = await start(container, "head", "-c", "3000000", "/dev/zero")
+        session = await start(container, "head", "-c", "3000000", "/dev/zero")
         total = 0
-        while (piece := await talk.read()) is not None:
+        while (piece := await session.read()) is not None:
             total += len(piece[1])
             if total > 2_900_000:
                 await asyncio.sleep(0.6)
-        await talk.close()
+        await session.close()
         return total
 
     assert play(scenario) == 3_000_000
@@ -354,11 +356,11 @@ def test_much_output_is_complete_when_it_is_read_slowly(container: Container) ->
 
 def test_who_stops_waiting_for_output_loses_none(container: Container) -> None:
     async def scenario() -> bytes:
-        talk = await start(container, "sh", "-c", "read x; echo $x", stdin=True)
+        session = await start(container, "sh", "-c", "read x; echo $x", stdin=True)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(talk.read(), 0.05)
-        await talk.write(b"here\n")
-        return (await finish(talk))[1].encode()
+            await asyncio.wait_for(session.read(), 0.05)
+        await session.write(b"here\n")
+        return (await finish(session))[1].encode()
 
     assert play(scenario) == b"here\n"
 
@@ -380,8 +382,8 @@ def test_it_joins_the_cgroups_of_its_container(tmp_path: Path) -> None:
 
 @need_root
 def test_it_is_the_user_of_its_container() -> None:
-    who = {"user": 1234, "group": 1235, "groups": (1235, 1236)}
-    with plain_container(**who) as container:
+    credentials = {"user": 1234, "group": 1235, "groups": (1235, 1236)}
+    with plain_container(**credentials) as container:
         _, out, _ = sh(container, "id -u; id -g; id -G; grep NoNew /proc/self/status")
     assert out == "1234\n1235\n1235 1236\nNoNewPrivs:\t1\n"
 
@@ -427,7 +429,7 @@ def test_it_cannot_do_more_than_its_container(tmp_path: Path) -> None:
 
 
 @need_bwrap
-def test_nobody_inside_can_look_into_who_watches_it(tmp_path: Path) -> None:
+def test_the_container_cannot_look_into_its_supervisor(tmp_path: Path) -> None:
     script = """
     for pid in $(ls /proc | grep -E '^[0-9]+$'); do
         if grep -q run_exec.py /proc/$pid/cmdline 2>/dev/null && test $pid != $$; then
@@ -444,27 +446,27 @@ def test_nobody_inside_can_look_into_who_watches_it(tmp_path: Path) -> None:
 @need_root
 def test_who_watches_has_no_more_rights_and_runs_what_cannot_be_written(tmp_path: Path) -> None:
     async def scenario(container: Container) -> None:
-        talk = await start(container, "sleep", "600")
+        session = await start(container, "sleep", "600")
         try:
             (watcher,) = watchers(container)
             assert os.statvfs(watcher / "exe").f_flag & os.ST_RDONLY
             status = (watcher / "status").read_text()
             assert set(re.findall(r"Cap(?:Prm|Eff|Bnd):\t(\w+)", status)) == {"0000000000000001"}
         finally:
-            await talk.close()
+            await session.close()
 
     with isolated_container(tmp_path, add=("CAP_CHOWN",)) as container:
         play(lambda: scenario(container))
 
 
 def watchers(container: Container) -> list[Path]:
-    """The folders in /proc of what was started inside to watch over commands."""
+    """The /proc folders of the supervisors of exec commands."""
     inside = Path(f"/proc/{container.process.pid}/ns/pid").readlink()
-    found = []
+    folders = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if (path / "ns/pid").readlink() == inside and b"run_exec" in (
                 path / "cmdline"
             ).read_bytes():
-                found.append(path)
-    return found
+                folders.append(path)
+    return folders

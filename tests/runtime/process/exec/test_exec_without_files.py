@@ -1,4 +1,4 @@
-"""An agent that may open no more files says so, and is no worse off afterwards."""
+"""An agent at its limit of open files reports that, and leaks nothing."""
 
 import asyncio
 import os
@@ -16,17 +16,17 @@ MORE_THAN_A_TALK_OPENS = 16
 
 
 def open_files() -> dict[int, str]:
-    """By number, what each of them is; but for the one that it takes to look."""
-    found = {}
+    """Return the targets of open descriptors by number, without the one used for listing."""
+    targets = {}
     for path in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):
-            found[int(path.name)] = str(path.readlink())
-    return found
+            targets[int(path.name)] = str(path.readlink())
+    return targets
 
 
 @contextmanager
 def only(free: int) -> Iterator[None]:
-    """So many more files may be opened."""
+    """Allow only this many more open files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     spare = os.open(os.devnull, os.O_RDONLY)
     os.close(spare)
@@ -43,27 +43,27 @@ def only(free: int) -> Iterator[None]:
             os.close(opened)
 
 
-async def try_talks(container: Container) -> list[bool]:
+async def try_sessions(container: Container) -> list[bool]:
     worked = []
     request = StreamOptions(stdin=True, stdout=True, stderr=True)
     for free in range(MORE_THAN_A_TALK_OPENS):
         with only(free):
             try:
-                talk = await exec_in(
+                session = await exec_in(
                     container.process, container.launch, ("true",), request, clock=SystemClock()
                 )
             except StreamUnavailableError:
                 worked.append(False)
                 continue
-            await talk.close()
+            await session.close()
             worked.append(True)
     return worked
 
 
-def test_a_talk_that_cannot_begin_leaves_nothing_open() -> None:
+def test_a_session_that_cannot_start_leaves_nothing_open() -> None:
     async def scenario() -> None:
         before = open_files()
-        worked = await try_talks(container)
+        worked = await try_sessions(container)
         assert open_files() == before
         assert worked == sorted(worked)
         assert worked[0] is False

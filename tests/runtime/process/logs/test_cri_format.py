@@ -110,7 +110,7 @@ def test_since_is_meant_with_its_moment() -> None:
     entries = (out(b"a\n"), out(b"b\n", time=LATER))
     assert printed(LogOptions(since=since), *entries) == b"b\n"
     assert printed(LogOptions(since=since + 1), *entries) == b""
-    # What began earlier is one line with its end.
+    # A line that began earlier is skipped with its end.
     begun = (out(b"a", partial=True), out(b"b\n", time=LATER), out(b"c\n", time=LATER))
     assert printed(LogOptions(since=since), *begun) == b"c\n"
 

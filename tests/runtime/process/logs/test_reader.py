@@ -128,12 +128,12 @@ def test_the_last_lines_are_the_end_of_all(
             log.put_away()
     everything = read(log)
     with pytest.MonkeyPatch.context() as patch:
-        # At least one entry fits.
+        # Room for at least one entry.
         patch.setattr(files, "BLOCK_BYTES", block + 60)
         assert read(log) == everything
         expected = b"".join(re.findall(rb"[^\n]*\n|[^\n]+\Z", everything)[-count:])
         last = read(log, tail_lines=count)
-    # Nothing but an empty part may be left of a line that never ended.
+    # Of an unterminated line, at most an empty part may be left.
     assert last == expected or (lines[-1][2] == "P" and everything.endswith(b"\n"))
 
 
@@ -194,7 +194,7 @@ def test_who_writes_for_ever_is_read_to_an_end(log: ALog) -> None:
 
 
 class Follower:
-    """Follows a log in a task; a test waits for what it has to see."""
+    """Follows a log in a task; a test waits for certain output."""
 
     def __init__(self, log: ALog, options: LogOptions) -> None:
         self.ended = False
@@ -298,7 +298,7 @@ def test_what_is_written_just_before_a_file_is_put_away_is_not_missed(
         return open_later(path, last)
 
     monkeypatch.setattr(reader, "open_newer", late)
-    # As if the file had been put away a moment before it is looked for.
+    # As if the file had been rotated just before it is looked up.
     monkeypatch.setattr(reader.LogReader, "has_more", lambda _: True)
 
     async def scenario() -> bytes:
@@ -317,7 +317,7 @@ def test_a_line_that_is_taken_back_is_not_seen(log: ALog) -> None:
         await follower.until(b"one\n")
         size = log.place.log.stat().st_size
         log.write_raw(log.entry("half of a li")[:-1])
-        # Long enough for the follower to meet it.
+        # Long enough for the follower to see it.
         await asyncio.sleep(0.25)
         os.truncate(log.place.log, size)
         log.write("two")

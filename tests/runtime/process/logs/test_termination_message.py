@@ -62,8 +62,8 @@ def test_why_it_could_not_run_comes_first(log: ALog) -> None:
     log.place.message.write_text("words")
     launch = a_launch(message_path=str(log.place.message), message_fallback=True)
     failed = an_exit(128, reason="StartError", message='exec: "x": no such file or directory')
-    shown = termination_message(log.place, launch, failed)
-    assert shown == 'exec: "x": no such file or directory: words'
+    text = termination_message(log.place, launch, failed)
+    assert text == 'exec: "x": no such file or directory: words'
     log.place.message.unlink()
     log.write("not from this")
     assert termination_message(log.place, launch, failed) == failed.message
@@ -97,9 +97,9 @@ def test_a_folder_on_the_way_that_became_a_link_is_not_followed(log: ALog, tmp_p
     (tmp_path / "other").mkdir()
     assert message(ALog(tmp_path / "other"), path=tmp_path / "work/term") == "words"
     (tmp_path / "link").symlink_to(tmp_path / "work")
-    shown = message(log, path=tmp_path / "link/term")
-    assert shown.startswith("Error on reading termination log ")
-    assert "words" not in shown
+    text = message(log, path=tmp_path / "link/term")
+    assert text.startswith("Error on reading termination log ")
+    assert "words" not in text
 
 
 def test_a_huge_file_is_not_read_whole(log: ALog) -> None:

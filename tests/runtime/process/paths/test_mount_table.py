@@ -31,15 +31,15 @@ TABLE = parse_mount_table(
     ],
 )
 def test_the_deepest_mount_shows_a_path(path: str, point: str) -> None:
-    found = TABLE.find_mount(path)
-    assert found is not None
-    assert found.mount_point == point
+    mount = TABLE.find_mount(path)
+    assert mount is not None
+    assert mount.mount_point == point
 
 
 def test_a_later_mount_covers_one_at_the_same_point() -> None:
-    found = TABLE.find_mount("/mnt/whole/x")
-    assert found is not None
-    assert found.fs_type == "tmpfs"
+    mount = TABLE.find_mount("/mnt/whole/x")
+    assert mount is not None
+    assert mount.fs_type == "tmpfs"
     by_id = TABLE.find_mount("/mnt/whole/x", 40)
     assert by_id is not None
     assert by_id.fs_type == "ext4"

@@ -1,4 +1,4 @@
-"""A loss of power, a clock that is set back: what the runtime has on the disk is still of use."""
+"""Records stay usable after a power loss, and after the clock was set back."""
 
 import asyncio
 import tempfile
@@ -22,7 +22,7 @@ HOUR = 3600 * 10**9
 
 
 class SetBack(SystemClock):
-    """A clock that somebody can set."""
+    """A clock that the test sets back."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ async def attempts_at(runtime: ProcessRuntime, pod: Pod) -> tuple[ContainerFacts
 
 
 async def run_once(runtime: ProcessRuntime, pod: Pod, restart_count: int) -> None:
-    """Run its container to its end."""
+    """Run the pod's container to its end."""
     (container,) = pod.spec.containers or ()
     await runtime.start_pod(pod)
     id = await runtime.start_container(pod, container, restart_count=restart_count)
@@ -104,19 +104,19 @@ def test_a_damaged_record_costs_no_more_than_itself(
             await runtime.remove_pod(pod.uid)
 
     asyncio.run(live())
-    end_family(processes_with("run_shim.py", str(folder)))  # the power is lost
+    end_family(processes_with("run_shim.py", str(folder)))  # simulates a power loss
     (damaged,) = folder.rglob(f"{record}.json")
     damaged.write_bytes(text)
-    found = asyncio.run(find())
+    facts = asyncio.run(find())
     assert f"{damaged}.damaged" in caplog.text
     if record == "launch":
-        assert found == ()  # nobody knows any more of what it was
+        assert facts == ()  # the record of the attempt is lost
     else:
-        (attempt,) = found
+        (attempt,) = facts
         assert attempt.state is ContainerRunState.EXITED
         assert attempt.exit_code == (137 if record == "exit" else 7)
     caplog.clear()
-    assert asyncio.run(find()) == found  # whoever looks again finds the same
+    assert asyncio.run(find()) == facts  # stable: the same at the next read
     if record != "pod":
         assert "damaged" not in caplog.text
     asyncio.run(go_on())

@@ -1,4 +1,4 @@
-"""What containers leave is removed, whatever they did to their folders."""
+"""Files of containers are removed, whatever they did to their folders."""
 
 import os
 import subprocess
@@ -17,14 +17,14 @@ from tests.support.processes.process_runtime import NOBODY
 
 UID = PodUID("uid-1")
 DEEP = 1050
-"""More than Python calls itself, and, with long names, than a path can say."""
+"""Deeper than Python's recursion limit and, with long names, than PATH_MAX."""
 RECORD = PodRecord(
     uid=UID, namespace="default", name="web", sandbox_id="1", sandbox_attempt=0, created_at=1
 )
 
 
 def dig(folder: Path, depth: int) -> None:
-    """Folders in folders, as a container makes them to be in the way."""
+    """Create nested folders, as a hostile container does."""
     here = os.open(folder, os.O_RDONLY)
     for _ in range(depth):
         os.mkdir("deeper", dir_fd=here)
@@ -36,24 +36,24 @@ def dig(folder: Path, depth: int) -> None:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path) -> Iterator[RecordStore]:
+def store(tmp_path: Path) -> Iterator[RecordStore]:
     yield RecordStore(tmp_path)
     subprocess.run(["/bin/rm", "-rf", str(tmp_path)], check=True)
 
 
-def test_folders_without_end_are_removed(shelf: RecordStore, tmp_path: Path) -> None:
-    shelf.write_pod(RECORD)
-    dig(shelf.pod_folder(UID).volumes, DEEP)
-    shelf.remove(shelf.pod_folder(UID).path)
+def test_folders_without_end_are_removed(store: RecordStore, tmp_path: Path) -> None:
+    store.write_pod(RECORD)
+    dig(store.pod_folder(UID).volumes, DEEP)
+    store.remove(store.pod_folder(UID).path)
     assert list((tmp_path / "removed").iterdir()) == []
     assert list((tmp_path / "pods").iterdir()) == []
 
 
-def test_a_removal_that_was_begun_is_finished(shelf: RecordStore, tmp_path: Path) -> None:
+def test_a_removal_that_was_begun_is_finished(store: RecordStore, tmp_path: Path) -> None:
     begun = tmp_path / "removed" / "1"
     begun.mkdir()
     dig(begun, DEEP)
-    shelf.collect_garbage()
+    store.collect_garbage()
     assert list((tmp_path / "removed").iterdir()) == []
 
 
@@ -92,6 +92,6 @@ def test_folders_that_were_locked_are_removed_by_an_ordinary_user() -> None:
         if os.geteuid() == 0:
             os.chown(place, NOBODY, NOBODY)
         code = LOCKED.format(place=place)
-        # Loaded as whoever we are, who may read it, and then nobody in particular.
+        # Import as the current user, who may read the code, then switch to an ordinary user.
         become = f"os.geteuid() or (os.setgroups([]), os.setgid({NOBODY}), os.setuid({NOBODY}))"
         subprocess.run([sys.executable, "-c", f"{LOADED}; {become}; exec({code!r})"], check=True)

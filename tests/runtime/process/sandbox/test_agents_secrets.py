@@ -1,4 +1,4 @@
-"""What lets the agent in at the API server is for no container, wherever it lies."""
+"""Credentials of the agent are invisible to containers, wherever they are stored."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from tests.runtime.process.sandbox_trial import run
 from tests.support.processes.process_runtime import BUBBLEWRAP, NoObjects, need_bubblewrap
 
 SEEN = [place for place in ("/srv", "/opt") if os.access(place, os.W_OK)]
-"""Where things are that containers see."""
+"""Folders that are visible to containers."""
 pytestmark = need_bubblewrap
 
 
@@ -35,7 +35,7 @@ def secret() -> Iterator[Path]:
 
 
 def output(root: Path, hidden: Path, script: str, *mounted: Path) -> str:
-    """What a container says that has these of the host, below /host."""
+    """Return the output of a container that has these host paths below /host."""
     names = [f"v{number}" for number, _ in enumerate(mounted)]
     container: dict[str, Any] = {"name": "a", "command": ["/bin/sh", "-c", script]}
     container["volumeMounts"] = [

@@ -1,4 +1,4 @@
-"""What bubblewrap really lets a container do, with the arguments that we make."""
+"""What bubblewrap allows a container to do, with the arguments of this package."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tests.support.processes.process_pods import UID
 
 VOLUME = {"name": "v", "emptyDir": {}}
 MOUNT = {"name": "v", "mountPath": "/data"}
-# Every folder that a container could try, and what it said where it succeeded.
+# Tries to write to every folder, and prints where that succeeded.
 TOUCH = "for d in {}; do touch $d/probe 2>/dev/null && echo $d; done; true"
 
 
@@ -24,8 +24,8 @@ def test_the_environment_is_what_the_spec_says_and_no_more(trials: Trials) -> No
     script = "import os, json; print(json.dumps(dict(os.environ)))"
     (result,) = trials.run({"command": ["/usr/bin/python3", "-c", script], "env": env})
     found: dict[str, str] = json.loads(result["out"])
-    found.pop("LC_CTYPE", None)  # of Python itself
-    found.pop("PWD", None)  # bubblewrap tells where it went
+    found.pop("LC_CTYPE", None)  # set by Python itself
+    found.pop("PWD", None)  # set by bubblewrap
     expected = {"PATH": DEFAULT_PATH, "HOME": "/tmp", "HOSTNAME": "p", "ODD": odd, "EMPTY": ""}
     assert found == expected
 
@@ -57,7 +57,7 @@ def test_only_volumes_tmp_shm_and_the_message_can_be_written(trials: Trials) -> 
 
 
 def test_nothing_that_is_writable_was_forgotten(trials: Trials) -> None:
-    """Whatever the host has mounted, all mounts but ours are read-only."""
+    """All mounts but those of the container are read-only, whatever the host has mounted."""
     out = trials.shell("cat /proc/self/mountinfo", {"volumeMounts": [MOUNT]}, volumes=[VOLUME])
     fields = [line.split() for line in out.splitlines()]
     writable = {field[4] for field in fields if "rw" in field[5].split(",")}
@@ -130,7 +130,7 @@ def test_processes_of_the_host_are_neither_seen_nor_signalled(trials: Trials) ->
         "mknod /tmp/mem c 1 1",
     ],
 )
-def test_nobody_undoes_the_isolation(trials: Trials, script: str) -> None:
+def test_the_isolation_cannot_be_undone(trials: Trials, script: str) -> None:
     command = ["sh", "-c", f"PATH=$PATH:/sbin; {script}"]
     (result,) = trials.run({"command": command, "volumeMounts": [MOUNT]}, volumes=[VOLUME])
     assert result["code"] not in (0, None), result
@@ -208,7 +208,7 @@ def test_volumes_are_shared_and_stay(trials: Trials) -> None:
     assert result["out"] == "one\nread-only\n"
 
 
-def test_it_begins_where_it_is_told_to(trials: Trials) -> None:
+def test_it_starts_in_its_working_directory(trials: Trials) -> None:
     assert trials.shell("pwd") == "/\n"
     assert trials.shell("pwd", {"workingDir": "/usr/bin"}) == "/usr/bin\n"
 

@@ -1,4 +1,4 @@
-"""The kernel's machine for seccomp programs, played: what a program returns for a call."""
+"""An interpreter of seccomp programs: what a program returns for a system call."""
 
 import struct
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ KILL_PROCESS, ERRNO, ALLOW = 0x8000_0000, 0x0005_0000, 0x7FFF_0000
 
 
 def returned(program: bytes, audit: int, number: int, arguments: Sequence[int] = ()) -> int:
-    """As SECCOMP_RET_…, with the errno in the low bits."""
+    """Return SECCOMP_RET_…, with the errno in the low bits."""
     words = (*(argument % 2**64 for argument in arguments), *(0,) * 6)[:6]
     data = struct.pack(
         "<iIQ6Q", struct.unpack("<i", struct.pack("<I", number))[0], audit, 0, *words

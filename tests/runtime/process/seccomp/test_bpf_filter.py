@@ -1,4 +1,4 @@
-"""What the default profile decides, and the program that the kernel is given for it."""
+"""Decisions of the default profile, and the BPF program for the kernel."""
 
 import errno
 from collections.abc import Mapping
@@ -152,7 +152,7 @@ def test_admin_may_have_namespaces() -> None:
     "name", ["setuid", "setresuid", "setgroups", "capset", "prctl", "execve", "seccomp"]
 )
 def test_what_changes_the_user_inside_is_allowed(name: str) -> None:
-    """A filter is installed before setpriv runs."""
+    """The filter is installed before setpriv runs."""
     assert {of_call(machine, name) for machine in MACHINES} == {ALLOW}
 
 

@@ -1,4 +1,4 @@
-"""Which seccomp filter a container gets."""
+"""Selection of a container's seccomp filter."""
 
 from typing import Any
 
@@ -82,9 +82,9 @@ def test_on_a_machine_without_a_profile_only_who_asks_for_it_is_refused() -> Non
 def test_the_profile_knows_the_capabilities() -> None:
     x86 = ARCHITECTURES["x86_64"]
 
-    def chroot(asked: dict[str, Any]) -> int:
-        made = program(ROOT, capabilities=asked)
-        return returned(made, x86.audit, x86.numbers["chroot"]) & ~0xFF
+    def chroot(capabilities: dict[str, Any]) -> int:
+        filter_program = program(ROOT, capabilities=capabilities)
+        return returned(filter_program, x86.audit, x86.numbers["chroot"]) & ~0xFF
 
     assert chroot({}) == ERRNO
     assert chroot({"add": ["SYS_CHROOT"]}) == ALLOW

@@ -1,4 +1,4 @@
-"""What stays outside of a sandbox is out of reach of a container that runs as root."""
+"""Processes outside of a sandbox are out of reach of a container that runs as root."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from tests.runtime.process.shim_on_trial import ShimOnTrial, needs_bubblewrap
 from tests.support.processes.process_runtime import need_bubblewrap
 
 _AS_CONTAINER = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
-"""Root without capabilities, as bubblewrap's monitor itself is."""
+"""Root without capabilities, like bubblewrap's monitor itself."""
 _SANDBOX = (
     "--unshare-pid",
     "--as-pid-1",
@@ -41,10 +41,10 @@ def test_nothing_outside_can_be_looked_into_by_root_without_capabilities(
     started = shim.launch("sleep", "60", bubblewrap=arguments, cwd="").started()
     with open(f"/proc/{started.process.pid}/stat", encoding="ascii") as file:  # noqa: PTH123
         monitor = int(file.read().rpartition(")")[2].split()[1])
-    assert monitor not in (own, started.keeper.pid)
+    assert monitor not in (own, started.monitor.pid)
     found = {
         name: reach(pid, what)
-        for name, pid in (("monitor", monitor), ("keeper", started.keeper.pid), ("shim", own))
+        for name, pid in (("monitor", monitor), ("keeper", started.monitor.pid), ("shim", own))
     }
     assert {name: done.returncode for name, done in found.items()} == dict.fromkeys(found, 2)
     assert all("Permission denied" in done.stderr for done in found.values())

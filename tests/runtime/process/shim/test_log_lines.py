@@ -1,4 +1,4 @@
-"""Lines and logs of the shim, without a process."""
+"""Log entries and log files of the shim, without a process."""
 
 import resource
 import signal
@@ -20,12 +20,12 @@ HEAD = b"2026-11-15T20:00:00.123456789Z stdout "
 
 def entries(*pieces: bytes, end: bool = True) -> list[bytes]:
     lines = LogLineEncoder("stdout")
-    made = b"".join(lines.feed(piece, MOMENT) for piece in pieces)
-    made += lines.end(MOMENT) if end else b""
-    assert not made or made.endswith(b"\n")
-    found = made.split(b"\n")[:-1]
-    assert all(entry.startswith(HEAD) for entry in found)
-    return [entry.removeprefix(HEAD) for entry in found]
+    encoded = b"".join(lines.feed(piece, MOMENT) for piece in pieces)
+    encoded += lines.end(MOMENT) if end else b""
+    assert not encoded or encoded.endswith(b"\n")
+    log_entries = encoded.split(b"\n")[:-1]
+    assert all(entry.startswith(HEAD) for entry in log_entries)
+    return [entry.removeprefix(HEAD) for entry in log_entries]
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ PIECES = st.lists(
 @given(PIECES)
 def test_no_byte_is_lost_and_no_entry_too_long(pieces: list[bytes]) -> None:
     whole = b"".join(pieces)
-    found = entries(*pieces)
-    again = b"".join(entry[2:] + (b"\n" if entry[:1] == b"F" else b"") for entry in found)
+    log_entries = entries(*pieces)
+    again = b"".join(entry[2:] + (b"\n" if entry[:1] == b"F" else b"") for entry in log_entries)
     assert again == whole + (b"" if whole.endswith(b"\n") or not whole else b"\n")
-    assert all(len(entry) <= MAX_ENTRY_BYTES + 2 for entry in found)
+    assert all(len(entry) <= MAX_ENTRY_BYTES + 2 for entry in log_entries)
 
 
 def test_a_log_is_rotated_between_entries(tmp_path: Path) -> None:
@@ -110,10 +110,10 @@ def test_a_log_is_rotated_between_entries(tmp_path: Path) -> None:
     log.close()
     files = sorted(tmp_path.glob("0.log.*"))
     assert len(files) == 2
-    kept = b"".join(path.read_bytes() for path in [*files, tmp_path / "0.log"])
+    retained = b"".join(path.read_bytes() for path in [*files, tmp_path / "0.log"])
     assert all(path.stat().st_size <= 100 for path in tmp_path.iterdir())
-    # What is kept is the end, without a gap and in order.
-    order = [tuple(map(int, line.split()[0].split(b"-"))) for line in kept.splitlines()]
+    # The retained part is the end, without a gap and in order.
+    order = [tuple(map(int, line.split()[0].split(b"-"))) for line in retained.splitlines()]
     assert order[-1] == (19, 2)
     assert all(b == (a[0] + (a[1] == 2), (a[1] + 1) % 3) for a, b in pairwise(order))
 
@@ -126,7 +126,7 @@ def test_an_entry_longer_than_a_file_has_a_file_of_its_own(tmp_path: Path) -> No
     assert [path.read_bytes() for path in files] == [b"short\n", b"x" * 50 + b"\n", b"short\n"]
 
 
-def test_a_single_file_is_begun_anew(tmp_path: Path) -> None:
+def test_a_single_file_is_started_again(tmp_path: Path) -> None:
     log = LogWriter(tmp_path / "0.log", max_bytes=12, max_files=1)
     log.write(b"first\nsecond\nthird\n")
     log.close()
@@ -135,7 +135,7 @@ def test_a_single_file_is_begun_anew(tmp_path: Path) -> None:
 
 @contextmanager
 def full_disk(size: int) -> Iterator[None]:
-    """No file can be larger, which is told as a full disk is."""
+    """Limit the file size; the error is handled like that of a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
@@ -146,7 +146,7 @@ def full_disk(size: int) -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, before)
 
 
-def test_a_full_disk_costs_whole_lines_and_is_told_once(tmp_path: Path) -> None:
+def test_a_full_disk_costs_whole_lines_and_is_logged_once(tmp_path: Path) -> None:
     log = LogWriter(tmp_path / "0.log", max_bytes=10**6, max_files=3)
     with full_disk(10):
         log.write(b"one\ntwo\nthree\nfour\n")
@@ -155,10 +155,10 @@ def test_a_full_disk_costs_whole_lines_and_is_told_once(tmp_path: Path) -> None:
     log.write(b"six\n")
     log.write(b"seven\n")
     log.close()
-    one, two, told, *rest = (tmp_path / "0.log").read_bytes().splitlines()
+    one, two, notice, *rest = (tmp_path / "0.log").read_bytes().splitlines()
     assert (one, two, rest) == (b"one", b"two", [b"six", b"seven"])
     why = b"podstatus: 3 lines of this log were dropped: file too large"
-    assert told.partition(b"Z ")[2] == b"stderr F " + why
+    assert notice.partition(b"Z ")[2] == b"stderr F " + why
 
 
 def test_a_log_that_was_dropped_at_the_end_is_complained_about(

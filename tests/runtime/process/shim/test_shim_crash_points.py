@@ -1,7 +1,7 @@
-"""A shim, or a keeper, is killed before each single step of theirs: what ran counts, nothing hangs.
+"""A shim or monitor is killed before each of its steps: what ran counts, nothing hangs.
 
-Steps are counted as Python's audit hooks tell of them, in the shim and in all that it forks, and a
-life is lived again and again, one step further each time.
+Steps are counted by Python's audit hooks, in the shim and in all processes that it forks. The
+scenario is repeated, each time with one more step.
 """
 
 import asyncio
@@ -62,19 +62,19 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    # Not below /tmp, which containers have one of their own of.
+    # Not below /tmp, since containers have their own /tmp.
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         yield Path(folder)
         end_family(processes_with("run_shim.py", folder))
 
 
 def pod_that_tells(number: int, truth: Path, *, isolated: bool) -> Pod:
-    """Each time it is started it makes a folder."""
+    """A pod that creates a folder at each start."""
     truth.mkdir()
     script = f"mktemp -d -p {truth} >/dev/null; exec sleep 600"
     container = Container(name="app", image="busybox", command=("/bin/sh", "-c", script))
     spec = PodSpec(containers=(container,))
-    if isolated:  # otherwise it is there anyway
+    if isolated:  # visible anyway without isolation
         mount = VolumeMount(name="truth", mount_path=str(truth))
         volume = Volume(name="truth", host_path=HostPathVolumeSource(path=str(truth)))
         container = structs.replace(container, volume_mounts=(mount,))
@@ -84,7 +84,7 @@ def pod_that_tells(number: int, truth: Path, *, isolated: bool) -> Pod:
 
 
 async def keep_running(runtime: ProcessRuntime, pod: Pod) -> ContainerFacts:
-    """As an agent does it, until it runs."""
+    """Start the container as an agent does, until it runs."""
     (container,) = pod.spec.containers or ()
     for _ in range(8):
         listed = await runtime.list_pods(pod.uid)
@@ -98,18 +98,18 @@ async def keep_running(runtime: ProcessRuntime, pod: Pod) -> ContainerFacts:
             count = 0 if newest is None else (newest.restart_count or 0) + 1
             await runtime.start_container(pod, container, restart_count=count)
         except CannotStartError:
-            await asyncio.sleep(0.1)  # a worker waits for longer
+            await asyncio.sleep(0.1)  # a pod worker waits longer
     raise AssertionError("it was tried 8 times, and does not run")
 
 
 async def live(runtime: ProcessRuntime, pod: Pod, truth: Path) -> None:
-    """Start it, see it run, end it."""
+    """Start the container, wait until it runs, stop it."""
     async with asyncio.timeout(20):
         running = await keep_running(runtime, pod)
         starts = wait_for(
             lambda: len(list(truth.iterdir())) or None, named="what the container tells"
         )
-        # One that was killed just before it could tell counts as well.
+        # An attempt that was killed just before its record counts as well.
         assert starts <= (running.restart_count or 0) + 1 <= starts + 1
         await runtime.stop_container(pod.uid, running.id, grace_seconds=0)
         (listed,) = await runtime.list_pods(pod.uid)
@@ -127,7 +127,7 @@ def _has_left(pod: Pod) -> bool:
 @pytest.mark.parametrize(
     "isolated", [pytest.param(True, marks=need_bubblewrap), False], ids=["bubblewrap", "none"]
 )
-def test_whoever_is_killed_at_whichever_step(
+def test_a_kill_at_any_step_is_survived(
     folder: Path, isolated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = str(Path(run_shim.__file__).parent)

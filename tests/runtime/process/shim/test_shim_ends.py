@@ -1,4 +1,4 @@
-"""Whatever ends first, nothing of a container is left, and only what is known is recorded."""
+"""Whatever ends first, no process of a container is left, and only known exits are recorded."""
 
 import json
 import os
@@ -43,7 +43,7 @@ if sys.argv[1] == "stay" and os.getsid(0) == os.getpid():
     time.sleep(1000)
 os.wait()
 """
-"""A daemon of the second fork that ignores what it can, and a command that ends or stays."""
+"""A double-forked daemon that ignores signals, and a command that ends or stays."""
 
 
 LOST = {"exit_code": 137, "reason": "ContainerStatusUnknown", "started_at": 0}
@@ -59,10 +59,10 @@ def test_daemons_end_with_the_command(shim: ShimOnTrial, sandboxed: bool) -> Non
     container = launch_daemon(shim, **isolated() if sandboxed else {})
     container.wait_for_text(b"daemon")
     started = container.started()
-    family = descendants(started.keeper.pid)
+    family = descendants(started.monitor.pid)
     assert len(family) >= 3
     os.kill(started.process.pid, signal.SIGKILL)
-    assert container.kept_until_the_end().exit_code == 137
+    assert container.wait_for_exit().exit_code == 137
     assert not any(Path(f"/proc/{process.pid}").exists() for process in family)
     wait_for(lambda: descendants(shim.pid) == [], named="nothing but the shim")
 
@@ -78,7 +78,7 @@ while time.monotonic() < deadline:
 """
     script = f"{sys.executable} -I -S -c '{bomb}' & {sys.executable} -I -S -c '{bomb}' & sleep 0.2"
     container = shim.launch("/bin/sh", "-c", script)
-    assert container.kept_until_the_end().exit_code == 0
+    assert container.wait_for_exit().exit_code == 0
     wait_for(lambda: descendants(shim.pid) == [], named="nothing but the shim")
 
 
@@ -86,14 +86,14 @@ def test_orphans_are_collected_while_the_command_runs(shim: ShimOnTrial) -> None
     script = "for i in 1 2 3 4 5 6 7 8; do (true &); done; echo done; sleep 1000"
     container = shim.launch("/bin/sh", "-c", script)
     container.wait_for_text(b"done")
-    keeper = container.started().keeper.pid
-    wait_for(lambda: len(descendants(keeper)) == 2, named="nothing but the shell and its sleep")
+    monitor = container.started().monitor.pid
+    wait_for(lambda: len(descendants(monitor)) == 2, named="nothing but the shell and its sleep")
 
 
 def test_no_zombies_are_left(shim: ShimOnTrial) -> None:
     containers = [shim.launch("/bin/true") for _ in range(10)]
     for container in containers:
-        container.kept_until_the_end()
+        container.wait_for_exit()
     wait_for(lambda: descendants(shim.pid) == [], named="no process but the shim")
 
 
@@ -113,7 +113,7 @@ def test_the_time_of_the_end_is_when_the_command_ended(shim: ShimOnTrial) -> Non
     container = shim.launch("/bin/sh", "-c", "echo x; sleep 1000")
     pid = container.started().process.pid
     container.wait_for_text(b"x")
-    with Path(f"/proc/{pid}/fd/1").open("wb", buffering=0):  # the log goes on for a second
+    with Path(f"/proc/{pid}/fd/1").open("wb", buffering=0):  # keeps the log open for a second
         killed = time.time_ns()
         os.kill(pid, signal.SIGKILL)
         record = container.ended()
@@ -122,11 +122,11 @@ def test_the_time_of_the_end_is_when_the_command_ended(shim: ShimOnTrial) -> Non
 
 
 @pytest.mark.parametrize("sandboxed", [False, True])
-def test_sigterm_to_the_keeper_ends_the_container(shim: ShimOnTrial, sandboxed: bool) -> None:
+def test_sigterm_to_the_monitor_ends_the_container(shim: ShimOnTrial, sandboxed: bool) -> None:
     container = launch_daemon(shim, **isolated() if sandboxed else {})
     container.wait_for_text(b"daemon")
-    os.kill(container.started().keeper.pid, signal.SIGTERM)
-    record = container.kept_until_the_end()
+    os.kill(container.started().monitor.pid, signal.SIGTERM)
+    record = container.wait_for_exit()
     assert (record.exit_code, record.reason) == (137, "Error")
     wait_for(lambda: descendants(shim.pid) == [], named="nothing but the shim")
 
@@ -153,18 +153,18 @@ def test_a_killed_shim_leaves_nothing_and_no_record(shim: ShimOnTrial, sandboxed
 
 
 @pytest.mark.parametrize("sandboxed", [False, True])
-def test_a_killed_keeper_leaves_nothing_and_no_record(shim: ShimOnTrial, sandboxed: bool) -> None:
+def test_a_killed_monitor_leaves_nothing_and_no_record(shim: ShimOnTrial, sandboxed: bool) -> None:
     other = shim.launch("/bin/sleep", "1000")
     other.started()
     container = launch_daemon(shim, **isolated() if sandboxed else {})
     container.wait_for_text(b"daemon")
-    keeper = container.started().keeper
-    family = descendants(keeper.pid)
-    os.kill(keeper.pid, signal.SIGKILL)
-    wait_for_end(keeper)
+    monitor = container.started().monitor
+    family = descendants(monitor.pid)
+    os.kill(monitor.pid, signal.SIGKILL)
+    wait_for_end(monitor)
     wait_for(lambda: not any(read_identity(each.pid) for each in family), named="the end of all")
     assert not container.place.exit.exists()
-    # The others do not notice.
+    # The other containers are not affected.
     wait_for(lambda: len(descendants(shim.pid)) == 2, named="the other one alone")
     assert shim.launch("/bin/true").ended().exit_code == 0
     assert "killing its container" in shim.complaints()[-1]
@@ -172,12 +172,12 @@ def test_a_killed_keeper_leaves_nothing_and_no_record(shim: ShimOnTrial, sandbox
 
 
 @pytest.mark.parametrize("sandboxed", [False, True])
-def test_a_command_does_not_outlive_shim_and_keeper(shim: ShimOnTrial, sandboxed: bool) -> None:
+def test_a_command_does_not_outlive_shim_and_monitor(shim: ShimOnTrial, sandboxed: bool) -> None:
     container = shim.launch("/bin/sleep", "1000", **isolated() if sandboxed else {})
     container.started()
     family = descendants(shim.pid)
-    shim.send(signal.SIGSTOP)  # so that it can do nothing
-    os.kill(container.started().keeper.pid, signal.SIGKILL)
+    shim.send(signal.SIGSTOP)  # so that it cannot react
+    os.kill(container.started().monitor.pid, signal.SIGKILL)
     shim.end(signal.SIGKILL)
     wait_for(lambda: not any(read_identity(each.pid) for each in family), named="the end of all")
     assert not container.place.exit.exists()
@@ -185,14 +185,14 @@ def test_a_command_does_not_outlive_shim_and_keeper(shim: ShimOnTrial, sandboxed
 
 def test_an_idle_shim_does_nothing(shim: ShimOnTrial) -> None:
     container = shim.launch("/bin/sleep", "1000", stdin=True)
-    idle = [shim.pid, container.started().keeper.pid]
+    idle = [shim.pid, container.started().monitor.pid]
     wait_for(lambda: all(_rests(pid) for pid in idle), named="rest")
 
 
 def _rests(pid: int) -> bool:
-    """Whether it does nothing for a while."""
+    """Return whether the process is idle for a while."""
     before = _switches(pid)
-    time.sleep(0.5)  # nothing to wait for: it is about what does not happen
+    time.sleep(0.5)  # a test for what does not happen has nothing to wait for
     return _switches(pid) == before and "S (sleeping)" in _status(pid)
 
 
@@ -214,9 +214,9 @@ def test_one_shim_at_a_time_and_one_for_a_sandbox(shim: ShimOnTrial) -> None:
     assert container.ended().exit_code == 0
     assert again.poll() is None
     assert shim.end() == 0
-    _, said = again.communicate(timeout=DEADLINE)
+    _, stderr = again.communicate(timeout=DEADLINE)
     assert again.returncode == 1
-    assert b"already had a shim" in said
+    assert b"already had a shim" in stderr
 
 
 def test_another_sandbox_of_the_pod_gets_a_shim(shim: ShimOnTrial, tmp_path: Path) -> None:
@@ -231,31 +231,31 @@ def test_another_sandbox_of_the_pod_gets_a_shim(shim: ShimOnTrial, tmp_path: Pat
 def test_the_shim_leads_a_session_with_nothing_open(shim: ShimOnTrial) -> None:
     assert os.getsid(shim.pid) == shim.pid
     container = shim.launch("/bin/sleep", "1000")
-    keeper = container.started().keeper.pid
+    monitor = container.started().monitor.pid
     assert {path.name for path in Path(f"/proc/{shim.pid}/fd").iterdir()} == {"0", "1", "2", "3"}
     assert Path(f"/proc/{shim.pid}/cwd").readlink() == Path("/")
-    wait_for(lambda: _rests(keeper), named="rest")
-    files = Path(f"/proc/{keeper}/fd").iterdir()
-    # One may be closed between the two looks.
+    wait_for(lambda: _rests(monitor), named="rest")
+    files = Path(f"/proc/{monitor}/fd").iterdir()
+    # One may be closed between the two calls.
     opened = {str(path.resolve()) for path in files}
     assert str(shim.folder.path) not in opened
 
 
 def test_records_and_logs_are_for_the_owner_only(shim: ShimOnTrial) -> None:
     container = shim.launch("/bin/echo", "x", stdin=True)
-    container.kept_until_the_end()
+    container.wait_for_exit()
     place = container.place
     for path in (shim.folder.shim, place.started, place.exit, place.log, place.stdin):
         assert path.stat().st_mode & 0o777 == 0o600, path
     assert not list(place.path.glob("*.new"))
 
 
-def test_a_folder_that_is_taken_away_does_not_keep_the_keeper(shim: ShimOnTrial) -> None:
+def test_a_folder_that_is_taken_away_does_not_hold_up_the_monitor(shim: ShimOnTrial) -> None:
     container = shim.launch("/bin/sleep", "1000")
     started = container.started()
     shutil.rmtree(container.place.path)
     os.kill(started.process.pid, signal.SIGKILL)
-    wait_for_end(started.keeper)
+    wait_for_end(started.monitor)
     assert "exit.json" in shim.complaints()[-1]
 
 
@@ -264,38 +264,38 @@ def test_a_shim_whose_folder_is_gone_ends_all(shim: ShimOnTrial) -> None:
     started = container.started()
     shutil.rmtree(container.place.path.parents[1])
     os.kill(shim.pid, signal.SIGHUP)  # or a minute later by itself
-    wait_for_end(started.keeper)
+    wait_for_end(started.monitor)
     wait_for(lambda: read_identity(started.process.pid) is None, named="the end of the command")
     wait_for(lambda: read_identity(shim.pid) is None, named="the end of the shim")
 
 
 def test_a_full_disk_delays_records_and_does_not_lose_them(shim: ShimOnTrial) -> None:
-    # No file can be written to: that is told as a full disk is.
+    # No file can be written: the error is handled like that of a full disk.
     unlimited = resource.prlimit(shim.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(shim.pid, resource.RLIMIT_FSIZE, (0, unlimited[1]))
     container = shim.launch("/bin/sh", "-c", "echo x; exec sleep 1000")
     wait_for(lambda: len(descendants(shim.pid)) == 2, named="the command")
     wait_for((container.place.path / "started.json.new").exists, named="a first try")
-    keeper, command = descendants(shim.pid)
+    monitor, command = descendants(shim.pid)
     assert not container.place.started.exists()
-    resource.prlimit(keeper.pid, resource.RLIMIT_FSIZE, unlimited)
+    resource.prlimit(monitor.pid, resource.RLIMIT_FSIZE, unlimited)
     assert container.started().process.pid == command.pid
-    resource.prlimit(keeper.pid, resource.RLIMIT_FSIZE, (0, unlimited[1]))
+    resource.prlimit(monitor.pid, resource.RLIMIT_FSIZE, (0, unlimited[1]))
     os.kill(command.pid, signal.SIGKILL)
     wait_for(lambda: read_identity(command.pid) is None, named="the end of the command")
     assert not container.place.exit.exists()
-    resource.prlimit(keeper.pid, resource.RLIMIT_FSIZE, unlimited)
+    resource.prlimit(monitor.pid, resource.RLIMIT_FSIZE, unlimited)
     record = container.ended()
     assert (record.exit_code, record.started_at) == (137, container.started().started_at)
 
 
-def test_an_end_that_somebody_has_recorded_stays(shim: ShimOnTrial) -> None:
+def test_an_existing_exit_record_stays(shim: ShimOnTrial) -> None:
     container = shim.launch("/bin/sh", "-c", "read line < /dev/null; exec sleep 1000")
     started = container.started()
-    # As an agent does that took it for lost, and has shown it.
+    # As an agent does that considered it lost, and reported that.
     container.place.exit.write_text(json.dumps({**LOST, "finished_at": 5}))
     os.kill(started.process.pid, signal.SIGTERM)
-    wait_for_end(started.keeper)
+    wait_for_end(started.monitor)
     assert (container.ended().exit_code, container.ended().finished_at) == (137, 5)
     assert not list(container.place.path.glob("*.new"))
 
@@ -321,7 +321,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-def test_a_keeper_that_begins_after_its_shim_has_ended_starts_nothing(tmp_path: Path) -> None:
+def test_a_monitor_that_begins_after_its_shim_has_ended_starts_nothing(tmp_path: Path) -> None:
     program, ran = tmp_path / "run_shim.py", tmp_path / "ran"
     program.write_text(ORPHANING.format(home=str(PROGRAM.parent)))
     shim = ShimOnTrial(tmp_path)
@@ -329,26 +329,26 @@ def test_a_keeper_that_begins_after_its_shim_has_ended_starts_nothing(tmp_path: 
     container = shim.launch("/bin/mkdir", str(ran))
     assert shim.process is not None
     assert shim.process.wait(DEADLINE) == -signal.SIGKILL
-    wait_for(lambda: not processes_of(tmp_path), named="the end of the keeper")
+    wait_for(lambda: not processes_of(tmp_path), named="the end of the monitor")
     assert not ran.exists()
     assert not container.place.started.exists()
     assert not container.place.exit.exists()
 
 
-def test_the_end_of_a_keeper_that_could_record_nothing_is_recorded_by_the_shim(
+def test_the_end_of_a_monitor_that_could_record_nothing_is_recorded_by_the_shim(
     shim: ShimOnTrial,
 ) -> None:
     unlimited = resource.prlimit(shim.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(shim.pid, resource.RLIMIT_FSIZE, (0, unlimited[1]))
     container = shim.launch("/bin/sleep", "1000")
     wait_for(lambda: len(descendants(shim.pid)) == 2, named="the command")
-    keeper, command = descendants(shim.pid)
-    os.kill(keeper.pid, signal.SIGKILL)
+    monitor, command = descendants(shim.pid)
+    os.kill(monitor.pid, signal.SIGKILL)
     wait_for(lambda: read_identity(command.pid) is None, named="the end of the command")
     wait_for(lambda: not descendants(shim.pid) and _rests(shim.pid), named="a first try")
     assert not container.place.exit.exists()
     resource.prlimit(shim.pid, resource.RLIMIT_FSIZE, unlimited)
-    shim.send(signal.SIGHUP)  # as an agent does that waits for it
+    shim.send(signal.SIGHUP)  # as a waiting agent does
     record = container.ended()
     assert (record.exit_code, record.reason) == (137, "ContainerStatusUnknown")
     assert record.started_at == 0
@@ -362,7 +362,7 @@ def test_all_of_it_works_for_an_ordinary_user(sandboxed: bool) -> None:
     python = "/usr/bin/python3"
     if not Path(python).exists():
         pytest.skip(f"needs a Python that anybody may run: {python}")
-    # Not pytest's own folder, which is for its owner only.
+    # Not pytest's own folder, which is private.
     with tempfile.TemporaryDirectory() as root:
         _run_as_nobody(Path(root), python, isolated() if sandboxed else {})
 
@@ -392,8 +392,8 @@ def _run_as_nobody(root: Path, python: str, changes: dict[str, object]) -> None:
 )
 def test_a_shim_that_comes_too_late_ends(tmp_path: Path, sandbox: str, stopped: bool) -> None:
     late = ShimOnTrial(tmp_path)
-    told = {"sandbox_id": sandbox, "stopped": stopped}
-    late.folder.record.write_text(json.dumps(told))
+    record = {"sandbox_id": sandbox, "stopped": stopped}
+    late.folder.record.write_text(json.dumps(record))
     command = [sys.executable, "-I", "-S", str(PROGRAM), str(late.folder.path), SANDBOX]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, check=False)
     assert done.returncode == 1
@@ -401,17 +401,17 @@ def test_a_shim_that_comes_too_late_ends(tmp_path: Path, sandbox: str, stopped: 
     assert not late.folder.shim.exists()
 
 
-def test_nothing_is_started_while_something_is_left_of_a_killed_keeper_s_container(
+def test_nothing_is_started_while_something_is_left_of_a_killed_monitor_s_container(
     shim: ShimOnTrial,
 ) -> None:
     container = launch_daemon(shim)
     container.wait_for_text(b"daemon")
-    keeper = container.started().keeper.pid
-    family = descendants(keeper)
-    # Both wait for the shim: the end of the keeper, and what the agent asks for.
+    monitor = container.started().monitor.pid
+    family = descendants(monitor)
+    # Both wait for the shim: the end of the monitor, and the agent's request.
     shim.send(signal.SIGSTOP)
-    os.kill(keeper, signal.SIGKILL)
-    wait_for(lambda: read_identity(keeper) is None, named="the end of the keeper")
+    os.kill(monitor, signal.SIGKILL)
+    wait_for(lambda: read_identity(monitor) is None, named="the end of the monitor")
     pids = " ".join(str(process.pid) for process in family)
     script = f"for pid in {pids}; do kill -0 $pid 2> /dev/null && echo $pid; done; echo looked"
     after = shim.launch("/bin/sh", "-c", script)

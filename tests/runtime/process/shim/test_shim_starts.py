@@ -1,4 +1,4 @@
-"""The shim starts commands exactly as told, or says why it cannot."""
+"""The shim starts commands exactly as requested, or reports why it cannot."""
 
 import json
 import os
@@ -57,7 +57,7 @@ def test_arguments_and_environment_arrive_unchanged(shim: ShimOnTrial, tmp_path:
     container = shim.launch(sys.executable, "-c", TELL, *ODD, env=env, cwd=str(tmp_path))
     assert container.ended().exit_code == 0
     argv, environ, cwd = json.loads(container.wrote())
-    environ.pop("LC_CTYPE", None)  # by Python itself
+    environ.pop("LC_CTYPE", None)  # set by Python itself
     assert (argv, environ, cwd) == (list(ODD), env, str(tmp_path))
 
 
@@ -68,7 +68,7 @@ def test_arguments_and_environment_arrive_unchanged_in_a_sandbox(shim: ShimOnTri
     assert container.ended().exit_code == 0
     argv, environ, _ = json.loads(container.wrote())
     environ.pop("LC_CTYPE", None)
-    environ.pop("PWD", None)  # by bubblewrap itself
+    environ.pop("PWD", None)  # set by bubblewrap itself
     assert (argv, environ) == (list(ODD), env)
 
 
@@ -121,15 +121,15 @@ def test_the_recorded_process_is_the_command(shim: ShimOnTrial, sandboxed: bool)
     started = container.started()
     assert Path(f"/proc/{started.process.pid}/cmdline").read_bytes() == b"/bin/sleep\x001000\x00"
     assert is_alive(started.process)
-    assert is_alive(started.keeper)
+    assert is_alive(started.monitor)
     os.kill(started.process.pid, signal.SIGKILL)
     assert container.ended().exit_code == 137
 
 
 def test_a_sandbox_that_is_not_ready_is_no_start(shim: ShimOnTrial) -> None:
-    # It waits for its input, which nobody gives it before the command runs.
+    # It waits for its standard input, which stays empty before the command runs.
     container = shim.launch("/bin/true", stdin=True, **isolated("--block-fd", "0"))
-    wait_for(lambda: len(descendants(shim.pid)) >= 3, named="keeper, bubblewrap and its child")
+    wait_for(lambda: len(descendants(shim.pid)) >= 3, named="monitor, bubblewrap and its child")
     assert not container.place.started.exists()
     assert shim.end() == 0
     record = container.ended()
@@ -152,7 +152,7 @@ def _program(tmp_path: Path, text: str, mode: int) -> str:
         ("#!/bin/sh\n", 0o600, "permission denied", True),
         ("#!/no/such/interpreter\n", 0o700, "no such file or directory", False),
         ("#!/no/such/interpreter\n", 0o700, "no such file or directory", True),
-        # Bubblewrap's execvp has a shell try such a file.
+        # Bubblewrap's execvp runs such a file with a shell.
         ("not a program", 0o700, "exec format error", False),
     ],
 )
@@ -239,7 +239,7 @@ def test_a_launch_is_started_once(shim: ShimOnTrial) -> None:
     container = shim.launch("/bin/echo", "once")
     for _ in range(5):
         shim.send(signal.SIGHUP)
-    container.kept_until_the_end()
+    container.wait_for_exit()
     shim.send(signal.SIGHUP)
     shim.launch("/bin/true").ended()
     assert container.wrote() == b"once\n"
@@ -267,7 +267,7 @@ print(sorted(files), oct(umask), int(status["SigBlk"], 16), ignored, os.getsid(0
     for changes in ({}, isolated()):
         container = shim.launch(sys.executable, "-I", "-S", "-c", script, **changes)
         assert container.ended().exit_code == 0
-        # 3 is the folder that is being listed. In a sandbox the session began outside.
+        # 3 is the listed folder. In a sandbox the session was created outside.
         own = "False" if changes else "True"
         assert container.wrote().decode() == f"['0', '1', '2', '3'] 0o22 0 0 {own}\n"
 
@@ -278,7 +278,7 @@ def test_pipes_that_break_end_the_writer_as_anywhere(shim: ShimOnTrial) -> None:
     assert container.wrote("stderr") == b""
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to become somebody else")
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root to switch users")
 def test_user_and_groups_are_as_asked(shim: ShimOnTrial) -> None:
     container = shim.launch(
         "/bin/sh", "-c", "id -u; id -g; id -G", user=1234, group=2345, groups=(2345, 77)

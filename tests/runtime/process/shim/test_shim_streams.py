@@ -1,4 +1,4 @@
-"""What goes into containers and what comes out, with real processes."""
+"""Input and output of containers, with real processes."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ WRITE = "import os, sys; os.write(1, bytes.fromhex(sys.argv[1]))"
 
 
 def write_input(container: Container, data: bytes) -> int:
-    """Open the FIFO, as whoever attaches does, and write; who closes it hangs up."""
+    """Open the FIFO as an attach session does, and write; closing it ends the session."""
     wait_for(container.place.stdin.exists, named="the FIFO")
 
     def opened() -> int | None:
@@ -44,15 +44,15 @@ def write_input(container: Container, data: bytes) -> int:
 def test_bytes_pass_unchanged(shim: ShimOnTrial, tmp_path: Path, wrote: bytes) -> None:
     (tmp_path / "text").write_bytes(wrote)
     container = shim.launch("cat", str(tmp_path / "text"))
-    assert container.kept_until_the_end().exit_code == 0
+    assert container.wait_for_exit().exit_code == 0
     expected = wrote if wrote.endswith(b"\n") or not wrote else wrote + b"\n"
     assert container.wrote() == expected
     assert container.wrote("stderr") == b""
 
 
-def test_both_streams_are_told_apart(shim: ShimOnTrial) -> None:
+def test_both_streams_are_distinguished(shim: ShimOnTrial) -> None:
     container = shim.launch("/bin/sh", "-c", "echo out; echo err >&2; echo out2")
-    container.kept_until_the_end()
+    container.wait_for_exit()
     assert container.wrote("stdout") == b"out\nout2\n"
     assert container.wrote("stderr") == b"err\n"
 
@@ -62,17 +62,17 @@ def test_a_line_is_in_the_log_while_the_command_runs(shim: ShimOnTrial) -> None:
     container.wait_for_text(b"now\n")
 
 
-def test_much_output_is_complete_and_the_keeper_does_not_grow(shim: ShimOnTrial) -> None:
+def test_much_output_is_complete_and_the_monitor_does_not_grow(shim: ShimOnTrial) -> None:
     line = b"0123456789" * 10
     size = len(line + b"\n") * 500_000
     script = f"yes {line.decode()} | head -c {size}; echo end; exec sleep 1000"
     container = shim.launch("/bin/sh", "-c", script, log_max_bytes=10**9)
-    keeper = container.started().keeper.pid
-    before = _resident(keeper)
+    monitor = container.started().monitor.pid
+    before = _resident(monitor)
     wait_for(lambda: _ends_with(container.place.log, b" end\n"), named="the end")
-    assert _resident(keeper) - before < 8 * 2**20
+    assert _resident(monitor) - before < 8 * 2**20
     os.kill(container.started().process.pid, signal.SIGKILL)
-    container.kept_until_the_end()
+    container.wait_for_exit()
     wrote = container.wrote()
     assert wrote == (line + b"\n") * 500_000 + b"end\n"
 
@@ -92,7 +92,7 @@ def _resident(pid: int) -> int:
 
 def test_short_lines_without_end_are_rotated_away(shim: ShimOnTrial) -> None:
     container = shim.launch("/bin/sh", "-c", "seq 1000000", log_max_bytes=2**20, log_max_files=3)
-    assert container.kept_until_the_end().exit_code == 0
+    assert container.wait_for_exit().exit_code == 0
     files = list(container.place.path.glob("0.log*"))
     assert len(files) == 3
     assert all(path.stat().st_size <= 2**20 for path in files)
@@ -102,7 +102,7 @@ def test_short_lines_without_end_are_rotated_away(shim: ShimOnTrial) -> None:
 
 def test_input_is_empty_unless_asked_for(shim: ShimOnTrial) -> None:
     container = shim.launch("/bin/sh", "-c", "cat; readlink /proc/self/fd/0")
-    container.kept_until_the_end()
+    container.wait_for_exit()
     assert container.wrote() == b"/dev/null\n"
     assert not container.place.stdin.exists()
 
@@ -122,7 +122,7 @@ def test_input_ends_with_the_first_writer_if_once(shim: ShimOnTrial) -> None:
     container.wait_for_text(b"only\n")
     assert not container.place.exit.exists()
     os.close(fifo)
-    assert container.kept_until_the_end().exit_code == 0
+    assert container.wait_for_exit().exit_code == 0
     with pytest.raises(OSError, match="No such device or address"):
         os.open(container.place.stdin, os.O_WRONLY | os.O_NONBLOCK)
 
@@ -134,7 +134,7 @@ def test_much_input_arrives(shim: ShimOnTrial) -> None:
     while data:
         data = data[os.write(fifo, data) :]
     os.close(fifo)
-    container.kept_until_the_end()
+    container.wait_for_exit()
     assert container.wrote() == b"3000000\n"
 
 
@@ -144,7 +144,7 @@ def test_a_command_that_closes_its_input_does_not_mind_more(shim: ShimOnTrial) -
     )
     container.wait_for_text(b"closed")
     fifo = write_input(container, b"x")
-    wait_for(lambda: _is_broken(fifo), named="a FIFO that nobody reads")
+    wait_for(lambda: _is_broken(fifo), named="a FIFO without a reader")
     os.close(fifo)
     assert not container.place.exit.exists()
 
@@ -173,36 +173,36 @@ def test_a_terminal_has_a_size_that_changes(shim: ShimOnTrial, sandboxed: bool) 
     shim.send(signal.SIGHUP)
     container.wait_for_text(b"24 80\r\n")
     (container.place.path / "winsize").write_text("50 132")
-    os.kill(container.started().keeper.pid, signal.SIGWINCH)
+    os.kill(container.started().monitor.pid, signal.SIGWINCH)
     fifo = write_input(container, b"\n")
     container.wait_for_text(b"50 132\r\n")
     os.close(fifo)
-    os.kill(container.started().keeper.pid, signal.SIGTERM)
-    assert container.kept_until_the_end().exit_code == 137
+    os.kill(container.started().monitor.pid, signal.SIGTERM)
+    assert container.wait_for_exit().exit_code == 137
 
 
 @pytest.mark.parametrize("sandboxed", [False, True])
 def test_a_shell_with_jobs_on_a_terminal(shim: ShimOnTrial, sandboxed: bool) -> None:
     changes = isolated("--setenv", "PS1", "prompt$ ") if sandboxed else {"env": {"PS1": "prompt$ "}}
-    # Not /bin/sh: dash wants its group back as it was outside, and ends with 2 in a sandbox.
+    # Not /bin/sh: dash expects its original process group, and exits with 2 in a sandbox.
     container = shim.launch("/bin/bash", "--norc", "-i", tty=True, stdin=True, **changes)
     container.wait_for_text(b"prompt$ ")
     fifo = write_input(container, b"exit 7\n")
-    assert container.kept_until_the_end().exit_code == 7
+    assert container.wait_for_exit().exit_code == 7
     os.close(fifo)
 
 
 def test_ctrl_c_reaches_what_runs_on_a_terminal(shim: ShimOnTrial) -> None:
-    # Not from a shell: dash takes the signal to itself while it forks.
+    # Not from a shell: dash handles the signal itself while it forks.
     container = shim.launch("/bin/sleep", "1000", tty=True, stdin=True)
     container.started()
     os.close(write_input(container, b"\x03"))
-    assert container.kept_until_the_end().exit_code == 130
+    assert container.wait_for_exit().exit_code == 130
 
 
 def test_lines_of_a_chatty_command_are_complete(shim: ShimOnTrial) -> None:
     script = "import os\nfor n in range(20000): os.write(1 + n % 2, b'%d\\n' % n)"
     container = shim.launch(sys.executable, "-I", "-S", "-c", script)
-    assert container.kept_until_the_end().exit_code == 0
+    assert container.wait_for_exit().exit_code == 0
     numbers = [*container.wrote().split(), *container.wrote("stderr").split()]
     assert sorted(map(int, numbers)) == list(range(20000))

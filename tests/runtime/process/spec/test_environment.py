@@ -139,7 +139,7 @@ def test_resources_are_counted_in_divisors_and_rounded_up(
     assert value_of(source, {"resources": resources}) == value
 
 
-def test_a_limit_that_nobody_set_is_what_the_node_has_or_the_pod() -> None:
+def test_a_missing_limit_defaults_to_the_node_or_the_pod() -> None:
     source = {"resourceFieldRef": {"resource": "limits.cpu"}}
     assert value_of(source) == "4"
     assert value_of(source, resources={"limits": {"cpu": "2"}}) == "2"
@@ -179,7 +179,7 @@ def test_what_is_optional_is_left_out(kind: str, name: str, key: str) -> None:
         ({"envFrom": [{"secretRef": {"name": "gone"}}]}, 'secret "gone" not found'),
     ],
 )
-def test_what_is_missing_is_told_in_upstreams_words(
+def test_missing_objects_are_reported_in_upstreams_words(
     container: dict[str, Any], message: str
 ) -> None:
     assert refusal(container) == message
@@ -204,7 +204,7 @@ def test_what_no_process_can_be_given_is_refused(container: dict[str, Any], part
 
 
 def doubling(count: int) -> dict[str, Any]:
-    """A few bytes of spec that would be 2 ** count."""
+    """A short spec whose expansion has 2 ** count bytes."""
     first = {"name": "A0", "value": "x"}
     return {
         "env": [

@@ -1,4 +1,4 @@
-"""Who could swap the way to a part of a volume while it is mounted."""
+"""Containers that could replace components of a subPath while it is mounted."""
 
 import pytest
 from msgspec import structs
@@ -30,7 +30,7 @@ def mounting(name: str, part: str) -> Container:
         ("", "", False),
     ],
 )
-def test_whoever_has_a_folder_above_can_change_the_way(
+def test_a_container_that_mounts_a_parent_folder_contends(
     theirs: str, ours: str, contended: bool
 ) -> None:
     own = mounting("own", ours)

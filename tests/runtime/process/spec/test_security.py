@@ -61,8 +61,8 @@ def test_root_becomes_whom_the_spec_says(
     group: int,
     groups: tuple[int, ...] | None,
 ) -> None:
-    who = run_as(ROOT, own, of_pod)
-    assert (who.user, who.group, who.groups) == (user, group, groups)
+    credentials = run_as(ROOT, own, of_pod)
+    assert (credentials.user, credentials.group, credentials.groups) == (user, group, groups)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,13 @@ def test_root_becomes_whom_the_spec_says(
     ],
 )
 def test_an_ordinary_user_is_itself(of_pod: dict[str, Any]) -> None:
-    who = run_as(USER, None, of_pod)
-    assert (who.user, who.group, who.groups, who.capabilities) == (1001, 1001, None, ())
+    credentials = run_as(USER, None, of_pod)
+    assert (credentials.user, credentials.group, credentials.groups, credentials.capabilities) == (
+        1001,
+        1001,
+        None,
+        (),
+    )
 
 
 @pytest.mark.parametrize(
@@ -88,7 +93,7 @@ def test_an_ordinary_user_is_itself(of_pod: dict[str, Any]) -> None:
         ({"supplementalGroups": [27, 5]}, "not in group 5"),
     ],
 )
-def test_an_ordinary_user_can_be_nobody_else(of_pod: dict[str, Any], part: str) -> None:
+def test_an_ordinary_user_cannot_switch_users(of_pod: dict[str, Any], part: str) -> None:
     assert part in refusal(USER, None, of_pod)
 
 
@@ -106,14 +111,14 @@ def test_ids_that_the_kernel_does_not_have(number: int) -> None:
     assert "out of range" in refusal(ROOT, {"runAsUser": number})
 
 
-def test_without_a_program_to_switch_users_nobody_is_switched() -> None:
+def test_without_setpriv_users_are_not_switched() -> None:
     can = HostSupport(user=0, group=0, isolated=True, can_switch_user=False)
     assert run_as(can).user == 0
     assert "setpriv" in refusal(can, {"runAsUser": 5})
 
 
 @pytest.mark.parametrize(
-    ("asked", "left"),
+    ("requested", "left"),
     [
         (None, SANDBOX_DEFAULT),
         ({"drop": ["ALL"]}, set()),
@@ -122,8 +127,8 @@ def test_without_a_program_to_switch_users_nobody_is_switched() -> None:
         ({"add": ["NET_RAW"]}, {*SANDBOX_DEFAULT, "NET_RAW"}),
     ],
 )
-def test_root_keeps_a_few_capabilities(asked: dict[str, Any] | None, left: set[str]) -> None:
-    assert set(run_as(ROOT, {"capabilities": asked}).capabilities) == left
+def test_root_keeps_a_few_capabilities(requested: dict[str, Any] | None, left: set[str]) -> None:
+    assert set(run_as(ROOT, {"capabilities": requested}).capabilities) == left
 
 
 def test_only_root_keeps_any() -> None:
@@ -144,7 +149,7 @@ def test_nothing_of_what_is_given_reaches_beyond() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "left"),
+    ("requested", "left"),
     [
         (None, DEFAULT),
         ({"drop": ["ALL"]}, set()),
@@ -155,15 +160,15 @@ def test_nothing_of_what_is_given_reaches_beyond() -> None:
     ],
 )
 def test_without_isolation_root_has_the_default_set_and_what_it_asks_for(
-    asked: dict[str, Any] | None, left: set[str]
+    requested: dict[str, Any] | None, left: set[str]
 ) -> None:
-    assert set(run_as(PLAIN_ROOT, {"capabilities": asked}).capabilities) == left
+    assert set(run_as(PLAIN_ROOT, {"capabilities": requested}).capabilities) == left
 
 
 def test_without_isolation_other_users_have_no_capabilities() -> None:
     assert run_as(PLAIN_ROOT, {"runAsUser": 5}).capabilities == ()
-    asked = {"runAsUser": 5, "capabilities": {"add": ["KILL"]}}
-    assert "remove runAsUser" in refusal(PLAIN_ROOT, asked)
+    requested = {"runAsUser": 5, "capabilities": {"add": ["KILL"]}}
+    assert "remove runAsUser" in refusal(PLAIN_ROOT, requested)
 
 
 def test_an_ordinary_user_has_no_capabilities_to_give() -> None:

@@ -1,4 +1,4 @@
-"""No end of a process is missed, also while nothing can be read."""
+"""No exit of a process is missed, even while records are unreadable."""
 
 import asyncio
 import subprocess
@@ -20,32 +20,32 @@ RECORD = PodRecord(
 
 
 @pytest.mark.parametrize("failure", [OSError(24, "Too many open files"), RuntimeDownError("EIO")])
-def test_an_end_that_could_not_be_noted_is_told_again(failure: Exception) -> None:
-    told: list[str] = []
+def test_a_failed_exit_callback_is_retried(failure: Exception) -> None:
+    calls: list[str] = []
 
-    def note() -> None:
-        told.append("failed" if not told else "noted")
-        if told == ["failed"]:
+    def on_end() -> None:
+        calls.append("failed" if not calls else "noted")
+        if calls == ["failed"]:
             raise failure
 
     async def scenario(process: "subprocess.Popen[bytes]") -> None:
         ends = ExitWatcher()
         identity = read_identity(process.pid)
         assert identity is not None
-        assert ends.watch(identity, note)
+        assert ends.watch(identity, on_end)
         process.kill()
-        while not told:  # noqa: ASYNC110 - that is what is tested
+        while not calls:  # noqa: ASYNC110 - polling is what is tested
             await asyncio.sleep(0)
         for _ in range(3):
             ends.poll()
 
     with subprocess.Popen(["/bin/sleep", "600"]) as process:
         asyncio.run(scenario(process))
-    assert told == ["failed", "noted"]
+    assert calls == ["failed", "noted"]
 
 
 def test_a_record_that_cannot_be_read_is_not_one_that_is_missing(tmp_path: Path) -> None:
-    """Else a container that runs would be taken for lost, and started twice."""
+    """Otherwise a running container would count as lost, and be started twice."""
     shelf = RecordStore(tmp_path)
     shelf.write_pod(RECORD)
     place = shelf.create_container_dir(UID, "1")

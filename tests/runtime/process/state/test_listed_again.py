@@ -1,4 +1,4 @@
-"""A change of one container does not cost as much as all containers of its pod."""
+"""A change of one container does not cost a rebuild of the whole pod."""
 
 from msgspec import structs
 

@@ -1,4 +1,4 @@
-"""A process is not taken for another one that has its pid."""
+"""A process is not mistaken for another one with its pid."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def found(pid: int) -> ProcessIdentity:
+def identity_of(pid: int) -> ProcessIdentity:
     identity = read_identity(pid)
     assert identity is not None
     return identity
@@ -40,7 +40,7 @@ def found(pid: int) -> ProcessIdentity:
 
 def test_a_running_process_is_alive_and_can_be_ended() -> None:
     with sleeper() as process:
-        identity = found(process.pid)
+        identity = identity_of(process.pid)
         assert is_alive(identity)
         assert send_signal(identity, signal.SIGTERM)
         assert process.wait(60) == -signal.SIGTERM
@@ -51,7 +51,7 @@ def test_a_running_process_is_alive_and_can_be_ended() -> None:
 @pytest.mark.parametrize("other", [{"start_ticks": 1}, {"boot_id": "another"}])
 def test_another_one_with_its_pid_is_left_alone(other: dict[str, object]) -> None:
     with sleeper() as process:
-        impostor = structs.replace(found(process.pid), **other)
+        impostor = structs.replace(identity_of(process.pid), **other)
         assert not is_alive(impostor)
         assert open_process(impostor) is None
         assert not send_signal(impostor, signal.SIGKILL)
@@ -59,7 +59,7 @@ def test_another_one_with_its_pid_is_left_alone(other: dict[str, object]) -> Non
 
 
 def test_a_thread_that_has_its_pid_is_no_process() -> None:
-    """After a reboot most small numbers are threads of somebody."""
+    """After a reboot, most small numbers are IDs of threads."""
     over = threading.Event()
     thread = threading.Thread(target=over.wait)
     thread.start()
@@ -76,7 +76,7 @@ def test_a_thread_that_has_its_pid_is_no_process() -> None:
 
 def test_remains_are_not_alive() -> None:
     with sleeper() as process:
-        identity = found(process.pid)
+        identity = identity_of(process.pid)
         process.kill()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         assert read_identity(process.pid) is None
@@ -93,7 +93,7 @@ def test_a_name_with_parentheses_does_not_confuse() -> None:
         assert process.stdout is not None
         process.stdout.readline()
         stat = Path(f"/proc/{process.pid}/stat").read_bytes()
-        assert found(process.pid).start_ticks == int(stat.rpartition(b")")[2].split()[19])
+        assert identity_of(process.pid).start_ticks == int(stat.rpartition(b")")[2].split()[19])
     finally:
         process.kill()
         process.communicate()

@@ -1,4 +1,4 @@
-"""What containers and pods use."""
+"""Resource usage of containers and pods."""
 
 import asyncio
 import os
@@ -50,7 +50,7 @@ def running(id: str, pid: int, *, start: int = 7) -> RunningContainer:
 
 
 class Desk:
-    """The usage of pods on a machine whose processes the test makes up."""
+    """A usage collector over a simulated process table."""
 
     def __init__(self, cgroups: Cgroups | None = None) -> None:
         self.rows: Sequence[ProcessRow] = ()
@@ -84,14 +84,14 @@ class _KnownSizes(DiskUsageCache):
         return {UID: self._size(), OTHER: None}
 
 
-def test_processes_are_added_up_over_all_that_came_from_the_keeper() -> None:
+def test_usage_is_the_sum_over_the_descendants_of_the_monitor() -> None:
     desk = Desk()
     desk.rows = [
         row(1, 0, own=999, memory=999),
-        row(10, 1, own=5.0, children=1.0, memory=3 * MI),  # the keeper is not the container's
+        row(10, 1, own=5.0, children=1.0, memory=3 * MI),  # not the container
         row(11, 10, own=2.0, children=0.5, threads=3, memory=10 * MI),
         row(12, 11, own=0.25, memory=MI),
-        row(13, 10, own=0.25, memory=MI),  # a daemon, whose parent has ended
+        row(13, 10, own=0.25, memory=MI),  # a daemon whose parent has ended
         row(20, 1, own=7.0, memory=7 * MI),
     ]
     used = desk.read({"app": running("c1", 10)})
@@ -113,7 +113,7 @@ def test_how_busy_they_are_shows_from_the_second_reading_on() -> None:
     assert used.pod.cpu_cores == 0.5
 
 
-def test_another_attempt_begins_to_count_anew_and_the_pod_goes_on() -> None:
+def test_a_new_attempt_starts_from_zero_and_the_pod_continues() -> None:
     desk = Desk()
     desk.rows = [row(10, 1), row(11, 10, own=8.0), row(20, 1), row(21, 20, own=1.0)]
     desk.read({"app": running("c1", 10), "side": running("s1", 20)})
@@ -132,14 +132,14 @@ def test_time_is_never_given_back() -> None:
     desk = Desk()
     desk.rows = [row(10, 1), row(11, 10, own=1.0), row(12, 11, own=4.0)]
     desk.read({"app": running("c1", 10)})
-    desk.rows = [row(10, 1), row(11, 10, own=1.0)]  # nobody waited for 12
+    desk.rows = [row(10, 1), row(11, 10, own=1.0)]  # process 12 was not reaped
     desk.seconds += 10
     used = desk.read({"app": running("c1", 10)})
     assert used.containers["app"].cpu_seconds == 5.0
     assert used.containers["app"].cpu_cores == 0.0
 
 
-def test_another_process_with_the_keepers_pid_is_not_counted() -> None:
+def test_another_process_with_the_monitors_pid_is_not_counted() -> None:
     desk = Desk()
     desk.rows = [row(10, 1, start=8), row(11, 10, own=1.0)]
     used = desk.read({"app": running("c1", 10)})
@@ -176,7 +176,7 @@ def test_cgroups_are_asked_first_and_no_process_is_looked_at(tmp_path: Path) -> 
     used = desk.read({"app": running("c1", 10)})
     app = used.containers["app"]
     assert (app.cpu_seconds, app.memory_bytes, app.pids) == (3.0, 6 * MI, 2)
-    assert used.pod.cpu_seconds == 9.0  # with what ended containers had used
+    assert used.pod.cpu_seconds == 9.0  # including that of ended containers
     assert desk.looks == 0
 
 
@@ -201,7 +201,7 @@ def test_pods_that_are_gone_are_forgotten() -> None:
 
 @contextmanager
 def _family() -> Iterator["subprocess.Popen[str]"]:
-    """A process with a child, which has a name that is meant to confuse."""
+    """A process with a child whose name contains parentheses."""
     program = (
         "import os, sys\n"
         "child = os.fork()\n"
@@ -228,11 +228,11 @@ def test_the_processes_of_this_machine_are_read() -> None:
         assert process.stdout is not None
         child = int(process.stdout.readline())
         table = read_processes()
-        keeper = read_identity(process.pid)
-        assert keeper is not None
-        found = table.find(keeper)
-        assert found is not None
-        assert found.parent == os.getpid()
+        monitor = read_identity(process.pid)
+        assert monitor is not None
+        parent = table.find(monitor)
+        assert parent is not None
+        assert parent.parent == os.getpid()
         (only,) = table.descendants(process.pid)
         assert only.pid == child
         assert only.threads == 1

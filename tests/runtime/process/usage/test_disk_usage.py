@@ -1,4 +1,4 @@
-"""How much of the disk a pod's folder takes."""
+"""Disk usage of a pod's folder."""
 
 import os
 import threading
@@ -17,7 +17,7 @@ def _fill(file: Path, count: int) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("wb") as opened:
         opened.write(os.urandom(count))
-        os.fsync(opened.fileno())  # some file systems give out blocks only when they write
+        os.fsync(opened.fileno())  # some filesystems allocate blocks only when they write
     return file
 
 
@@ -78,20 +78,20 @@ def test_who_digs_too_deep_is_not_counted_and_nothing_stays_open(tmp_path: Path)
 
 
 class Disk:
-    """Sizes that are counted when the test lets them."""
+    """Sizes that are measured when the test allows it."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.answer = threading.Event()
         self.sizes = DiskUsageCache(
             lambda uid: Path("/pods") / uid, monotonic=lambda: self.seconds, size_of=self._size_of
         )
 
     def _size_of(self, folder: Path) -> int:
-        self.asked.append(folder.name)
+        self.requested.append(folder.name)
         assert self.answer.wait(90)
-        return 1000 * len(self.asked)
+        return 1000 * len(self.requested)
 
     def finish(self) -> None:
         self.answer.set()
@@ -105,13 +105,13 @@ def disk() -> Disk:
     return Disk()
 
 
-def test_a_disk_that_hangs_lets_nobody_wait(disk: Disk) -> None:
+def test_a_hanging_disk_blocks_no_caller(disk: Disk) -> None:
     for _ in range(5):
         assert disk.sizes.sizes({A: 0}) == {A: None}
         disk.seconds += 1000
     assert threading.active_count() < 20
     disk.finish()
-    assert disk.asked == ["uid-a"]
+    assert disk.requested == ["uid-a"]
     assert disk.sizes.sizes({A: 0}) == {A: 1000}
 
 
@@ -121,7 +121,7 @@ def test_what_was_counted_holds_for_a_minute(disk: Disk) -> None:
     for _ in range(6):
         assert disk.sizes.sizes({A: 0}) == {A: 1000}
         disk.seconds += 10
-    assert disk.asked == ["uid-a"]
+    assert disk.requested == ["uid-a"]
     disk.seconds += 1
     assert disk.sizes.sizes({A: 0}) == {A: 1000}
     disk.finish()

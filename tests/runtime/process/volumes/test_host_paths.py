@@ -1,4 +1,4 @@
-"""Paths of the host: no procfs, nothing of the agent's, and no link that another pod put there."""
+"""Host paths: no procfs, no files of the agent, and no link that another pod created."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ from tests.runtime.process.sandbox_trial import handed_files, run, run_with
 from tests.support.processes.process_pods import pod_of
 from tests.support.processes.process_runtime import BUBBLEWRAP, NoObjects, need_bubblewrap
 
-SECRET = "psst-of-the-host"  # noqa: S105 - to be found
+SECRET = "psst-of-the-host"  # noqa: S105 - a marker
 _EXCHANGE, _HERE = 2, -100
 need_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 
@@ -82,7 +82,7 @@ def test_what_is_the_agents_own_is_refused_under_any_name(tmp_path: Path) -> Non
 
 
 def test_what_holds_the_agents_own_is_for_reading(tmp_path: Path) -> None:
-    """Whoever can write there could put another folder in its place."""
+    """With write access, another folder could be put in its place."""
     (tmp_path / "a/own").mkdir(parents=True)
     secret = (str(tmp_path / "a/own"),)
     assert "mount it readOnly" in refusal(tmp_path, read_only=False, secret=secret)
@@ -113,14 +113,14 @@ def test_no_file_stays_open_whatever_is_found(tmp_path: Path) -> None:
 
 
 class Race:
-    """A folder of the host that a pod asks for, and a link to a secret that may take its place."""
+    """A host folder that a pod mounts, and a link to a secret that may replace it."""
 
     def __init__(self, top: Path, root: Path) -> None:
-        self.wanted, self._link = top / "shared/data", top / "shared/link"
+        self.target, self._link = top / "shared/data", top / "shared/link"
         secret = top / "secret"
-        for folder in (self.wanted, secret):
+        for folder in (self.target, secret):
             folder.mkdir(parents=True)
-        (self.wanted / "what").write_text("shared")
+        (self.target / "what").write_text("shared")
         (secret / "what").write_text(SECRET)
         self._link.symlink_to(secret)
         self._preparer = ContainerPreparer(
@@ -135,13 +135,13 @@ class Race:
         self._root = root
 
     def swap(self) -> None:
-        """Put the link in the folder's place, and the folder in the link's, in one step."""
-        names = os.fsencode(self.wanted), os.fsencode(self._link)
+        """Exchange the link and the folder atomically."""
+        names = os.fsencode(self.target), os.fsencode(self._link)
         libc = ctypes.CDLL(None, use_errno=True)
         assert libc.renameat2(_HERE, names[0], _HERE, names[1], _EXCHANGE) == 0
 
     def command(self) -> PreparedCommand:
-        pod = _pod_with(str(self.wanted))
+        pod = _pod_with(str(self.target))
         place = PodFolder(self._root, pod.uid).container("1")
         (only,) = pod.spec.containers or ()
         return asyncio.run(self._preparer.prepare_container(pod, only, place))
@@ -203,7 +203,7 @@ def test_no_start_among_many_mounts_what_a_link_leads_to(race: Race) -> None:
         "a,b=(name.encode() for name in sys.argv[1:])\n"
         f"while True: libc.renameat2({_HERE},a,{_HERE},b,{_EXCHANGE})"
     )
-    names = str(race.wanted), str(race.wanted.with_name("link"))
+    names = str(race.target), str(race.target.with_name("link"))
     with subprocess.Popen([sys.executable, "-c", script, *names]) as swapper:
         try:
             seen = [_tried(race) for _ in range(150)]
@@ -235,7 +235,7 @@ def test_what_the_shim_opens_is_the_same_file_or_none(tmp_path: Path) -> None:
 
 
 class Mounts:
-    """Trials on a machine where more is mounted, in a mount namespace of its own."""
+    """Trials with more mounts, in a separate mount namespace."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -249,7 +249,7 @@ class Mounts:
         return Trials(self.root, (*unshare, sys.executable), 0).run(*containers, **spec)
 
     def ask(self, mounted: str, *paths: str, script: str = "true") -> list[dict[str, Any]]:
-        """What comes of pods that have these of the folder, for reading only."""
+        """Run pods that mount these paths of the folder read-only; return the results."""
         names = [f"v{number}" for number, _ in enumerate(paths)]
         containers = [
             {

@@ -28,17 +28,17 @@ OBJECTS = ReferencedObjects(
     config_maps={"c": ConfigMap(data={"a": "1", "b": "2"}, binary_data={"raw": "/w=="})},
     secrets={"s": Secret(data={"pw": "eA=="}), "gone": None},
 )
-NOBODY = Ownership()
+NO_OWNER = Ownership()
 AROUND = DownwardContext([], {"cpu": Quantity("4")})
 
 
-def files_of(volume: dict[str, Any], owner: Ownership = NOBODY) -> dict[str, tuple[bytes, int]]:
+def files_of(volume: dict[str, Any], owner: Ownership = NO_OWNER) -> dict[str, tuple[bytes, int]]:
     source = projected_source(from_document({"name": "v", **volume}, Volume))
     assert source is not None
     tokens = {token: f"t-{token.audience}" for token in needed_tokens(source)}
-    known = ProjectionInputs(objects=OBJECTS, tokens=tokens, context=AROUND, owner=owner)
-    found = projected_files(pod_of({"name": "a"}), source, known)
-    return {path: (file.data, file.mode) for path, file in found.items()}
+    inputs = ProjectionInputs(objects=OBJECTS, tokens=tokens, context=AROUND, owner=owner)
+    files = projected_files(pod_of({"name": "a"}), source, inputs)
+    return {path: (file.data, file.mode) for path, file in files.items()}
 
 
 def _field(path: str, field: str) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _items(path: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_cannot_be_shown_is_told_in_upstreams_words(
+def test_missing_objects_are_reported_in_upstreams_words(
     volume: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(CannotStartError) as refused:
@@ -229,7 +229,7 @@ def test_paths_of_the_host_are_made_if_they_are_to_be(tmp_path: Path) -> None:
     assert (tmp_path / "unset").is_dir()
 
 
-def test_paths_of_the_host_that_nobody_gets(tmp_path: Path) -> None:
+def test_host_paths_that_are_always_rejected(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "secret")
     (tmp_path / "secret").mkdir()
     secret = (str(tmp_path / "secret"),)

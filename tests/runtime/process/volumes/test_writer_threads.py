@@ -1,4 +1,4 @@
-"""Volumes are written in threads, each by one writer at a time, and none after its pod."""
+"""Volumes are written in threads, by one writer at a time, and never after their pod is gone."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ UID, OTHER = PodUID("u"), PodUID("v")
 
 
 class Work:
-    """Something that takes until it is let go."""
+    """Work that blocks until the test releases it."""
 
     def __init__(self) -> None:
         self.began, self.go_on = threading.Event(), threading.Event()

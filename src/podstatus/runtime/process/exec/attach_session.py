@@ -86,7 +86,7 @@ class ProcessAttachSession:
             temporary = self._directory.path / f"{WINDOW_SIZE_FILE}.tmp"
             temporary.write_text(f"{size.rows} {size.columns}\n")
             temporary.rename(self._directory.path / WINDOW_SIZE_FILE)
-            send_signal(self._started.keeper, signal.SIGWINCH)
+            send_signal(self._started.monitor, signal.SIGWINCH)
 
     async def wait(self) -> int:
         """Wait until the container has ended; return its exit code."""

@@ -77,7 +77,7 @@ async def attach_to(
     Output is read from the container's log. Raises StreamUnavailableError if the container has
     ended.
     """
-    monitor_fd = open_process(started.keeper)
+    monitor_fd = open_process(started.monitor)
     if monitor_fd is None:
         raise StreamUnavailableError(_CONTAINER_ENDED)
     session = ProcessAttachSession(

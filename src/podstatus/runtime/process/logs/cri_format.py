@@ -72,7 +72,7 @@ class LogFilter:
 
     @property
     def is_full(self) -> bool:
-        """Whether `limit_bytes` is reached."""
+        """Whether the limit of `limit_bytes` is reached."""
         return self._remaining_bytes is not None and self._remaining_bytes <= 0
 
     def add(self, entries: Iterable[LogEntry]) -> bytes:

@@ -53,7 +53,7 @@ class OpenedPath(msgspec.Struct):
 
     @property
     def stat(self) -> os.stat_result:
-        """The result of fstat(2)."""
+        """The result of fstat(2) on `file`."""
         return os.fstat(self.file)
 
     @property

@@ -117,8 +117,8 @@ class StartRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     process: ProcessIdentity
     """The command itself, which receives the stop signal."""
-    keeper: ProcessIdentity
-    """The container's monitor."""
+    monitor: ProcessIdentity = msgspec.field(name="keeper")
+    """The container's monitor. The JSON key is from an older version."""
     started_at: int
 
 

@@ -35,7 +35,7 @@ def kill_tree(reap: Callable[[], bool], wait: Callable[[float], None]) -> None:
 
 
 def kill_children(pids: Iterable[int]) -> None:
-    """Kill these children. Their children become ours, so callers have to check again."""
+    """Kill these children. Grandchildren become children, so callers have to check again."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
@@ -44,8 +44,8 @@ def kill_children(pids: Iterable[int]) -> None:
 def _kill_until_none(reap: Callable[[], bool]) -> bool:
     """Kill children until there are no new ones; False if new ones keep appearing.
 
-    A process that forks and exits repeatedly has a new pid in every pass. But its child becomes
-    ours when it exits, so one of many short passes kills it before it forks again.
+    A process that forks and exits repeatedly has a new pid in every pass. But its child is adopted
+    by this process when it exits, so one of many short passes kills it before it forks again.
     """
     killed: set[int] = set()
     for _ in range(_KILL_ROUNDS):

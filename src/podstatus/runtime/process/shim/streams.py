@@ -131,7 +131,7 @@ class StdinPump:
 
 
 class ContainerStreams(NamedTuple):
-    """The monitor's ends."""
+    """The monitor's ends of the command's streams."""
 
     outputs: list[OutputPump]
     input: StdinPump | None

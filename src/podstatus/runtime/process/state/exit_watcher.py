@@ -41,7 +41,7 @@ class ExitWatcher:
             self._on_exit(pidfd)
 
     def close(self) -> None:
-        """Stop watching all processes."""
+        """Stop watching all processes; close the pidfds."""
         for pidfd in list(self._callbacks):
             self._unwatch(pidfd)
 

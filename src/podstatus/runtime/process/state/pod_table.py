@@ -92,7 +92,7 @@ class PodTable:
         return not same_boot or self._records.was_started(folder)
 
     def close(self) -> None:
-        """Stop watching processes."""
+        """Stop watching shims and monitors."""
         self.exits.close()
 
     def find(self, uid: PodUID) -> PodState | None:
@@ -164,7 +164,7 @@ class PodTable:
         self.poll_attempts(record.uid)
 
     def add(self, uid: PodUID, launch: LaunchRecord) -> ContainerAttempt:
-        """Add a new attempt."""
+        """Add an attempt and return its state."""
         attempt = ContainerAttempt(launch=launch, resources=self._actuated_resources(uid, launch))
         self._store(self._pods[uid].with_attempt(attempt))
         return self.poll_attempt(uid, launch.id)
@@ -219,7 +219,7 @@ class PodTable:
             return attempt
         id = attempt.launch.id
         # One that has already ended is found by its exit record, or is lost.
-        self.exits.watch(started.keeper, lambda: self._on_monitor_exit(uid, id))
+        self.exits.watch(started.monitor, lambda: self._on_monitor_exit(uid, id))
         return structs.replace(attempt, started=started)
 
     def _with_exit(
@@ -247,7 +247,7 @@ class PodTable:
     def _is_monitored(self, uid: PodUID, attempt: ContainerAttempt) -> bool:
         """Return whether a monitor or shim is left that will record the exit."""
         if attempt.started is not None:
-            return is_alive(attempt.started.keeper)
+            return is_alive(attempt.started.monitor)
         shim = self.shim(uid)
         return shim is not None and attempt.launch.sandbox_id == shim.sandbox_id
 

@@ -26,7 +26,7 @@ from podstatus.runtime.process.usage.totals import (
 
 
 class RunningContainer(msgspec.Struct, frozen=True, kw_only=True):
-    """A running attempt."""
+    """A running attempt, and its monitor process."""
 
     id: str
     """Container ID without the scheme."""

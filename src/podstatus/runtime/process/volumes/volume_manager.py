@@ -126,7 +126,7 @@ class VolumeManager:
         await self._writers.stop(uid)
 
     def close(self) -> None:
-        """Stop all writers."""
+        """Stop all writers of volumes."""
         self._writers.close()
 
     def host_path(self, planned: PlannedMount) -> HostPath | None:

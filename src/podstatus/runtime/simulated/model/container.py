@@ -43,9 +43,9 @@ class SimulatedAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     """Resources that were applied, as a JSON document."""
     start_error: str = ""
     """Why the attempt could not run; empty if it could."""
-    asked: int | None = None
+    stop_at: int | None = msgspec.field(default=None, name="asked")
     """When the stop signal was sent."""
-    forced: int | None = None
+    kill_at: int | None = msgspec.field(default=None, name="forced")
     """When the container is killed if it still runs."""
 
 
@@ -61,23 +61,23 @@ class ContainerExit(msgspec.Struct, frozen=True):
 def find_exit(attempt: SimulatedAttempt) -> ContainerExit | None:
     """Return when and how the attempt ends unless it is stopped earlier; None if never."""
     script = attempt.script
-    if attempt.asked is attempt.forced is script.run is None and not attempt.start_error:
+    if attempt.stop_at is attempt.kill_at is script.run is None and not attempt.start_error:
         return None  # fast path: each change evaluates all attempts, and most run until stopped
     if attempt.start_error:
         return ContainerExit(
             attempt.began, _START_ERROR_EXIT_CODE, START_ERROR, attempt.start_error
         )
     by_itself = _add_nanos(attempt.began, script.run)
-    when_asked = _add_nanos(attempt.asked, script.stop)
-    by_force = _add_nanos(attempt.forced, script.kill)
-    moments = [at for at in (by_itself, when_asked, by_force) if at is not None]
+    when_stopped = _add_nanos(attempt.stop_at, script.stop)
+    when_killed = _add_nanos(attempt.kill_at, script.kill)
+    moments = [at for at in (by_itself, when_stopped, when_killed) if at is not None]
     if not moments:
         return None
     at = min(moments)
     if at == by_itself:
         reason = "OOMKilled" if script.oom else _reason(script.exit)
         return ContainerExit(at, script.exit, reason, script.message)
-    if at == when_asked:
+    if at == when_stopped:
         return ContainerExit(at, script.stop_exit, _reason(script.stop_exit), script.message)
     return ContainerExit(at, KILLED_EXIT_CODE, _reason(KILLED_EXIT_CODE))
 
@@ -138,8 +138,8 @@ def _probe_at(
 ) -> tuple[bool | None, int | None]:
     script, began = attempt.script, attempt.began
     timeline = {READINESS: script.ready, STARTUP: script.started, LIVENESS: script.alive}[probe]
-    if probe == READINESS and attempt.asked is not None and script.stop_ready is not None:
-        timeline, began = script.stop_ready, attempt.asked
+    if probe == READINESS and attempt.stop_at is not None and script.stop_ready is not None:
+        timeline, began = script.stop_ready, attempt.stop_at
     result, ends = timeline.at(max(0, now - began))
     return result, None if ends is None else began + ends
 

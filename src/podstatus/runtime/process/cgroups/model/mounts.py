@@ -16,7 +16,7 @@ _OCTAL_ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
 class CgroupMount(msgspec.Struct, frozen=True, kw_only=True):
-    """A mounted cgroup hierarchy."""
+    """A cgroup hierarchy, as it is mounted."""
 
     mount_point: str
     """Where it is mounted."""
@@ -33,7 +33,7 @@ class CgroupMounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_mounts(mountinfo: str) -> CgroupMounts:
-    """Parse /proc/self/mountinfo."""
+    """Parse the cgroup mounts of /proc/self/mountinfo."""
     v1: dict[str, CgroupMount] = {}
     v2: CgroupMount | None = None
     for line in mountinfo.splitlines():

@@ -55,7 +55,7 @@ class ExpandedFolder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SandboxSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container sees."""
+    """The view of a container on the host's files."""
 
     folders: tuple[ExpandedFolder, ...]
     """The root, and other folders in which mount points are missing."""

@@ -98,7 +98,7 @@ def test_a_pipe_that_nobody_writes_to_is_not_waited_for(
     os.mkfifo(rules)
     done = check(rules)
     assert done.exit_code == 1
-    assert done.stderr.startswith(f"cannot read {rules}: nothing came through the pipe")
+    assert done.stderr.startswith(f"cannot read {rules}: the pipe had no data")
 
 
 def test_what_another_program_writes_may_be_checked(rules: Path) -> None:

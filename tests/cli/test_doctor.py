@@ -154,7 +154,7 @@ def test_a_kubeconfig_that_is_none_is_told(tmp_path: Path) -> None:
     bad.write_text("kind: Pod")
     result, found = doctor("--kubeconfig", str(bad), "--runtime", "simulated", "--port", "0")
     assert result.exit_code == 1
-    assert "is no kubeconfig" in found["api-server"][1]
+    assert "is not a kubeconfig" in found["api-server"][1]
 
 
 def test_the_user_of_a_node_may_be_that_node_and_no_other(

@@ -169,7 +169,7 @@ def test_nothing_is_told_as_kubectl_does(server: ApiServerThread) -> None:
         ),
         (("get", "secrets"), 2, "'secrets' cannot be shown; there are pods, nodes, events"),
         (("get", "pods", "web", "-A"), 2, "one object is named; leave -A and --watch out"),
-        (("get", "pods", "a/b"), 1, "'a/b' is no name of an object"),
+        (("get", "pods", "a/b"), 1, "'a/b' is not a valid name"),
         (("describe", "node", "n1"), 2, "'node' cannot be described; a pod can"),
         (("describe", "pod", "none"), 1, "pod 'none' not found in namespace default"),
     ],

@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 from tests.client.kubeconfigs import data, document, write
 from tests.support.certificates import Pair, authority
 
-SECRET = "s3cr3t-that-nobody-may-see"  # noqa: S105 - of these tests
+SECRET = "s3cr3t-that-must-not-show"  # noqa: S105 - of these tests
 
 Write = Callable[[Path], Path]
 
 
 class Case(NamedTuple):
-    """A kubeconfig, and a pattern for what is said about it."""
+    """A kubeconfig, and a pattern for the error message."""
 
     name: str
     write: Write
-    told: str
+    message: str
 
 
 def text(content: str | bytes) -> Write:
@@ -32,7 +32,7 @@ def text(content: str | bytes) -> Write:
 
 
 def config(**changes: Any) -> Write:
-    """The good one with other fields at the top."""
+    """Return the valid kubeconfig with other top-level fields."""
     return lambda folder: write(folder / "config", document() | changes)
 
 
@@ -98,35 +98,47 @@ _MERGED = "".join(
 
 CASES = [
     Case("missing", lambda folder: folder / "config", "no kubeconfig at .*config; pass"),
-    Case("a folder", folder_instead, "cannot read the kubeconfig .*: it is a folder"),
+    Case("a folder", folder_instead, "cannot read the kubeconfig .*: it is a directory"),
     Case("too large", text(b"#" * (5 * 2**20)), "larger than 4 MiB; pass"),
     Case("empty", text(""), "config has no current-context; .*contexts: none"),
-    Case("no text", text(b"\xff\xfe\x00"), "is no text in UTF-8"),
-    Case("a control character", text("a: \x01"), "is no YAML: repair it"),
+    Case("no text", text(b"\xff\xfe\x00"), "is not UTF-8 text"),
+    Case("a control character", text("a: \x01"), "is not valid YAML: correct"),
     Case(
         "no YAML",
         text(f"users: [\ntoken: {SECRET}: {SECRET}"),
-        r"is no YAML: repair it near line \d",
+        r"is not valid YAML: correct it near line \d",
     ),
-    Case("no JSON", text(json.dumps(document(user={"token": SECRET}))[:-2]), "is no YAML: repair"),
+    Case(
+        "no JSON",
+        text(json.dumps(document(user={"token": SECRET}))[:-2]),
+        "is not valid YAML: correct",
+    ),
     Case("a tab", text(f"users:\n\t- {SECRET}"), "line 2 has a tab; use spaces"),
-    Case("two documents", text(f"a: 1\n---\ntoken: {SECRET}"), "is no YAML: repair it near line"),
-    Case("an undefined alias", text(f"token: *{SECRET}"), "YAML alias in line 1; write out"),
-    Case("an unknown tag", text(f"token: !{SECRET} x"), "is no YAML: repair it near line 1"),
-    Case("a python tag", text("a: !!python/object/apply:os.getcwd []"), "is no YAML: repair it"),
+    Case(
+        "two documents",
+        text(f"a: 1\n---\ntoken: {SECRET}"),
+        "is not valid YAML: correct it near line",
+    ),
+    Case("an undefined alias", text(f"token: *{SECRET}"), "YAML alias in line 1; replace it"),
+    Case(
+        "an unknown tag", text(f"token: !{SECRET} x"), "is not valid YAML: correct it near line 1"
+    ),
+    Case(
+        "a python tag", text("a: !!python/object/apply:os.getcwd []"), "is not valid YAML: correct"
+    ),
     Case("a bomb", text(_BOMB), "YAML alias in line 2"),
     Case("merge keys", text("a: &a {x: 1}\n" + _MERGED), "YAML alias in line 2"),
     Case("a loop", text("a: &a [*a]"), "YAML alias in line 1"),
-    Case("deep", text("[" * 100_000), "is too deep or has too much"),
+    Case("deep", text("[" * 100_000), "is nested too deeply or too large"),
     Case(
         "deep blocks",
         text("".join(f"{' ' * n}a:\n" for n in range(1000))),
-        "is too deep or has too much",
+        "is nested too deeply or too large",
     ),
-    Case("wide", text(f"a: [{'x, ' * 500_000}]"), "is too deep or has too much"),
-    Case("a list", text("- a\n- b"), "is no kubeconfig: it has to have fields at the top"),
-    Case("a word", text(SECRET), "is no kubeconfig: it has to have fields at the top"),
-    Case("a number", text("1"), "is no kubeconfig: it has to have fields at the top"),
+    Case("wide", text(f"a: [{'x, ' * 500_000}]"), "is nested too deeply or too large"),
+    Case("a list", text("- a\n- b"), "is not a kubeconfig: its top level must be a mapping"),
+    Case("a word", text(SECRET), "is not a kubeconfig: its top level must be a mapping"),
+    Case("a number", text("1"), "is not a kubeconfig: its top level must be a mapping"),
     Case("another kind", config(kind="Pod"), "apiVersion v1 and kind Config"),
     Case("another version", config(apiVersion="v2"), "apiVersion v1 and kind Config"),
     Case("users as a map", config(users={"me": {"token": SECRET}}), r"expected array.*\$\.users"),
@@ -134,25 +146,35 @@ CASES = [
     Case("a list as server", cluster(server=[SECRET]), r"expected str, got array.*\.server"),
     Case("no current context", config(**{"current-context": ""}), "no current-context.*: dev"),
     Case("no such context", config(**{"current-context": "x\ny"}), r'no context "x\\ny".*are: dev'),
-    Case("no such cluster", with_context(cluster="x"), 'cluster "x", which is not.*are: kind'),
-    Case("no such user", with_context(user="x"), 'user "x", which is not there; its users are: me'),
-    Case("no cluster named", with_context(cluster=""), "names no cluster; name one.*: kind"),
-    Case("no user named", with_context(user=""), "names no user; name one of its users: me"),
-    Case("a bad namespace", with_context(namespace="A/b"), '"A/b" is no name of a namespace'),
+    Case(
+        "no such cluster", with_context(cluster="x"), 'cluster "x", which does not exist.*are: kind'
+    ),
+    Case(
+        "no such user", with_context(user="x"), 'user "x", which does not exist; its users are: me'
+    ),
+    Case("no cluster named", with_context(cluster=""), "refers to no cluster; specify one.*: kind"),
+    Case("no user named", with_context(user=""), "refers to no user; specify one of its users: me"),
+    Case("a bad namespace", with_context(namespace="A/b"), '"A/b" is not a valid namespace'),
     Case("two clusters of a name", twice("cluster"), 'more than one cluster "kind"; remove'),
     Case("two users of a name", twice("user"), 'more than one user "me"; remove or rename'),
     Case("two contexts of a name", twice("context"), 'more than one context "dev"; remove'),
     Case("no server", cluster(server=""), 'cluster "kind": it has no server; set `server`'),
-    Case("a server without scheme", cluster(server="10.0.0.1:6443"), "is no address; .*https://"),
-    Case("a server of ftp", cluster(server="ftp://x"), "'ftp://x' is no address"),
-    Case("a bad port", cluster(server="https://x:99999"), "'https://x:99999' is no address"),
-    Case("a server with blanks", cluster(server="https://a b"), "is no address"),
-    Case("a server with a user", cluster(server=f"https://u:{SECRET}@x"), "has a user in it"),
-    Case("a bad one with a user", cluster(server=f"https//u:{SECRET}@x"), "is no address"),
+    Case(
+        "a server without scheme", cluster(server="10.0.0.1:6443"), "is not a valid URL; .*https://"
+    ),
+    Case("a server of ftp", cluster(server="ftp://x"), "'ftp://x' is not a valid URL"),
+    Case("a bad port", cluster(server="https://x:99999"), "'https://x:99999' is not a valid URL"),
+    Case("a server with blanks", cluster(server="https://a b"), "is not a valid URL"),
+    Case("a server with a user", cluster(server=f"https://u:{SECRET}@x"), "contains a user"),
+    Case("a bad one with a user", cluster(server=f"https//u:{SECRET}@x"), "is not a valid URL"),
     Case("a server with a query", cluster(server=f"https://x?t={SECRET}"), "has a query"),
     Case("no CA file", cluster(certificate_authority="ca.crt"), r"ca\.crt \(.*no such file"),
-    Case("a CA of no base64", cluster(certificate_authority_data="!!"), "is no base64"),
-    Case("a CA of no PEM", cluster(certificate_authority_data=data(b"x")), "no certificate in PEM"),
+    Case("a CA of no base64", cluster(certificate_authority_data="!!"), "is not base64"),
+    Case(
+        "a CA of no PEM",
+        cluster(certificate_authority_data=data(b"x")),
+        "no readable certificate in PEM",
+    ),
     Case(
         "two CAs",
         cluster(certificate_authority="/ca", certificate_authority_data=data(authority().pem)),
@@ -164,19 +186,19 @@ CASES = [
         "although there is a certificate-authority; remove",
     ),
     Case("a SOCKS proxy", cluster(proxy_url=f"socks5://u:{SECRET}@x:1"), "SOCKS proxies are not"),
-    Case("a bad proxy", cluster(proxy_url=f"u:{SECRET}@x:1"), "proxy-url is .*is no address"),
+    Case("a bad proxy", cluster(proxy_url=f"u:{SECRET}@x:1"), "proxy-url is .*is not a valid URL"),
     Case("token and password", user(token=SECRET, username="x"), "both a token and username"),
-    Case("a token of two lines", user(token=f"{SECRET}\nx"), "characters that no token has"),
+    Case("a token of two lines", user(token=f"{SECRET}\nx"), "invalid characters"),
     Case("no token file", user(tokenFile="t"), "token file .*/t cannot be used: no such file"),
-    Case("impersonation", user(_as="admin"), "somebody else .* is not supported"),
-    Case("a group to be of", user(as_groups=["admins"]), "somebody else .* is not supported"),
+    Case("impersonation", user(_as="admin"), "impersonation .* is not supported"),
+    Case("a group to be of", user(as_groups=["admins"]), "impersonation .* is not supported"),
     Case(
         "an auth provider",
         user(auth_provider={"name": "gcp"}),
-        '"gcp" is of the past; use its exec',
+        '"gcp" is no longer supported; use its exec',
     ),
     Case("no certificate file", user(client_certificate="c", client_key="k"), "/c .*no such file"),
-    Case("no key", user(client_certificate="c"), "a client-certificate without its key; set"),
+    Case("no key", user(client_certificate="c"), "client-certificate is set without a key; set"),
     Case(
         "two certificates",
         user(client_certificate="c", client_certificate_data=data(b"x"), client_key="k"),
@@ -187,11 +209,13 @@ CASES = [
     Case("an encrypted key", pair(_LOCKED.certificate, _LOCKED.key), "is encrypted; decrypt it"),
     Case("no key at all", pair(_GOOD.certificate, b"x"), "client-key-data .* has no private key"),
     Case(
-        "a key as certificate", pair(_GOOD.key, _GOOD.key), "client-certificate-data .* has no cert"
+        "a key as certificate",
+        pair(_GOOD.key, _GOOD.key),
+        "client-certificate-data .* has no readable cert",
     ),
-    Case("a damaged key", pair(_GOOD.certificate, _DAMAGED), "is damaged; fetch both anew"),
-    Case("garbage as certificate", pair(b"x", _GOOD.key), "has no certificate in PEM"),
-    Case("an expired certificate", pair(*_EXPIRED), r"expired at 20\d\d-\d\d-\d\dT.*; have a new"),
+    Case("a damaged key", pair(_GOOD.certificate, _DAMAGED), "is damaged; replace both"),
+    Case("garbage as certificate", pair(b"x", _GOOD.key), "has no readable certificate in PEM"),
+    Case("an expired certificate", pair(*_EXPIRED), r"expired at 20\d\d-\d\d-\d\dT.*; renew it"),
     Case("a plugin without command", plugin(command=""), "exec: it has no command; set"),
     Case(
         "a plugin of old",
@@ -200,5 +224,9 @@ CASES = [
     ),
     Case("a plugin of no mode", plugin(interactiveMode=""), "set interactiveMode to Never"),
     Case("a plugin of odd mode", plugin(interactiveMode="Perhaps"), "set interactiveMode to Never"),
-    Case("a plugin's bad variable", plugin(env=[{"name": "", "value": SECRET}]), "in `env` has no"),
+    Case(
+        "a plugin's bad variable",
+        plugin(env=[{"name": "", "value": SECRET}]),
+        "in `env` has an empty",
+    ),
 ]

@@ -11,7 +11,7 @@ SERVER = "https://127.0.0.1:6443"
 
 
 def document(*, cluster: Document | None = None, user: Document | None = None) -> Document:
-    """One context, `dev`, with these fields of its cluster and its user."""
+    """Return a kubeconfig with one context, `dev`, and these cluster and user fields."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -23,12 +23,12 @@ def document(*, cluster: Document | None = None, user: Document | None = None) -
 
 
 def write(path: Path, config: Document | None = None, **fields: Document) -> Path:
-    """A kubeconfig as a file."""
+    """Write a kubeconfig to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document(**fields) if config is None else config))
     return path
 
 
 def data(content: bytes) -> str:
-    """As it stands in a field that ends in `-data`."""
+    """Encode the content of a `-data` field."""
     return base64.b64encode(content).decode()

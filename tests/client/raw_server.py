@@ -12,7 +12,7 @@ Say = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 async def raw_server(
     say: Say, *, tls: ssl.SSLContext | None = None, greets: bool = False
 ) -> AsyncIterator[str]:
-    """Its address. Connections are handed to `say`, with a request read unless it `greets`."""
+    """Yield the URL of a server; `say` handles connections, after a request unless it `greets`."""
     open_ones: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -43,26 +43,26 @@ async def raw_server(
 
 
 async def hang(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
-    """Say nothing, until the other side gives up."""
+    """Send nothing until the client closes the connection."""
     await reader.read()
 
 
 async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """End the connection."""
+    """Close the connection."""
     writer.close()
 
 
 def answer(body: bytes, code: str = "200 OK", *headers: str) -> bytes:
-    """A whole answer."""
+    """Return a complete response."""
     head = [f"HTTP/1.1 {code}", f"Content-Length: {len(body)}", "Connection: close", *headers]
     return "\r\n".join([*head, "", ""]).encode() + body
 
 
 def chunked_head() -> bytes:
-    """The head of an answer in chunks."""
+    """Return the head of a chunked response."""
     return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 def chunk(data: bytes) -> bytes:
-    """One chunk; an empty one is the end."""
+    """Return one chunk; an empty one is the end."""
     return b"%x\r\n%b\r\n" % (len(data), data)

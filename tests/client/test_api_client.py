@@ -35,7 +35,7 @@ def config_map(name: str, **data: str) -> bytes:
 
 
 def run(server: ApiServerThread, call: Call, *refused: str) -> Any:
-    """What a call makes of a client of the server."""
+    """Return the result of a call with a client of the server."""
 
     async def with_client() -> Any:
         async with ApiClient(PlainAccess.of(server, *refused)) as client:
@@ -129,7 +129,9 @@ def test_refused_credentials_are_renewed_and_the_request_sent_once_more(
 
 
 def test_credentials_that_are_refused_twice_are_an_error(api_server: ApiServerThread) -> None:
-    with pytest.raises(RejectedError, match=r"does not accept who we are.*user of the test") as e:
+    with pytest.raises(
+        RejectedError, match=r"did not accept the credentials.*user of the test"
+    ) as e:
         run(api_server, lambda client: client.list(PODS), "expired", "wrong-too")
     assert e.value.code == 401
     assert "wrong-too" not in str(e.value)
@@ -170,16 +172,16 @@ def test_a_patch_that_names_another_uid_is_a_conflict(api_server: ApiServerThrea
 def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(
     api_server: ApiServerThread, verb: str, name: str
 ) -> None:
-    # An empty one would lead to all objects: a DELETE of that deletes them all.
+    # An empty name would address all objects: a DELETE would delete them all.
     api_server.request(
         "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "kept"}}
     )
     body = [b"{}"] if verb in ("replace", "patch") else []
 
     async def call(client: ApiClient) -> None:
-        with pytest.raises(ValueError, match="is no name of an object"):
+        with pytest.raises(ValueError, match="is not a valid name"):
             await getattr(client, verb)(CONFIG_MAPS, name, *body, namespace="default")
-        with pytest.raises(ValueError, match="are in namespaces"):
+        with pytest.raises(ValueError, match="are namespaced"):
             await getattr(client, verb)(CONFIG_MAPS, "kept", *body)
 
     run(api_server, call)
@@ -189,18 +191,18 @@ def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(
 
 
 def test_what_is_in_no_namespace_is_not_looked_for_in_one() -> None:
-    with pytest.raises(ValueError, match="nodes are in no namespace"):
+    with pytest.raises(ValueError, match="nodes are cluster-scoped"):
         NODES.object("n1", "default")
-    with pytest.raises(ValueError, match="is no namespace"):
+    with pytest.raises(ValueError, match="is not a valid namespace"):
         PODS.collection("")
-    with pytest.raises(ValueError, match="pass the one it is to be in"):
+    with pytest.raises(ValueError, match="pass a namespace"):
         asyncio.run(ApiClient(PlainAccess("http://127.0.0.1:1")).create(PODS, b"{}"))
 
 
 @pytest.mark.parametrize("body", [{}, "{}", 5])
 def test_a_body_that_is_no_text_is_refused(body: Any) -> None:
     client = ApiClient(PlainAccess("http://127.0.0.1:1"))
-    with pytest.raises(TypeError, match="its JSON text is expected, as bytes"):
+    with pytest.raises(TypeError, match="pass JSON text as bytes"):
         asyncio.run(client.patch(NODES, "n1", body))
 
 
@@ -225,7 +227,10 @@ def test_a_web_page_is_no_answer(watched: bool) -> None:
                 await asked
         return str(caught.value)
 
-    assert "is a web page, no API server; check the server of the test" in asyncio.run(call())
+    assert (
+        "returned a web page, it is not an API server; check the server of the test"
+        in asyncio.run(call())
+    )
 
 
 async def _refused_with_a_page(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -242,9 +247,11 @@ def test_an_answer_that_is_no_status_is_shown_in_short() -> None:
                 await client.get(NODES, "n1")
         return str(caught.value)
 
-    told = asyncio.run(call())
-    assert told.startswith("GET /api/v1/nodes/n1: 502 Bad Gateway: <html> <h1>Bad gateway</h1>xxx")
-    assert len(told) < 300
+    message = asyncio.run(call())
+    assert message.startswith(
+        "GET /api/v1/nodes/n1: 502 Bad Gateway: <html> <h1>Bad gateway</h1>xxx"
+    )
+    assert len(message) < 300
 
 
 def test_a_server_that_never_answers_is_given_up() -> None:
@@ -258,7 +265,7 @@ def test_a_server_that_never_answers_is_given_up() -> None:
                 await client.get(NODES, "n1")
         return str(caught.value)
 
-    assert "no answer in time" in asyncio.run(call())
+    assert "timeout waiting for" in asyncio.run(call())
 
 
 def test_each_purpose_has_a_limit_of_its_own(api_server: ApiServerThread) -> None:

@@ -119,7 +119,7 @@ async def client_of(say: Say) -> AsyncIterator[ApiClient]:
 
 
 async def survives(call: Awaitable[object]) -> bool:
-    """Whether it came to something; the only alternative is an error of ours, in short words."""
+    """Whether the call succeeded; the only alternative is a short ApiError."""
     try:
         await call
     except ApiError as error:
@@ -174,15 +174,15 @@ def gzip_bomb(size: int) -> bytes:
 
 
 BOMB = gzip_bomb(128 << 20)
-"""128 MiB of blanks."""
+"""Return 128 MiB of spaces, compressed."""
 
 
 @in_loop
-@pytest.mark.parametrize(("code", "told"), [("200 OK", "more than 16 mib"), ("500 Oh", "500 ")])
-async def test_what_is_decompressed_is_bounded(code: str, told: str) -> None:
+@pytest.mark.parametrize(("code", "message"), [("200 OK", "more than 16 mib"), ("500 Oh", "500 ")])
+async def test_what_is_decompressed_is_bounded(code: str, message: str) -> None:
     said = answer(BOMB, code, "Content-Encoding: gzip")
     async with client_of(saying(iter([said] * 2))) as client:
-        with pytest.raises(UnavailableError, match=told):
+        with pytest.raises(UnavailableError, match=message):
             await client.get(PODS, "a", namespace="b")
         with pytest.raises(UnavailableError):
             async with client.watch(PODS) as events:
@@ -197,7 +197,7 @@ async def test_compressed_answers_are_read() -> None:
 
 
 class Endless:
-    """A body that goes on for as long as it is read."""
+    """Send a body without end."""
 
     def __init__(self, head: bytes, part: bytes) -> None:
         self._head = head
@@ -236,7 +236,7 @@ async def test_interim_answers_without_end_are_cut_off() -> None:
 
 
 class Drops:
-    """A body that comes byte by byte, from memory."""
+    """A body that arrives byte by byte, from memory."""
 
     def __init__(self, body: bytes) -> None:
         self._bytes = iter([body[at : at + 1] for at in range(len(body))])
@@ -291,12 +291,12 @@ async def test_a_lease_is_renewed_under_our_names_whatever_the_answer_says(
 )
 async def test_a_token_without_its_end_is_none(status: dict[str, str]) -> None:
     async with client_of(saying(iter([whole(encoded({"status": status}))]))) as client:
-        with pytest.raises(RejectedError, match="has no token, or one without an end"):
+        with pytest.raises(RejectedError, match="has no token, or no expiration time"):
             await HttpPodObjects(client).service_account_token(make_pod(), "", 600)
 
 
 class Pages:
-    """Lists whose pages are as they are given."""
+    """Returns these pages as lists."""
 
     def __init__(self, pages: Iterator[bytes]) -> None:
         self._pages = pages
@@ -338,12 +338,12 @@ async def test_lists_without_end_are_cut_off() -> None:
     ],
 )
 async def test_what_is_no_list_does_not_say_that_all_is_gone(page: dict[str, Any]) -> None:
-    with pytest.raises(UnavailableError, match="is no list"):
+    with pytest.raises(UnavailableError, match="is not a list"):
         await lister(Pages(iter([encoded(page)]))).read(lambda _: None)
 
 
-class Told:
-    """What a reflection tells, checked."""
+class CheckedChanges:
+    """A handler that checks the reported changes."""
 
     def __init__(self) -> None:
         self.there: dict[tuple[str, str], Pod] = {}
@@ -366,8 +366,8 @@ def honest_pods() -> list[dict[str, Any]]:
 @in_loop
 @pytest.mark.parametrize("seed", range(20))
 async def test_a_copy_is_right_again_when_the_server_is(seed: int) -> None:
-    random, told = Random(seed), Told()
-    reflection = ReflectorState(ObjectSelection(resource=PODS), Pod, told)
+    random, changes = Random(seed), CheckedChanges()
+    reflection = ReflectorState(ObjectSelection(resource=PODS), Pod, changes)
     document = {"kind": "PodList", "metadata": {"resourceVersion": "9"}, "items": honest_pods()}
 
     async def take(text: bytes) -> None:
@@ -382,7 +382,7 @@ async def test_a_copy_is_right_again_when_the_server_is(seed: int) -> None:
             text = mutated(json.loads(encoded(pod)), random)
             reflection.apply_event(WatchEvent(type_, text), 1)
     await take(encoded(document))
-    assert sorted(told.there) == [("b", f"p{n}") for n in range(5)]
+    assert sorted(changes.there) == [("b", f"p{n}") for n in range(5)]
     assert reflection.counts.undecodable
     assert reflection.counts.handler_failures == 0
 
@@ -394,8 +394,8 @@ async def test_a_copy_is_right_again_when_the_server_is(seed: int) -> None:
 async def test_objects_without_names_are_skipped_counted_and_take_nothing_away(
     wrong: dict[str, Any],
 ) -> None:
-    told = Told()
-    reflection = ReflectorState(ObjectSelection(resource=PODS), Pod, told)
+    changes = CheckedChanges()
+    reflection = ReflectorState(ObjectSelection(resource=PODS), Pod, changes)
     pods = honest_pods()
 
     async def take(items: list[dict[str, Any]], version: str) -> None:
@@ -406,8 +406,8 @@ async def test_objects_without_names_are_skipped_counted_and_take_nothing_away(
     await take(pods, "9")
     bad = POD | {"metadata": META | wrong | {"resourceVersion": "10"}}
     await take([bad, *pods[1:]], "10")
-    assert len(told.there) == 5
+    assert len(changes.there) == 5
     assert reflection.counts.undecodable == 1
     assert not reflection.apply_event(WatchEvent("ADDED", encoded(bad)), 1)
     assert reflection.counts.undecodable == 2
-    assert len(told.there) == 5
+    assert len(changes.there) == 5

@@ -24,14 +24,14 @@ POD = "/api/v1/namespaces/default/pods/web"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/own-node"
 
 SECONDS = 90
-"""For what takes one or two: the machine has other things to do."""
+"""Timeout for things that take one or two seconds, on a busy machine."""
 
 Edit = Callable[[dict[str, Any], Path], None]
 
 
 @contextmanager
 def own_node(kubeconfig: Path) -> Iterator[subprocess.Popen[str]]:
-    """The example, until the end of the block."""
+    """Run the example until the end of the block."""
     process = subprocess.Popen(
         [sys.executable, str(EXAMPLE), str(kubeconfig)],
         stdout=subprocess.PIPE,
@@ -73,7 +73,7 @@ def test_pods_of_a_node_of_ones_own_run_and_go(api_server: ApiServerThread) -> N
 
 
 def test_one_that_a_shell_started_aside_ends_too(api_server: ApiServerThread) -> None:
-    """It has the interrupt ignored, by which we end."""
+    """Ignores the interrupt that ends it."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with own_node(api_server.kubeconfig) as process:
@@ -132,21 +132,21 @@ def wrong_token(config: dict[str, Any], _: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("edit", "told"),
+    ("edit", "message"),
     [
         (no_file, "no kubeconfig at"),
         (not_yaml, "YAML"),
         (no_such_context, "elsewhere"),
         (server(f"https://127.0.0.1:{free_port()}"), "cannot connect to"),
-        (server("https://nowhere.invalid"), "no address is known for nowhere.invalid"),
-        (another_authority, "from an authority that we do not trust"),
+        (server("https://nowhere.invalid"), "cannot resolve nowhere.invalid"),
+        (another_authority, "signed by an unknown authority"),
         (expired_certificate, "expired"),
-        (wrong_token, "does not accept who we are"),
+        (wrong_token, "did not accept the credentials"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_what_cannot_work_is_told_in_one_line(
-    api_server: ApiServerThread, tmp_path: Path, edit: Edit, told: str
+def test_configuration_errors_are_reported_in_one_line(
+    api_server: ApiServerThread, tmp_path: Path, edit: Edit, message: str
 ) -> None:
     path = tmp_path / "config"
     config = yaml.safe_load(api_server.kubeconfig.read_text())
@@ -154,20 +154,20 @@ def test_what_cannot_work_is_told_in_one_line(
     edit(config, path)
     if edit not in (no_file, not_yaml):
         path.write_text(yaml.safe_dump(config))
-    assert_told(path, told)
+    assert_message(path, message)
 
 
-def test_who_may_not_is_told_in_one_line(api_server: ApiServerThread) -> None:
+def test_a_missing_permission_is_reported_in_one_line(api_server: ApiServerThread) -> None:
     api_server.inject({"verb": "create", "resource": "nodes", "code": 403})
-    assert_told(api_server.kubeconfig, "(RBAC)")
+    assert_message(api_server.kubeconfig, "(RBAC)")
 
 
-def assert_told(kubeconfig: Path, told: str) -> None:
+def assert_message(kubeconfig: Path, message: str) -> None:
     with own_node(kubeconfig) as process:
         printed, line = process.communicate(timeout=SECONDS)
     assert process.returncode == 1
     assert printed == ""
     assert line.startswith("own_node: ")
-    assert told in line
+    assert message in line
     assert line.count("\n") == 1
     assert "not-the-right-one" not in line

@@ -96,14 +96,14 @@ class FakeSource:
         copy = document | {"metadata": dict(document["metadata"])}
         self._change(DELETED, name, copy, silently=silently)
 
-    def begin_anew(self, version: int) -> None:
-        """Be another server, that knows nothing of this one; watches are not told."""
+    def recreate(self, version: int) -> None:
+        """Become another server without any objects; watches get no event."""
         self.version = version
         self.objects.clear()
         self._changes.clear()
 
     def bookmark(self) -> None:
-        """Tell the watch that nothing happened until now."""
+        """Send a bookmark with the current version."""
         metadata = {"resourceVersion": self.spell(self.version)}
         self.stream.tell(BOOKMARK, {"metadata": metadata})
 

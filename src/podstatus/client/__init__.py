@@ -1,13 +1,14 @@
-"""The only speaker to an API server: credentials, requests, watches, and their errors.
+"""The client of an API server: credentials, requests, watches, and their errors.
 
-`rest` sends requests, `auth` and `kubeconfig` find the server and the credentials, `informer` keeps
-a copy of objects, `typed` implements the ports of other packages. `ApiClient` is the async client,
-`SyncClient` the same calls without async code; docs/client.md has examples. What an object
-means (terminal, mirror) never belongs here. Needs `podstatus[agent]`. Tests: tests/client.
+No other package talks to an API server. `rest` sends requests, `auth` and `kubeconfig` resolve the
+server and the credentials, `informer` keeps a copy of objects, `typed` implements the ports of
+other packages. `ApiClient` is the async client, `SyncClient` has the same calls without async code;
+docs/client.md has examples. The meaning of an object (terminal, mirror) never belongs here. Needs
+`podstatus[agent]`. Tests: tests/client.
 """
 
 try:
-    import aiohttp  # noqa: F401 - only to say what to do if it is not there
+    import aiohttp  # noqa: F401 - only for a helpful error if it is missing
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "podstatus.client needs aiohttp; install it with: pip install 'podstatus[agent]'",

@@ -1,4 +1,4 @@
-"""A thin client of a Kubernetes API server: bytes in, bytes out."""
+"""A thin client of a Kubernetes API server: JSON bytes in, JSON bytes out."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from copy import copy
@@ -20,16 +20,15 @@ from podstatus.client.rest.transport import ResponseStream, Timeouts, Transport
 from podstatus.client.rest.watch import WatchStream
 
 _WATCH_GRACE_SECONDS = 30.0
-"""After which a watch is ended from here, if the server does not do it when it was asked to."""
+"""The client ends a watch this long after its `timeoutSeconds`, if the server does not."""
 
 
 class ApiClient:
-    """Speaks to one API server, within `async with` and one event loop.
+    """A client of one API server, for use within `async with` and one event loop.
 
-    Objects are the JSON text that travels. All calls raise the errors of
-    `podstatus.kube.errors`. Each request comes back within the time-outs of `timing`; before it may
-    be the wait for a limit or for a plugin that says who we are, after it a second one if our
-    credentials were refused.
+    Objects are JSON text. All calls raise the errors of `podstatus.kube.errors`. Each request
+    returns within `timeouts`; before it, a call may wait for the rate limit or for an exec plugin,
+    and after a 401 it sends a second request with renewed credentials.
     """
 
     def __init__(
@@ -41,7 +40,7 @@ class ApiClient:
         limit: RateLimiter | None = None,
         health: ServerHealth | None = None,
     ) -> None:
-        """`health` is told when the server is heard; several clients may share one."""
+        """`health` records the server's responses; several clients may share one."""
         self._config = config
         self._transport = Transport(config, timeouts or Timeouts(), user_agent, health)
         self._limit = limit
@@ -60,19 +59,19 @@ class ApiClient:
 
     @property
     def server(self) -> str:
-        """Where the server is."""
+        """Return the URL of the server."""
         return self._config.server
 
     @property
     def namespace(self) -> str:
-        """The namespace for those who name none."""
+        """Return the default namespace of the context."""
         return self._config.namespace
 
     def with_rate_limit(self, limit: RateLimiter | None) -> "ApiClient":
-        """The same client over the same connections, for a purpose with a limit of its own."""
-        twin = copy(self)
-        twin._limit = limit  # noqa: SLF001 - of the same class
-        return twin
+        """Return a client with another rate limit that shares this one's connections."""
+        client = copy(self)
+        client._limit = limit  # noqa: SLF001 - of the same class
+        return client
 
     async def get(
         self,
@@ -82,7 +81,7 @@ class ApiClient:
         namespace: str | None = None,
         subresource: str = "",
     ) -> bytes:
-        """One object."""
+        """Return one object, or one of its subresources."""
         return await self._call(RestRequest("GET", resource.object(name, namespace, subresource)))
 
     async def list(
@@ -96,7 +95,7 @@ class ApiClient:
         continue_token: str = "",
         resource_version: str = "",
     ) -> bytes:
-        """A List of objects, or one page of it: `limit` at most, after `continue_token`."""
+        """Return a List, or one page of it: at most `limit` objects after `continue_token`."""
         query: dict[str, str | int] = {
             "labelSelector": label_selector,
             "fieldSelector": field_selector,
@@ -118,12 +117,12 @@ class ApiClient:
         timeout_seconds: int = 300,
         idle_timeout_seconds: float = 90.0,
     ) -> "WatchContext":
-        """What happens after a version: `async with … as events`, then `async for`.
+        """Watch the changes after `resource_version`: `async with … as events`, then `async for`.
 
-        Bookmarks are among the events. It ends when the server ends it, after
-        `timeout_seconds`. If nothing is said for `idle_timeout_seconds`, it raises SilentError: the
-        server has forgotten us, or nothing happened (bookmarks come about once a minute, but not
-        all servers send them for what rests).
+        The events include bookmarks. The watch ends when the server ends it, after
+        `timeout_seconds`. After `idle_timeout_seconds` without data it raises WatchIdleError: the
+        connection is dead, or nothing happened (bookmarks come about once a minute, but some
+        servers send none while no object changes).
         """
         query: dict[str, str | int] = {
             "watch": "1",
@@ -157,11 +156,11 @@ class ApiClient:
         name: str = "",
         subresource: str = "",
     ) -> bytes:
-        """Create an object; or, with a name and a subresource, a part of one, as `binding`."""
+        """Create an object, or with a name a subresource such as `binding`; return the result."""
         if subresource:
             path = resource.object(name, namespace, subresource)
         elif resource.namespaced and namespace is None:
-            raise ValueError(f"{resource.plural} are in namespaces; pass the one it is to be in")
+            raise ValueError(f"{resource.plural} are namespaced; pass a namespace")
         else:
             path = resource.collection(namespace)
         return await self._call(RestRequest("POST", path, body))
@@ -175,7 +174,7 @@ class ApiClient:
         namespace: str | None = None,
         subresource: str = "",
     ) -> bytes:
-        """Put an object in place of the one that is there."""
+        """Replace an object (PUT) and return the result."""
         return await self._call(
             RestRequest("PUT", resource.object(name, namespace, subresource), body)
         )
@@ -190,9 +189,9 @@ class ApiClient:
         subresource: str = "",
         content_type: str = STRATEGIC_MERGE,
     ) -> Coroutine[Any, Any, bytes]:
-        """Patch an object; the object afterwards."""
-        # No coroutine of its own: each one on the way is gone through at every step of the call,
-        # and this is the way of every status.
+        """Patch an object and return the result."""
+        # Not a coroutine function: every coroutine in the chain is resumed at each step of the
+        # call, and every status takes this path.
         path = resource.object(name, namespace, subresource)
         return self._call(RestRequest("PATCH", path, body, content_type))
 
@@ -204,7 +203,7 @@ class ApiClient:
         namespace: str | None = None,
         options: bytes | None = None,
     ) -> bytes:
-        """Delete an object; `options` are DeleteOptions, with grace period and preconditions."""
+        """Delete an object; `options` is a DeleteOptions with grace period and preconditions."""
         return await self._call(
             RestRequest("DELETE", resource.object(name, namespace), options, JSON)
         )
@@ -220,7 +219,7 @@ class ApiClient:
 
 
 class WatchContext:
-    """A watch within `async with`."""
+    """Opens a watch within `async with`, and closes it on exit."""
 
     def __init__(
         self,
@@ -248,6 +247,6 @@ class WatchContext:
         self.close()
 
     def close(self) -> None:
-        """End it."""
+        """Close the connection of the watch."""
         if self._stream is not None:
             self._stream.close()

@@ -1,24 +1,24 @@
-"""What can go wrong before a request is on its way, and on a stream.
+"""Errors before a request is sent, and on a watch.
 
-KubeconfigError        what says where the server is cannot be used: a person has to repair it
+KubeconfigError        the configuration is invalid: a person has to correct it
 UnavailableError       (of `podstatus.kube.errors`)
-├── CredentialsError   nobody can say who we are just now: back off, as with a server that is down
-└── SilentError        a watch says nothing any more: ask again, it may have had nothing to say
+├── CredentialsError   no valid credentials at present: back off, as for an unavailable server
+└── WatchIdleError     a watch had no data for too long: watch again, it may only have been idle
 
-All that servers answer, and all that happens on the way to them, is in `podstatus.kube.errors`.
-No message has a token, a password or a key in it.
+Errors of servers and of the network are in `podstatus.kube.errors`. No message contains a token, a
+password or a key.
 """
 
 from podstatus.kube.errors import UnavailableError
 
 
 class KubeconfigError(Exception):
-    """A kubeconfig, or what a cluster gives its pods, cannot be used; the message says why."""
+    """A kubeconfig or a service account cannot be used; the message has the reason."""
 
 
 class CredentialsError(UnavailableError):
-    """A token file cannot be read, or a plugin failed; the next request tries again."""
+    """A token file cannot be read, or a plugin failed; the next request retries."""
 
 
 class WatchIdleError(UnavailableError):
-    """A watch has been silent for too long; whether it is broken shows when it is asked anew."""
+    """A watch had no data for too long: it was idle, or the connection is dead."""

@@ -1,4 +1,4 @@
-"""The client for people who do not write async code: the same calls, which wait."""
+"""The blocking client: the calls of `ApiClient` without async code."""
 
 import asyncio
 import functools
@@ -22,13 +22,13 @@ Answer = TypeVar("Answer")
 Running = Coroutine[Any, Any, Answer]
 
 _POLL_SECONDS = 1.0
-"""How often a caller who waits looks whether another thread has closed the client."""
+"""Interval at which a waiting caller checks whether another thread has closed the client."""
 
 
 def _blocking_call(
     call: Callable[Concatenate[ApiClient, P], Running[Answer]],
 ) -> Callable[Concatenate["SyncClient", P], Answer]:
-    """A call of `ApiClient` that waits for its answer."""
+    """Convert a method of `ApiClient` into a blocking one."""
 
     @functools.wraps(call)
     def blocking(self: "SyncClient", /, *args: P.args, **kwargs: P.kwargs) -> Answer:
@@ -40,7 +40,7 @@ def _blocking_call(
 def _blocking_watch(
     call: Callable[Concatenate[ApiClient, P], WatchContext],
 ) -> Callable[Concatenate["SyncClient", P], AbstractContextManager[Iterator[WatchEvent]]]:
-    """A watch of `ApiClient` that is read with a plain `for`."""
+    """Convert the watch of `ApiClient` into one for a plain `with` and `for`."""
 
     @functools.wraps(call)
     @contextmanager
@@ -58,9 +58,9 @@ def _blocking_watch(
 
 
 class SyncClient:
-    """`ApiClient` in a thread of its own, within `with`; any other thread may use it.
+    """`ApiClient` in its own thread, for use within `with`. Thread-safe.
 
-    Raises what `ApiClient` raises. Not to be called from a coroutine, which it would block.
+    Raises the errors of `ApiClient`. Do not call it from a coroutine: it blocks the event loop.
     """
 
     def __init__(
@@ -99,16 +99,17 @@ class SyncClient:
 
     @property
     def server(self) -> str:
-        """Where the server is."""
+        """Return the URL of the server."""
         return self._client.server
 
     @property
     def namespace(self) -> str:
-        """The namespace for those who name none."""
+        """Return the default namespace of the context."""
         return self._client.namespace
 
     def pod_api(self) -> "ThreadPodApi":
-        """What `StatusManager` needs: its loop may be any, the requests are made here."""
+        """Return a `PodApi` for a `StatusManager` in any event loop; this client's thread sends
+        the requests."""
         return ThreadPodApi(HttpPodApi(self._client), self._require_open().loop)
 
     def _read(self, events: WatchStream) -> Iterator[WatchEvent]:
@@ -124,16 +125,16 @@ class SyncClient:
         future = asyncio.run_coroutine_threadsafe(running, loop)
         try:
             while not wait([future], _POLL_SECONDS).done:
-                self._require_open()  # or nobody will ever answer
+                self._require_open()  # after close, the future would never complete
             return future.result()
         except CancelledError as error:
-            raise RuntimeError("the client was closed while a call was under way") from error
+            raise RuntimeError("the client was closed during a call") from error
         except BaseException:
-            future.cancel()  # a Ctrl-C here ends the request there
+            future.cancel()  # for example Ctrl-C: also cancel the request
             raise
 
     def _call_soon(self, call: Callable[[], None]) -> None:
-        """Have something done in the client's thread, if that is still there."""
+        """Schedule a call in the client's thread, if it is still running."""
         thread = self._thread
         if thread is not None:
             with suppress(RuntimeError):
@@ -141,12 +142,12 @@ class SyncClient:
 
     def _require_open(self) -> "_LoopThread":
         if self._thread is None:
-            raise RuntimeError("the client is not open, or not any more; use it within `with`")
+            raise RuntimeError("the client is not open or already closed; use it within `with`")
         return self._thread
 
 
 class _LoopThread:
-    """An event loop that runs in a thread of its own."""
+    """An event loop that runs in its own thread."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -154,7 +155,7 @@ class _LoopThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the loop, what runs in it, and the thread."""
+        """Stop the loop, cancel its tasks, and join the thread."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
 
@@ -164,24 +165,24 @@ class _LoopThread:
 
 
 class ThreadPodApi:
-    """Pods through a client that lives in another thread's loop."""
+    """A `PodApi` over a client in another thread's event loop."""
 
     def __init__(self, pods: HttpPodApi, loop: asyncio.AbstractEventLoop) -> None:
         self._pods = pods
         self._loop = loop
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
-        """Read one pod."""
+        """Return the pod with this name."""
         return await self._run_in_loop(self._pods.get_pod(namespace, name))
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
-        """Apply a strategic merge patch to the `status` subresource; the pod afterwards."""
+        """Apply a strategic merge patch to the `status` subresource and return the pod."""
         return await self._run_in_loop(self._pods.patch_pod_status(namespace, name, patch))
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
     ) -> None:
-        """Delete the pod, if it still is the one with this UID."""
+        """Delete the pod if it still has this UID."""
         await self._run_in_loop(
             self._pods.delete_pod(
                 namespace, name, uid=uid, grace_period_seconds=grace_period_seconds

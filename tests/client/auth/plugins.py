@@ -22,7 +22,7 @@ with open({runs!r}, "a") as runs:
 
 
 class Plugin:
-    """A program in a folder, and an access that uses it, in virtual time."""
+    """A plugin in a directory, and a configuration that uses it, in virtual time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -32,7 +32,7 @@ class Plugin:
         self._runs = folder / "runs"
 
     def program(self, body: str) -> "Plugin":
-        """Let the plugin do this, in Python."""
+        """Set the Python code of the plugin."""
         text = _NOTED.format(python=sys.executable, runs=str(self._runs), body=body)
         new = self.folder / "plugin.new"
         new.write_text(text)
@@ -41,28 +41,28 @@ class Plugin:
         return self
 
     def prints(self, text: str | bytes) -> "Plugin":
-        """Let the plugin print this."""
+        """Let the plugin print this text."""
         self.answer_path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return self.program(f"sys.stdout.write(open({str(self.answer_path)!r}, newline='').read())")
 
     def says(self, token: str = "", **status: Any) -> "Plugin":
-        """Let the plugin answer with this status."""
+        """Let the plugin return this status."""
         return self.prints(json.dumps(answer(token=token, **status)))
 
     @property
     def runs(self) -> int:
-        """How often it was run."""
+        """Return how often the plugin was run."""
         return len(self._runs.read_text().splitlines()) if self._runs.exists() else 0
 
     def access(
         self, *, seconds: float = 20.0, cluster: Document | None = None, **fields: Any
     ) -> ResolvedClientConfig:
-        """By a kubeconfig with this plugin."""
+        """Return the configuration of a kubeconfig with this plugin."""
         plugin = {"command": "./plugin", "apiVersion": V1, "interactiveMode": "Never", **fields}
         path = write(self.folder / "config", cluster=cluster or {}, user={"exec": plugin})
         return kubeconfig_config(path, clock=self.clock, plugin_seconds=seconds)
 
 
 def answer(api_version: str = V1, **status: Any) -> Document:
-    """An ExecCredential."""
+    """Return an ExecCredential with this status."""
     return {"apiVersion": api_version, "kind": "ExecCredential", "status": status}

@@ -30,13 +30,13 @@ def plugin(tmp_path: Path) -> Plugin:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_one_line_says_what_is_wrong(case: Case, plugin: Plugin) -> None:
     access = case.made(plugin).access(seconds=case.seconds, **case.fields)
-    with pytest.raises(CredentialsError, match=case.told) as caught:
+    with pytest.raises(CredentialsError, match=case.message) as caught:
         await access.credentials()
-    told = str(caught.value)
-    assert told.startswith("exec plugin ")
-    assert "\n" not in told
-    assert len(told) < 600
-    assert SECRET not in told
+    message = str(caught.value)
+    assert message.startswith("exec plugin ")
+    assert "\n" not in message
+    assert len(message) < 600
+    assert SECRET not in message
 
 
 def is_alive(pid: int) -> bool:
@@ -108,13 +108,13 @@ while len(open(os.path.dirname(sys.argv[0]) + "/pids").read().split()) < 1:
 @in_loop
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")
 @pytest.mark.parametrize(
-    ("ending", "told"), [("time.sleep(600)", "was killed"), ("sys.exit(3)", "exit code 3")]
+    ("ending", "message"), [("time.sleep(600)", "was killed"), ("sys.exit(3)", "exit code 3")]
 )
 async def test_daemons_of_one_that_hangs_or_fails_are_killed(
-    plugin: Plugin, ending: str, told: str
+    plugin: Plugin, ending: str, message: str
 ) -> None:
     plugin.program(DAEMON + ending)
-    with pytest.raises(CredentialsError, match=told):
+    with pytest.raises(CredentialsError, match=message):
         await plugin.access(seconds=3.0).credentials()
     (pid,) = (plugin.folder / "pids").read_text().split()
     await until(lambda: not is_alive(int(pid)))
@@ -199,7 +199,7 @@ async def test_a_failing_plugin_is_tried_again_once_a_second(plugin: Plugin) -> 
 async def test_one_that_fails_too_early_does_no_harm(
     plugin: Plugin, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What it said before is good for some time yet."""
+    """The previous credentials are still valid for some time."""
     expires = Time.from_unix_nanos(plugin.clock.now() + 600 * 10**9)
     access = plugin.says("first", expirationTimestamp=str(expires)).access()
     first = await access.credentials()

@@ -43,7 +43,7 @@ def plugin(tmp_path: Path) -> Plugin:
 
 
 def after(plugin: Plugin, seconds: float) -> str:
-    """A time in the plugin's future."""
+    """Return a time after the plugin's clock."""
     return str(Time.from_unix_nanos(plugin.clock.now() + round(seconds * 10**9)))
 
 
@@ -51,8 +51,8 @@ async def sent(access: ResolvedClientConfig) -> str | None:
     return (await access.credentials()).authorization
 
 
-async def told(plugin: Plugin, **fields: Any) -> dict[str, Any]:
-    """What the plugin saw."""
+async def plugin_input(plugin: Plugin, **fields: Any) -> dict[str, Any]:
+    """Return the input that the plugin got."""
     version = fields.get("apiVersion", V1)
     env = [{"name": "VERSION", "value": version}, *fields.pop("env", [])]
     access = plugin.program(TELL).access(env=env, **fields)
@@ -65,8 +65,8 @@ async def told(plugin: Plugin, **fields: Any) -> dict[str, Any]:
 
 @in_loop
 @pytest.mark.parametrize("version", [V1, V1BETA1])
-async def test_a_plugin_is_told_what_it_has_to_know(plugin: Plugin, version: str) -> None:
-    seen = await told(plugin, apiVersion=version, args=["a b", "$HOME; `id`", "*"])
+async def test_a_plugin_gets_its_input(plugin: Plugin, version: str) -> None:
+    seen = await plugin_input(plugin, apiVersion=version, args=["a b", "$HOME; `id`", "*"])
     assert seen["args"] == ["a b", "$HOME; `id`", "*"], "there is no shell"
     assert seen["info"] == {
         "apiVersion": version,
@@ -79,12 +79,12 @@ async def test_a_plugin_is_told_what_it_has_to_know(plugin: Plugin, version: str
 
 @in_loop
 async def test_variables_of_the_kubeconfig_win(plugin: Plugin) -> None:
-    seen = await told(plugin, env=[{"name": "HOME", "value": "/elsewhere"}])
+    seen = await plugin_input(plugin, env=[{"name": "HOME", "value": "/elsewhere"}])
     assert seen["home"] == "/elsewhere"
 
 
 @in_loop
-async def test_a_plugin_is_told_of_the_cluster_if_it_wants_to(plugin: Plugin) -> None:
+async def test_a_plugin_gets_the_cluster_info_if_it_asks_for_it(plugin: Plugin) -> None:
     pem = authority().pem
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
     cluster = {
@@ -92,7 +92,7 @@ async def test_a_plugin_is_told_of_the_cluster_if_it_wants_to(plugin: Plugin) ->
         "tls-server-name": "kube",
         "extensions": [extension],
     }
-    seen = await told(plugin, provideClusterInfo=True, cluster=cluster)
+    seen = await plugin_input(plugin, provideClusterInfo=True, cluster=cluster)
     assert seen["info"]["spec"]["cluster"] == {
         "server": "https://127.0.0.1:6443",
         "tls-server-name": "kube",
@@ -106,7 +106,7 @@ async def test_a_command_without_a_folder_is_found_on_our_path(
     plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", f"/nowhere:{plugin.folder}")
-    # The plugin's own PATH is for the plugin.
+    # The PATH in `env` only applies to the plugin itself.
     env = [{"name": "PATH", "value": "/nowhere"}]
     assert await sent(plugin.access(command="plugin", env=env)) == "Bearer first"
 
@@ -226,7 +226,7 @@ async def test_the_same_token_again_is_no_other(plugin: Plugin) -> None:
 
 @in_loop
 async def test_no_call_fails_while_a_plugin_rotates_under_load(plugin: Plugin) -> None:
-    """A server that takes the newest token alone; a hundred callers at once."""
+    """A server that only accepts the newest token, and a hundred concurrent callers."""
     access = plugin.access()
 
     async def call() -> bool:
@@ -349,7 +349,7 @@ def test_a_plugin_gets_the_terminal_if_it_may(
             sys.stderr.flush()
             sys.stdin = os.fdopen(0, "rb", buffering=0)
             has = json.loads(os.environ["KUBERNETES_EXEC_INFO"])["spec"]["interactive"]
-            word = "nobody-asked"
+            word = "not-prompted"
             if has:
                 # As getpass does.
                 word = sys.stdin.readline().decode().strip() + open("/dev/tty").readline().strip()
@@ -371,7 +371,7 @@ def test_a_plugin_gets_the_terminal_if_it_may(
     output, errors = process.communicate(timeout=90)
     os.close(ours)
     os.close(theirs)
-    assert output == ("Bearer typedtwice\n" if asked else "Bearer nobody-asked\n"), errors
+    assert output == ("Bearer typedtwice\n" if asked else "Bearer not-prompted\n"), errors
     assert ("password: " in errors) is asked
 
 
@@ -390,5 +390,5 @@ def no_terminal(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.usefixtures("no_terminal")
 async def test_without_a_terminal_a_plugin_may_do_without(plugin: Plugin) -> None:
     assert await sent(plugin.access(interactiveMode="IfAvailable")) == "Bearer first"
-    with pytest.raises(CredentialsError, match="standard input is no terminal"):
+    with pytest.raises(CredentialsError, match="standard input is not a terminal"):
         await sent(plugin.access(interactiveMode="Always"))

@@ -25,7 +25,7 @@ __all__ = ["api_server"]
 
 
 async def code_of(access: ClientConfig) -> int:
-    """What the server says to a plain request."""
+    """Return the server's response to a plain request."""
     credentials = await access.credentials()
     where = urlsplit(access.server)
     reader, writer = await asyncio.open_connection(
@@ -70,7 +70,7 @@ def test_a_token_and_an_authority_are_enough(api_server: ApiServerThread) -> Non
     assert asyncio.run(code_of(wrong)) == 401
 
 
-def test_nobody_is_trusted_by_accident(api_server: ApiServerThread, tmp_path: Path) -> None:
+def test_an_unknown_ca_is_not_trusted(api_server: ApiServerThread, tmp_path: Path) -> None:
     for fields in ({}, {"certificate-authority-data": data(authority().pem)}):
         cluster = {"server": api_server.url, **fields}
         access = kubeconfig_config(write(tmp_path / "config", cluster=cluster))
@@ -101,7 +101,7 @@ def test_an_unchecked_certificate_is_warned_of(
     path = write(tmp_path / "config", cluster=cluster, user={"token": api_server.token})
     assert asyncio.run(code_of(kubeconfig_config(path))) == 200
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        f'the server\'s certificate is not checked: source=context "dev" of {path}'
+        f'server certificate is not verified: source=context "dev" of {path}'
     ]
 
 
@@ -109,7 +109,7 @@ def test_without_tls_no_token_is_sent(tmp_path: Path, caplog: pytest.LogCaptureF
     path = write(tmp_path / "c", cluster={"server": "http://10.0.0.1"}, user={"token": "s3cret"})
     credentials = asyncio.run(kubeconfig_config(path).credentials())
     assert (credentials.authorization, credentials.tls) == (None, None)
-    assert "no credentials are sent without TLS" in caplog.text
+    assert "credentials are not sent without TLS" in caplog.text
     with pytest.raises(KubeconfigError, match="use https"):
         token_config("http://10.0.0.1", "s3cret")
     local = asyncio.run(token_config("http://127.0.0.1:1", "s3cret").credentials())
@@ -158,7 +158,7 @@ def test_an_ipv6_server_is_put_into_brackets(
 
 
 @pytest.mark.parametrize("lost", ["token", "ca.crt"])
-def test_a_pod_without_its_files_is_told_which(
+def test_missing_service_account_files_are_named(
     pod_environment: dict[str, str], tmp_path: Path, lost: str
 ) -> None:
     (tmp_path / "serviceaccount" / lost).unlink()
@@ -186,14 +186,14 @@ def test_who_looks_around_takes_the_nearest(
     assert source(pod_environment | {"KUBECONFIG": str(tmp_path / "empty")}) == in_pod
 
 
-def test_who_finds_nothing_is_told_where_we_looked(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_names_the_searched_paths(tmp_path: Path) -> None:
     with pytest.raises(KubeconfigError) as caught:
         load_config(environment={"HOME": str(tmp_path)})
     assert str(caught.value) == (
         f"no kubeconfig at {tmp_path}/.kube/config; pass the path of one, or set KUBECONFIG "
-        "(and this is no pod of a cluster)"
+        "(not running in a cluster either)"
     )
-    with pytest.raises(KubeconfigError, match=r"no kubeconfig at /x nor /y \(KUBECONFIG\)"):
+    with pytest.raises(KubeconfigError, match=r"no kubeconfig at /x or /y \(KUBECONFIG\)"):
         load_config(environment={"KUBECONFIG": "/x:/y"})
 
 
@@ -202,7 +202,7 @@ def test_a_broken_kubeconfig_is_not_passed_over(
 ) -> None:
     (tmp_path / "config").write_text("[")
     environment = pod_environment | {"KUBECONFIG": str(tmp_path / "config")}
-    with pytest.raises(KubeconfigError, match="is no YAML"):
+    with pytest.raises(KubeconfigError, match="is not valid YAML"):
         load_config(environment=environment)
 
 

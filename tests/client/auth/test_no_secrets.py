@@ -37,7 +37,7 @@ def secrets_in(text: str) -> list[str]:
 
 
 def parts(value: object) -> Iterator[object]:
-    """All of ours that an object is made of."""
+    """Return all objects of this package that an object refers to."""
     if isinstance(value, tuple | list):
         inside: list[object] = list(value)
     elif isinstance(value, Mapping):
@@ -53,16 +53,16 @@ def parts(value: object) -> Iterator[object]:
 
 
 def printed(value: object) -> str:
-    """What is shown of an object, and of all that it is made of."""
+    """Return the reprs of an object and of all its parts."""
     shown = [repr(part) for part in parts(value)]
     assert shown
     return "\n".join(shown)
 
 
-def told(error: BaseException) -> str:
-    """All that is shown of an error, with its causes."""
+def all_text(error: BaseException) -> str:
+    """Return all text of an error, with its causes."""
     behind = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    causes = "" if behind is None else told(behind)
+    causes = "" if behind is None else all_text(behind)
     return f"{error} {error!r} " + "".join(traceback.format_exception(error)) + causes
 
 
@@ -77,7 +77,7 @@ def test_bad_kubeconfigs_show_none(
 ) -> None:
     with pytest.raises(KubeconfigError) as caught:
         kubeconfig_config(case.write(tmp_path), environment={})
-    assert secrets_in(told(caught.value) + caplog.text) == []
+    assert secrets_in(all_text(caught.value) + caplog.text) == []
 
 
 @pytest.mark.parametrize("case", bad_plugins.CASES, ids=lambda case: case.name)
@@ -87,7 +87,7 @@ def test_bad_plugins_show_none(
     access = case.made(Plugin(tmp_path)).access(seconds=case.seconds, **case.fields)
     with pytest.raises(CredentialsError) as caught:
         asyncio.run(access.credentials(), debug=True)
-    assert secrets_in(told(caught.value) + printed(access) + caplog.text) == []
+    assert secrets_in(all_text(caught.value) + printed(access) + caplog.text) == []
 
 
 async def use(access: ResolvedClientConfig) -> object:
@@ -154,7 +154,7 @@ def test_a_server_that_speaks_something_else_shows_none() -> None:
 
     with pytest.raises(UnavailableError) as caught:
         asyncio.run(call())
-    assert secrets_in(told(caught.value)) == []
+    assert secrets_in(all_text(caught.value)) == []
 
 
 def test_a_plain_token_is_not_shown() -> None:

@@ -87,18 +87,18 @@ def test_the_kubeconfigs_own_proxy_knows_no_exceptions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "environment", "told"),
+    ("named", "environment", "message"),
     [
         ("socks5://u:s3cret@p:1", {}, "proxy-url is 'socks5://p:1', but SOCKS .* not supported"),
-        ("ftp://u:s3cret@p", {}, "proxy-url is 'ftp://p', which is no address"),
-        ("http://u:s3cret@", {}, "which is no address; it has to look like http://"),
+        ("ftp://u:s3cret@p", {}, "proxy-url is 'ftp://p', which is not a valid URL"),
+        ("http://u:s3cret@", {}, "which is not a valid URL; use the form http://"),
         ("", {"HTTPS_PROXY": "socks5h://u:s3cret@p"}, "HTTPS_PROXY is 'socks5h://p', but"),
         ("", {"https_proxy": "u:s3cret@p:port"}, "https_proxy is 'http://p:port', which is no"),
     ],
 )
 def test_what_cannot_be_used_is_named_without_its_password(
-    named: str, environment: dict[str, str], told: str
+    named: str, environment: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(KubeconfigError, match=told) as caught:
+    with pytest.raises(KubeconfigError, match=message) as caught:
         select_proxy(SERVER, named, environment)
     assert "s3cret" not in str(caught.value)

@@ -24,14 +24,14 @@ from tests.support.loops import in_loop
 
 
 def replace(path: Path, content: bytes) -> None:
-    """As careful writers do."""
+    """Replace a file atomically."""
     new = path.with_suffix(".new")
     new.write_bytes(content)
     new.replace(path)
 
 
 class Rotated:
-    """A token file, and an access that reads it, in virtual time."""
+    """A token file, and a configuration that reads it, in virtual time."""
 
     def __init__(self, folder: Path, **user: str) -> None:
         self.clock = FakeClock()
@@ -69,7 +69,7 @@ async def test_a_new_token_is_seen_after_a_second(rotated: Rotated) -> None:
 
 @in_loop
 async def test_a_new_token_of_the_same_moment_is_seen(rotated: Rotated) -> None:
-    """Neither size nor time stamps nor the inode tell them apart."""
+    """Size, time stamps and inode are equal."""
     stamp = rotated.path.stat()
     rotated.path.write_bytes(b"other\n")
     os.utime(rotated.path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
@@ -146,7 +146,7 @@ async def test_a_damaged_file_leaves_the_last_good_token(
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     refusal = asyncio.ensure_future(rotated.access.renew(good))
     await rotated.clock.advance(1)
-    with pytest.raises(CredentialsError, match=r"token file .*/token cannot be used: .*; have a"):
+    with pytest.raises(CredentialsError, match=r"token file .*/token cannot be used: .*; write a"):
         await refusal
     with pytest.raises(CredentialsError):
         await rotated.access.credentials()
@@ -198,7 +198,7 @@ async def test_the_token_beside_the_file_helps_out_until_the_file_is_there(tmp_p
 
 @in_loop
 async def test_no_call_fails_while_a_token_is_rotated_under_load(tmp_path: Path) -> None:
-    """A server that takes the newest token alone; a hundred callers at once."""
+    """A server that only accepts the newest token, and a hundred concurrent callers."""
     rotated = Rotated(tmp_path)
     numbers = itertools.count()
 
@@ -218,7 +218,7 @@ async def test_no_call_fails_while_a_token_is_rotated_under_load(tmp_path: Path)
 
 
 class Certified:
-    """An access with all of TLS in files."""
+    """A configuration with all TLS content in files."""
 
     def __init__(self, folder: Path) -> None:
         self.clock = FakeClock("2020-01-01T00:00:00Z")
@@ -287,13 +287,13 @@ async def test_a_new_authority_is_trusted(certified: Certified) -> None:
 
 
 @in_loop
-async def test_a_certificate_that_runs_out_is_told_until_there_is_a_new_one(
+async def test_an_expired_certificate_is_reported_until_it_is_replaced(
     certified: Certified,
 ) -> None:
     await certified.tls()
-    # Its day has passed.
+    # A day later it has expired.
     certified.clock._now = int(datetime.datetime.now(datetime.UTC).timestamp() + 2 * 86400) * 10**9
-    with pytest.raises(CredentialsError, match=r"me\.crt .*expired at 20\d\d-.*; have a new one"):
+    with pytest.raises(CredentialsError, match=r"me\.crt .*expired at 20\d\d-.*; renew it"):
         await certified.tls()
     lasting = authority().pair("second", lasts=datetime.timedelta(days=30))
     certified.put("me.crt", lasting.certificate)

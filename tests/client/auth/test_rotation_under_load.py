@@ -22,11 +22,11 @@ from tests.support.loops import in_loop
 CALLERS = 20
 ROTATIONS = 5
 CALLS = 100
-"""Between two rotations, by all callers."""
+"""Calls between two rotations, by all callers."""
 
 
 class StrictServer:
-    """Takes one token at a time; an older one is refused at once."""
+    """Accepts one token at a time, and refuses older ones."""
 
     def __init__(self) -> None:
         self.token = "token-0"  # noqa: S105 - made up
@@ -47,20 +47,20 @@ class StrictServer:
         return web.json_response({})
 
     async def answer_more(self) -> None:
-        """Come back when more calls were answered."""
+        """Wait until more calls have succeeded."""
         self._reached.clear()
         self._enough = self._answered + CALLS
         await self._reached.wait()
 
     @property
     def cluster(self) -> Document:
-        """As a kubeconfig names it."""
+        """Return the configuration of a kubeconfig."""
         return {"server": self.url, "certificate-authority-data": data(authority().pem)}
 
 
 @asynccontextmanager
 async def strict_server(folder: Path) -> AsyncIterator[StrictServer]:
-    """One that serves TLS on this machine."""
+    """Run a local server with TLS."""
     pair = authority().pair("server")
     pem = folder / "server.pem"
     pem.write_bytes(pair.certificate + pair.key)
@@ -81,7 +81,7 @@ async def strict_server(folder: Path) -> AsyncIterator[StrictServer]:
 async def rotate_under_load(
     server: StrictServer, access: ClientConfig, publish: Callable[[str], object]
 ) -> None:
-    """Call without a pause while tokens are published and become the only one, in turn."""
+    """Send requests continuously while tokens are rotated."""
     ended = False
 
     async def keep_calling(client: ApiClient) -> None:

@@ -20,14 +20,14 @@ PASSWORD = "sesame-street"  # noqa: S105 - made up
 
 
 class Proxy:
-    """Connects clients that know the password; remembers what they said to it."""
+    """A proxy that requires a password, and records its requests."""
 
     def __init__(self) -> None:
         self.heads: list[bytes] = []
         self.address = ""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One client."""
+        """Serve one client."""
         head = await reader.readuntil(b"\r\n\r\n")
         self.heads.append(head)
         known = base64.b64encode(f"me:{PASSWORD}".encode())
@@ -56,7 +56,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @asynccontextmanager
 async def running_proxy() -> AsyncIterator[Proxy]:
-    """A proxy on this machine."""
+    """Run a local proxy."""
     proxy = Proxy()
     server = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -93,6 +93,6 @@ async def test_a_proxy_that_refuses_is_named_without_its_password(
     async with running_proxy() as proxy:
         with pytest.raises(UnavailableError) as caught:
             await listed(api_server, tmp_path, f"http://me:wrong-{PASSWORD[1:]}@{proxy.address}")
-    told = str(caught.value)
-    assert "the proxy does not let us through (407 proxy authentication required)" in told
-    assert "wrong-" not in told
+    message = str(caught.value)
+    assert "the proxy failed or refused (407 proxy authentication required)" in message
+    assert "wrong-" not in message

@@ -42,14 +42,14 @@ async def test_a_server_is_trusted_by_its_authority_or_its_own_certificate() -> 
 
 
 @in_loop
-async def test_the_system_decides_if_nobody_else_does() -> None:
+async def test_the_system_cas_are_the_default() -> None:
     async with tls_server(authority()) as port:
         with pytest.raises(ssl.SSLCertVerificationError):
             await peer_name(port, tls_context(None, None, insecure=False))
 
 
 @in_loop
-async def test_nothing_is_checked_if_told_so() -> None:
+async def test_insecure_verifies_nothing() -> None:
     async with tls_server(authority()) as port:
         unchecked = tls_context(None, key_pair(authority().pair("me")), insecure=True)
         assert await peer_name(port, unchecked) == "me"
@@ -60,7 +60,7 @@ def test_old_versions_are_not_spoken() -> None:
 
 
 def test_one_file_may_hold_both() -> None:
-    """As the kubelet's does: `client-certificate` and `client-key` name the same file."""
+    """As for the kubelet: `client-certificate` and `client-key` are the same file."""
     pair = authority().pair("me")
     both = pair.certificate + pair.key
     context(authority().pem, Pair(both, both))

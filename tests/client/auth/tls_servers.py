@@ -14,7 +14,7 @@ from tests.support.certificates import Authority, Pair
 async def tls_server(
     authority: Authority, *, clients: Authority | None = None, pair: Pair | None = None
 ) -> AsyncIterator[int]:
-    """Its port. Clients need a certificate by an authority: the server's own, unless named."""
+    """Yield the port of a server that requires client certificates of `trusted`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=(clients or authority).pem.decode())
@@ -36,7 +36,7 @@ async def _tell(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 async def peer_name(port: int, context: ssl.SSLContext) -> str:
-    """Who the server says we are."""
+    """Return the client's user name on the server."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
     try:
         return (await reader.read()).decode()

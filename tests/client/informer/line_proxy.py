@@ -11,23 +11,23 @@ from contextlib import asynccontextmanager
 
 from tests.client.raw_server import chunk
 
-MOST_REMEMBERED = 60
+MAX_REMEMBERED = 60
 
 
 class _Stream:
-    """A watch on its way through."""
+    """A watch that passes through the proxy."""
 
     def __init__(self, writer: asyncio.StreamWriter, *, mixed: int) -> None:
         self.writer = writer
         self.mixed = mixed
-        """How many lines are still to be shuffled."""
+        """Number of lines that are still to be shuffled."""
         self.held: list[bytes] = []
         self.is_stalled = False
         self.is_to_be_cut = False
 
 
 class LineProxy:
-    """A proxy before a port of this machine, which may change; serves within `running`."""
+    """A proxy for a local port, which may change; serves within `running`."""
 
     def __init__(self, upstream: int, chance: random.Random) -> None:
         self.upstream = upstream
@@ -38,30 +38,30 @@ class LineProxy:
         self._mixed = 0
 
     def cut(self) -> None:
-        """End every stream in the middle of its next line."""
+        """Cut every stream in the middle of its next line."""
         for stream in self._streams:
             stream.is_to_be_cut = True
 
     def hang_up(self) -> None:
-        """End every stream now."""
+        """Close every stream now."""
         for stream in self._streams:
             stream.writer.transport.abort()
 
     def stall(self) -> None:
-        """Let every stream say nothing any more."""
+        """Silence every stream."""
         for stream in self._streams:
             stream.is_stalled = True
 
     def mix(self, lines: int) -> None:
-        """Let the streams that begin from now on repeat and reorder their first lines."""
+        """Let new streams repeat and reorder their first lines."""
         self._mixed = lines
 
     def heal(self) -> None:
-        """Let new streams be as they should."""
+        """Let new streams be correct."""
         self._mixed = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+        """Serve one connection."""
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             async with _connected(self.upstream) as (answers, questions):
@@ -90,9 +90,9 @@ class LineProxy:
             self._streams.discard(stream)
 
     def _block(self, stream: _Stream, line: bytes) -> list[bytes]:
-        """The lines to send when one has come: none yet, or some, and not all for the first time.
+        """Return the lines to send for an incoming one: none yet, or several with repetitions.
 
-        Nothing is held back for long: bookmarks come all the time.
+        No line is held back for long: bookmarks arrive all the time.
         """
         stream.held.append(line)
         if stream.mixed:
@@ -103,7 +103,7 @@ class LineProxy:
             block = self._chance.sample(stream.held + again, len(stream.held + again))
         else:
             block = stream.held
-        self._sent = (self._sent + stream.held)[-MOST_REMEMBERED:]
+        self._sent = (self._sent + stream.held)[-MAX_REMEMBERED:]
         stream.held = []
         return block
 
@@ -121,7 +121,7 @@ async def _send(stream: _Stream, line: bytes) -> None:
 
 
 async def _lines(answers: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    """The lines of a body in chunks. Raises IncompleteReadError if it is cut."""
+    """Yield the lines of a chunked body. Raises IncompleteReadError if it is cut."""
     rest = b""
     while size := int(await answers.readline() or b"0", 16):
         *lines, rest = (rest + await answers.readexactly(size)).split(b"\n")
@@ -143,7 +143,7 @@ async def _connected(
 
 @asynccontextmanager
 async def running(proxy: LineProxy) -> AsyncIterator[None]:
-    """Serve, at `port`."""
+    """Serve connections on `port`."""
     tasks: set[asyncio.Task[None]] = set()
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

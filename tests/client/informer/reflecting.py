@@ -19,7 +19,7 @@ DOWN = UnavailableError("the server is down")
 
 
 class Scene:
-    """A reflector that runs, its server, its clock, and what it told."""
+    """A running reflector, its server, its clock, and the reported changes."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Scene:
         self.source = source
         self.clock = FakeClock()
         self._story = Story[ConfigMap](versions_grow=versions_grow)
-        self.told: list[str] = []
+        self.changes: list[str] = []
         self.reflector = Reflector(
             source,
             CONFIG_MAPS,
@@ -46,11 +46,11 @@ class Scene:
     def _hear(self, change: ObjectChange[ConfigMap]) -> None:
         match change:
             case Added(new):
-                self.told.append(f"+{new.metadata.name}")
+                self.changes.append(f"+{new.metadata.name}")
             case Updated(_, new):
-                self.told.append(f"~{new.metadata.name}")
+                self.changes.append(f"~{new.metadata.name}")
             case Removed(last):
-                self.told.append(f"-{last.metadata.name}")
+                self.changes.append(f"-{last.metadata.name}")
         self._story(change)
 
     @asynccontextmanager
@@ -65,7 +65,7 @@ class Scene:
         assert self.reflector.counts.handler_failures == 0
 
     async def attempts(self, seconds: float, count: Callable[[], int]) -> list[int]:
-        """When the count grew, in seconds from now, to a tenth."""
+        """Return when the count grew, in seconds from now, rounded to a tenth."""
         seen, times = count(), []
         for tenth in range(round(seconds * 10) + 1):
             if count() > seen:

@@ -1,4 +1,4 @@
-"""Listens to what is told about objects, and insists that it makes sense."""
+"""A handler that checks that the reported changes are consistent."""
 
 from typing import Generic
 
@@ -7,9 +7,9 @@ from podstatus.client.informer.store import Added, ObjectChange, Removed, Update
 
 
 class Story(Generic[T]):
-    """A handler: what it was told adds up to `objects`.
+    """A handler; the changes add up to `objects`.
 
-    Versions grow unless the server is another one, or makes up its own.
+    Versions grow, unless the server is replaced or has versions that are not numbers.
     """
 
     def __init__(self, *, versions_grow: bool = True) -> None:
@@ -27,11 +27,13 @@ class Story(Generic[T]):
                 assert new.metadata.uid not in self._gone, "back from the dead"
                 self._put(new)
             case Updated(old, new):
-                assert self.objects[key_of(new)] is old, "the old one is not what was told"
+                assert self.objects[key_of(new)] is old, "the old object is not the reported one"
                 assert old.metadata.uid == new.metadata.uid, "another one is no update"
                 self._put(new)
             case Removed(last):
-                assert self.objects.pop(key_of(last)) is last, "removed what was not told"
+                assert self.objects.pop(key_of(last)) is last, (
+                    "removed an object that was not reported"
+                )
                 self._gone.add(last.metadata.uid)
 
     def _put(self, new: T) -> None:

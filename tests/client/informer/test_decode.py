@@ -47,14 +47,14 @@ def test_of_what_cannot_be_decoded_the_name_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "nobody", [5, None, [], {}, {"metadata": None}, {"metadata": {"name": 5}}, {"metadata": {}}]
+    "unnamed", [5, None, [], {}, {"metadata": None}, {"metadata": {"name": 5}}, {"metadata": {}}]
 )
-def test_what_has_no_name_is_nobody(nobody: object) -> None:
-    assert read_item(raw(nobody), ConfigMap, {KEY: known()}.get) is None
-    assert read_metadata(raw(nobody)) is None
+def test_an_object_without_a_name_cannot_be_identified(unnamed: object) -> None:
+    assert read_item(raw(unnamed), ConfigMap, {KEY: known()}.get) is None
+    assert read_metadata(raw(unnamed)) is None
 
 
-def test_text_that_is_no_json_is_nobody() -> None:
+def test_invalid_json_cannot_be_identified() -> None:
     for text in (b"", b"{", b"[" * 100_000, b'{"metadata": {"name": "\xff"}}'):
         assert read_metadata(msgspec.Raw(text)) is None
         assert read_item(msgspec.Raw(text), ConfigMap, {KEY: known()}.get) is None

@@ -60,7 +60,7 @@ def test_a_text_that_looks_like_it_is_left_alone() -> None:
         b'{"metadata":5,"x":{"managedFields":[]}}',
     ],
 )
-def test_where_there_are_none_or_they_cannot_be_told_nothing_changes(data: bytes) -> None:
+def test_the_text_is_unchanged_without_or_with_ambiguous_managed_fields(data: bytes) -> None:
     assert strip_managed_fields(data) == data
 
 

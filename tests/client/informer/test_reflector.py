@@ -25,7 +25,7 @@ def test_it_lists_then_watches_from_there() -> None:
             source.put("a")
             source.delete("b")
             await run_ready_tasks()
-        assert scene.told == ["+a", "+b", "~a", "-b"]
+        assert scene.changes == ["+a", "+b", "~a", "-b"]
         found = scene.reflector.get("default", "a")
         assert found is not None
         assert found.metadata.resource_version == "13"
@@ -86,7 +86,7 @@ def test_a_stream_that_ended_is_resumed_where_it_was(error: Exception | None) ->
             source.stream.end(error)
             await scene.clock.advance(1)
             assert source.stream.version == "20"
-        assert scene.told == ["+a", "+b"]
+        assert scene.changes == ["+a", "+b"]
         counts = scene.reflector.counts
         assert (counts.lists, counts.watches, counts.bookmarks) == (1, 3, 1)
         assert counts.failures == (0 if error is None else 2)
@@ -95,7 +95,7 @@ def test_a_stream_that_ended_is_resumed_where_it_was(error: Exception | None) ->
 
 
 @pytest.mark.parametrize("where", ["opening", "stream"])
-def test_a_version_that_is_gone_is_listed_anew_at_once(where: str) -> None:
+def test_an_expired_version_is_listed_again_immediately(where: str) -> None:
     async def play() -> None:
         scene = Scene(source := FakeSource())
         source.put("a")
@@ -197,7 +197,7 @@ def test_streams_that_end_as_they_begin_are_not_opened_in_a_hurry() -> None:
     run(play)
 
 
-def test_a_refused_watch_is_begun_anew_from_a_list() -> None:
+def test_a_refused_watch_is_restarted_from_a_list() -> None:
     async def play() -> None:
         scene = Scene(source := FakeSource())
         async with scene.running():
@@ -240,7 +240,7 @@ def test_it_can_be_stopped_and_go_on_later() -> None:
         async with scene.running():
             await run_ready_tasks()
             assert source.stream.version == "11"
-        assert scene.told == ["+a", "+b"]
+        assert scene.changes == ["+a", "+b"]
         assert scene.reflector.counts.lists == 1
 
     run(play)

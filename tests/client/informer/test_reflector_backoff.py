@@ -9,7 +9,7 @@ from podstatus.kube.errors import ApiError, RejectedError, UnavailableError
 from tests.client.informer.reflecting import Scene, run
 from tests.support.fake_source import FakeSource
 
-SILENT = WatchIdleError("nothing was said for 90 s")
+SILENT = WatchIdleError("no data for 90 s")
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_a_watch_that_is_always_refused_is_not_answered_with_ever_more_lists(
         scene = Scene(source)
         async with scene.running():
             await scene.attempts(300, lambda: 0)
-            # 0.8, 1.6, … 30 s apart, and one that is due anyway.
+            # 0.8, 1.6, … 30 s apart, and one regular list.
             assert len(source.list_calls) < 20
 
     run(play)

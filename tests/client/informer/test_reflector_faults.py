@@ -34,10 +34,10 @@ from tests.support.processes.server_process import TOKEN, Client, Document, Serv
 
 RUNS = 200
 QUICK = 10
-"""Runs that are not left to make test-real."""
+"""Seeds that are run without make test-real."""
 NAMES = [f"map-{index}" for index in range(24)]
 SECONDS = 60.0
-"""After which the copy will not become right any more."""
+"""Timeout in seconds for the copy to become equal."""
 _MAPS = {"resource": "configmaps", "namespace": "default"}
 _WATCH = _MAPS | {"verb": "watch"}
 RULES: dict[str, list[Document]] = {
@@ -46,13 +46,13 @@ RULES: dict[str, list[Document]] = {
     "fail": [_MAPS | {"verb": verb, "code": 500, "times": 3} for verb in ("list", "watch")],
     "busy": [_WATCH | {"code": 429, "retryAfter": 0, "times": 2}],
 }
-"""What the server does by itself."""
+"""Faults of the server itself."""
 FAULTS = (*RULES, "kill", "cut", "hang up", "stall", "mix", "forget")
 SETTINGS = {"watching.BOOKMARK_SECONDS": 0.03}
 
 
 class Listener:
-    """A handler that remembers the first thing that made no sense, and wakes the test."""
+    """A handler that records the first inconsistent change, and wakes the test."""
 
     def __init__(self, *, versions_grow: bool = True) -> None:
         self._story = Story[ConfigMap](versions_grow=versions_grow)
@@ -67,15 +67,15 @@ class Listener:
             self._objection = self._objection or error
 
     def check(self, reflector: Reflector[ConfigMap]) -> None:
-        """What was told made sense, and adds up to the copy."""
+        """Check that the reported changes were consistent, and add up to the copy."""
         if self._objection is not None:
             raise self._objection
-        told = {id(found) for found in self._story.objects.values()}
-        assert told == {id(found) for found in reflector.objects()}
+        reported = {id(found) for found in self._story.objects.values()}
+        assert reported == {id(found) for found in reflector.objects()}
 
 
 class Server:
-    """One that can be killed: it is another process then, with the same objects."""
+    """A server that can be killed and restarted as another process with the same objects."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -89,7 +89,7 @@ class Server:
 
     @property
     def access(self) -> PlainAccess:
-        """The straight way to it."""
+        """The configuration without the proxy."""
         return PlainAccess(f"http://127.0.0.1:{self.process.port}", TOKEN)
 
     def ask(self, method: str, path: str, body: Any = None) -> None:
@@ -100,26 +100,26 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """For all runs: most of the time would go into starting them."""
+    """One server for all runs: starting one takes the most time."""
     server = Server(tmp_path_factory.mktemp("server") / "objects.db")
     yield server
     server.kill()
 
 
 class Scene:
-    """Those who write to a server, and what goes wrong between it and the reflector."""
+    """Writers to a server, and faults between it and the reflector."""
 
     def __init__(self, server: Server, chance: random.Random) -> None:
         self._chance = chance
         self._server = server
         self._there: set[str] = set()
-        """Names that were there when they were last written to, as far as can be said."""
+        """Names that existed after their last write, as far as known."""
         self.proxy = LineProxy(server.process.port, chance)
         server.ask("PUT", FAULTS_PATH, [])
         server.ask("DELETE", "/api/v1/namespaces/default/configmaps")
 
     async def write(self, number: int) -> None:
-        """Some at a time, each to a name of its own."""
+        """Write some objects at a time, each with its own name."""
         async with ApiClient(self._server.access) as client:
             for start in range(0, number, 4):
                 names = self._chance.sample(NAMES, min(4, number - start))
@@ -143,10 +143,10 @@ class Scene:
         except GoneError:
             self._there.discard(name)
         except (ConflictError, UnavailableError):
-            return  # it was there already, or the server was just killed
+            return  # it existed already, or the server was just killed
 
     async def strike(self, fault: str) -> None:
-        """Let something go wrong."""
+        """Inject one fault."""
         if fault == "kill":
             await self._kill()
         elif fault == "forget":
@@ -173,12 +173,12 @@ class Scene:
         self.proxy.upstream = self._server.process.port
 
     def heal(self) -> None:
-        """Let nothing go wrong any more."""
+        """End all faults."""
         self.proxy.heal()
         self._server.ask("PUT", FAULTS_PATH, [])
 
     async def listed(self) -> dict[str, tuple[str, str, Any]]:
-        """What there is, by a fresh list; of all namespaces, for which nothing goes wrong."""
+        """Return all objects from a fresh list of all namespaces, which has no faults."""
         async with ApiClient(self._server.access) as client:
             page = msgspec.json.decode(await client.list(CONFIG_MAPS))
         maps = [decode(msgspec.json.encode(item), ConfigMap) for item in page["items"]]
@@ -193,7 +193,9 @@ def summary(maps: list[ConfigMap]) -> dict[str, tuple[str, str, Any]]:
     "seed",
     [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, RUNS))],
 )
-def test_the_copy_ends_right_and_every_change_was_told_in_order(seed: int, server: Server) -> None:
+def test_the_copy_is_eventually_equal_and_every_change_was_reported_in_order(
+    seed: int, server: Server
+) -> None:
     scene = Scene(server, random.Random(seed))
     asyncio.run(asyncio.wait_for(play(seed, scene), 3 * SECONDS))
 
@@ -201,7 +203,7 @@ def test_the_copy_ends_right_and_every_change_was_told_in_order(seed: int, serve
 async def play(seed: int, scene: Scene) -> None:
     chance = random.Random(f"plan {seed}")
     faults = [chance.choice(FAULTS) for _ in range(5)]
-    # Lines out of order may be lost with their stream; then it takes a list to learn of them.
+    # Reordered lines may be lost with their stream; then only a list shows them.
     is_repaired = "mix" in faults or chance.random() < 0.5
     policy = ReflectorPolicy(
         list_seconds=0.05 if is_repaired else 3600,
@@ -228,7 +230,7 @@ async def play(seed: int, scene: Scene) -> None:
 async def reflecting(
     scene: Scene, listener: Listener, policy: ReflectorPolicy
 ) -> AsyncIterator[Reflector[ConfigMap]]:
-    """A reflector that runs, behind the proxy."""
+    """Run a reflector behind the proxy."""
     async with running(scene.proxy):
         access = PlainAccess(f"http://127.0.0.1:{scene.proxy.port}", TOKEN)
         async with ApiClient(access) as client:
@@ -245,7 +247,7 @@ async def reflecting(
 
 
 async def caught_up(reflector: Reflector[ConfigMap], listener: Listener, scene: Scene) -> None:
-    """Wait until the copy is what a fresh list shows: nobody writes meanwhile."""
+    """Wait until the copy equals a fresh list; there are no writes in the meantime."""
     expected = await scene.listed()
     try:
         async with asyncio.timeout(SECONDS):

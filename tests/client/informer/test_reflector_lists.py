@@ -24,7 +24,7 @@ def test_a_full_list_is_taken_now_and_then_beside_the_watch(chance: float, secon
             before = scene.reflector.get("default", "a")
             await scene.clock.advance(seconds)
             assert scene.reflector.get("default", "a") is before, "not decoded again"
-        assert scene.told == ["+a"]
+        assert scene.changes == ["+a"]
 
     run(play)
 
@@ -54,7 +54,7 @@ def test_what_the_watch_missed_is_repaired_and_counted() -> None:
             source.delete("c", silently=True)
             source.put("c", silently=True)
             await scene.clock.advance(301)
-            assert scene.told[3:] == ["-b", "~a", "-c", "+c", "+new"]
+            assert scene.changes[3:] == ["-b", "~a", "-c", "+c", "+new"]
             assert scene.reflector.counts.missed == 0, "it may yet come"
             source.bookmark()
             await run_ready_tasks()
@@ -73,7 +73,7 @@ def test_what_the_watch_had_come_past_is_missed_at_once() -> None:
             source.put("a", silently=True)
             source.put("b")
             await scene.clock.advance(301)
-        assert scene.told == ["+b", "+a"]
+        assert scene.changes == ["+b", "+a"]
         assert scene.reflector.counts.missed == 1
 
     run(play)
@@ -119,7 +119,7 @@ def test_part_of_what_was_on_its_way_is_not_all_of_it() -> None:
             source.stream.release()
             source.bookmark()
             await run_ready_tasks()
-        assert scene.told == ["+a", "+b", "-b", "~a"]
+        assert scene.changes == ["+a", "+b", "-b", "~a"]
         assert scene.reflector.counts.missed == 2
 
     run(play)
@@ -132,7 +132,7 @@ def test_a_stream_that_broke_before_it_caught_up_is_asked_for_the_rest() -> None
             source.stream.is_held = True
             source.put("a")
             await scene.clock.advance(301)
-            assert scene.told == ["+a"]
+            assert scene.changes == ["+a"]
             source.stream.end(DOWN)
             await scene.clock.advance(1)
             assert source.stream.version == "10", "where the watch was, not the list"
@@ -155,7 +155,7 @@ def test_a_stream_with_nothing_in_doubt_is_resumed_at_the_last_list() -> None:
     run(play)
 
 
-def test_differences_are_forgotten_when_the_watch_has_to_begin_anew() -> None:
+def test_differences_are_dropped_when_the_watch_has_to_restart() -> None:
     async def play() -> None:
         scene = Scene(source := FakeSource())
         async with scene.running():
@@ -165,7 +165,7 @@ def test_differences_are_forgotten_when_the_watch_has_to_begin_anew() -> None:
             await run_ready_tasks()
             source.bookmark()
             await run_ready_tasks()
-        assert scene.told == ["+a"]
+        assert scene.changes == ["+a"]
         assert scene.reflector.counts.missed == 0
 
     run(play)
@@ -233,7 +233,7 @@ def test_deleted_while_listing_stays_away() -> None:
             source.list_errors.append(page)
             source.before_list = lambda: source.delete("a") if source.objects else None
             await scene.clock.advance(301)
-        assert scene.told == ["+a", "-a"]
+        assert scene.changes == ["+a", "-a"]
         assert scene.reflector.counts.missed == 0
 
     run(play)

@@ -34,7 +34,7 @@ def test_what_cannot_be_decoded_is_counted_and_skipped(caplog: pytest.LogCapture
             source.stream.tell("NEW", source.objects["a"])
             source.stream.tell(BOOKMARK, [])
             await run_ready_tasks()
-            assert scene.told == ["+a", "+b", "~b"]
+            assert scene.changes == ["+a", "+b", "~b"]
             assert scene.reflector.counts.undecodable == 5
             lists = await scene.attempts(300, lambda: scene.reflector.counts.lists)
             assert lists == [20, 60, 140, 300, 620, 1260, 2540], "not every 2 s"
@@ -43,7 +43,7 @@ def test_what_cannot_be_decoded_is_counted_and_skipped(caplog: pytest.LogCapture
             source.delete("a")
             source.put("c", data={"k": "v"})
             await run_ready_tasks()
-        assert scene.told[3:] == ["-a", "+c"]
+        assert scene.changes[3:] == ["-a", "+c"]
         assert len(source.streams) == 1
         assert scene.reflector.counts.missed == 0
 
@@ -65,9 +65,9 @@ def test_an_event_that_was_damaged_on_its_way_is_repaired_within_seconds(
             source.put("a", silently=True, data={"k": "new"})
             source.stream.tell(MODIFIED if is_known else ADDED, source.objects["a"] | damage)
             await run_ready_tasks()
-            assert scene.told == (["+a"] if is_known else [])
+            assert scene.changes == (["+a"] if is_known else [])
             await scene.clock.advance(2)
-            assert scene.told[-1] == ("~a" if is_known else "+a")
+            assert scene.changes[-1] == ("~a" if is_known else "+a")
             assert [found.data for found in scene.reflector.objects()] == [{"k": "new"}]
             assert await scene.attempts(250, lambda: scene.reflector.counts.lists) == []
 
@@ -148,14 +148,14 @@ def test_what_has_no_version_is_no_place_to_resume_at() -> None:
             source.stream.end(DOWN)
             await scene.clock.advance(1)
             assert source.stream.version == "10"
-        assert scene.told == ["+a"]
+        assert scene.changes == ["+a"]
 
     run(play)
 
 
 @pytest.mark.parametrize("wrong", [{"list_seconds": 0}, {"idle_timeout_seconds": -1}, {"page": -1}])
 def test_a_policy_that_makes_no_sense_is_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ValueError, match="expected"):
+    with pytest.raises(ValueError, match="must be"):
         ReflectorPolicy(**wrong)  # type: ignore[arg-type]
 
 
@@ -211,17 +211,17 @@ def test_a_flood_of_events_leaves_others_their_turn() -> None:
         await asyncio.wait({task})
 
     run(play)
-    # 40 events take a fifth of a second: nobody else waits for so long.
+    # 40 events take a fifth of a second: no other task waits that long.
     assert heard[-1] - heard[0] >= 4
 
 
-def test_a_server_that_was_begun_anew_is_taken_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_recreated_server_is_accepted(caplog: pytest.LogCaptureFixture) -> None:
     async def play() -> None:
         scene = Scene(source := FakeSource(version=100), versions_grow=False)
         source.put("a")
         source.put("b", uid="same")
         async with scene.running():
-            source.begin_anew(3)
+            source.recreate(3)
             source.put("b", uid="same", silently=True)
             source.put("c", silently=True)
             too_large = UnavailableError("Too large resource version", code=504)
@@ -233,7 +233,7 @@ def test_a_server_that_was_begun_anew_is_taken_as_it_is(caplog: pytest.LogCaptur
             source.put("c")
             source.delete("b")
             await run_ready_tasks()
-        assert scene.told == ["+a", "+b", "-a", "~b", "+c", "~c", "-b"]
+        assert scene.changes == ["+a", "+b", "-a", "~b", "+c", "~c", "-b"]
         assert scene.reflector.counts.missed == 0
 
     run(play)
@@ -245,7 +245,7 @@ def test_a_watch_of_what_was_before_is_left_when_a_list_shows_it() -> None:
         scene = Scene(source := FakeSource(version=100), versions_grow=False)
         source.put("a")
         async with scene.running():
-            source.begin_anew(3)
+            source.recreate(3)
             source.put("b", silently=True)
             late = {"metadata": {"name": "z", "uid": "z", "resourceVersion": "150"}}
             source.before_list = lambda: source.streams[0].tell(ADDED, late)
@@ -276,7 +276,7 @@ def test_versions_that_are_no_numbers_are_followed_in_order() -> None:
             await scene.clock.advance(300)
             assert source.stream.version == "v15", "a list cannot be put beside such a watch"
             assert names(scene) == ["b", "c"]
-        assert scene.told == ["+a", "~a", "+b", "-a", "+c"]
+        assert scene.changes == ["+a", "~a", "+b", "-a", "+c"]
 
     run(play)
 
@@ -298,11 +298,11 @@ def test_what_no_port_names_is_logged_with_its_place_and_survived(
 
 @pytest.mark.parametrize("kind", [dict, object, "Pod", ResourceVersion])
 def test_what_is_no_kind_of_object_is_refused_at_once(kind: Any) -> None:
-    with pytest.raises(TypeError, match="is no kind of object"):
+    with pytest.raises(TypeError, match="is not a kind"):
         Reflector(FakeSource(), CONFIG_MAPS, kind, print)
 
 
-def test_a_handler_that_nobody_would_await_is_refused_at_once() -> None:
+def test_a_coroutine_function_as_handler_is_refused() -> None:
     async def handle(_: object) -> None: ...
 
     with pytest.raises(TypeError, match="coroutine function"):

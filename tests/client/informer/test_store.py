@@ -62,7 +62,7 @@ def test_the_first_list_adds_all() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "event", "told"),
+    ("known", "event", "changes"),
     [
         ([A5], A7, (Updated(A5, A7),)),
         ([], A7, (Added(A7),)),
@@ -73,13 +73,13 @@ def test_the_first_list_adds_all() -> None:
     ids=["newer", "unknown", "another UID", "known", "covered by the list"],
 )
 def test_added_and_modified_mean_the_same(
-    known: list[KubeObject], event: KubeObject, told: ObjectChanges[KubeObject] | None
+    known: list[KubeObject], event: KubeObject, changes: ObjectChanges[KubeObject] | None
 ) -> None:
-    assert knowing(6, *known).upsert(seen(event)) == told
+    assert knowing(6, *known).upsert(seen(event)) == changes
 
 
 @pytest.mark.parametrize(
-    ("known", "event", "told"),
+    ("known", "event", "changes"),
     [
         ([A5], A7, (Removed(A5),)),
         ([A5], OTHER_A9, (Removed(A5),)),
@@ -88,10 +88,10 @@ def test_added_and_modified_mean_the_same(
     ],
     ids=["known", "another UID", "unknown", "covered by the list"],
 )
-def test_deleted_removes_what_was_told(
-    known: list[KubeObject], event: KubeObject, told: ObjectChanges[KubeObject] | None
+def test_deleted_removes_the_stored_object(
+    known: list[KubeObject], event: KubeObject, changes: ObjectChanges[KubeObject] | None
 ) -> None:
-    assert knowing(6, *known).delete(seen(event)) == told
+    assert knowing(6, *known).delete(seen(event)) == changes
 
 
 def test_what_was_deleted_does_not_come_back_by_an_older_event() -> None:
@@ -249,7 +249,7 @@ def test_others_may_look_while_it_changes() -> None:
 
 
 class Write(NamedTuple):
-    """An event of a server's history."""
+    """An event in a server's history."""
 
     object: KubeObject
     deleted: bool
@@ -258,7 +258,7 @@ class Write(NamedTuple):
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Write]:
-    """Objects that come, change, go and come back under another UID."""
+    """Objects that are created, changed, deleted and recreated."""
     writes: list[Write] = []
     alive: dict[str, str] = {}
     version = 0
@@ -285,7 +285,7 @@ def state_at(writes: Sequence[Write], version: int) -> dict[str, Write]:
 
 
 class Delivery:
-    """Brings a history to a replica, not in the best way, and listens to what it tells."""
+    """Delivers a history to a replica, imperfectly, and checks the reported changes."""
 
     def __init__(self, writes: list[Write]) -> None:
         self._writes = writes
@@ -306,7 +306,7 @@ class Delivery:
             self._next += 1
 
     def list(self, ahead: int) -> None:
-        """Never older than the last list: lists are consistent, and taken one after the other."""
+        """Apply a list, never an older one than the last: lists are consistent and sequential."""
         newest = version_of(self._writes[-1].object)
         self._listed = min(newest, self._listed + ahead)
         items = state_at(self._writes, self._listed).values()
@@ -339,12 +339,12 @@ def test_however_it_is_delivered_the_end_is_right_and_the_story_in_order(
             case "l":
                 delivery.list(number % 8)
     delivery.finish()
-    told = {key.name: object_ for key, object_ in delivery.story.objects.items()}
-    assert {id(o) for o in told.values()} == {id(o) for o in delivery.replica.objects()}
+    changes = {key.name: object_ for key, object_ in delivery.story.objects.items()}
+    assert {id(o) for o in changes.values()} == {id(o) for o in delivery.replica.objects()}
     expected = state_at(writes, version_of(writes[-1].object))
     for name, write in expected.items():
         if write.decodable:
-            assert told.pop(name) is write.object
-        elif name in told:
-            assert told.pop(name).metadata.uid == write.object.metadata.uid
-    assert not told
+            assert changes.pop(name) is write.object
+        elif name in changes:
+            assert changes.pop(name).metadata.uid == write.object.metadata.uid
+    assert not changes

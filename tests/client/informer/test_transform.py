@@ -34,12 +34,12 @@ class Kept(msgspec.Struct, frozen=True):
 class Scene:
     def __init__(self, source: FakeSource) -> None:
         self.made = 0
-        self.told: list[ObjectChange[Kept]] = []
+        self.changes: list[ObjectChange[Kept]] = []
         self.reflector = Reflector(
             source,
             CONFIG_MAPS,
             Transform(ConfigMap, self.make),
-            self.told.append,
+            self.changes.append,
             clock=FakeClock(),
         )
 
@@ -60,7 +60,7 @@ class Scene:
             await asyncio.wait({task})
 
 
-def test_what_is_made_of_objects_is_kept_and_told() -> None:
+def test_the_result_of_the_transform_is_kept_and_reported() -> None:
     async def play() -> None:
         source = FakeSource()
         source.put("a")
@@ -70,7 +70,7 @@ def test_what_is_made_of_objects_is_kept_and_told() -> None:
             source.put("a")
             source.delete("b")
             await run_ready_tasks()
-        kinds = [type(change) for change in scene.told]
+        kinds = [type(change) for change in scene.changes]
         assert kinds == [Added, Added, Updated, Removed]
         assert all(isinstance(it, Kept) for it in scene.reflector.objects())
         found = scene.reflector.get("default", "a")
@@ -89,11 +89,11 @@ def test_a_list_that_shows_nothing_new_makes_nothing() -> None:
         async with scene.running():
             assert scene.made == 3
             await scene.reflector.resync_once()
-            assert (scene.made, len(scene.told)) == (3, 3)
+            assert (scene.made, len(scene.changes)) == (3, 3)
             source.streams[-1].is_held = True
             source.put("b")
             await scene.reflector.resync_once()
-            assert (scene.made, len(scene.told)) == (4, 4)
+            assert (scene.made, len(scene.changes)) == (4, 4)
 
     run(play)
 
@@ -116,5 +116,5 @@ def test_no_object_is_remembered_for_who_may_ask_again() -> None:
 
 def test_a_kind_that_is_none_is_refused_in_a_digest_too() -> None:
     digest: Any = Transform(dict, lambda it: it)  # type: ignore[type-var]
-    with pytest.raises(TypeError, match="is no kind of object"):
+    with pytest.raises(TypeError, match="is not a kind"):
         Reflector(FakeSource(), CONFIG_MAPS, digest, print, clock=FakeClock())

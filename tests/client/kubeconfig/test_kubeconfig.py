@@ -115,7 +115,7 @@ def test_null_is_as_good_as_nothing() -> None:
     assert not choice.user.token
 
 
-def test_whoever_says_it_first_is_right() -> None:
+def test_the_first_file_wins() -> None:
     first, second = document(user={"token": "first"}), document(user={"username": "second"})
     first["current-context"] = ""
     second["users"].append({"name": "other", "user": {"token": "other"}})

@@ -14,7 +14,7 @@ NOON = 1_800_000_000
 
 
 def asked(skew: float, starts: Iterable[float], took: float = 0.01) -> float | None:
-    """What is told after answers of a server whose clock is behind ours by so much."""
+    """Return the skew after responses of a server whose clock is behind by `skew`."""
     known = ClockSkew()
     for start in starts:
         at = NOON + start
@@ -24,10 +24,10 @@ def asked(skew: float, starts: Iterable[float], took: float = 0.01) -> float | N
 
 
 @pytest.mark.parametrize("skew", [-600.0, -7.5, 0.0, 7.5, 600.0])
-def test_it_is_told_to_the_second(skew: float) -> None:
-    told = asked(skew, [number * 1.1 for number in range(16)])
-    assert told is not None
-    assert abs(skew) - 1.1 <= told <= abs(skew)
+def test_the_skew_is_exact_to_the_second(skew: float) -> None:
+    seconds = asked(skew, [number * 1.1 for number in range(16)])
+    assert seconds is not None
+    assert abs(skew) - 1.1 <= seconds <= abs(skew)
 
 
 @given(
@@ -35,9 +35,9 @@ def test_it_is_told_to_the_second(skew: float) -> None:
     took=st.floats(0, 60),
     skew=st.floats(-5, 5),
 )
-def test_it_is_never_told_larger_than_it_is(starts: list[float], took: float, skew: float) -> None:
-    told = asked(skew, starts, took)
-    assert told is None or told <= abs(skew) + 0.001
+def test_the_skew_is_never_overestimated(starts: list[float], took: float, skew: float) -> None:
+    seconds = asked(skew, starts, took)
+    assert seconds is None or seconds <= abs(skew) + 0.001
 
 
 def test_a_slow_answer_does_not_look_like_a_wrong_clock() -> None:
@@ -52,7 +52,7 @@ def test_nothing_is_known_without_a_date(date: str | None) -> None:
 
 
 @pytest.mark.parametrize("step", [-600.0, -60.0, -7.5, 7.5, 60.0, 600.0])
-def test_a_clock_that_is_set_is_told_within_a_minute_by_one_who_asks_seldom(step: float) -> None:
+def test_a_clock_change_is_detected_within_a_minute_with_few_requests(step: float) -> None:
     known = ClockSkew()
     for number in range(27):
         at, skew = NOON + number * 10, 0 if number < 20 else step

@@ -1,4 +1,4 @@
-"""One timer for all that is under way: who takes too long is ended, and nobody else."""
+"""One timer for all requests: only requests that exceed the timeout are cancelled."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ SOON, NEVER = 0.01, 3600.0
 
 
 async def wait(deadlines: RequestDeadlines, until: asyncio.Event) -> str:
-    """How waiting for something ends."""
+    """Return how a wait ends."""
     task = deadlines.begin()
     try:
         await until.wait()
@@ -49,7 +49,7 @@ def test_each_is_ended_at_its_own_time() -> None:
     assert asyncio.run(scene()) == ["second in time", "first too late", "third too late"]
 
 
-def test_who_is_cancelled_by_others_is_not_told_to_be_late() -> None:
+def test_a_task_cancelled_by_other_code_is_not_late() -> None:
     async def scene() -> str:
         deadlines = RequestDeadlines(NEVER)
         waiting = asyncio.create_task(wait(deadlines, asyncio.Event()))
@@ -64,7 +64,7 @@ def test_who_is_late_and_cancelled_by_others_at_once_is_cancelled() -> None:
     async def scene() -> tuple[str, int]:
         waiting = asyncio.create_task(wait(RequestDeadlines(0), asyncio.Event()))
         await asyncio.sleep(0)
-        # So that both have cancelled it before it can tell.
+        # So that both have cancelled the task before it can run.
         asyncio.get_running_loop().call_soon(waiting.cancel)
         return await waiting, waiting.cancelling()
 

@@ -60,7 +60,7 @@ def test_who_gives_up_gives_the_token_back() -> None:
     assert asyncio.run(go())
 
 
-def test_a_clock_that_was_set_back_keeps_nobody_waiting_for_ever() -> None:
+def test_a_clock_that_was_set_back_does_not_block_requests() -> None:
     class Back(FakeClock):
         behind = 0
 
@@ -81,5 +81,5 @@ def test_a_clock_that_was_set_back_keeps_nobody_waiting_for_ever() -> None:
 
 @pytest.mark.parametrize(("qps", "burst"), [(0, 1), (-1, 1), (5, 0)])
 def test_a_bucket_that_lets_nothing_through_is_refused(qps: float, burst: int) -> None:
-    with pytest.raises(ValueError, match="lets nothing through"):
+    with pytest.raises(ValueError, match="must be more than 0"):
         RateLimiter(qps, burst)

@@ -1,4 +1,4 @@
-"""A server that repeats our credentials: no message of ours does."""
+"""A server that repeats the client's credentials: no error message contains them."""
 
 import asyncio
 import base64

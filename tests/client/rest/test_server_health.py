@@ -129,5 +129,5 @@ def test_a_server_that_answers_with_all_kinds_of_codes_fills_nothing() -> None:
         ("https://ann:secret@api.example.com", "api.example.com"),
     ],
 )
-def test_the_host_is_told_without_a_password(server: str, host: str) -> None:
+def test_the_host_label_has_no_password(server: str, host: str) -> None:
     assert server_host(server) == host

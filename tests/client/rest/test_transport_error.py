@@ -20,25 +20,25 @@ from tests.support.plain_access import PlainAccess
 
 
 def failing(access: PlainAccess, timing: Timeouts | None = None) -> str:
-    """What a request that cannot succeed says, within the time that is promised."""
+    """Return the error of a request that fails, within the documented time."""
     began = time.monotonic()
-    told = asyncio.run(_failing(access, timing))
+    message = asyncio.run(_failing(access, timing))
     assert time.monotonic() - began < 25
-    return told
+    return message
 
 
 async def _failing(access: PlainAccess, timing: Timeouts | None = None) -> str:
     async with ApiClient(access, timeouts=timing) as client:
         with pytest.raises(UnavailableError) as caught:
             await client.get(NODES, "n1")
-    told = str(caught.value)
-    assert "\n" not in told
-    assert told.startswith("GET /api/v1/nodes/n1: ")
-    return told
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith("GET /api/v1/nodes/n1: ")
+    return message
 
 
 def failing_at(say: Say, timing: Timeouts | None = None, *, scheme: str = "http") -> str:
-    """The same, of a server that behaves like this."""
+    """Return the error of a request to a server that behaves like this."""
 
     async def call() -> str:
         async with raw_server(say, greets=scheme == "https") as address:
@@ -47,35 +47,35 @@ def failing_at(say: Say, timing: Timeouts | None = None, *, scheme: str = "http"
     return asyncio.run(call())
 
 
-def test_nobody_listens() -> None:
-    told = failing(PlainAccess(f"http://127.0.0.1:{free_port()}"))
-    assert "cannot connect to http://127.0.0.1" in told
-    assert "(connection refused)" in told
-    assert told.endswith("check that it runs, and the server of the test")
+def test_connection_refused() -> None:
+    message = failing(PlainAccess(f"http://127.0.0.1:{free_port()}"))
+    assert "cannot connect to http://127.0.0.1" in message
+    assert "(connection refused)" in message
+    assert message.endswith("check that it runs, and the server of the test")
 
 
 def test_a_name_without_an_address() -> None:
-    told = failing(PlainAccess("https://nowhere.invalid:6443"))
-    assert "no address is known for nowhere.invalid" in told
-    assert "check the server of the test, and DNS" in told
+    message = failing(PlainAccess("https://nowhere.invalid:6443"))
+    assert "cannot resolve nowhere.invalid" in message
+    assert "check the server of the test, and DNS" in message
 
 
 def test_a_name_server_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     answered = threading.Event()
     monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: [answered.wait()][:0])
-    told = failing(PlainAccess("https://api.example.com"), Timeouts(connect_seconds=0.1))
+    message = failing(PlainAccess("https://api.example.com"), Timeouts(connect_seconds=0.1))
     answered.set()
-    assert "no answer from the name server in 0.1 s" in told
+    assert "no response from the name server in 0.1 s" in message
 
 
 def test_another_authority(api_server: ApiServerThread) -> None:
-    told = failing(PlainAccess(api_server.url, "t", tls=ssl.create_default_context()))
-    assert "from an authority that we do not trust" in told
-    assert told.endswith("check certificate-authority in the test")
+    message = failing(PlainAccess(api_server.url, "t", tls=ssl.create_default_context()))
+    assert "signed by an unknown authority" in message
+    assert message.endswith("check certificate-authority in the test")
 
 
 def with_certificate(folder: Path, name: str, *, days: int) -> tuple[ssl.SSLContext, Path]:
-    """What a server shows, valid until so many days from now; and whom to trust for that."""
+    """Return a server's TLS context, valid for this many days, and the client's."""
     pair = authority().pair("server", lasts=days * DAY, hosts=(name,))
     own, trusted = folder / "server.pem", folder / "ca.pem"
     own.write_bytes(pair.certificate + pair.key)
@@ -95,14 +95,14 @@ def failing_with(context: ssl.SSLContext, authority: Path) -> str:
 
 
 def test_a_certificate_that_has_expired(tmp_path: Path) -> None:
-    told = failing_with(*with_certificate(tmp_path, "localhost", days=-1))
-    assert "the server's certificate has expired" in told
+    message = failing_with(*with_certificate(tmp_path, "localhost", days=-1))
+    assert "the server's certificate has expired" in message
 
 
 def test_a_certificate_for_another_name(tmp_path: Path) -> None:
-    told = failing_with(*with_certificate(tmp_path, "example.com", days=1))
-    assert "the server's certificate is for another name" in told
-    assert "tls-server-name" in told
+    message = failing_with(*with_certificate(tmp_path, "example.com", days=1))
+    assert "the server's certificate is for another name" in message
+    assert "tls-server-name" in message
 
 
 async def _bad_request(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -118,15 +118,16 @@ def test_tls_where_there_is_none() -> None:
 
 
 def test_a_server_that_does_not_finish_the_handshake() -> None:
-    told = failing_at(hang, Timeouts(connect_seconds=0.2), scheme="https")
-    assert "no answer in time from https://127.0.0.1" in told
+    message = failing_at(hang, Timeouts(connect_seconds=0.2), scheme="https")
+    assert "timeout waiting for https://127.0.0.1" in message
 
 
 def test_something_that_does_not_speak_http() -> None:
-    assert "no HTTP from http://127.0.0.1" in failing_at(_ssh)
+    assert "invalid HTTP from http://127.0.0.1" in failing_at(_ssh)
 
 
 def test_a_connection_that_breaks() -> None:
-    assert "hangs up (server disconnected); check the server of the test: is it https?" in (
-        failing_at(hang_up)
+    assert (
+        "closed the connection (server disconnected); check the server of the test: is it https?"
+        in (failing_at(hang_up))
     )

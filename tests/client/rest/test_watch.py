@@ -21,11 +21,11 @@ from tests.support.plain_access import PlainAccess
 Say = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-def told(event: WatchEvent) -> tuple[str, str]:
+def type_and_name(event: WatchEvent) -> tuple[str, str]:
     return event.type, json.loads(bytes(event.object))["metadata"].get("name", "")
 
 
-def test_what_happens_after_a_version_is_told_in_order(api_server: ApiServerThread) -> None:
+def test_changes_after_a_version_arrive_in_order(api_server: ApiServerThread) -> None:
     async def look() -> list[tuple[str, str]]:
         async with ApiClient(PlainAccess.of(api_server)) as client:
             page = json.loads(await client.list(CONFIG_MAPS, namespace="default"))
@@ -38,7 +38,7 @@ def test_what_happens_after_a_version_is_told_in_order(api_server: ApiServerThre
                 CONFIG_MAPS, namespace="default", resource_version=version
             ) as events:
                 async for event in events:
-                    seen.append(told(event))
+                    seen.append(type_and_name(event))
                     if len(seen) == 3:
                         break
             return seen
@@ -89,7 +89,7 @@ EVENT = b'{"type":"ADDED","object":{"metadata":{"name":"%b"}}}\n'
 
 
 def watch(say: Say, silence_seconds: float = 30.0) -> tuple[list[tuple[str, str]], ApiError | None]:
-    """What a client sees of a server that says this, and how it ends."""
+    """Return the events that a client gets from a server, and how the watch ends."""
 
     async def look() -> tuple[list[tuple[str, str]], ApiError | None]:
         seen: list[tuple[str, str]] = []
@@ -97,7 +97,7 @@ def watch(say: Say, silence_seconds: float = 30.0) -> tuple[list[tuple[str, str]
             try:
                 async with client.watch(PODS, idle_timeout_seconds=silence_seconds) as events:
                     async for event in events:
-                        seen += [told(event)]
+                        seen += [type_and_name(event)]
             except ApiError as error:
                 return seen, error
             return seen, None
@@ -146,7 +146,7 @@ def test_a_stream_that_falls_silent_is_given_up() -> None:
     seen, error = watch(say, silence_seconds=1.5)
     assert seen == [("ADDED", "a")]
     assert isinstance(error, WatchIdleError)
-    assert "nothing was said for 1.5 s" in str(error)
+    assert "no data for 1.5 s" in str(error)
 
 
 def test_an_error_event_is_raised_as_what_it_says() -> None:
@@ -162,7 +162,7 @@ def test_an_error_event_is_raised_as_what_it_says() -> None:
 def test_what_is_no_event_is_an_error() -> None:
     _, error = watch(saying(chunked_head(), chunk(b"<html>\n"), chunk(b"")))
     assert isinstance(error, UnavailableError)
-    assert "not an event" in str(error)
+    assert "invalid watch event" in str(error)
 
 
 def test_an_error_of_the_reader_stays_its_own(api_server: ApiServerThread) -> None:

@@ -21,7 +21,7 @@ OTHER = ApiUID("11111111-2222-3333-4444-555555555555")
 
 @pytest.fixture
 def uid(api_server: ApiServerThread) -> ApiUID:
-    """A pod on a node."""
+    """Return a pod that is bound to a node."""
     spec = {"nodeName": "n1", "containers": [{"name": "c", "image": "i"}]}
     body = {"metadata": {"name": "web"}, "spec": spec}
     _, pod = api_server.request("POST", "/api/v1/namespaces/default/pods", body)
@@ -73,7 +73,7 @@ def test_a_pod_is_deleted_with_its_grace(api_server: ApiServerThread, uid: ApiUI
     run(api_server, live)
 
 
-def test_an_answer_that_is_no_pod_is_told() -> None:
+def test_a_response_that_is_not_a_pod_is_an_error() -> None:
     async def say(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(b'{"spec": 5}'))
 

@@ -22,7 +22,7 @@ from tests.support.plain_access import PlainAccess
 
 
 def asked(question: str, body: bytes, code: str = "201 Created") -> tuple[Any, dict[str, Any]]:
-    """What a question comes to if the server answers this; and how it was asked."""
+    """Return the result for this response of the server, and the request that was sent."""
     sent: dict[str, Any] = {}
 
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -45,11 +45,11 @@ def asked(question: str, body: bytes, code: str = "201 Created") -> tuple[Any, d
 
 
 def test_whose_a_token_is() -> None:
-    told = {
+    status_document = {
         "authenticated": True,
         "user": {"username": "ann", "groups": ["g"], "extra": {"k": ["v"]}},
     }
-    status, sent = asked("token", json.dumps({"status": told}).encode())
+    status, sent = asked("token", json.dumps({"status": status_document}).encode())
     assert status.authenticated
     assert status.user == UserInfo(username="ann", groups=("g",), extra={"k": ("v",)})
     assert sent["path"] == "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -58,7 +58,7 @@ def test_whose_a_token_is() -> None:
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_what_somebody_may(allowed: bool) -> None:
+def test_review_access(allowed: bool) -> None:
     status, sent = asked("access", json.dumps({"status": {"allowed": allowed}}).encode())
     assert status.allowed is allowed
     assert sent["path"] == "/apis/authorization.k8s.io/v1/subjectaccessreviews"

@@ -11,66 +11,66 @@ import msgspec
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What goes with a request. A value: what is renewed is another one."""
+    """The credentials of one request. Immutable: a renewal creates a new value."""
 
     authorization: str | None = None
-    """The whole header, such as `Bearer …`."""
+    """The value of the Authorization header, such as `Bearer …`."""
     tls: ssl.SSLContext | None = None
-    """Whom to trust, and the client's certificate if it has one; None without TLS."""
+    """The trusted CAs, and the client certificate if there is one; None without TLS."""
 
     def __repr__(self) -> str:
         return "Credentials(…)"
 
 
 class ClientConfig(Protocol):
-    """A server, and the credentials for it, renewed as they run out."""
+    """A server and its credentials, which are renewed before they expire."""
 
     @property
     def server(self) -> str:
-        """Where it is: scheme, host, port, perhaps a path; no slash at the end."""
+        """Return the URL: scheme, host, port, optionally a path; no trailing slash."""
 
     @property
     def source(self) -> str:
-        """Who said so, for messages: `context "dev" of /home/me/.kube/config`."""
+        """Return the origin for messages: `context "dev" of /home/me/.kube/config`."""
 
     @property
     def namespace(self) -> str:
-        """The namespace for those who name none."""
+        """Return the default namespace of the context."""
 
     @property
     def server_hostname(self) -> str | None:
-        """The name in the server's certificate, if it is not the host's."""
+        """Return the name in the server's certificate if it differs from the host."""
 
     @property
     def proxy(self) -> str | None:
-        """The HTTP proxy on the way, if there is one."""
+        """Return the URL of the HTTP proxy, or None."""
 
     async def credentials(self) -> Credentials:
-        """What to send now; the very same value as long as nothing changed.
+        """Return the current credentials; the same object as long as nothing changed.
 
-        Asked before every request, so it costs next to nothing then. Raises CredentialsError.
+        Called before every request, so it has to be cheap. Raises CredentialsError.
         """
 
     async def renew(self, refused: Credentials) -> Credentials | None:
-        """Others than these, which the server has refused with 401; None if there are none.
+        """Return other credentials than these, which the server refused with 401, or None.
 
-        Many requests may be refused at once: whoever asks after the renewal gets its result.
+        Many requests may be refused at the same time: calls after a renewal get its result.
         Raises CredentialsError.
         """
 
 
 class CredentialProvider(Protocol):
-    """Who we are: the part of an access that changes."""
+    """Provides the credentials of a client configuration."""
 
     async def credentials(self) -> Credentials:
-        """What to send now. Raises CredentialsError."""
+        """Return the current credentials. Raises CredentialsError."""
 
     async def renew(self, refused: Credentials) -> Credentials | None:
-        """Others than these, if there are any. Raises CredentialsError."""
+        """Return other credentials than these, or None. Raises CredentialsError."""
 
 
 class ResolvedClientConfig:
-    """Satisfies `podstatus.client.auth.config.Access`."""
+    """Implements `ClientConfig` with a credential provider."""
 
     def __init__(
         self,
@@ -90,37 +90,37 @@ class ResolvedClientConfig:
         self._proxy = proxy
 
     def __repr__(self) -> str:
-        return f"ServerAccess({self._server}, by {self._source})"
+        return f"ResolvedClientConfig({self._server}, by {self._source})"
 
     @property
     def server(self) -> str:
-        """Where it is, without a slash at the end."""
+        """Return the URL of the server, without a trailing slash."""
         return self._server
 
     @property
     def source(self) -> str:
-        """Who said so, for messages."""
+        """Return the origin of the configuration, for messages."""
         return self._source
 
     @property
     def namespace(self) -> str:
-        """The namespace for those who name none."""
+        """Return the default namespace of the context."""
         return self._namespace
 
     @property
     def server_hostname(self) -> str | None:
-        """The name in the server's certificate, if it is not the host's."""
+        """Return the name in the server's certificate if it differs from the host."""
         return self._server_hostname
 
     @property
     def proxy(self) -> str | None:
-        """The HTTP proxy on the way; there may be a password in it."""
+        """Return the URL of the HTTP proxy; it may contain a password."""
         return self._proxy
 
     def credentials(self) -> Coroutine[Any, Any, Credentials]:
-        """What to send now. Raises CredentialsError."""
+        """Return the current credentials. Raises CredentialsError."""
         return self._credential_provider.credentials()
 
     async def renew(self, refused: Credentials) -> Credentials | None:
-        """Others than these, which were refused; None if there are none."""
+        """Return other credentials than the refused ones, or None. Raises CredentialsError."""
         return await self._credential_provider.renew(refused)

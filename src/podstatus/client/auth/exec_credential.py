@@ -1,6 +1,6 @@
-"""What exec plugins are told, and what they answer: ExecCredential, v1 and v1beta1.
+"""The input and output of exec plugins: ExecCredential, v1 and v1beta1.
 
-A plugin's answer is never repeated in an error, as there may be a token in it.
+Errors never quote a plugin's output, as it may contain a token.
 
 Upstream: pkg/apis/clientauthentication and plugin/pkg/client/auth/exec, client-go v0.36.4.
 """
@@ -17,17 +17,17 @@ from podstatus.kube.scalars.time import Time, TimeError
 
 
 class InvalidExecCredentialError(Exception):
-    """A plugin's answer cannot be used; the message says why, as in `it printed no JSON`."""
+    """A plugin's output is invalid; the message has the reason, such as `it printed no JSON`."""
 
 
 class PluginCredential(msgspec.Struct, frozen=True, kw_only=True):
-    """Who we are, as a plugin says."""
+    """The credential that a plugin returned."""
 
     token: str = ""
     certificate: bytes = b""
     key: bytes = b""
     expires: int | None = None
-    """In nanoseconds since the Unix epoch; None: until it is refused."""
+    """Nanoseconds since the Unix epoch; None if the credential is valid until it is refused."""
 
     def __repr__(self) -> str:
         return "PluginCredential(…)"
@@ -50,7 +50,7 @@ class _ExecCredential(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 def exec_info(plugin: ExecPlugin, cluster: Cluster, authority: bytes, *, interactive: bool) -> str:
-    """What a plugin finds in KUBERNETES_EXEC_INFO."""
+    """Return the value of KUBERNETES_EXEC_INFO for a plugin."""
     spec: dict[str, Any] = {"interactive": interactive}
     if plugin.provide_cluster_info:
         spec["cluster"] = _cluster_info(cluster, authority)
@@ -71,26 +71,28 @@ def _cluster_info(cluster: Cluster, authority: bytes) -> dict[str, Any]:
 
 
 def parse_credential(output: bytes, api_version: str) -> PluginCredential:
-    """What a plugin printed. Raises BadAnswerError."""
+    """Parse the output of a plugin. Raises InvalidExecCredentialError."""
     if not output.strip():
         raise InvalidExecCredentialError("it printed nothing")
-    answer = _decode(output)
-    if answer.kind != "ExecCredential":
-        raise InvalidExecCredentialError("it printed an object that is no ExecCredential")
-    if answer.api_version != api_version:
+    credential = _decode(output)
+    if credential.kind != "ExecCredential":
+        raise InvalidExecCredentialError("it printed an object that is not an ExecCredential")
+    if credential.api_version != api_version:
         raise InvalidExecCredentialError(
-            f"it did not answer in {api_version}; set the apiVersion that it speaks in `exec`"
+            f"its ExecCredential is not of {api_version}; set the plugin's apiVersion in `exec`"
         )
-    if answer.status is None:
+    if credential.status is None:
         raise InvalidExecCredentialError("its ExecCredential has no status")
-    return _credential(answer.status)
+    return _credential(credential.status)
 
 
 def _decode(output: bytes) -> _ExecCredential:
     try:
         return decode_json(output, _ExecCredential)
     except msgspec.ValidationError:
-        raise InvalidExecCredentialError("it printed an object that is no ExecCredential") from None
+        raise InvalidExecCredentialError(
+            "it printed an object that is not an ExecCredential"
+        ) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         raise InvalidExecCredentialError("it printed no JSON") from None
 
@@ -108,7 +110,7 @@ def _credential(status: _Status) -> PluginCredential:
             "its ExecCredential has a certificate or a key, but not both"
         )
     if not is_header_text(token):
-        raise InvalidExecCredentialError("its token has characters in it that no token has")
+        raise InvalidExecCredentialError("its token has invalid characters")
     return PluginCredential(
         token=token,
         certificate=certificate.encode(),
@@ -123,4 +125,4 @@ def _expires(timestamp: str | None) -> int | None:
     try:
         return Time.parse(timestamp).unix_nanos()
     except TimeError:
-        raise InvalidExecCredentialError("its expirationTimestamp is no time") from None
+        raise InvalidExecCredentialError("its expirationTimestamp is not a valid time") from None

@@ -1,4 +1,4 @@
-"""Who we are by what an exec plugin says, renewed before it runs out.
+"""Credentials from an exec plugin, renewed before they expire.
 
 Upstream: Authenticator, plugin/pkg/client/auth/exec/exec.go, client-go v0.36.4.
 """
@@ -21,31 +21,30 @@ logger = logging.getLogger(__name__)
 
 _SECOND = 10**9
 _RENEW_BEFORE_NS = 30 * _SECOND
-"""How long before its end a credential is renewed, unless it is short-lived: then it is a
-fifth of its time. Requests go on with the old one meanwhile."""
+"""A credential is renewed this long before it expires, or after 80 % of its remaining lifetime if
+that is later. Requests use the old one in the meantime."""
 _MIN_RUN_INTERVAL_NS = _SECOND
-"""A plugin that has failed, or said what was refused already, is not run again before."""
+"""Minimum time between a run that failed, or returned a refused credential, and the next run."""
 
 
 class _CachedCredential(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What the plugin said last, and what became of it."""
+    """The plugin's last credential, and the values derived from it. Times are Unix ns."""
 
     credential: PluginCredential
     credentials: Credentials
     base: ssl.SSLContext
-    """What the context would be without the plugin; another one if files changed."""
+    """The TLS context without the plugin's certificate; replaced when CA files change."""
     expires: int | None
     renew_at: int | None
 
     def __repr__(self) -> str:
-        return "_Held(…)"
+        return "_CachedCredential(…)"
 
 
 class ExecCredentials:
-    """Credentials from a plugin. It runs once at a time, however many wait for it.
+    """Credentials from a plugin. Concurrent callers share one run.
 
-    A run belongs to nobody who waits: who gives up does not stop it for the others.
-    To be used in one event loop at a time.
+    A caller that is cancelled does not stop the run for the others. For one event loop at a time.
     """
 
     def __init__(self, command: PluginCommand, tls: TlsFiles, clock: Clock) -> None:
@@ -55,27 +54,30 @@ class ExecCredentials:
         self._cached: _CachedCredential | None = None
         self._failure: CredentialsError | None = None
         self._last_run_at: int | None = None
-        """When the last run that brought nothing new ended."""
+        """End of the last run if it failed or returned nothing new."""
         self._run: asyncio.Task[None] | None = None
         self._reloaded_at = 0
 
     async def credentials(self) -> Credentials:
-        """What to send now. Raises CredentialsError."""
-        held, now = self._cached, self._clock.now()
-        if held is None:
+        """Return the current credentials; run the plugin if needed. Raises CredentialsError."""
+        cached, now = self._cached, self._clock.now()
+        if cached is None:
             return await self._renew_now()
         if not 0 <= now - self._reloaded_at < _SECOND:
-            held = self._with_current_files(held, now)
-        if held.renew_at is None or now < held.renew_at:
-            return held.credentials
-        if held.expires is not None and held.expires <= now:
+            cached = self._with_current_files(cached, now)
+        if cached.renew_at is None or now < cached.renew_at:
+            return cached.credentials
+        if cached.expires is not None and cached.expires <= now:
             return await self._renew_now()
         if not self._ran_recently():
             self._ensure_running()
-        return held.credentials
+        return cached.credentials
 
     async def renew(self, refused: Credentials) -> Credentials | None:
-        """Others than these, by another run unless there was one. Raises CredentialsError."""
+        """Return other credentials, from a new run unless there was one; None if there are none.
+
+        Raises CredentialsError.
+        """
         if self._cached is not None and self._cached.credentials is not refused:
             return self._cached.credentials
         renewed = await self._renew_now()
@@ -83,10 +85,10 @@ class ExecCredentials:
 
     async def _renew_now(self) -> Credentials:
         if not self._ran_recently():
-            # Shielded: the run goes on for the others, and for whoever comes next.
+            # Shielded: other callers, present and future, need the result.
             await asyncio.shield(self._ensure_running())
         if self._failure is not None or self._cached is None:
-            # A new one each time: many may raise it, each with a traceback of its own.
+            # A new error for each caller, as each adds its own traceback.
             raise CredentialsError(str(self._failure))
         return self._cached.credentials
 
@@ -111,10 +113,10 @@ class ExecCredentials:
 
     def _accept(self, credential: PluginCredential, now: int) -> None:
         before = self._cached
-        held = self._build(credential, now)
-        self._cached, self._failure = held, None
-        is_new = before is None or held.credentials is not before.credentials
-        is_over = held.expires is not None and held.expires <= now
+        cached = self._build(credential, now)
+        self._cached, self._failure = cached, None
+        is_new = before is None or cached.credentials is not before.credentials
+        is_over = cached.expires is not None and cached.expires <= now
         self._last_run_at = now if is_over or not is_new else None
         if is_over:
             logger.warning("credentials have expired already: source=%s", self._command.name)
@@ -127,7 +129,7 @@ class ExecCredentials:
         self._failure, self._last_run_at = error, self._clock.now()
 
     def _with_current_files(self, cached: _CachedCredential, now: int) -> _CachedCredential:
-        """The same, with the certificates to trust as they are now."""
+        """Rebuild the credential if the CA files have changed."""
         self._reloaded_at = now
         if self._tls.context(now) is not cached.base:
             self._cached = cached = self._build(cached.credential, now)
@@ -142,7 +144,7 @@ class ExecCredentials:
             if expires is None and pair is not None:
                 expires = pair.expires()
         except UnusableTlsError as error:
-            raise CredentialsError(f"{self._command.name} is of no use: {error}") from error
+            raise CredentialsError(f"{self._command.name} failed: {error}") from error
         authorization = f"Bearer {credential.token}" if credential.token else None
         return _CachedCredential(
             credential=credential,
@@ -164,16 +166,16 @@ class ExecCredentials:
     def _context(
         self, pair: KeyPair, credential: PluginCredential, base: ssl.SSLContext
     ) -> ssl.SSLContext:
-        """The same context for the same certificate, so that connections are used again."""
-        held = self._cached
-        if held is not None and held.base is base and held.credentials.tls is not None:
-            before = held.credential
+        """Return the cached context for the same certificate, so that connections are reused."""
+        cached = self._cached
+        if cached is not None and cached.base is base and cached.credentials.tls is not None:
+            before = cached.credential
             if (before.certificate, before.key) == (credential.certificate, credential.key):
-                return held.credentials.tls
+                return cached.credentials.tls
         return self._tls.context_for(pair)
 
     def _credentials(self, authorization: str | None, tls: ssl.SSLContext) -> Credentials:
-        """The same value as long as nothing changed."""
+        """Return the same object as long as nothing changed."""
         before = None if self._cached is None else self._cached.credentials
         if before and before.authorization == authorization and before.tls is tls:
             return before
@@ -181,5 +183,8 @@ class ExecCredentials:
 
 
 def _renew_at(expires: int, now: int) -> int:
-    """Seen from now: who says the same again close to the end is asked less and less early."""
+    """Renew 30 s before expiry, or after 80 % of the remaining lifetime if that is later.
+
+    So a plugin that keeps returning a nearly expired token is not run in a loop.
+    """
     return expires - min(_RENEW_BEFORE_NS, max(0, expires - now) // 5)

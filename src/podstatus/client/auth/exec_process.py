@@ -28,34 +28,35 @@ from podstatus.client.kubeconfig.validate import ALWAYS, NEVER
 MAX_OUTPUT_BYTES = 2**20
 """More than any credential needs."""
 _MAX_ERROR_BYTES = 2**14
-"""Of what it complains about, the last bytes are kept, from the beginning of a line: half a line
-may be half a token, without the word before it that says so."""
+"""The last bytes of stderr are kept, from the start of a line: part of a line may be part of a
+token without the word before it that marks it as secret."""
 _DRAIN_SECONDS = 0.5
-"""How long output is awaited after the command has ended: a child of it may hold the pipe."""
+"""Maximum wait for output after the command has exited: a child process may hold the pipe open."""
 _KILL_SECONDS = 1.0
-"""How long the end of what is killed is awaited; its guard goes on for as long as it takes."""
+"""Maximum wait for the exit of killed processes; the guard continues as long as needed."""
 _GUARD = Path(__file__).with_name("plugin_guard.py")
 
 
 class CompletedProcess(msgspec.Struct, frozen=True, kw_only=True):
-    """How a command ended."""
+    """The result of a command."""
 
     code: int | None
-    """None if it did not end in time; negative if a signal ended it."""
+    """Exit code; None after a timeout, negative if a signal killed the command."""
     output: bytes
     errors: str
 
     def __repr__(self) -> str:
-        return f"Ran(code={self.code})"
+        return f"CompletedProcess(code={self.code})"
 
 
 async def run_plugin(
     command: Sequence[str], environment: Mapping[str, str], *, seconds: float, interactive: bool
 ) -> CompletedProcess:
-    """Run a command. One that takes too long is killed, with all that it started.
+    """Run a command; kill it after `seconds`, with all processes that it started.
 
-    So is what one that fails has left behind. An interactive one has our terminal for input and
-    complaints, and stays in our group of processes. Raises OSError if it cannot be started.
+    Processes that a failed command left behind are killed, too. An interactive command uses this
+    terminal for stdin and stderr, and stays in this process group. Raises OSError if the command
+    cannot be started.
     """
     output, errors = _Pipe(MAX_OUTPUT_BYTES + 1), _Pipe(_MAX_ERROR_BYTES, last=True)
     control, theirs = socket.socketpair()
@@ -115,8 +116,8 @@ async def _drain_pipes(pipes: Sequence["_Pipe"]) -> None:
 
 
 async def _kill(process: asyncio.subprocess.Process, control: socket.socket) -> None:
-    """Order the guard to end all that was started, and wait a moment for it."""
-    # Shut down, not closed: it is to be read afterwards.
+    """Have the guard kill all processes that were started, and wait a moment for it."""
+    # Shut down, not closed: the error number is read from it afterwards.
     control.shutdown(socket.SHUT_WR)
     with suppress(TimeoutError, OSError):
         async with asyncio.timeout(_KILL_SECONDS):
@@ -124,7 +125,7 @@ async def _kill(process: asyncio.subprocess.Process, control: socket.socket) -> 
 
 
 def _check_started(control: socket.socket) -> None:
-    """Raise the error that the guard met when it started the command."""
+    """Raise the OSError with which the guard could not start the command, if any."""
     control.setblocking(False)
     try:
         number = control.recv(16)
@@ -135,10 +136,10 @@ def _check_started(control: socket.socket) -> None:
 
 
 class _Pipe:
-    """What is written into a pipe, as far as it is wanted; the rest is read and dropped.
+    """Keeps the first or last `max_bytes` of a pipe; the rest is read and dropped.
 
-    Not a pipe of asyncio's own: with those the end of a process is seen only once all that it
-    started has closed them, in some versions of Python.
+    Not an asyncio pipe: with those, some Python versions report the exit of a process only after
+    all its children have closed the pipe.
     """
 
     def __init__(self, max_bytes: int, *, last: bool = False) -> None:
@@ -148,18 +149,18 @@ class _Pipe:
         self._loop = asyncio.get_running_loop()
         self.content = b""
         self._is_truncated = False
-        """Whether what comes next belongs to a line whose beginning is gone."""
+        """Whether the next data belongs to a line whose start was dropped."""
         self.ended = asyncio.Event()
 
     def begin(self) -> None:
-        """Read, now that the process has its end."""
+        """Start to read, after the process has inherited the other end."""
         os.close(self.writer)
         self.writer = -1
         os.set_blocking(self._reader, False)
         self._loop.add_reader(self._reader, self._read)
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading and close both ends."""
         if self.writer >= 0:
             os.close(self.writer)
         self._loop.remove_reader(self._reader)
@@ -180,20 +181,20 @@ class _Pipe:
     def _last_lines(self, joined: bytes) -> bytes:
         if len(joined) <= self._max_bytes and not self._is_truncated:
             return joined
-        # Also of what follows: the line that was cut goes on until its end.
+        # Drop the rest of a truncated line in later data, too.
         _, end, rest = joined[-self._max_bytes :].partition(b"\n")
         self._is_truncated = not end
         return rest
 
 
 PLUGIN_SECONDS = 8.0
-"""How long a plugin may take: a caller who wants to know within ten seconds still does."""
+"""Timeout of a plugin; callers with a timeout of 10 s still get its error."""
 _INTERACTIVE_SECONDS = 120.0
-"""How long one may take that talks with a person."""
+"""Timeout of an interactive plugin."""
 
 
 class PluginCommand:
-    """One plugin, for one cluster."""
+    """The command of a plugin for one cluster."""
 
     def __init__(
         self, plugin: ExecPlugin, cluster: Cluster, *, seconds: float = PLUGIN_SECONDS
@@ -204,66 +205,70 @@ class PluginCommand:
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Return the name of the plugin for messages."""
         return f"exec plugin {self._plugin.command}"
 
     async def run(self, authority: bytes) -> PluginCredential:
-        """Run it once. Raises CredentialsError, with one line about what happened."""
+        """Run the plugin once. Raises CredentialsError with a message of one line."""
         interactive = self._is_interactive()
         command = [self._resolve_command(), *self._plugin.args]
         info = exec_info(self._plugin, self._cluster, authority, interactive=interactive)
         environment = {**os.environ, **dict(self._plugin.env), "KUBERNETES_EXEC_INFO": info}
         seconds = max(self._seconds, _INTERACTIVE_SECONDS) if interactive else self._seconds
         try:
-            ran = await run_plugin(command, environment, seconds=seconds, interactive=interactive)
+            result = await run_plugin(
+                command, environment, seconds=seconds, interactive=interactive
+            )
         except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else None
-            raise self._failed(f"cannot be run ({why or 'bad command'}); {self._hint()}") from None
-        return self._parse_result(ran, seconds)
+            reason = error.strerror if isinstance(error, OSError) else None
+            raise self._failed(
+                f"cannot be run ({reason or 'bad command'}); {self._hint()}"
+            ) from None
+        return self._parse_result(result, seconds)
 
     def _parse_result(self, result: CompletedProcess, seconds: float) -> PluginCredential:
         if result.code is None:
             raise self._failed(
-                f"did not end within {seconds:g} s and was killed{_stderr_suffix(result)}; "
-                "run it by hand to see what it waits for"
+                f"did not exit within {seconds:g} s and was killed{_stderr_suffix(result)}; "
+                "run it manually to see what it waits for"
             )
         if result.code != 0:
             raise self._failed(
-                f"{_exit_phrase(result.code)}{_stderr_suffix(result)}; run it by hand, or log in"
+                f"{_exit_phrase(result.code)}{_stderr_suffix(result)}; run it manually, or log in"
             )
         if len(result.output) > MAX_OUTPUT_BYTES:
-            raise self._failed("printed more than 1 MiB; it has to print an ExecCredential alone")
+            raise self._failed("printed more than 1 MiB; it must print only an ExecCredential")
         try:
             return parse_credential(result.output, self._plugin.api_version)
         except InvalidExecCredentialError as error:
-            raise self._failed(f"is of no use: {error}; run it by hand to see") from None
+            raise self._failed(f"failed: {error}; run it manually to check its output") from None
 
     def _is_interactive(self) -> bool:
-        """Whether it gets our terminal."""
+        """Whether the plugin gets this terminal. Raises CredentialsError if it needs one."""
         mode = self._plugin.interactive_mode
         if mode == NEVER:
             return False
         has_terminal = _is_terminal()
         if mode == ALWAYS and not has_terminal:
             raise self._failed(
-                "wants to talk with a person, but standard input is no terminal; log in by other "
-                "means, or start this in a terminal"
+                "is interactive, but standard input is not a terminal; use other credentials, or "
+                "run this command in a terminal"
             )
         return has_terminal
 
     def _resolve_command(self) -> str:
-        """Where the command is: a path as it is, a name on our own PATH."""
+        """Return the path of the command: a path unchanged, a name from this process's PATH."""
         command = self._plugin.command
-        found = shutil.which(command)
-        if found is None and "/" in command and Path(command).is_file():
-            raise self._failed("may not be executed; make it executable")
-        if found is None:
+        path = shutil.which(command)
+        if path is None and "/" in command and Path(command).is_file():
+            raise self._failed("is not executable; make it executable")
+        if path is None:
             where = "" if "/" in command else " on the PATH"
-            raise self._failed(f"is not there{where}; {self._hint()}")
-        if not Path(found).is_absolute():
-            # Upstream: exec.ErrDot. A command must not depend on where we happen to be.
-            raise self._failed("was found by a relative PATH only; name it with its folder")
-        return found
+            raise self._failed(f"was not found{where}; {self._hint()}")
+        if not Path(path).is_absolute():
+            # Upstream: exec.ErrDot. A command must not depend on the current directory.
+            raise self._failed("was found by a relative PATH only; specify its full path")
+        return path
 
     def _hint(self) -> str:
         return self._plugin.install_hint or "install it, or correct `command`"
@@ -280,7 +285,7 @@ def _is_terminal() -> bool:
 
 
 def _exit_phrase(code: int) -> str:
-    return f"failed with exit code {code}" if code > 0 else f"was ended by signal {-code}"
+    return f"failed with exit code {code}" if code > 0 else f"was killed by signal {-code}"
 
 
 def _stderr_suffix(result: CompletedProcess) -> str:

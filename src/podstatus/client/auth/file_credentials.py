@@ -12,27 +12,26 @@ from podstatus.client.errors import CredentialsError
 from podstatus.client.kubeconfig.validate import is_header_text
 
 _RELOAD_AFTER_NS = 10**9
-"""Files are read again after a second: that costs some 50 µs, and needs no guessing about
-whether a time stamp can tell two versions apart."""
+"""Files are read again after a second: that costs some 50 µs, and does not depend on the resolution
+of time stamps to detect a new version."""
 _RELOAD_RETRY_SECONDS = (0.02, 0.08, 0.2)
-"""When to look again, in seconds, for a file that is halfway through being replaced."""
+"""Delays before further reads of a file that is being replaced."""
 
 
 class AuthHeader(Protocol):
-    """What says who we are in each request."""
+    """Provides the Authorization header of requests."""
 
     def authorization(self) -> str | None:
-        """The header as it is now. Raises CredentialsError."""
+        """Return the current header value. Raises CredentialsError."""
 
     def invalidate(self) -> None:
-        """The server does not take the one it gave: do not give it again from memory."""
+        """Drop the cached value: the server refused it."""
 
 
 class FileCredentials:
-    """Credentials that others renew; we only have to notice.
+    """Credentials from files that are rotated externally.
 
-    Credentials are asked for before every request; files are looked at once a second, and
-    whenever a server refuses what was in them.
+    Files are read at most once a second, and again when a server refuses their content.
     """
 
     def __init__(self, header: AuthHeader, tls: TlsFiles | None, clock: Clock) -> None:
@@ -43,7 +42,7 @@ class FileCredentials:
         self._reloaded_at = 0
 
     async def credentials(self) -> Credentials:
-        """What to send now. Raises CredentialsError."""
+        """Return the current credentials. Raises CredentialsError."""
         if (
             self._current is not None
             and 0 <= self._clock.now() - self._reloaded_at < _RELOAD_AFTER_NS
@@ -52,7 +51,7 @@ class FileCredentials:
         return self.reload()
 
     async def renew(self, refused: Credentials) -> Credentials | None:
-        """Others than these, if the files have some by now. Raises CredentialsError."""
+        """Return other credentials if the files have changed, or None. Raises CredentialsError."""
         if self._current is refused:
             self._header.invalidate()
         for seconds in _RELOAD_RETRY_SECONDS:
@@ -63,7 +62,7 @@ class FileCredentials:
         return _if_different(self.reload(), refused)
 
     def reload(self) -> Credentials:
-        """Read all files. Raises KubeconfigError the first time, CredentialsError later."""
+        """Read all files. Raises KubeconfigError at the first call, CredentialsError later."""
         now = self._clock.now()
         tls = None if self._tls is None else self._tls.context(now)
         self._current = _updated(self._current, self._header.authorization(), tls)
@@ -74,7 +73,7 @@ class FileCredentials:
 def _updated(
     current: Credentials | None, authorization: str | None, tls: ssl.SSLContext | None
 ) -> Credentials:
-    """The same value as long as nothing changed."""
+    """Return the same object as long as nothing changed."""
     if current and current.authorization == authorization and current.tls is tls:
         return current
     return Credentials(authorization=authorization, tls=tls)
@@ -88,16 +87,16 @@ logger = logging.getLogger(__name__)
 
 
 class TokenFile:
-    """The last good token of a file.
+    """The last valid token of a file.
 
-    While the file is being replaced it may be empty or away for a moment: then the last good
-    token stays, until a server has refused it.
+    While the file is being replaced it may be empty or missing for a moment: then the last valid
+    token is used, until a server refuses it.
 
     Upstream: fileTokenSource, transport/token_source.go, client-go v0.36.4.
     """
 
     def __init__(self, path: str, token: str = "") -> None:
-        """With the token to use as long as the file cannot be read, if there is one."""
+        """`token`: used as long as the file cannot be read."""
         self._path = path
         self._token = token
         self._last_warning = ""
@@ -106,15 +105,15 @@ class TokenFile:
         return f"TokenFile({self._path})"
 
     def authorization(self) -> str:
-        """The header for what is in the file now. Raises CredentialsError."""
+        """Return the header for the file's current token. Raises CredentialsError."""
         problem = self._reload()
         if problem and not self._token:
             raise CredentialsError(
-                f"token file {self._path} cannot be used: {problem}; have a token written to it"
+                f"token file {self._path} cannot be used: {problem}; write a token to it"
             )
         if problem and problem != self._last_warning:
             logger.warning(
-                "token file not read, the last good token stays: file=%s error=%s",
+                "token file not reloaded, using the last valid token: file=%s error=%s",
                 self._path,
                 problem,
             )
@@ -122,37 +121,37 @@ class TokenFile:
         return f"Bearer {self._token}"
 
     def invalidate(self) -> None:
-        """Drop the last good token, as a server has: now only the file can help."""
+        """Drop the last valid token: the server refused it, only the file can have another."""
         self._token = ""
 
     def _reload(self) -> str:
-        """Take over what is in the file, or say what is wrong with it."""
+        """Load the token from the file; return "" or an error message."""
         try:
             token = read_file(self._path).decode().strip()
         except UnreadableError as error:
             return str(error)
         except UnicodeDecodeError:
-            return "it is no text"
+            return "it is not UTF-8 text"
         if not token:
             return "it is empty"
         if not is_header_text(token):
-            return "it has characters in it that no token has"
+            return "its token has invalid characters"
         self._token = token
         return ""
 
 
 class StaticHeader:
-    """A header that never changes, or none."""
+    """A fixed Authorization header, or none."""
 
     def __init__(self, header: str | None) -> None:
         self._header = header
 
     def __repr__(self) -> str:
-        return "FixedHeader(…)"
+        return "StaticHeader(…)"
 
     def authorization(self) -> str | None:
-        """The header."""
+        """Return the fixed header value."""
         return self._header
 
     def invalidate(self) -> None:
-        """There is no other."""
+        """Do nothing: there is no other value."""

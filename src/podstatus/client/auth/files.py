@@ -1,4 +1,4 @@
-"""Read small files that people and programs replace under us."""
+"""Read small files that may be replaced at any time."""
 
 import os
 import select
@@ -9,29 +9,30 @@ from pathlib import Path
 MAX_FILE_BYTES = 4 * 2**20
 """Kubeconfigs, certificates and tokens are far smaller."""
 _PIPE_SECONDS = 5.0
-"""How long whoever writes into a pipe may take: `--kubeconfig <(decrypt …)`."""
+"""Timeout of a read from a pipe, as in `--kubeconfig <(decrypt …)`."""
 
 
 class UnreadableError(Exception):
-    """A file cannot be read; the message says why, in a few words."""
+    """A file cannot be read; the message is the reason, in a few words."""
 
 
 def read_file(path: str | Path, *, pipes: bool = False) -> bytes:
-    """The content of a file, or of a pipe if it may be one. Raises UnreadableError.
+    """Return the content of a file, or with `pipes` also of a pipe. Raises UnreadableError.
 
-    FileNotFoundError is the cause if it is not there. Only a pipe is waited for, and not long.
+    The error's cause is FileNotFoundError if the file does not exist. Only a pipe is waited for,
+    for at most 5 s without data.
     """
     try:
-        # Opening a pipe that nobody writes to would wait for a writer.
+        # Without O_NONBLOCK, opening a pipe without a writer would block.
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
         raise UnreadableError(_reason(error)) from error
     try:
         mode = os.fstat(file).st_mode
         if stat.S_ISDIR(mode):
-            raise UnreadableError("it is a folder")
+            raise UnreadableError("it is a directory")
         if stat.S_ISFIFO(mode) and not pipes:
-            raise UnreadableError("it is a pipe, and would have to be read more than once")
+            raise UnreadableError("it is a pipe, which cannot be read repeatedly")
         return _read_pipe(file) if stat.S_ISFIFO(mode) else _read(file)
     except OSError as error:
         raise UnreadableError(_reason(error)) from error
@@ -57,9 +58,9 @@ def _read_pipe(file: int) -> bytes:
         content += part
         if not part or len(content) > MAX_FILE_BYTES:
             return content[:MAX_FILE_BYTES]
-    raise UnreadableError(f"nothing came through the pipe for {_PIPE_SECONDS:.0f} s")
+    raise UnreadableError(f"the pipe had no data for {_PIPE_SECONDS:.0f} s")
 
 
 def _reason(error: OSError | ValueError) -> str:
-    told = error.strerror if isinstance(error, OSError) else None
-    return (told or "it has no name that a file can have").lower()
+    reason = error.strerror if isinstance(error, OSError) else None
+    return (reason or "its name is not a valid file name").lower()

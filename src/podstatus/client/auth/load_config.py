@@ -1,8 +1,8 @@
-"""Find out how to reach a server: from a kubeconfig, inside of a cluster, or as told.
+"""Load the client configuration: from a kubeconfig, a service account, or a token.
 
-    async with ApiClient(default_access()) as client: …
+    async with ApiClient(load_config()) as client: …
 
-All of these look at files only, and ask nobody; they raise KubeconfigError.
+These functions only read files and send no requests; they raise KubeconfigError.
 """
 
 import base64
@@ -45,7 +45,7 @@ from podstatus.client.kubeconfig.validate import is_header_text, validate_contex
 logger = logging.getLogger(__name__)
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""What a cluster gives its pods."""
+"""Where a cluster mounts the service account of a pod."""
 
 
 def load_config(
@@ -55,7 +55,7 @@ def load_config(
     service_account: Path | str = SERVICE_ACCOUNT,
     environment: Mapping[str, str] | None = None,
 ) -> ResolvedClientConfig:
-    """By the named kubeconfig, else by KUBECONFIG or ~/.kube/config, else inside of a cluster."""
+    """Load the given kubeconfig, else KUBECONFIG or ~/.kube/config, else the service account."""
     environment = os.environ if environment is None else environment
     if kubeconfig is not None:
         return kubeconfig_config(kubeconfig, context, environment=environment)
@@ -63,8 +63,8 @@ def load_config(
     if config.is_empty and context is None and is_in_cluster(environment):
         return in_cluster_config(service_account, environment=environment)
     if not config.origins:
-        elsewhere = "" if is_in_cluster(environment) else " (and this is no pod of a cluster)"
-        raise KubeconfigError(f"{missing_message(environment)}{elsewhere}")
+        suffix = "" if is_in_cluster(environment) else " (not running in a cluster either)"
+        raise KubeconfigError(f"{missing_message(environment)}{suffix}")
     return _resolve_config(config, context or "", environment, SystemClock(), PLUGIN_SECONDS)
 
 
@@ -76,9 +76,9 @@ def kubeconfig_config(
     clock: Clock | None = None,
     plugin_seconds: float = PLUGIN_SECONDS,
 ) -> ResolvedClientConfig:
-    """By a kubeconfig and one of its contexts; by the usual ones if none is named.
+    """Load a kubeconfig (default: KUBECONFIG or ~/.kube/config) and one of its contexts.
 
-    A plugin that takes longer than `plugin_seconds` is ended.
+    An exec plugin that runs longer than `plugin_seconds` is killed.
     """
     environment = os.environ if environment is None else environment
     config = load_kubeconfig(None if path is None else Path(path), environment)
@@ -93,14 +93,14 @@ def in_cluster_config(
     environment: Mapping[str, str] | None = None,
     clock: Clock | None = None,
 ) -> ResolvedClientConfig:
-    """As the service account of the pod that we run in.
+    """Load the service account of the pod in which this process runs.
 
     Upstream: InClusterConfig, rest/config.go, client-go v0.36.4.
     """
     environment = os.environ if environment is None else environment
     if not is_in_cluster(environment):
         raise KubeconfigError(
-            "not inside of a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not "
+            "not running in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not "
             "set; pass a kubeconfig"
         )
     folder = Path(folder)
@@ -108,16 +108,16 @@ def in_cluster_config(
     server = f"https://{host_and_port(host, port)}"
     source = f"the service account in {folder}"
     _check_server(server, "KUBERNETES_SERVICE_HOST and _PORT")
-    authority = Pem(field="the cluster's authority", path=str(folder / "ca.crt"))
-    identity = FileCredentials(
+    authority = Pem(field="CA of the cluster", path=str(folder / "ca.crt"))
+    credentials = FileCredentials(
         TokenFile(str(folder / "token")), TlsFiles(authority=authority), clock or SystemClock()
     )
-    _validate_now(identity, source)
+    _validate_now(credentials, source)
     return ResolvedClientConfig(
         server=server,
         source=source,
         namespace=environment.get("POD_NAMESPACE") or _namespace(folder / "namespace"),
-        credential_provider=identity,
+        credential_provider=credentials,
         proxy=select_proxy(server, "", environment),
     )
 
@@ -131,31 +131,31 @@ def token_config(
     environment: Mapping[str, str] | None = None,
     clock: Clock | None = None,
 ) -> ResolvedClientConfig:
-    """By an address, a token, and a file with the certificate to trust (else the system's).
+    """Use a URL, a token, and a file with the trusted CA (default: the system's CAs).
 
-    Without TLS only on this machine: a token must not travel in the open.
+    Plain HTTP is only allowed to a loopback address: a token must not be sent unencrypted.
     """
     _check_server(server, "the server")
     if not token or not is_header_text(token):
-        raise KubeconfigError("the token is empty or has characters that no token has")
-    where = urlsplit(server)
-    if where.scheme != "https" and not is_loopback(where.hostname or ""):
+        raise KubeconfigError("the token is empty or has invalid characters")
+    url = urlsplit(server)
+    if url.scheme != "https" and not is_loopback(url.hostname or ""):
         raise KubeconfigError(f"a token is not sent to {server} without TLS; use https")
     pem = None if authority is None else Pem(field="authority", path=str(authority))
-    tls = TlsFiles(authority=pem) if where.scheme == "https" else None
-    identity = FileCredentials(StaticHeader(f"Bearer {token}"), tls, clock or SystemClock())
-    _validate_now(identity, "the token for it")
+    tls = TlsFiles(authority=pem) if url.scheme == "https" else None
+    credentials = FileCredentials(StaticHeader(f"Bearer {token}"), tls, clock or SystemClock())
+    _validate_now(credentials, "the token for it")
     return ResolvedClientConfig(
         server=server,
         source="a token",
         namespace=namespace,
-        credential_provider=identity,
+        credential_provider=credentials,
         proxy=select_proxy(server, "", os.environ if environment is None else environment),
     )
 
 
 def is_in_cluster(environment: Mapping[str, str]) -> bool:
-    """Whether we run in a pod that may know its API server."""
+    """Whether the environment has the variables that a cluster sets in its pods."""
     variables = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
     return all(environment.get(name) for name in variables)
 
@@ -167,18 +167,18 @@ def _resolve_config(
     clock: Clock,
     plugin_seconds: float,
 ) -> ResolvedClientConfig:
-    choice = resolve_context(config, context)
-    validate_context(choice)
-    cluster = choice.cluster
+    resolved = resolve_context(config, context)
+    validate_context(resolved)
+    cluster = resolved.cluster
     if cluster.insecure:
-        logger.warning("the server's certificate is not checked: source=%s", choice.source)
+        logger.warning("server certificate is not verified: source=%s", resolved.source)
     return ResolvedClientConfig(
         server=cluster.server,
-        source=choice.source,
-        namespace=choice.namespace,
-        credential_provider=_credential_provider(choice, clock, plugin_seconds),
+        source=resolved.source,
+        namespace=resolved.namespace,
+        credential_provider=_credential_provider(resolved, clock, plugin_seconds),
         server_hostname=cluster.tls_server_name or None,
-        proxy=_proxy(choice, environment),
+        proxy=_proxy(resolved, environment),
     )
 
 
@@ -194,9 +194,9 @@ def _credential_provider(
 ) -> CredentialProvider:
     user, cluster = context.user, context.cluster
     if urlsplit(cluster.server).scheme != "https":
-        # As client-go: what says who we are never travels in the open.
+        # As client-go: credentials are never sent unencrypted.
         if user != User():
-            logger.warning("no credentials are sent without TLS: source=%s", context.source)
+            logger.warning("credentials are not sent without TLS: source=%s", context.source)
         return FileCredentials(StaticHeader(None), None, clock)
     tls = TlsFiles(
         authority=next(iter(cluster.authority), None),
@@ -204,13 +204,13 @@ def _credential_provider(
         key=next(iter(user.key), None),
         insecure=cluster.insecure,
     )
-    written = FileCredentials(_header(user), tls, clock)
-    _validate_now(written, context.source)
+    credentials = FileCredentials(_header(user), tls, clock)
+    _validate_now(credentials, context.source)
     if user.plugin is None:
-        return written
+        return credentials
     if user.token or user.token_file or user.username or user.certificate:
-        logger.warning("exec plugin not used, there are credentials: source=%s", context.source)
-        return written
+        logger.warning("exec plugin ignored, other credentials are set: source=%s", context.source)
+        return credentials
     return ExecCredentials(PluginCommand(user.plugin, cluster, seconds=plugin_seconds), tls, clock)
 
 
@@ -226,7 +226,7 @@ def _header(user: User) -> AuthHeader:
 
 
 def _validate_now(credentials: FileCredentials, source: str) -> None:
-    """Find what is missing now, and not with the first request."""
+    """Raise KubeconfigError for missing files now, not with the first request."""
     try:
         credentials.reload()
     except (CredentialsError, KubeconfigError) as error:

@@ -1,4 +1,4 @@
-"""Which files are the kubeconfig, and what they say together.
+"""Find, read and merge the kubeconfig files.
 
 Upstream: ClientConfigLoadingRules, clientcmd/loader.go, client-go v0.36.4.
 """
@@ -19,9 +19,9 @@ VARIABLE = "KUBECONFIG"
 
 
 def load_kubeconfig(path: Path | None, environment: Mapping[str, str]) -> Kubeconfig:
-    """The named file, or those of KUBECONFIG, or the one in the home folder.
+    """Load the given file, or those of KUBECONFIG, or ~/.kube/config.
 
-    Raises KubeconfigError if none is there, or one cannot be used.
+    Raises KubeconfigError if none exists, or one is invalid.
     """
     if path is not None:
         return _load_required(path)
@@ -32,31 +32,31 @@ def load_kubeconfig(path: Path | None, environment: Mapping[str, str]) -> Kubeco
 
 
 def discover_kubeconfig(environment: Mapping[str, str]) -> Kubeconfig:
-    """What the files say that nobody named, as far as they are there; perhaps nothing.
+    """Load the default files that exist; the result may be empty.
 
-    Raises KubeconfigError if one cannot be used.
+    Raises KubeconfigError if one is invalid.
     """
-    found = [(path, _load_if_exists(path)) for path in default_paths(environment)]
-    for path, config in found:
+    configs = [(path, _load_if_exists(path)) for path in default_paths(environment)]
+    for path, config in configs:
         if config is None and environment.get(VARIABLE):
-            logger.warning("kubeconfig skipped, it is not there: file=%s", path)
-    return merge_kubeconfigs(config for _, config in found if config is not None)
+            logger.warning("kubeconfig does not exist, skipped: file=%s", path)
+    return merge_kubeconfigs(config for _, config in configs if config is not None)
 
 
 def default_paths(environment: Mapping[str, str]) -> Sequence[Path]:
-    """Where kubeconfigs are looked for, each once."""
-    named = environment.get(VARIABLE, "")
-    if not named:
+    """Return the paths of KUBECONFIG without duplicates, or ~/.kube/config."""
+    variable = environment.get(VARIABLE, "")
+    if not variable:
         home = environment.get("HOME") or str(Path("~").expanduser())
         return [Path(home) / ".kube" / "config"]
-    return [Path(name) for name in dict.fromkeys(named.split(os.pathsep)) if name]
+    return [Path(name) for name in dict.fromkeys(variable.split(os.pathsep)) if name]
 
 
 def missing_message(environment: Mapping[str, str]) -> str:
-    """What to say if there is none."""
-    where = " nor ".join(str(path) for path in default_paths(environment)) or "any name"
-    by = f" ({VARIABLE})" if environment.get(VARIABLE) else ""
-    return f"no kubeconfig at {where}{by}; pass the path of one, or set {VARIABLE}"
+    """Return the error message for a missing kubeconfig."""
+    paths = " or ".join(str(path) for path in default_paths(environment)) or "any path"
+    variable = f" ({VARIABLE})" if environment.get(VARIABLE) else ""
+    return f"no kubeconfig at {paths}{variable}; pass the path of one, or set {VARIABLE}"
 
 
 def _load_required(path: Path) -> Kubeconfig:
@@ -65,7 +65,7 @@ def _load_required(path: Path) -> Kubeconfig:
     except UnreadableError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             raise KubeconfigError(
-                f"no kubeconfig at {path}; pass the path of one that is there"
+                f"no kubeconfig at {path}; pass the path of an existing file"
             ) from error
         raise _unreadable(path, error) from error
 
@@ -80,11 +80,11 @@ def _load_if_exists(path: Path) -> Kubeconfig | None:
 
 
 def _read(path: Path) -> Kubeconfig:
-    # Not resolved: relative names are relative to where a link is, not to where it leads.
+    # Not resolved: relative paths are relative to the symbolic link, not to its target.
     return parse_kubeconfig(read_file(path, pipes=True), str(path.absolute()))
 
 
 def _unreadable(path: Path, error: UnreadableError) -> KubeconfigError:
     return KubeconfigError(
-        f"cannot read the kubeconfig {path}: {error}; pass the path of a file that you may read"
+        f"cannot read the kubeconfig {path}: {error}; pass the path of a readable file"
     )

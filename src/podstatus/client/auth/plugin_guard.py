@@ -1,16 +1,16 @@
-"""Run an exec plugin, and end all that it started if it fails or takes too long.
+"""Run an exec plugin, and kill all processes that it started if it fails or exceeds its timeout.
 
-A program of its own, standard library only, started as
+A separate program that uses only the standard library, started as
 
     python -I -S plugin_guard.py CONTROL COMMAND [ARGUMENT]...
 
-CONTROL is the descriptor of a stream socket. Its end there is the order to kill: the caller has
-closed it, or is no more. If the command cannot be started, the number of the error is written to
-it. The guard ends as the command did.
+CONTROL is the descriptor of a stream socket. End of file on it is the order to kill: the caller has
+closed it, or has died. If the command cannot be started, the guard writes the errno to the socket.
+The guard exits with the command's exit code, or by its signal.
 
-It is a child subreaper (prctl(2)), so what the command started in a session of its own, or left
-to init, is a descendant all the same. After a command that ended with 0 such processes live on:
-a plugin may start a browser, or a daemon that caches tokens.
+The guard is a child subreaper (prctl(2)), so processes that the command started in another session,
+or orphaned, are still its descendants. After exit code 0 they keep running: a plugin may start a
+browser, or a daemon that caches tokens.
 """
 
 import contextlib
@@ -28,18 +28,18 @@ from typing import NamedTuple, NoReturn
 _PR_SET_CHILD_SUBREAPER = 36
 _FAILED = 1
 _KILL_SECONDS = 5.0
-"""For what is killed to end; what hangs in the kernel then belongs to init."""
+"""Maximum wait for killed processes; those that hang in the kernel are left to init."""
 _PAUSE_SECONDS = 0.002
 _MAX_KILL_ROUNDS = 1000
-"""How often new children are killed, before all descendants are stopped."""
+"""Rounds of killing new children before all descendants are stopped instead."""
 _MAX_STOP_ROUNDS = 100
-"""How often newcomers are looked for and stopped, before all are killed."""
+"""Rounds of stopping new descendants before all are killed."""
 _PARENT, _START_TICKS = 1, 19
-"""Among the fields of /proc/<pid>/stat behind the name."""
+"""Indexes into the fields of /proc/<pid>/stat after the name."""
 
 
 class _Process(NamedTuple):
-    """A process, distinct from a later one with its pid."""
+    """A process; the start time distinguishes it from a later one with the same pid."""
 
     pid: int
     parent: int
@@ -47,7 +47,7 @@ class _Process(NamedTuple):
 
 
 def main(arguments: list[str]) -> NoReturn:
-    """Run a command to its end, or to the order to kill it."""
+    """Run a command until it exits or the order to kill arrives."""
     control = socket.socket(fileno=int(arguments[0]))
     control.set_inheritable(False)
     _become_subreaper()
@@ -69,23 +69,23 @@ def _become_subreaper() -> None:
 
 
 def _wake_at_child_signals() -> int:
-    """A descriptor that can be read when a child ends. Ctrl-C is for the command alone."""
+    """Return a descriptor that is readable after SIGCHLD. Ctrl-C only affects the command."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    # Handlers, not SIG_IGN, which the command would inherit.
+    # Handlers instead of SIG_IGN, which the command would inherit.
     for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGQUIT):
         signal.signal(number, lambda *_: None)
     return reader
 
 
 def _default_signals() -> list[int]:
-    """Signals that Python has changed, for the command to have as they were."""
+    """Return the signals that Python ignores; the command gets their default action."""
     return [signal.SIGPIPE, signal.SIGXFSZ]
 
 
 def _wait(pid: int, control: socket.socket, woken: int) -> int | None:
-    """The end of the command, as Popen.returncode has it; None if it is to be killed."""
+    """Return the exit code as Popen.returncode has it; None if the command is to be killed."""
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
@@ -98,7 +98,7 @@ def _wait(pid: int, control: socket.socket, woken: int) -> int | None:
 
 
 def end_descendants() -> None:
-    """Kill all that has us as an ancestor; returns when there is nothing left, or after 5 s."""
+    """Kill all descendants; return when none is left, or after 5 s."""
     until = time.monotonic() + _KILL_SECONDS
     while _reap() and time.monotonic() < until:
         if _kill_children():
@@ -109,21 +109,21 @@ def end_descendants() -> None:
 
 
 def _kill_children() -> bool:
-    """Kill children until there are no new ones; False if there is no end of them.
+    """Kill children until there are no new ones; False if new ones keep appearing.
 
-    What a child has started becomes ours when it ends. One that forks and ends, again and again,
-    has another pid at every look: a look has to be shorter than its life.
+    The children of a killed child are reparented to the guard. A process that forks and exits
+    repeatedly has another pid in every round: a round has to be shorter than its lifetime.
     """
     killed: set[int] = set()
     for _ in range(_MAX_KILL_ROUNDS):
-        found = _children()
-        if found <= killed:
+        children = _children()
+        if children <= killed:
             return True
-        for pid in found - killed:
-            # The pid is not reused: it is ours until we wait for it.
+        for pid in children - killed:
+            # The pid cannot be reused before the guard has reaped the child.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        killed |= found
+        killed |= children
     return False
 
 
@@ -136,36 +136,36 @@ def _children() -> set[int]:
 
 
 def _stop_all() -> set[_Process]:
-    """Stop first: what forks faster than it is killed would never end."""
+    """Stop all descendants and return them, for processes that fork faster than they are killed."""
     stopped: set[_Process] = set()
     for _ in range(_MAX_STOP_ROUNDS):
-        newcomers = _descendants() - stopped
-        if not newcomers:
+        running = _descendants() - stopped
+        if not running:
             break
-        for process in newcomers:
+        for process in running:
             _send(process, signal.SIGSTOP)
-        stopped |= newcomers
+        stopped |= running
     return stopped
 
 
 def _send(process: _Process, number: signal.Signals) -> None:
     try:
-        opened = os.pidfd_open(process.pid)
+        pidfd = os.pidfd_open(process.pid)
     except OSError:
         return
     try:
-        # What is open cannot become another process; its parent may have changed.
-        now = _process(Path(f"/proc/{process.pid}"))
-        if now is not None and now.start_ticks == process.start_ticks:
-            signal.pidfd_send_signal(opened, number)
+        # The pid of an open pidfd is not reused; only the parent may have changed.
+        current = _process(Path(f"/proc/{process.pid}"))
+        if current is not None and current.start_ticks == process.start_ticks:
+            signal.pidfd_send_signal(pidfd, number)
     except OSError:
-        return  # it has ended, or a set-user-ID program, which is not ours to end
+        return  # it has exited, or is a set-user-ID program, which may not be killed
     finally:
-        os.close(opened)
+        os.close(pidfd)
 
 
 def _reap() -> bool:
-    """Collect who has ended; whether there is any child left."""
+    """Reap exited children; return whether any child is left."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -179,10 +179,10 @@ def _descendants() -> set[_Process]:
     for entry in Path("/proc").iterdir() if sys.platform == "linux" else ():
         if entry.name.isdecimal() and (process := _process(entry)) is not None:
             children.setdefault(process.parent, []).append(process)
-    found = list(children.get(os.getpid(), ()))
-    for process in found:  # grows as it goes
-        found.extend(children.get(process.pid, ()))
-    return set(found)
+    descendants = list(children.get(os.getpid(), ()))
+    for process in descendants:  # grows during the iteration
+        descendants.extend(children.get(process.pid, ()))
+    return set(descendants)
 
 
 def _process(entry: Path) -> _Process | None:
@@ -190,7 +190,7 @@ def _process(entry: Path) -> _Process | None:
         stat = (entry / "stat").read_bytes()
     except OSError:
         return None
-    # The name of a program may hold anything, also brackets.
+    # The program name may contain any character, including brackets.
     fields = stat.rpartition(b")")[2].split()
     return _Process(int(entry.name), int(fields[_PARENT]), int(fields[_START_TICKS]))
 

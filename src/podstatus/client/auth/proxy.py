@@ -1,4 +1,4 @@
-"""Which proxy is on the way to a server: the one that is named, or the environment's.
+"""Select the proxy for a server: from the kubeconfig, or from the environment.
 
 Upstream: httpproxy.Config of golang.org/x/net, as client-go uses it (v0.36.4).
 """
@@ -17,26 +17,26 @@ from podstatus.client.kubeconfig.server_url import (
 )
 
 
-def select_proxy(server: str, named: str, environment: Mapping[str, str]) -> str | None:
-    """The proxy for a server. What is named wins, even on the way to this machine.
+def select_proxy(server: str, proxy_url: str, environment: Mapping[str, str]) -> str | None:
+    """Return the proxy for a server. `proxy_url` takes precedence, even for a loopback server.
 
-    Raises KubeconfigError for a proxy that cannot be used.
+    Raises KubeconfigError for an unsupported or invalid proxy.
     """
-    if named:
-        return _validate_proxy(named, "proxy-url")
-    where = urlsplit(server)
-    variable, value = _variable(environment, f"{where.scheme}_proxy")
-    if not value or where.hostname is None or is_loopback(where.hostname):
+    if proxy_url:
+        return _validate_proxy(proxy_url, "proxy-url")
+    url = urlsplit(server)
+    variable, value = _variable(environment, f"{url.scheme}_proxy")
+    if not value or url.hostname is None or is_loopback(url.hostname):
         return None
-    port = where.port or PORTS[where.scheme]
+    port = url.port or PORTS[url.scheme]
     _, exceptions = _variable(environment, "no_proxy")
-    if any(_matches_rule(rule, where.hostname, port) for rule in exceptions.split(",")):
+    if any(_matches_rule(rule, url.hostname, port) for rule in exceptions.split(",")):
         return None
     return _validate_proxy(value if "://" in value else f"http://{value}", variable)
 
 
 def _variable(environment: Mapping[str, str], name: str) -> tuple[str, str]:
-    """A variable in capitals or not, as it is called, and what it says."""
+    """Return the spelling and the value of a variable in upper or lower case."""
     for spelled in (name.upper(), name):
         if environment.get(spelled):
             return spelled, environment[spelled].strip()
@@ -46,19 +46,19 @@ def _variable(environment: Mapping[str, str], name: str) -> tuple[str, str]:
 def _validate_proxy(proxy: str, source: str) -> str:
     if proxy.partition(":")[0].lower() in ("socks5", "socks5h", "socks4", "socks"):
         raise KubeconfigError(
-            f"{source} is {redact_url(proxy)}, but SOCKS proxies are not supported; name an "
+            f"{source} is {redact_url(proxy)}, but SOCKS proxies are not supported; use an "
             "http or https proxy"
         )
     if split_url(proxy) is None:
         raise KubeconfigError(
-            f"{source} is {redact_url(proxy)}, which is no address; it has to look like "
+            f"{source} is {redact_url(proxy)}, which is not a valid URL; use the form "
             "http://host:3128"
         )
     return proxy
 
 
 def _matches_rule(rule: str, host: str, port: int) -> bool:
-    """Whether one entry of NO_PROXY is about a server."""
+    """Whether one entry of NO_PROXY matches a server."""
     rule = rule.strip().lower()
     if rule == "*":
         return True
@@ -66,17 +66,17 @@ def _matches_rule(rule: str, host: str, port: int) -> bool:
     network = _network(rule)
     if network is not None:
         return address is not None and address in network
-    name, of_port = _host_and_port(rule)
-    if of_port not in ("", str(port)):
+    name, rule_port = _host_and_port(rule)
+    if rule_port not in ("", str(port)):
         return False
-    excepted = ip_address(name)
-    if excepted is not None or address is not None:
-        return excepted == address
+    rule_address = ip_address(name)
+    if rule_address is not None or address is not None:
+        return rule_address == address
     return _matches_domain(name.removeprefix("*"), host.lower())
 
 
 def _matches_domain(name: str, host: str) -> bool:
-    """`example.com` is about itself and all below, `.example.com` about all below."""
+    """`example.com` matches itself and its subdomains, `.example.com` only subdomains."""
     if name.startswith("."):
         return len(name) > 1 and host.endswith(name)
     return bool(name) and (host == name or host.endswith(f".{name}"))

@@ -20,27 +20,30 @@ from podstatus.kube.scalars.time import Time
 
 
 class UnusableTlsError(Exception):
-    """A certificate or a key cannot be used; the message names it and says why."""
+    """A certificate or key cannot be used; the message has its name and the reason."""
 
 
 class PemContent(msgspec.Struct, frozen=True):
-    """A PEM text, and where it came from."""
+    """A PEM text and its origin."""
 
     pem: Pem
     content: bytes
 
     def __repr__(self) -> str:
-        return f"Loaded({self.pem.name})"
+        return f"PemContent({self.pem.name})"
 
 
 class KeyPair(msgspec.Struct, frozen=True):
-    """Our certificate, with its key."""
+    """A client certificate with its key."""
 
     certificate: PemContent
     key: PemContent
 
     def expires(self) -> int:
-        """When the certificate runs out, in nanoseconds since the Unix epoch."""
+        """Return the certificate's expiry, in nanoseconds since the Unix epoch.
+
+        Raises UnusableTlsError.
+        """
         try:
             first = x509.load_pem_x509_certificates(self.certificate.content)[0]
         except ValueError as error:
@@ -51,11 +54,11 @@ class KeyPair(msgspec.Struct, frozen=True):
 def tls_context(
     authority: PemContent | None, pair: KeyPair | None, *, insecure: bool
 ) -> ssl.SSLContext:
-    """A context for clients. Raises UnusableTlsError.
+    """Create a client-side TLS context. Raises UnusableTlsError.
 
-    Not `create_default_context`: newer Pythons are strict there about what the certificates
-    of many clusters lack. As in Go, every certificate that is given as an authority is trusted,
-    also one that somebody else has signed.
+    Not `create_default_context`: newer Python versions require extensions there that the
+    certificates of many clusters lack. As in Go, every certificate in `authority` is trusted, even
+    if it is not self-signed.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -74,7 +77,7 @@ def tls_context(
 
 
 def _load_ca(context: ssl.SSLContext, authority: PemContent) -> None:
-    # Comments between the certificates may be in any language.
+    # Comments between the certificates may have non-ASCII characters.
     text = authority.content.decode("ascii", "ignore")
     try:
         context.load_verify_locations(cadata=text)
@@ -87,7 +90,9 @@ def _load_client_cert(context: ssl.SSLContext, pair: KeyPair) -> None:
     if b"-----BEGIN CERTIFICATE-----" not in certificate.content:
         raise UnusableTlsError(_certificate_error(certificate))
     if b"PRIVATE KEY-----" not in key.content:
-        raise UnusableTlsError(f"{key.pem.name} has no private key in PEM; name the right file")
+        raise UnusableTlsError(
+            f"{key.pem.name} has no private key in PEM format; set the right file"
+        )
     try:
         with _as_file(certificate) as certificate_file, _as_file(key) as key_file:
             context.load_cert_chain(certificate_file, key_file, password=_no_password)
@@ -106,16 +111,16 @@ def _load_client_cert(context: ssl.SSLContext, pair: KeyPair) -> None:
 def _key_pair_error(pair: KeyPair, error: ssl.SSLError) -> str:
     certificate, key = pair.certificate.pem.name, pair.key.pem.name
     if error.reason == "KEY_VALUES_MISMATCH":
-        return f"{key} is not the key of {certificate}; name the one that belongs to it"
-    return f"{certificate} or {key} is damaged; fetch both anew"
+        return f"{key} is not the key of {certificate}; set the matching key"
+    return f"{certificate} or {key} is damaged; replace both"
 
 
 def _certificate_error(pem: PemContent) -> str:
-    return f"{pem.pem.name} has no certificate in PEM that can be read; fetch it anew"
+    return f"{pem.pem.name} has no readable certificate in PEM format; replace it"
 
 
 class _EncryptedError(Exception):
-    """A key needs a password; Python would ask for it on the terminal."""
+    """A key is encrypted; without this, Python would prompt for the password."""
 
 
 def _no_password() -> str:
@@ -124,11 +129,11 @@ def _no_password() -> str:
 
 @contextmanager
 def _as_file(content: PemContent) -> Iterator[str]:
-    """A file with the text: its own, or one for this moment. OpenSSL reads pairs from files."""
+    """Yield a file with the text, temporary if needed: OpenSSL reads key pairs from files only."""
     if content.pem.path:
         yield content.pem.path
         return
-    with tempfile.TemporaryDirectory(prefix="podstatus-") as folder:  # the owner's alone
+    with tempfile.TemporaryDirectory(prefix="podstatus-") as folder:  # mode 0700
         path = Path(folder) / "pem"
         path.touch(mode=0o600)
         path.write_bytes(content.content)
@@ -136,9 +141,9 @@ def _as_file(content: PemContent) -> Iterator[str]:
 
 
 def expired_message(name: str, expires: int) -> str:
-    """What to say of a certificate that has run out."""
+    """Return the error message for an expired certificate; `expires` is in Unix ns."""
     since = Time.from_unix_nanos(expires)
-    return f"{name} expired at {since}; have a new one made, or check this machine's clock"
+    return f"{name} expired at {since}; renew it, or check the clock of this machine"
 
 
 logger = logging.getLogger(__name__)
@@ -147,9 +152,9 @@ _Content = tuple[PemContent | None, KeyPair | None]
 
 
 class TlsFiles:
-    """Whom to trust and who we are, from a kubeconfig and the files that it names.
+    """The trusted CAs and the client certificate of a kubeconfig, reloaded from their files.
 
-    Connections that are open stay as they are; new ones are made with the new context.
+    After a change, open connections stay; new ones use the new context.
     """
 
     def __init__(
@@ -170,14 +175,14 @@ class TlsFiles:
         self._last_warning = ""
 
     def authority(self) -> bytes:
-        """The certificates to trust, PEM; empty if those of the system are. For plugins."""
+        """Return the trusted CAs in PEM for plugins; empty if the system's CAs are used."""
         return b"" if self._content[0] is None else self._content[0].content
 
     def context(self, now: int) -> ssl.SSLContext:
-        """The context for what is in the files now; the same one if nothing changed.
+        """Return the context for the current files; the same object if nothing changed.
 
-        Raises KubeconfigError if there never was a good one, CredentialsError if our certificate
-        has run out meanwhile.
+        Raises KubeconfigError if no valid context was loaded before, CredentialsError if the
+        client certificate has expired since. `now` is in Unix ns.
         """
         context = self._reload(now)
         if self._expires is not None and self._expires <= now and self._certificate is not None:
@@ -185,7 +190,7 @@ class TlsFiles:
         return context
 
     def context_for(self, pair: KeyPair) -> ssl.SSLContext:
-        """A context with the certificate of somebody else. Raises UnusableTlsError."""
+        """Return a context with another client certificate. Raises UnusableTlsError."""
         return tls_context(self._content[0], pair, insecure=self._insecure)
 
     def _reload(self, now: int) -> ssl.SSLContext:
@@ -212,15 +217,17 @@ class TlsFiles:
             raise UnusableTlsError(expired_message(pair.certificate.pem.name, expires))
         context = tls_context(authority, pair, insecure=self._insecure)
         if self._context is not None:
-            logger.info("certificates changed, new connections use them")
+            logger.info("certificates reloaded, new connections use them")
         self._content, self._context, self._expires = content, context, expires
         self._last_warning = ""
         return context
 
     def _warn(self, problem: str) -> None:
-        """Once per problem: files may be halfway through being replaced."""
+        """Log each problem once: files may be in the middle of a replacement."""
         if problem != self._last_warning:
-            logger.warning("certificates not reloaded, the last good ones stay: error=%s", problem)
+            logger.warning(
+                "certificates not reloaded, using the last valid ones: error=%s", problem
+            )
         self._last_warning = problem
 
 
@@ -231,5 +238,5 @@ def _load_pem(pem: Pem) -> PemContent:
         return PemContent(pem, read_file(pem.path))
     except UnreadableError as error:
         raise UnusableTlsError(
-            f"{pem.name} cannot be read: {error}; put the file there, or correct its name"
+            f"{pem.name} cannot be read: {error}; create the file, or correct its path"
         ) from error

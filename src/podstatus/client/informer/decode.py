@@ -1,4 +1,4 @@
-"""An object as a list or a watch shows it: where it is, which one, how new, and what it says."""
+"""Decode listed and watched objects: key, UID, resource version and content."""
 
 from collections.abc import Callable
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -11,97 +11,97 @@ from podstatus.kube.encoding.codec import DecodeError
 
 
 class ObjectIdentity(Protocol):
-    """Which state of which object: an `ObjectMeta` says so, or as much of one as is kept."""
+    """The identity and version of an object: an `ObjectMeta`, or the part that is kept of it."""
 
     @property
     def namespace(self) -> str:
-        """Empty if it is in none."""
+        """Return the namespace; "" for a cluster-scoped object."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Return the name of the object."""
 
     @property
     def uid(self) -> str:
-        """What tells it from others of the same name."""
+        """Return the UID, which differs for a recreated object."""
 
     @property
     def resource_version(self) -> str:
-        """What tells this state of it from others."""
+        """Return the version of this state of the object."""
 
 
 class HasMetadata(Protocol):
-    """What every object has."""
+    """An object with a `metadata` field."""
 
     @property
     def metadata(self) -> ObjectIdentity:
-        """Its name, its UID, its version."""
+        """Return the identity and version of the object."""
 
 
 T = TypeVar("T", bound=HasMetadata)
 
 _MAX_NAME, _MAX_UID = 253, 512
-"""Characters. The first is Kubernetes' own limit; its UIDs have 36."""
+"""Characters. The limit on names is Kubernetes' own; its UIDs have 36 characters."""
 
 
 class ObjectKey(NamedTuple):
-    """Where an object is; objects of a cluster have an empty namespace."""
+    """Namespace and name of an object; cluster-scoped objects have an empty namespace."""
 
     namespace: str
     name: str
 
 
 class ObjectState(msgspec.Struct, Generic[T], frozen=True):
-    """An object, as it was at a version."""
+    """An object at one resource version."""
 
     key: ObjectKey
     uid: str
     version: ResourceVersion
     object: T | None = None
-    """None if all that is known is that it was there."""
+    """None if the content could not be decoded or was not read."""
 
 
 def key_of(object_: HasMetadata) -> ObjectKey:
-    """Where it is."""
+    """Return the namespace and name of an object."""
     return ObjectKey(object_.metadata.namespace, object_.metadata.name)
 
 
 def read_object(data: bytes, kind: type[T] | Transform[T]) -> ObjectState[T] | None:
-    """The object, without its content if that cannot be decoded.
+    """Decode an object; without its content if that is invalid.
 
-    None if not even its name and its UID can be read.
+    Returns None if its name or UID cannot be read either.
     """
     try:
-        found = decode_and_transform(bytes(data), kind)
+        object_ = decode_and_transform(bytes(data), kind)
     except DecodeError:
         return read_metadata(data)
-    metadata = found.metadata
+    metadata = object_.metadata
     key = ObjectKey(metadata.namespace, metadata.name)
     if not _is_valid_identity(key, metadata.uid):
         return None
-    return ObjectState(key, metadata.uid, ResourceVersion.parse(metadata.resource_version), found)
+    return ObjectState(key, metadata.uid, ResourceVersion.parse(metadata.resource_version), object_)
 
 
 def read_item(
     data: bytes, kind: type[T] | Transform[T], cached: Callable[[ObjectKey], T | None]
 ) -> ObjectState[T] | None:
-    """The object in a list; one that is known as it is there is not decoded again.
+    """Decode an item of a list; an unchanged cached object is reused instead.
 
-    So the list that confirms what we have costs a fraction of the first one, and no memory.
+    So a list that confirms the cache costs a fraction of the first one, and no memory.
     """
-    seen: ObjectState[T] | None = read_metadata(data)
-    if seen is None:
+    item: ObjectState[T] | None = read_metadata(data)
+    if item is None:
         return None
-    ours = cached(seen.key)
-    if ours is None or ours.metadata.uid != seen.uid:
+    object_ = cached(item.key)
+    if object_ is None or object_.metadata.uid != item.uid:
         return read_object(data, kind)
-    if ours.metadata.resource_version != seen.version.text:
+    if object_.metadata.resource_version != item.version.text:
         return read_object(data, kind)
-    return ObjectState(seen.key, seen.uid, seen.version, ours)
+    return ObjectState(item.key, item.uid, item.version, object_)
 
 
 def read_metadata(data: bytes) -> ObjectState[T] | None:
-    """Where an object is, which one and how new; None if that cannot be read."""
+    """Decode only the key, UID and version of an object; None if they cannot be read."""
     metadata = _metadata(data)
     if metadata is None:
         return None
@@ -112,9 +112,9 @@ def read_metadata(data: bytes) -> ObjectState[T] | None:
 
 
 def _is_valid_identity(key: ObjectKey, uid: str) -> bool:
-    """Whether an object can have this name and this UID.
+    """Whether the name and the UID are valid.
 
-    One without could not be identified; a name with a slash would lead to another path.
+    An object without them cannot be identified; a name with a slash would change request paths.
     """
     if not uid or len(uid) > _MAX_UID or key.name in ("", ".", ".."):
         return False
@@ -122,13 +122,13 @@ def _is_valid_identity(key: ObjectKey, uid: str) -> bool:
 
 
 def read_bookmark(data: bytes) -> ResourceVersion | None:
-    """How far a watch is that says nothing else; None if that cannot be read."""
+    """Return the resource version of a bookmark; None if it cannot be read."""
     metadata = _metadata(data)
     return None if metadata is None else read_version(metadata)
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    """As much of it as says which state of which object this is."""
+    """The metadata fields that identify an object and its version."""
 
     name: str | None = None
     namespace: str | None = None
@@ -151,5 +151,5 @@ def _metadata(data: bytes) -> Metadata | None:
 
 
 def read_version(metadata: Metadata) -> ResourceVersion:
-    """Its version; that of an object that has none is like no other."""
+    """Return the resource version; one without a number if it is missing."""
     return ResourceVersion.parse(metadata.resource_version or "")

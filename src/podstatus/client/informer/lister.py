@@ -1,4 +1,4 @@
-"""A full list, page by page."""
+"""Read a full list, page by page."""
 
 from collections.abc import Callable
 from typing import Generic
@@ -14,11 +14,11 @@ from podstatus.kube.errors import GoneError, UnavailableError
 
 _MAX_PAGES = 10_000
 _MAX_BYTES = 1 << 30
-"""Of all pages. A cluster of 100,000 pods has less."""
+"""Limit on the size of all pages. The list of a cluster with 100,000 pods is smaller."""
 
 
 class Lister(Generic[T]):
-    """Lists the objects of a selection."""
+    """Lists the objects of a selection, in pages."""
 
     def __init__(
         self,
@@ -36,10 +36,9 @@ class Lister(Generic[T]):
         self._max_objects = max_objects
 
     async def read(self, cached: Callable[[ObjectKey], T | None]) -> ListResult[T]:
-        """All objects at one version, of now; `cached` ones are not decoded again.
+        """Return all objects at one current version; unchanged `cached` ones are not decoded.
 
-        A list that takes so long that the server forgets its version is asked for in one piece.
-        Raises ApiError.
+        If the continue token expires (410), the list is repeated in one piece. Raises ApiError.
         """
         try:
             return await self._list(cached, self._page)
@@ -50,27 +49,27 @@ class Lister(Generic[T]):
 
     async def _list(self, cached: Callable[[ObjectKey], T | None], limit: int) -> ListResult[T]:
         items: list[ObjectState[T]] = []
-        undecodable, nameless, size, token = 0, 0, 0, ""
+        undecodable, unidentified, size, token = 0, 0, 0, ""
         for _ in range(_MAX_PAGES):
             body = await self._request_page(limit, token)
             size += len(body)
             page = _read_page(body)
             for data in page.items or ():
-                seen = read_item(data, self._kind, cached)
-                if seen is not None and not self._selection.has(seen.key):
-                    seen = None
-                if seen is not None:
-                    items.append(seen)
-                undecodable += seen is None or seen.object is None
-                nameless += seen is None
+                item = read_item(data, self._kind, cached)
+                if item is not None and not self._selection.has(item.key):
+                    item = None
+                if item is not None:
+                    items.append(item)
+                undecodable += item is None or item.object is None
+                unidentified += item is None
             self._check_size(len(items), size)
             before, token = token, page.metadata.continue_token or ""
             if not token:
                 version = ResourceVersion.parse(page.metadata.resource_version or "")
-                return ListResult(version, items, undecodable, is_whole=not nameless)
+                return ListResult(version, items, undecodable, is_whole=not unidentified)
             if token == before:
-                raise UnavailableError("the list has no end: its pages lead to themselves")
-        raise UnavailableError(f"the list has no end: it has more than {_MAX_PAGES} pages")
+                raise UnavailableError("the list is endless: the server repeats a continue token")
+        raise UnavailableError(f"the list is endless: it has more than {_MAX_PAGES} pages")
 
     def _check_size(self, items: int, size: int) -> None:
         if items > self._max_objects:
@@ -79,12 +78,12 @@ class Lister(Generic[T]):
             raise UnavailableError(f"the list has more than {_MAX_BYTES >> 20} MiB")
 
     async def _request_page(self, limit: int, token: str) -> bytes:
-        asked = self._selection
+        selection = self._selection
         return await self._source.list(
-            asked.resource,
-            namespace=asked.namespace,
-            label_selector=asked.label_selector,
-            field_selector=asked.field_selector,
+            selection.resource,
+            namespace=selection.namespace,
+            label_selector=selection.label_selector,
+            field_selector=selection.field_selector,
             limit=limit,
             continue_token=token,
         )
@@ -98,7 +97,7 @@ class _PageMetadata(msgspec.Struct, frozen=True):
 class _Page(msgspec.Struct, frozen=True):
     metadata: _PageMetadata
     items: tuple[msgspec.Raw, ...] | None
-    """Null if it is empty, as Go writes it; not there, if this is no list at all."""
+    """Null for an empty list, as Go writes it; missing if the response is not a list."""
     kind: str = ""
 
 
@@ -109,7 +108,7 @@ def _read_page(data: bytes) -> _Page:
     try:
         page = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise UnavailableError(f"the server's answer is no list: {error}") from error
+        raise UnavailableError(f"the response is not a list: {error}") from error
     if page.kind and not page.kind.endswith("List"):
-        raise UnavailableError(f"the server's answer is no list: its kind is {page.kind[:100]!r}")
+        raise UnavailableError(f"the response is not a list: its kind is {page.kind[:100]!r}")
     return page

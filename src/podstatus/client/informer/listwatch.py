@@ -1,4 +1,4 @@
-"""What a reflector asks an API server for."""
+"""The selection of objects and the `ListerWatcher` port of a reflector."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
@@ -12,16 +12,16 @@ from podstatus.client.rest.watch import WatchEvent
 
 
 class ObjectSelection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which objects."""
+    """The objects that a reflector lists and watches."""
 
     resource: ApiResource
     namespace: str | None = None
-    """None for all of them."""
+    """None selects all namespaces."""
     label_selector: str = ""
     field_selector: str = ""
 
     def has(self, key: ObjectKey) -> bool:
-        """Whether it can be the place of one of them; a server may show what was not asked for."""
+        """Whether the key can belong to the selection; a server may return other objects."""
         if not self.resource.namespaced:
             return not key.namespace
         return bool(key.namespace) and self.namespace in (None, key.namespace)
@@ -33,7 +33,8 @@ class ObjectSelection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListerWatcher(Protocol):
-    """Lists and watches. Both raise the errors of `podstatus.kube.errors`, and never hang."""
+    """Lists and watches objects. Methods raise the errors of `podstatus.kube.errors`, and must
+    not hang."""
 
     async def list(
         self,
@@ -45,7 +46,7 @@ class ListerWatcher(Protocol):
         limit: int = 0,
         continue_token: str = "",
     ) -> bytes:
-        """One page of a list that is not older than the question, as it came."""
+        """Return one page of a list as JSON; the list must not be older than the request."""
 
     def watch(
         self,
@@ -58,9 +59,9 @@ class ListerWatcher(Protocol):
         timeout_seconds: int = 300,
         idle_timeout_seconds: float = 90.0,
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """The changes after a version, and bookmarks.
+        """Yield the changes after `resource_version`, and bookmarks.
 
-        Opening and iterating raise GoneError with code 410 if these are not known any more, and
-        UnavailableError if the stream was cut or silent for so long. It just ends if the server
-        ended it in peace.
+        Opening and iterating raise GoneError with code 410 if the version has expired, and
+        UnavailableError if the stream was cut or idle for too long. The iteration ends without
+        an error if the server ended the watch properly.
         """

@@ -1,8 +1,8 @@
-"""Decode objects without what no node looks at: who manages which field.
+"""Decode objects without their managed fields, which a node does not use.
 
-With a real API server that is half of a pod, in some hundred small maps. Decoding them takes as
-long as all the rest, and the garbage collector goes through them for ever after. client-go's
-informers can leave them out too (TransformStripManagedFields, tools/cache v0.36.4).
+From a real API server they are half of a pod, in some hundred small maps. Decoding them takes as
+long as everything else, and the garbage collector traverses them from then on. client-go's
+informers can drop them, too (TransformStripManagedFields, tools/cache v0.36.4).
 """
 
 from functools import lru_cache
@@ -16,9 +16,9 @@ from podstatus.kube.encoding.wire import Wire
 W = TypeVar("W", bound=Wire)
 
 _MAX_CACHED_OBJECTS = 128
-"""That are remembered: more than there are between an answer and its event."""
+"""More than the number of objects between a response and its watch event."""
 _MAX_CACHED_BYTES = 32 << 10
-"""Bytes. Ten times what a pod has; longer ones must not fill the memory."""
+"""Ten times the size of a pod; larger objects are not cached, to bound memory."""
 
 _KEY = b'"managedFields":'
 
@@ -35,9 +35,9 @@ _decoder = msgspec.json.Decoder(_Object)
 
 
 def decode_cached(data: bytes, kind: type[W]) -> W:
-    """An object without its managed fields. Raises DecodeError.
+    """Decode an object without its managed fields. Raises DecodeError.
 
-    The answer to a patch and the event that tells of it are the same text, which is decoded once.
+    The response to a patch and its watch event are the same text, which is decoded once.
     """
     text = data.rstrip(b"\n")
     read = _decode_with_cache if len(text) <= _MAX_CACHED_BYTES else _decode
@@ -45,7 +45,7 @@ def decode_cached(data: bytes, kind: type[W]) -> W:
 
 
 def decode_uncached(data: bytes, kind: type[W]) -> W:
-    """The same for one who will not see that text again, and remembers nothing of it."""
+    """Like `decode_cached`, without the cache: for text that does not come again."""
     return decode(strip_managed_fields(data), kind)
 
 
@@ -57,7 +57,7 @@ _decode_with_cache = lru_cache(maxsize=_MAX_CACHED_OBJECTS)(_decode)
 
 
 def strip_managed_fields(data: bytes) -> bytes:
-    """The text of an object without its managed fields; as it is, if they cannot be told."""
+    """Return the JSON text without managed fields; unchanged if they cannot be located."""
     start = data.find(_KEY) + len(_KEY)
     if start < len(_KEY):
         return data
@@ -69,8 +69,8 @@ def strip_managed_fields(data: bytes) -> bytes:
         return data
     value = bytes(managed)
     end = start + len(value)
-    # Within a text the quotes of the key would be escaped, so this is a field; if there are several
-    # of that name, nobody can tell which of them it is. Cut out by its place: to look for a text as
-    # long as this one takes longer than to decode it.
-    is_it = data.startswith(value, start) and _KEY not in data[end:]
-    return data[:start] + b"null" + data[end:] if is_it else data
+    # Within a JSON string the quotes of the key would be escaped, so this is a field; with several
+    # fields of that name it is ambiguous. Cut out by position: searching for such a long text takes
+    # longer than decoding it.
+    is_located = data.startswith(value, start) and _KEY not in data[end:]
+    return data[:start] + b"null" + data[end:] if is_located else data

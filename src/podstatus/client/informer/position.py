@@ -1,8 +1,8 @@
-"""How far a watch is, and what it has yet to tell of what a list told already.
+"""The position of a watch, and the changes that a list has shown but the watch has not.
 
-A list that is taken beside a running watch runs ahead of it. What the two differ in has either
-just not arrived yet, or was missed. Which of the two shows when the watch has come past the
-version of the list: what it has not delivered by then, it missed.
+A list that is taken during a watch is ahead of it. A difference between the two either has not
+arrived yet, or was missed. When the watch has passed the version of the list, the changes that it
+has not delivered were missed.
 """
 
 from collections.abc import Iterable
@@ -13,40 +13,40 @@ from podstatus.client.informer.store import Added, ObjectChange, Removed, Update
 
 
 class WatchPosition:
-    """The position of one watch, kept from stream to stream."""
+    """The position of one watch, across its streams."""
 
     def __init__(self) -> None:
         self._watched = UNKNOWN
-        """Up to here the watch has told everything."""
+        """The watch has delivered everything up to this version."""
         self._listed = UNKNOWN
         self._pending: dict[ObjectKey, ResourceVersion | None] = {}
-        """What the last list was ahead in: the state to be delivered, None for a deletion."""
+        """Changes that the last list was ahead with: the version to come, None for a deletion."""
         self.must_list = True
-        """Whether there is nothing to begin a watch from."""
+        """Whether a list is needed before the next watch."""
 
     @property
     def newest(self) -> ResourceVersion:
-        """The newest version that was seen: no list can be older, unless versions went back."""
+        """Return the newest version seen; a list is only older if versions were reset."""
         return self._listed if self._listed.is_after(self._watched) else self._watched
 
     @property
     def resume_version(self) -> str:
-        """Where the next stream begins: at the list's version, unless it is to show what it
-        makes of the differences."""
+        """Return the version at which the next stream starts: the newest one, or while changes
+        are pending the watched one, so that the stream can still deliver them."""
         return self._watched.text if self._pending else self.newest.text
 
     def begin_at(self, version: ResourceVersion) -> None:
-        """A list told everything, and the watch begins there."""
+        """Start the watch at the version of a list that has been applied."""
         self._watched = self._listed = version
         self._pending.clear()
         self.must_list = False
 
     def invalidate(self) -> None:
-        """The watch cannot go on: it needs a list to begin at."""
+        """Require a list before the next watch."""
         self.must_list = True
 
     def record_list(self, version: ResourceVersion, changes: Iterable[ObjectChange[T]]) -> None:
-        """A list beside the watch made these changes."""
+        """Record the changes that a list during the watch has shown."""
         self._listed = version
         for change in changes:
             match change:
@@ -56,7 +56,7 @@ class WatchPosition:
                     self._pending[key_of(last)] = None
 
     def record_event(self, key: ObjectKey, version: ResourceVersion, *, deleted: bool) -> None:
-        """The watch told this about an object."""
+        """Record that the watch delivered this version or deletion of an object."""
         if key not in self._pending:
             return
         state = self._pending[key]
@@ -68,9 +68,9 @@ class WatchPosition:
         return self._watched.is_after(version)
 
     def advance(self, version: ResourceVersion) -> bool:
-        """The watch is here; whether that is further than before.
+        """Move the watch to a version; return whether it is further than before.
 
-        No version is nowhere: a stream that began there would leave deletions out.
+        An empty version is ignored: a stream that starts there would miss deletions.
         """
         if version.is_covered_by(self._watched) or version.text in ("", self._watched.text):
             return False
@@ -78,7 +78,7 @@ class WatchPosition:
         return True
 
     def pop_missed(self) -> int:
-        """How many changes the watch has missed for good, since the last time."""
+        """Return the number of changes that the watch has missed since the last call."""
         if not self._pending or self._listed.is_after(self._watched):
             return 0
         missed = len(self._pending)

@@ -1,7 +1,7 @@
-"""Keeps a copy of the objects of one kind, and tells what changes.
+"""Keep a copy of the objects of one kind, and notify a handler of changes.
 
-Upstream: Reflector, tools/cache/reflector.go of client-go v0.36.4. Unlike it, a full list is taken
-now and then beside the running watch: it repairs what the watch missed, and counts it.
+Upstream: Reflector, tools/cache/reflector.go of client-go v0.36.4. Unlike upstream, a full list is
+taken periodically during the watch: it repairs and counts changes that the watch missed.
 """
 
 import asyncio
@@ -33,32 +33,32 @@ from podstatus.kube.errors import GoneError, RejectedError, UnavailableError
 logger = logging.getLogger(__name__)
 
 WATCH_SECONDS = 300
-"""The shortest time for which a watch is asked for; the longest is twice that, so that watches
-that began together do not end together. Upstream: defaultMinWatchTimeout, reflector.go of
-client-go v0.36.4."""
+"""Minimum timeout of a watch; the maximum is twice that, so that watches that started together do
+not end together. Upstream: defaultMinWatchTimeout, reflector.go of client-go v0.36.4."""
 MIN_WATCH_SECONDS = 1.0
-"""A watch that is over sooner and told nothing new has failed, however it ended."""
+"""A watch that ends sooner without progress counts as failed, however it ended."""
 LIST_JITTER = 0.2
-"""The part of the time between two full lists that is left to chance."""
+"""Fraction of the time between two full lists that is random."""
 FIRST_RELIST_SECONDS = 2.0
-"""After an event that could not be decoded or came out of order. Longer each time, up to the time
-between two full lists: an object that never can be decoded must not cost a list per change."""
+"""Delay of the list after an event that was undecodable or out of order. It grows each time, up to
+the time between two full lists: an object that stays undecodable must not cost a list per change.
+"""
 _SECOND = 1_000_000_000
 _MAX_BURST_SECONDS = 0.02
-"""For which events may be taken in a row."""
+"""Maximum time for consecutive events before yielding to the event loop."""
 
 
 class Reflector(Generic[T]):
-    """A copy of a set of objects; `run` keeps it like the server's, but for managed fields.
+    """A copy of a set of objects; `run` keeps it equal to the server's, without managed fields.
 
-    With a `Transform` for a kind it is a copy of what is made of each object, and of nothing else.
+    With a `Transform` instead of a kind, only the result of the transform is kept.
 
-    The handler is told of every change, in order, in the event loop: it must not block. The copy
-    has changed already when it is told. If it raises, that is logged and counted, and the change
-    counts as told.
+    The handler is called for every change, in order, in the event loop: it must not block. The
+    copy has already changed by then. If the handler raises, the error is logged and counted, and
+    the change is not delivered again.
 
-    `get`, `objects`, `counts`, `staleness`, `is_failing` and `has_synced` may be asked from any
-    thread: each shows one moment, two of them perhaps two moments.
+    `get`, `objects`, `counts`, `staleness`, `is_failing` and `has_synced` are thread-safe. Each
+    returns a consistent value, but two calls may see different states.
     """
 
     def __init__(
@@ -105,29 +105,29 @@ class Reflector(Generic[T]):
         )
         self._stream: asyncio.Timeout | None = None
         self._opened_at: int | None = None
-        """When the stream was opened; None if it was not, this time."""
+        """Monotonic time in ns at which the stream was opened; None if it was not."""
         self._no_progress = True
-        """Whether the stream has told nothing new since it was opened."""
+        """Whether the stream has delivered nothing new since it was opened."""
         self._yield_at = 0.0
         self._watch_suspect = False
-        """Whether a watch was refused from where it was to begin, and none has worked since."""
+        """Whether the start version of a watch was refused, and no watch has worked since."""
 
     @property
     def has_synced(self) -> bool:
-        """Whether there was a full list."""
+        """Whether the first full list has been applied."""
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
-        """Come back after the first full list, when the handler was told of its objects."""
+        """Wait until the handler has been called for the objects of the first full list."""
         await self._synced.wait()
 
     @property
     def counts(self) -> ReflectorCounts:
-        """What was seen until now."""
+        """Return the current value of all counters."""
         return self._state.counts
 
     def staleness(self) -> float:
-        """Seconds since a list, an event or a bookmark confirmed that the copy is right.
+        """Return the seconds since a list, an event or a bookmark confirmed the copy.
 
         Infinite before the first list.
         """
@@ -135,19 +135,19 @@ class Reflector(Generic[T]):
 
     @property
     def is_failing(self) -> bool:
-        """Whether the server cannot be followed at the moment, so that the copy grows old."""
+        """Whether list and watch fail at present, so that the copy becomes stale."""
         return self._watch_failures.is_failing
 
     def get(self, namespace: str, name: str) -> T | None:
-        """An object, if it is there; those of a cluster have an empty namespace."""
+        """Return an object, or None; pass "" as the namespace of cluster-scoped objects."""
         return self._state.store.get(ObjectKey(namespace, name))
 
     def objects(self) -> list[T]:
-        """All objects, in no particular order."""
+        """Return all objects, in no particular order."""
         return self._state.store.objects()
 
     async def run(self) -> None:
-        """Follow the server until cancelled. What is known stays known for the next time."""
+        """List and watch until cancelled. The copy is kept for the next run."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._run_watch())
             tasks.create_task(self._run_resync())
@@ -169,25 +169,25 @@ class Reflector(Generic[T]):
             seconds = await self.resync_once()
 
     async def list_and_watch_once(self) -> float:
-        """List, if there is nothing to go on from, and watch until the stream ends.
+        """List if there is no version to resume from, and watch until the stream ends.
 
-        Returns the seconds to wait before the next time.
+        Returns the seconds to wait before the next call. Logs errors, does not raise them.
         """
         self._opened_at = None
         try:
             if self._state.position.must_list:
                 await self._list(beside=False)
             await self._watch()
-        except Exception as error:  # noqa: BLE001 - logged, once
+        except Exception as error:  # noqa: BLE001 - logged once per outage
             return self._failed(error)
         return 0.0
 
     async def resync_once(self) -> float:
-        """List beside the watch, if there is one; returns the seconds until the next time."""
+        """List during the watch if there is one; return the seconds until the next list."""
         try:
             if self.has_synced:
                 await self._list(beside=True)
-        except Exception as error:  # noqa: BLE001 - logged, once
+        except Exception as error:  # noqa: BLE001 - logged once per outage
             self._state.count(failures=1)
             return self._resync_failures.failed(error, self._clock.monotonic())
         self._resync_failures.recovered(self._clock.monotonic())
@@ -197,16 +197,16 @@ class Reflector(Generic[T]):
         return self._policy.list_seconds * (1 - LIST_JITTER * self._random())
 
     async def _list(self, *, beside: bool) -> None:
-        reflection = self._state
-        # One at a time: that versions went back shows by what was known before asking.
+        state = self._state
+        # One list at a time: a version reset is detected by the newest version before the request.
         async with self._list_lock:
-            asked, newest = self._clock.monotonic(), reflection.position.newest
-            listing = await self._lister.read(reflection.store.get)
-            if reflection.apply_list(listing, asked, newest, beside=beside):
+            requested_at, newest = self._clock.monotonic(), state.position.newest
+            listing = await self._lister.read(state.store.get)
+            if state.apply_list(listing, requested_at, newest, beside=beside):
                 self._end_stream()
         self._check_relist()
         self._synced.set()
-        # That a list works does not say that the watch does, which may be what is refused.
+        # A successful list does not prove that the watch works, which may be what is refused.
         if not self._watch_suspect and not beside:
             self._watch_failures.recovered(self._clock.monotonic())
 
@@ -215,29 +215,29 @@ class Reflector(Generic[T]):
         try:
             async with stream, self._open() as events:
                 self._stream_opened()
-                settling = asyncio.create_task(self._mark_healthy_later())
+                health_timer = asyncio.create_task(self._mark_healthy_later())
                 try:
                     async for event in events:
                         if stream.when() is None:
                             self._apply_event(event)
                         await self._yield_to_loop()
                 finally:
-                    settling.cancel()
+                    health_timer.cancel()
         except TimeoutError:
             if not stream.expired():
                 raise
-            return  # to begin anew from a list that was taken meanwhile
+            return  # restart from a list that was taken during the watch
         finally:
             self._stream = None
         self._stream_ended()
 
     def _open(self) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        asked = self._selection
+        selection = self._selection
         return self._source.watch(
-            asked.resource,
-            namespace=asked.namespace,
-            label_selector=asked.label_selector,
-            field_selector=asked.field_selector,
+            selection.resource,
+            namespace=selection.namespace,
+            label_selector=selection.label_selector,
+            field_selector=selection.field_selector,
             resource_version=self._state.position.resume_version,
             timeout_seconds=round(WATCH_SECONDS * (1 + self._random())),
             idle_timeout_seconds=self._policy.idle_timeout_seconds,
@@ -252,7 +252,7 @@ class Reflector(Generic[T]):
         self._state.count(watches=1)
 
     async def _mark_healthy_later(self) -> None:
-        """Take a stream for a good one after a moment, though it has nothing to tell."""
+        """Mark a stream without events as healthy after `MIN_WATCH_SECONDS`."""
         await self._clock.wait(MIN_WATCH_SECONDS)
         self._mark_healthy(self._clock.monotonic())
 
@@ -271,7 +271,8 @@ class Reflector(Generic[T]):
             self._relist_needed.set()
 
     async def _yield_to_loop(self) -> None:
-        """Give way now and then: of events that have come already nobody waits for the next."""
+        """Yield every 20 ms: buffered events are read without awaiting, so a burst would starve
+        other tasks."""
         loop = asyncio.get_running_loop()
         if loop.time() >= self._yield_at:
             await asyncio.sleep(0)
@@ -280,7 +281,7 @@ class Reflector(Generic[T]):
     def _stream_ended(self) -> None:
         now = self._clock.monotonic()
         if self._ended_early(now):
-            raise UnavailableError("the watch ended as soon as it had begun")
+            raise UnavailableError("the watch ended immediately after it was opened")
         self._mark_healthy(now)
 
     def _mark_healthy(self, now: int) -> None:
@@ -288,28 +289,28 @@ class Reflector(Generic[T]):
         self._watch_failures.recovered(now)
 
     def _ended_early(self, now: int) -> bool:
-        """Whether the stream has been of no use yet: it would be no wonder if it failed again."""
+        """Whether the stream made no progress within `MIN_WATCH_SECONDS`, or was not opened."""
         if self._opened_at is None:
             return True
         return self._no_progress and now - self._opened_at < MIN_WATCH_SECONDS * _SECOND
 
     def _failed(self, error: Exception) -> float:
-        """Decide how to go on, and when."""
+        """Log and count the error; return the seconds before the next attempt."""
         now = self._clock.monotonic()
         if not self._ended_early(now):
             self._mark_healthy(now)
             if isinstance(error, WatchIdleError):
-                # Nothing to worry about: not all servers send bookmarks of what rests.
+                # Not an error: some servers send no bookmarks while no object changes.
                 self._state.count(silences=1)
-                logger.debug("watch was silent, opened anew: %s", self._selection)
+                logger.debug("watch was idle, reopening it: %s", self._selection)
                 return 0.0
-        was_unproven = self._watch_suspect
+        was_suspect = self._watch_suspect
         if _needs_list(error):
             self._state.position.invalidate()
             self._watch_suspect = True
         if _is_expired(error):
             self._state.count(expired=1)
-            if not was_unproven:
+            if not was_suspect:
                 logger.info("watch expired, will list: %s error=%s", self._selection, error)
                 return 0.0
         self._state.count(failures=1)
@@ -317,17 +318,17 @@ class Reflector(Generic[T]):
 
 
 def _check_kind_and_handler(kind: object, handler: object) -> None:
-    """Raise TypeError for what can never work."""
+    """Raise TypeError for an unusable kind or handler."""
     kind = kind.kind if isinstance(kind, Transform) else kind
     if not (isinstance(kind, type) and issubclass(kind, Wire) and hasattr(kind, "metadata")):
         raise TypeError(
-            f"{kind!r} is no kind of object; pass a type of podstatus.kube, such as Pod or Node, "
-            "or a subclass of podstatus.kube.objects.cluster.Named with the fields that you need"
+            f"{kind!r} is not a kind; pass a type of podstatus.kube, such as Pod or Node, or a "
+            "subclass of podstatus.kube.objects.cluster.Named with the fields that you need"
         )
     if inspect.iscoroutinefunction(handler):
         raise TypeError(
-            "the handler is a coroutine function, which nobody would await; pass a plain one that "
-            "hands work on, to an asyncio.Queue for example"
+            "the handler is a coroutine function, which would never be awaited; pass a plain "
+            "function, which may for example put changes into an asyncio.Queue"
         )
 
 
@@ -336,9 +337,9 @@ def _is_expired(error: Exception) -> bool:
 
 
 def _needs_list(error: Exception) -> bool:
-    """Whether the server may object to where the watch begins.
+    """Whether the server may have refused the start version of the watch.
 
-    504 is the answer to a version that the server has not reached, and perhaps never will.
+    504 is the response for a version that the server has not reached, and may never reach.
     """
     if isinstance(error, GoneError | RejectedError):
         return True

@@ -1,28 +1,28 @@
-"""What a reflector has seen, as a value."""
+"""The counters of a reflector."""
 
 import msgspec
 
 
 class ReflectorCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """What was counted until one moment."""
+    """A snapshot of a reflector's counters."""
 
     lists: int = 0
-    """Full lists that were taken over."""
+    """Full lists that were applied."""
     watches: int = 0
-    """Streams that were opened."""
+    """Watch streams that were opened."""
     events: int = 0
-    """Without bookmarks."""
+    """Watch events without bookmarks."""
     bookmarks: int = 0
     duplicates: int = 0
-    """Events that were no news: seen before, older than what is known, or covered by a list."""
+    """Events without news: seen before, older than the copy, or covered by a list."""
     undecodable: int = 0
-    """Objects, each time that one was met."""
+    """Objects that could not be decoded; each occurrence counts."""
     missed: int = 0
-    """Changes that only a full list has shown, although the watch had come past them."""
+    """Changes that only a full list has shown after the watch had passed their version."""
     expired: int = 0
-    """Times that the watch could not go on from where it was (410)."""
+    """Watches whose start version had expired (410)."""
     silences: int = 0
-    """Streams that were opened anew because they said nothing for too long."""
+    """Watch streams that were reopened after the idle timeout."""
     failures: int = 0
-    """Of lists and watches, attempt by attempt."""
+    """Failed attempts to list or watch."""
     handler_failures: int = 0

@@ -1,4 +1,4 @@
-"""What a reflector knows and tells: state that lists and events change in one step."""
+"""The state of a reflector, which lists and events change synchronously."""
 
 import logging
 import math
@@ -36,9 +36,9 @@ _SECOND = 1_000_000_000
 
 
 class ReflectorState(Generic[T]):
-    """A copy of a set of objects, how far it goes, and a handler that is told of changes.
+    """The copied objects, the position of the watch, and the handler for changes.
 
-    Nothing here waits.
+    No method awaits or blocks. Times are monotonic nanoseconds.
     """
 
     def __init__(
@@ -54,33 +54,33 @@ class ReflectorState(Generic[T]):
         self.store = ObjectStore[T]()
         self.position = WatchPosition()
         self.needs_relist = False
-        """Whether something since the last list, or in it, could not be decoded or came out of
-        order, so that the copy may be wrong until the next list."""
+        """Whether an object since or in the last list was undecodable or out of order, so that the
+        copy may be wrong until the next list."""
         self._counts = dict.fromkeys(ReflectorCounts.__struct_fields__, 0)
 
     def staleness(self, now: int) -> float:
-        """Seconds since something confirmed the copy; infinite before the first list."""
+        """Return the seconds since the copy was confirmed; infinite before the first list."""
         return (
             math.inf if self._confirmed_at is None else max(0, now - self._confirmed_at) / _SECOND
         )
 
     @property
     def counts(self) -> ReflectorCounts:
-        """What was counted until now."""
+        """Return the current value of all counters."""
         return ReflectorCounts(**self._counts)
 
     def count(self, **more: int) -> None:
-        """Add to some of the counts."""
+        """Add to the counters with these names."""
         for name, number in more.items():
             self._counts[name] += number
 
     def apply_list(
         self, listing: ListResult[T], requested_at: int, newest: ResourceVersion, *, beside: bool
     ) -> bool:
-        """Take over a list that was asked for at a time, when `newest` was the newest version.
+        """Apply a list; `newest` was the newest version when the list was requested.
 
-        Taken `beside` a watch, it shows what the watch misses. Returns whether the watch has to
-        begin anew from the list, as the versions of the two cannot be compared.
+        A list that was taken `beside` a watch shows what the watch misses. Returns whether the
+        watch has to restart from the list, as their versions cannot be compared.
         """
         self._confirm(requested_at)
         self.count(lists=1, undecodable=listing.undecodable)
@@ -104,34 +104,34 @@ class ReflectorState(Generic[T]):
         return False
 
     def apply_event(self, event: WatchEvent, now: int) -> bool:
-        """Take over an event; returns whether the watch has come further by it."""
+        """Apply an event; return whether it advanced the watch."""
         self._confirm(now)
         if event.type == watch.BOOKMARK:
             version = read_bookmark(event.object)
             self.count(bookmarks=1)
             return version is not None and self._advance(version)
         is_deleted = event.type == watch.DELETED
-        seen = self._read(event)
+        state = self._read(event)
         self._counts["events"] += 1
-        if seen is None or not self._selection.has(seen.key):
+        if state is None or not self._selection.has(state.key):
             self._count_undecodable()
-            logger.warning("event cannot be read, skipped: %s type=%s", self._selection, event.type)
+            logger.warning("event not readable, skipped: %s type=%s", self._selection, event.type)
             return False
-        changes = self.store.delete(seen) if is_deleted else self.store.upsert(seen)
+        changes = self.store.delete(state) if is_deleted else self.store.upsert(state)
         if changes is None:
             self.count(duplicates=1)
-        elif seen.object is None and not is_deleted:
-            self._skip_object(seen)
-        if not is_deleted and self.position.is_past(seen.version):
-            # A watch delivers versions in order, so this one or an earlier one is wrong.
+        elif state.object is None and not is_deleted:
+            self._skip_object(state)
+        if not is_deleted and self.position.is_past(state.version):
+            # A watch delivers versions in order, so this event or an earlier one is wrong.
             self.needs_relist = True
-        self.position.record_event(seen.key, seen.version, deleted=is_deleted)
-        is_further = self._advance(seen.version)
+        self.position.record_event(state.key, state.version, deleted=is_deleted)
+        is_further = self._advance(state.version)
         self._notify(changes or ())
         return is_further
 
     def _read(self, event: WatchEvent) -> ObjectState[T] | None:
-        """What an event tells; of a deletion, that it was one is enough."""
+        """Decode the object of an event; of a deletion only the metadata."""
         match event.type:
             case watch.DELETED:
                 return read_metadata(event.object)
@@ -168,7 +168,7 @@ class ReflectorState(Generic[T]):
     def _reset(self, listing: ListResult[T], newest: ResourceVersion) -> None:
         if newest.is_after(listing.version):
             logger.warning(
-                "resource versions went back, as if the server was restored: %s from=%s to=%s",
+                "resource versions went back, the server may be restored: %s from=%s to=%s",
                 self._selection,
                 newest.text,
                 listing.version.text,

@@ -1,9 +1,9 @@
-"""What is kept of the objects of a kind, if not all of it.
+"""Reduce objects to the part that a caller needs.
 
-    Reflector(client, PODS, Digest(Pod, Summary.of), handler)
+    Reflector(client, PODS, Transform(Pod, Summary.of), handler)
 
-A pod that was decoded takes ten times the memory of what most people want to know of it. With a
-digest it is gone again before the next one is decoded.
+A decoded pod takes ten times the memory of a typical summary. With a transform, each decoded object
+is freed before the next one is decoded.
 """
 
 from collections.abc import Callable
@@ -17,10 +17,9 @@ W = TypeVar("W", bound=Wire)
 
 
 class Transform(Generic[T]):
-    """Objects of a kind, of each of which as much is kept as `make` makes of it.
+    """Decodes objects of a kind and keeps only the result of `make`.
 
-    What it makes has `metadata` with a name, a namespace, a UID and a resource version: those of
-    the object.
+    The result must have the object's `metadata`: name, namespace, UID and resource version.
     """
 
     def __init__(self, kind: type[W], make: Callable[[W], T]) -> None:
@@ -28,13 +27,13 @@ class Transform(Generic[T]):
         self._make = cast(Callable[[Wire], T], make)
 
     def read(self, data: bytes) -> T:
-        """What is kept of an object. Raises DecodeError."""
+        """Decode and transform an object. Raises DecodeError."""
         return self._make(decode_uncached(data, self.kind))
 
 
 def decode_and_transform(data: bytes, kind: type[T] | Transform[T]) -> T:
-    """What is kept of an object: all but its managed fields, or a digest. Raises DecodeError."""
+    """Decode an object without managed fields, or transform it. Raises DecodeError."""
     if isinstance(kind, Transform):
         return kind.read(data)
-    # A kind is a Wire that has metadata; Python cannot spell "both".
+    # A kind is a Wire with metadata; Python has no intersection types.
     return cast(T, decode_cached(data, cast(type[Wire], kind)))

@@ -1,6 +1,6 @@
-"""What kubeconfigs say, as values: merged from several files, one context picked out of them.
+"""The content of kubeconfigs as values: merged from several files, and one resolved context.
 
-Secrets are in here: no value shows them when it is printed.
+The values contain secrets: their reprs do not show them.
 
 Upstream: ClientConfigLoadingRules.Load and DirectClientConfig, clientcmd of client-go v0.36.4.
 """
@@ -15,10 +15,10 @@ from podstatus.kube.scalars.go_text import go_quoted
 
 
 class Pem(msgspec.Struct, frozen=True, kw_only=True):
-    """Certificates or a key: in a file, or in the kubeconfig itself."""
+    """Certificates or a key: in a file, or inline in the kubeconfig."""
 
     field: str
-    """Who has it, for messages: `client-key of user "dev"`."""
+    """The field, for messages: `client-key of user "dev"`."""
     path: str = ""
     data: bytes = b""
 
@@ -27,28 +27,28 @@ class Pem(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What to call it in messages."""
+        """Return the path and field for messages."""
         return f"{self.path} ({self.field})" if self.path else self.field
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a server is, and whom to trust there."""
+    """A server and its trusted CA."""
 
     server: str = ""
     tls_server_name: str = ""
     insecure: bool = False
     authority: tuple[Pem, ...] = ()
-    """At most one is of use; two are a contradiction."""
+    """At most one; two (file and inline data) are rejected by the validation."""
     proxy_url: str = ""
     plugin_config: msgspec.Raw | None = None
-    """What exec plugins are to know of this cluster, JSON."""
+    """Configuration for exec plugins, as JSON."""
 
     def __repr__(self) -> str:
         return "Cluster(…)"
 
 
 class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that says who we are."""
+    """A command that returns credentials."""
 
     command: str
     api_version: str
@@ -63,7 +63,7 @@ class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """Who we are."""
+    """The credentials of a user."""
 
     token: str = ""
     token_file: str = ""
@@ -77,26 +77,26 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def secret_files(self) -> tuple[str, ...]:
-        """Files by which somebody else could be this user."""
-        named = (self.token_file, *(pem.path for pem in self.key))
-        return tuple(path for path in named if path)
+        """Return the files whose content would allow others to act as this user."""
+        paths = (self.token_file, *(pem.path for pem in self.key))
+        return tuple(path for path in paths if path)
 
     def __repr__(self) -> str:
         return "User(…)"
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """A user at a cluster."""
+    """A combination of cluster, user and namespace."""
 
     cluster: str = ""
     user: str = ""
     namespace: str = ""
     origin: str = ""
-    """The file that it is in."""
+    """The file that has the context."""
 
 
 class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a file says, or several files together."""
+    """The content of one file, or of several merged files."""
 
     origins: tuple[str, ...] = ()
     current_context: str = ""
@@ -106,12 +106,12 @@ class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing at all is said."""
+        """Whether the kubeconfig has no entries at all."""
         return not (self.current_context or self.clusters or self.users or self.contexts)
 
 
 class ResolvedContext(msgspec.Struct, frozen=True, kw_only=True):
-    """One context, with what it refers to."""
+    """A context with its cluster and user."""
 
     context: str
     origin: str
@@ -123,12 +123,12 @@ class ResolvedContext(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str:
-        """Who said so, for messages."""
+        """Return the context and its file, for messages."""
         return f"context {go_quoted(self.context)} of {self.origin}"
 
 
 def merge_kubeconfigs(configs: Iterable[Kubeconfig]) -> Kubeconfig:
-    """Several files as one: whoever says something first is right, entry by entry."""
+    """Merge several files; the first file that has an entry wins."""
     result = Kubeconfig()
     for config in configs:
         result = Kubeconfig(
@@ -142,24 +142,24 @@ def merge_kubeconfigs(configs: Iterable[Kubeconfig]) -> Kubeconfig:
 
 
 def resolve_context(config: Kubeconfig, context: str = "") -> ResolvedContext:
-    """The named context, or the current one. Raises KubeconfigError if something is missing."""
+    """Return the given or the current context. Raises KubeconfigError if an entry is missing."""
     where = " and ".join(config.origins)
     name = context or config.current_context
     if not name:
         raise KubeconfigError(
-            f"{where} has no current-context; choose one with `kubectl config use-context`, or "
-            f"name one of its contexts: {_format_names(config.contexts)}"
+            f"{where} has no current-context; set one with `kubectl config use-context`, or "
+            f"specify one of its contexts: {_format_names(config.contexts)}"
         )
-    found = _entry(config.contexts, name, f"{where} has no context {go_quoted(name)}", "contexts")
-    said = f"context {go_quoted(name)} of {found.origin} names"
+    entry = _entry(config.contexts, name, f"{where} has no context {go_quoted(name)}", "contexts")
+    prefix = f"context {go_quoted(name)} of {entry.origin} refers to"
     return ResolvedContext(
         context=name,
-        origin=found.origin,
-        cluster_name=found.cluster,
-        cluster=_resolve_reference(config.clusters, found.cluster, said, "cluster"),
-        user_name=found.user,
-        user=_resolve_reference(config.users, found.user, said, "user"),
-        namespace=found.namespace or "default",
+        origin=entry.origin,
+        cluster_name=entry.cluster,
+        cluster=_resolve_reference(config.clusters, entry.cluster, prefix, "cluster"),
+        user_name=entry.user,
+        user=_resolve_reference(config.users, entry.user, prefix, "user"),
+        namespace=entry.namespace or "default",
     )
 
 
@@ -169,25 +169,25 @@ Entry = TypeVar("Entry")
 def _resolve_reference(entries: Mapping[str, Entry], name: str, prefix: str, kind: str) -> Entry:
     if not name:
         raise KubeconfigError(
-            f"{prefix} no {kind}; name one of its {kind}s: {_format_names(entries)}"
+            f"{prefix} no {kind}; specify one of its {kind}s: {_format_names(entries)}"
         )
     return _entry(
-        entries, name, f"{prefix} {kind} {go_quoted(name)}, which is not there", f"{kind}s"
+        entries, name, f"{prefix} {kind} {go_quoted(name)}, which does not exist", f"{kind}s"
     )
 
 
-def _entry(entries: Mapping[str, Entry], name: str, complaint: str, kind: str) -> Entry:
+def _entry(entries: Mapping[str, Entry], name: str, error: str, kind: str) -> Entry:
     try:
         return entries[name]
     except KeyError:
-        raise KubeconfigError(f"{complaint}; its {kind} are: {_format_names(entries)}") from None
+        raise KubeconfigError(f"{error}; its {kind} are: {_format_names(entries)}") from None
 
 
 _MAX_NAMES = 10
-"""As many as a line has room for."""
+"""Keeps the error message on one line."""
 
 
 def _format_names(names: Iterable[str]) -> str:
-    known = [name if name.isprintable() else go_quoted(name) for name in sorted(names)]
-    more = f" and {len(known) - _MAX_NAMES} more" if len(known) > _MAX_NAMES else ""
-    return ", ".join(known[:_MAX_NAMES]) + more if known else "none"
+    texts = [name if name.isprintable() else go_quoted(name) for name in sorted(names)]
+    more = f" and {len(texts) - _MAX_NAMES} more" if len(texts) > _MAX_NAMES else ""
+    return ", ".join(texts[:_MAX_NAMES]) + more if texts else "none"

@@ -1,10 +1,9 @@
-"""Read what a kubeconfig says: YAML or JSON to values, with errors of one line.
+"""Parse a kubeconfig: YAML or JSON to values, with errors of one line.
 
-What is in the file is never repeated in an error, as it may be a secret: errors name the line,
-or the field.
+Errors have the line or the field, but never quote the file, which may contain secrets.
 
-Upstream: clientcmd/api/v1, client-go v0.36.4. YAML aliases are refused: nobody needs them
-here, and a few lines of them can stand for gigabytes.
+Upstream: clientcmd/api/v1, client-go v0.36.4. YAML aliases are rejected: kubeconfigs do not need
+them, and a few lines of them can expand to gigabytes.
 """
 
 import base64
@@ -31,17 +30,17 @@ from podstatus.client.kubeconfig.raw import (
 from podstatus.kube.scalars.go_text import go_quoted
 
 _MAX_DEPTH: Final = 50
-"""Nothing in a kubeconfig is nested deeper, and deep nesting takes YAML parsers forever."""
+"""Kubeconfigs are not nested deeper, and YAML parsers are very slow on deep nesting."""
 _MAX_NODES: Final = 100_000
-"""Enough for thousands of clusters; takes a second at most."""
+"""Enough for thousands of clusters; parsing takes at most a second."""
 _PLUGIN_CONFIG: Final = "client.authentication.k8s.io/exec"
-"""The name of the extension of a cluster that is meant for plugins."""
+"""The cluster extension with the configuration of exec plugins."""
 _API_VERSIONS: Final = ("", "v1")
 _KINDS: Final = ("", "Config")
 
 
 def parse_kubeconfig(content: bytes, origin: str) -> Kubeconfig:
-    """What a file says; relative names in it are relative to its folder.
+    """Parse a file; relative paths in it are relative to its directory.
 
     Raises KubeconfigError.
     """
@@ -49,32 +48,32 @@ def parse_kubeconfig(content: bytes, origin: str) -> Kubeconfig:
     if document is None:
         return Kubeconfig(origins=(origin,))
     if not isinstance(document, dict):
-        raise KubeconfigError(f"{origin} is no kubeconfig: it has to have fields at the top")
-    written = _convert(document, RawKubeconfig, origin)
-    if written.api_version not in _API_VERSIONS or written.kind not in _KINDS:
+        raise KubeconfigError(f"{origin} is not a kubeconfig: its top level must be a mapping")
+    raw = _convert(document, RawKubeconfig, origin)
+    if raw.api_version not in _API_VERSIONS or raw.kind not in _KINDS:
         raise KubeconfigError(
-            f"{origin} is no kubeconfig: it has to have apiVersion v1 and kind Config"
+            f"{origin} is not a kubeconfig: it must have apiVersion v1 and kind Config"
         )
-    return _Reader(origin).config(written)
+    return _Reader(origin).config(raw)
 
 
 def _document(content: bytes, origin: str) -> Any:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise KubeconfigError(f"{origin} is no kubeconfig: it is no text in UTF-8") from None
+        raise KubeconfigError(f"{origin} is not a kubeconfig: it is not UTF-8 text") from None
     try:
         _check_shape(text, origin)
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe one
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of a safe loader
     except yaml.MarkedYAMLError as error:
         # The error itself quotes the file.
         raise KubeconfigError(_yaml_error(error, text, origin)) from None
     except (yaml.YAMLError, ValueError):
-        raise KubeconfigError(f"{origin} is no YAML: repair it, or fetch it anew") from None
+        raise KubeconfigError(f"{origin} is not valid YAML: correct or replace it") from None
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """As Go reads it: what looks like a date is a text."""
+    """Loads dates as text, as Go does."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -88,50 +87,55 @@ def _check_shape(text: str, origin: str) -> None:
     for number, event in enumerate(yaml.parse(text, Loader=_Loader)):
         if isinstance(event, yaml.AliasEvent):
             at = f" in line {event.start_mark.line + 1}" if event.start_mark else ""
-            raise KubeconfigError(f"{origin} has a YAML alias{at}; write out what it stands for")
+            raise KubeconfigError(f"{origin} has a YAML alias{at}; replace it by its content")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > _MAX_DEPTH or number > _MAX_NODES:
             raise KubeconfigError(
-                f"{origin} is no kubeconfig: it is too deep or has too much in it"
+                f"{origin} is not a kubeconfig: it is nested too deeply or too large"
             )
 
 
 def _yaml_error(error: yaml.MarkedYAMLError, text: str, origin: str) -> str:
     mark = error.problem_mark
     if mark is None:
-        return f"{origin} is no YAML: repair it, or fetch it anew"
+        return f"{origin} is not valid YAML: correct or replace it"
     lines = text.splitlines()[mark.line : mark.line + 1]
     if lines and "\t" in lines[0]:
-        return f"{origin} is no YAML: line {mark.line + 1} has a tab; use spaces"
-    return f"{origin} is no YAML: repair it near line {mark.line + 1}, column {mark.column + 1}"
+        return f"{origin} is not valid YAML: line {mark.line + 1} has a tab; use spaces"
+    return (
+        f"{origin} is not valid YAML: correct it near line {mark.line + 1}, "
+        f"column {mark.column + 1}"
+    )
 
 
 def _without_nulls(value: Any) -> Any:
-    """A field that is null is one that is not there, as in Go."""
+    """Remove null fields, which count as missing, as in Go."""
     if isinstance(value, dict):
-        return {key: _without_nulls(kept) for key, kept in value.items() if kept is not None}
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
-        return [_without_nulls(kept) for kept in value if kept is not None]
+        return [_without_nulls(item) for item in value if item is not None]
     return value
 
 
-Written = TypeVar("Written")
+Raw = TypeVar("Raw")
 
 
-def _convert(document: Any, kind: type[Written], origin: str) -> Written:
+def _convert(document: Any, kind: type[Raw], origin: str) -> Raw:
     try:
         return convert_json(document, kind)
     except msgspec.ValidationError as error:
-        # It names types and places, never values.
-        why = str(error).replace("`", "")
-        raise KubeconfigError(f"{origin} is no kubeconfig: {why[0].lower()}{why[1:]}") from None
+        # The message has types and paths, never values.
+        reason = str(error).replace("`", "")
+        raise KubeconfigError(
+            f"{origin} is not a kubeconfig: {reason[0].lower()}{reason[1:]}"
+        ) from None
 
 
 class _Reader:
-    """Turns what is written in one file into values."""
+    """Converts the raw fields of one file into values."""
 
     def __init__(self, origin: str) -> None:
         self._origin = origin
@@ -150,14 +154,14 @@ class _Reader:
         )
 
     def _check_names(self, entries: Iterable[RawEntry], kind: str) -> None:
-        seen = set()
+        names = set()
         for entry in entries:
-            if entry.name in seen:
+            if entry.name in names:
                 raise KubeconfigError(
                     f"{self._origin} has more than one {kind} {go_quoted(entry.name)}; "
                     "remove or rename one"
                 )
-            seen.add(entry.name)
+            names.add(entry.name)
 
     def _context(self, raw: RawContext) -> Context:
         return Context(
@@ -218,20 +222,20 @@ class _Reader:
         )
 
     def _pems(self, field: str, of: str, path: str, data: str) -> tuple[Pem, ...]:
-        found = []
+        pems = []
         if data:
-            named = f"{field}-data {of}"
-            found.append(Pem(field=named, data=self._decode_base64(data, named)))
+            data_field = f"{field}-data {of}"
+            pems.append(Pem(field=data_field, data=self._decode_base64(data, data_field)))
         if path:
-            found.append(Pem(field=f"{field} {of}", path=self._path(path)))
-        return tuple(found)
+            pems.append(Pem(field=f"{field} {of}", path=self._path(path)))
+        return tuple(pems)
 
     def _decode_base64(self, data: str, field: str) -> bytes:
         try:
             return base64.b64decode("".join(data.split()), validate=True)
         except (binascii.Error, ValueError):
             raise KubeconfigError(
-                f"{field} in {self._origin} is no base64; it has to be a PEM text in base64"
+                f"{field} in {self._origin} is not base64; it must be base64-encoded PEM"
             ) from None
 
     def _path(self, name: str) -> str:
@@ -239,5 +243,5 @@ class _Reader:
 
 
 def _one_line(text: str) -> str:
-    """A hint for people, without what could confuse a terminal."""
+    """Collapse whitespace and replace control characters, for output on a terminal."""
     return re.sub(r"\s+", " ", "".join(c if c.isprintable() else " " for c in text)).strip()[:300]

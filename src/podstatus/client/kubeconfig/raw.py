@@ -1,4 +1,4 @@
-"""The fields of a kubeconfig, as they are written; others are ignored.
+"""The fields of a kubeconfig as they are in the file; unknown fields are ignored.
 
 Upstream: clientcmd/api/v1/types.go, client-go v0.36.4.
 """
@@ -9,29 +9,29 @@ import msgspec
 
 
 class RawFields(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
-    """Fields with hyphens, as most are. They hold secrets: never shown."""
+    """Base class: names in kebab case, and a repr without values, which may be secrets."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(…)"
 
 
 class RawEntry(Protocol):
-    """An entry of one of the lists."""
+    """An entry of the lists of clusters, users and contexts."""
 
     @property
     def name(self) -> str:
-        """What others call it."""
+        """Return the name by which contexts refer to it."""
 
 
 class RawExtension(RawFields, frozen=True, kw_only=True):
-    """What somebody keeps in a kubeconfig for himself."""
+    """A named extension of a cluster, for other programs."""
 
     name: str = ""
     extension: Any = None
 
 
 class RawCluster(RawFields, frozen=True, kw_only=True):
-    """A server."""
+    """The fields of a cluster entry."""
 
     server: str = ""
     tls_server_name: str = ""
@@ -43,14 +43,14 @@ class RawCluster(RawFields, frozen=True, kw_only=True):
 
 
 class RawEnvVar(RawFields, frozen=True, kw_only=True):
-    """A variable for a plugin."""
+    """An environment variable of a plugin."""
 
     name: str = ""
     value: str = ""
 
 
 class RawExecConfig(RawFields, frozen=True, kw_only=True, rename="camel"):
-    """A plugin."""
+    """The `exec` field of a user."""
 
     command: str = ""
     api_version: str = ""
@@ -62,13 +62,13 @@ class RawExecConfig(RawFields, frozen=True, kw_only=True, rename="camel"):
 
 
 class RawAuthProvider(RawFields, frozen=True, kw_only=True):
-    """What plugins were before they were commands."""
+    """The `auth-provider` field, the predecessor of exec plugins."""
 
     name: str = ""
 
 
 class RawUser(RawFields, frozen=True, kw_only=True):
-    """Who we are."""
+    """The fields of a user entry."""
 
     token: str = ""
     token_file: str = msgspec.field(default="", name="tokenFile")
@@ -87,7 +87,7 @@ class RawUser(RawFields, frozen=True, kw_only=True):
 
 
 class RawContext(RawFields, frozen=True, kw_only=True):
-    """Who, where."""
+    """The fields of a context entry."""
 
     cluster: str = ""
     user: str = ""
@@ -95,28 +95,28 @@ class RawContext(RawFields, frozen=True, kw_only=True):
 
 
 class RawClusterEntry(RawFields, frozen=True, kw_only=True):
-    """An entry of `clusters`."""
+    """An entry of the list `clusters`."""
 
     name: str = ""
     cluster: RawCluster = RawCluster()
 
 
 class RawUserEntry(RawFields, frozen=True, kw_only=True):
-    """An entry of `users`."""
+    """An entry of the list `users`."""
 
     name: str = ""
     user: RawUser = RawUser()
 
 
 class RawContextEntry(RawFields, frozen=True, kw_only=True):
-    """An entry of `contexts`."""
+    """An entry of the list `contexts`."""
 
     name: str = ""
     context: RawContext = RawContext()
 
 
 class RawKubeconfig(RawFields, frozen=True, kw_only=True):
-    """A whole file."""
+    """The top level of a kubeconfig."""
 
     api_version: str = msgspec.field(default="", name="apiVersion")
     kind: str = ""

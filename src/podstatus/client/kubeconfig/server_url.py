@@ -1,4 +1,4 @@
-"""Where a server or a proxy is: addresses as they are checked, compared and shown."""
+"""Validate, compare and redact the URLs of servers and proxies."""
 
 import ipaddress
 from typing import Final
@@ -8,14 +8,14 @@ PORTS: Final = {"http": 80, "https": 443}
 
 
 def split_url(text: str) -> SplitResult | None:
-    """The parts of an http or https address with a host; None if it is no such thing."""
+    """Return the parts of an http or https URL with a host; None if it is invalid."""
     try:
         parts = urlsplit(text.strip())
-        port_is_fine = parts.port is None or parts.port > 0
+        port_is_valid = parts.port is None or parts.port > 0
     except ValueError:
         return None
     has_host = bool(parts.hostname) and not any(map(_is_forbidden_char, parts.netloc + parts.path))
-    return parts if parts.scheme in PORTS and has_host and port_is_fine else None
+    return parts if parts.scheme in PORTS and has_host and port_is_valid else None
 
 
 def _is_forbidden_char(char: str) -> bool:
@@ -23,26 +23,26 @@ def _is_forbidden_char(char: str) -> bool:
 
 
 def validate_server_url(text: str) -> str:
-    """What is wrong with the address of a server, or nothing; never shows what may be secret."""
+    """Return the error in a server URL, or ""; the error never contains secrets."""
     parts = split_url(text)
     if parts is None:
-        return f"{redact_url(text)} is no address; it has to look like https://host:6443"
+        return f"{redact_url(text)} is not a valid URL; use the form https://host:6443"
     if parts.username is not None or parts.password is not None:
-        return "the address has a user in it; name the user under `users` instead"
+        return "the URL contains a user; set the user under `users` instead"
     if parts.query or parts.fragment:
-        return f"{redact_url(text)} has a query; leave out what follows the path"
+        return f"{redact_url(text)} has a query; remove everything after the path"
     return ""
 
 
 def redact_url(text: str) -> str:
-    """An address for messages, quoted: no user, no password, not too long."""
+    """Return a URL for messages: quoted, of limited length, without user and password."""
     before, at, after = text.partition("://")
     scheme, rest = (before + at, after) if at else ("", text)
     return repr(scheme[:20] + rest.rpartition("@")[2].partition("?")[0][:200])
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host is this machine, by its address or by the name localhost."""
+    """Whether a host is a loopback address or `localhost`."""
     if host.lower() == "localhost":
         return True
     address = ip_address(host)
@@ -50,7 +50,7 @@ def is_loopback(host: str) -> bool:
 
 
 def ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """The IP address that a host is given by; None if it is a name."""
+    """Parse an IP address; None if the host is a name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -58,5 +58,5 @@ def ip_address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | Non
 
 
 def host_and_port(host: str, port: str) -> str:
-    """Both together, as they stand in an address."""
+    """Join host and port as in a URL, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,4 +1,4 @@
-"""Whether a context can be used: what contradicts itself, is missing, or is not supported.
+"""Validate a context: contradictory, missing and unsupported fields.
 
 Upstream: ConfirmUsable, clientcmd/validation.go, client-go v0.36.4.
 """
@@ -23,7 +23,7 @@ _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 def validate_context(context: ResolvedContext) -> None:
-    """Raises KubeconfigError for the first thing that is wrong with a context."""
+    """Raise KubeconfigError for the first problem of a context."""
     for problem in _problems(context):
         raise KubeconfigError(f"{context.source} cannot be used: {problem}")
 
@@ -34,12 +34,12 @@ def _problems(context: ResolvedContext) -> Iterator[str]:
     for problem in _user_problems(context.user):
         yield f"user {go_quoted(context.user_name)}: {problem}"
     if not _NAMESPACE.fullmatch(context.namespace):
-        yield f"{go_quoted(context.namespace)} is no name of a namespace; correct `namespace`"
+        yield f"{go_quoted(context.namespace)} is not a valid namespace; correct `namespace`"
 
 
 def _cluster_problems(cluster: Cluster) -> Iterator[str]:
     if not cluster.server:
-        yield "it has no server; set `server` to something like https://host:6443"
+        yield "it has no server; set `server` to a URL such as https://host:6443"
     elif problem := validate_server_url(cluster.server):
         yield f"server: {problem}"
     if len(cluster.authority) > 1:
@@ -54,15 +54,15 @@ def _cluster_problems(cluster: Cluster) -> Iterator[str]:
 def _user_problems(user: User) -> Iterator[str]:
     if user.auth_provider:
         yield (
-            f"auth-provider {go_quoted(user.auth_provider)} is of the past; use its exec plugin "
-            "(`exec`) instead"
+            f"auth-provider {go_quoted(user.auth_provider)} is no longer supported; use its exec "
+            "plugin (`exec`) instead"
         )
     if user.impersonates:
-        yield "acting as somebody else (`as`) is not supported; name that user's own credentials"
+        yield "impersonation (`as`) is not supported; use the credentials of that user"
     if user.token and (user.username or user.password):
         yield "both a token and username/password are set; remove one of them"
     if not is_header_text(user.token):
-        yield "the token has characters that no token has; copy it anew"
+        yield "the token has invalid characters; copy it again"
     yield from _certificate_problems(user)
     if user.plugin is not None:
         for problem in _plugin_problems(user.plugin):
@@ -75,7 +75,7 @@ def _certificate_problems(user: User) -> Iterator[str]:
     if user.certificate and len(user.key) > 1:
         yield _both_set("client-key")
     if user.certificate and not user.key:
-        yield "there is a client-certificate without its key; set client-key or client-key-data"
+        yield "client-certificate is set without a key; set client-key or client-key-data"
 
 
 def _both_set(field: str) -> str:
@@ -88,12 +88,12 @@ def _plugin_problems(plugin: ExecPlugin) -> Iterator[str]:
     if plugin.api_version not in PLUGIN_VERSIONS:
         yield (
             f"apiVersion {go_quoted(plugin.api_version)} is not supported; set it to "
-            f"{PLUGIN_VERSIONS[0]}, with a version of the plugin that knows it"
+            f"{PLUGIN_VERSIONS[0]}, and use a version of the plugin that supports it"
         )
     if not all(_is_variable(name, value) for name, value in plugin.env):
-        yield "a variable in `env` has no name, or one that none can have; correct it"
+        yield "a variable in `env` has an empty or invalid name or value; correct it"
     if any("\0" in arg for arg in (plugin.command, *plugin.args)):
-        yield "the command has a null character in it; remove it"
+        yield "the command contains a null character; remove it"
     if plugin.interactive_mode not in (NEVER, IF_AVAILABLE, ALWAYS) and not _is_beta(plugin):
         yield f"set interactiveMode to {NEVER}, {IF_AVAILABLE} or {ALWAYS}"
 
@@ -103,10 +103,10 @@ def _is_variable(name: str, value: str) -> bool:
 
 
 def _is_beta(plugin: ExecPlugin) -> bool:
-    """Then no interactive mode means that a terminal is welcome."""
+    """Whether the plugin is v1beta1 without interactiveMode, which means IfAvailable."""
     return plugin.api_version == PLUGIN_VERSIONS[1] and not plugin.interactive_mode
 
 
 def is_header_text(text: str) -> bool:
-    """Whether a text can be sent in a header, and is not more than one."""
+    """Whether a text is valid as the value of a single header."""
     return text.isascii() and text.isprintable()

@@ -1,7 +1,7 @@
-"""End what takes too long, with one timer for all of it.
+"""Deadlines of requests, with one timer for all of them.
 
-aiohttp has a timer for each request, which costs as much as all that we do for one above it, and
-nearly none of them ever rings.
+aiohttp's timer per request costs as much as the client's own work for a request, and almost none of
+them ever fires.
 """
 
 import asyncio
@@ -11,9 +11,10 @@ Task: TypeAlias = asyncio.Task[Any]
 
 
 class RequestDeadlines:
-    """All that is under way has the same time, so who began first is due first.
+    """Cancels tasks whose request exceeds the timeout. It is the same for all requests, so the
+    oldest request is due first.
 
-    For one event loop. A task has one thing under way at a time:
+    For one event loop. A task has one request in flight at a time:
 
         task = deadlines.begin()
         try:
@@ -27,16 +28,16 @@ class RequestDeadlines:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._pending: dict[Task, tuple[float, int]] = {}
-        """When each is due, and how often others had cancelled the task when it began."""
+        """The deadline of each task, and its number of cancellation requests at the start."""
         self._missed: dict[Task, int] = {}
-        """The latter, of those that were ended."""
+        """That number, for tasks that were cancelled by a deadline."""
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> Task:
-        """The current task has something under way from now on."""
+        """Start the deadline of the current task, and return the task."""
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("a deadline is for a task; call this from a coroutine")
+            raise RuntimeError("a deadline needs a task; call begin() in a coroutine")
         loop = task.get_loop()
         due = loop.time() + self._seconds
         self._pending[task] = due, task.cancelling()
@@ -45,17 +46,17 @@ class RequestDeadlines:
         return task
 
     def is_missed(self, task: Task) -> bool:
-        """Whether the task was cancelled because it took too long, and by nobody else."""
+        """Whether the task was cancelled by its deadline only, not by other code as well."""
         cancelling = self._missed.pop(task, None)
         return cancelling is not None and task.uncancel() <= cancelling
 
     def end(self, task: Task) -> None:
-        """It is over, one way or another."""
+        """Remove the deadline, whatever the outcome of the request."""
         if self._pending.pop(task, None) is None:
             self.is_missed(task)
 
     def _cancel_expired(self) -> None:
-        """End what is due, and look again when the next one is."""
+        """Cancel the tasks that are due, and set the timer for the next deadline."""
         self._timer = None
         for task, (due, cancelling) in tuple(self._pending.items()):
             loop = task.get_loop()

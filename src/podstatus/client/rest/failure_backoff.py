@@ -1,4 +1,4 @@
-"""What goes wrong again and again: wait longer each time, and log it once, until it is over."""
+"""Repeated failures of an activity: back off, and log only the first failure and the recovery."""
 
 import logging
 from collections.abc import Callable
@@ -8,12 +8,12 @@ from podstatus.kube.errors import ApiError
 
 _SECOND = 1e9
 _MAX_RETRY_AFTER = 30.0
-"""Seconds; a larger Retry-After is not honoured. kube-apiserver sends 1 to 8. Until the list is
-repeated the agent sees no pods, so a single bad answer must not cost more than an outage does."""
+"""Seconds; caps Retry-After. kube-apiserver sends 1 to 8. Until the list is repeated the agent sees
+no pods, so a single bad response must not cost more than an outage."""
 
 
 class FailureBackoff:
-    """The failures of one activity, and what is done about them."""
+    """The back-off and the log of one activity's failures. Times are monotonic nanoseconds."""
 
     def __init__(
         self, logger: logging.Logger, activity: str, backoff: Backoff, random: Callable[[], float]
@@ -26,15 +26,15 @@ class FailureBackoff:
 
     @property
     def is_failing(self) -> bool:
-        """Whether it failed when it was last tried."""
+        """Whether the last attempt failed."""
         return self._since is not None
 
     def failed(self, error: Exception, now: int) -> float:
-        """It failed, at this time; the seconds to wait before the next attempt."""
+        """Record a failure; return the seconds to wait before the next attempt."""
         self._backoff = self._backoff.failed()
         if self._since is None:
             self._since = now
-            # An error that no port names is a mistake in somebody's code: say where.
+            # Any other error than ApiError is a bug: log its traceback.
             trace = None if isinstance(error, ApiError) else error
             self._logger.warning(
                 "%s failed, will retry: error=%s", self._activity, error, exc_info=trace
@@ -44,7 +44,7 @@ class FailureBackoff:
         return max(self._backoff.delay(self._random()), _retry_after(error))
 
     def recovered(self, now: int) -> None:
-        """It works, at this time."""
+        """Record a success, and log the recovery if the last attempt failed."""
         if self._since is None:
             return
         seconds, failures = max(0, now - self._since) / _SECOND, self._backoff.failures

@@ -1,4 +1,4 @@
-"""How many requests a second: a bucket of tokens for each purpose."""
+"""Client-side rate limit of requests: a token bucket."""
 
 from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
@@ -7,11 +7,11 @@ _SECOND = 1_000_000_000
 
 
 class RateLimiter:
-    """Lets `burst` requests go at once, and `qps` a second from then on, in order."""
+    """Allows `burst` requests immediately, then `qps` per second, in order. For one event loop."""
 
     def __init__(self, qps: float, burst: int, clock: Clock | None = None) -> None:
         if qps <= 0 or burst < 1:
-            raise ValueError(f"qps={qps}, burst={burst} lets nothing through; give more than zero")
+            raise ValueError(f"qps={qps}, burst={burst}: qps must be more than 0, burst at least 1")
         self._qps = qps
         self._burst = burst
         self._clock = clock or SystemClock()
@@ -19,18 +19,18 @@ class RateLimiter:
         self._filled_at = self._clock.monotonic()
 
     async def wait(self) -> None:
-        """Come back when the next request may go."""
+        """Wait until the next request is allowed."""
         seconds = self._reserve()
         if not seconds:
             return
         try:
             await self._clock.wait(seconds)
         except BaseException:
-            self._tokens += 1  # not used after all
+            self._tokens += 1  # cancelled, the token was not used
             raise
 
     def _reserve(self) -> float:
-        """Take a token, perhaps one that is still to come: in so many seconds."""
+        """Take a token, possibly a future one; return the seconds until it is available."""
         now = self._clock.monotonic()
         filled = (now - self._filled_at) / _SECOND * self._qps
         self._tokens = min(self._burst, self._tokens + filled) - 1

@@ -1,7 +1,7 @@
-"""Leave our own credentials out of what a server says.
+"""Remove the client's credentials from the messages of a server.
 
 A server may repeat them: `Got more than 8190 bytes when reading: b'Bearer eyJ…'`. Not only the
-whole header is left out, but every part of it that is long enough to be of use.
+whole header is removed, but every part of it that is long enough to be useful.
 """
 
 import base64
@@ -9,15 +9,15 @@ import binascii
 
 _MASK = "…"
 _WINDOW = 8
-"""Characters. A part of a token that is as long as this is never shown."""
+"""Characters. A part of a secret that is at least this long is removed."""
 _MIN_SECRET = 4
-"""Shorter ones are parts of ordinary words."""
+"""Shorter secrets are not removed: they are parts of ordinary words."""
 _MAX_SECRET = 1 << 16
-"""Characters. No server takes a header that is longer; what it says about one is not shown."""
+"""Characters. No server accepts a longer header; its message about one is removed completely."""
 
 
 def authorization_secrets(authorization: str | None) -> tuple[str, ...]:
-    """What is secret in an Authorization header: the token, or the password in both spellings."""
+    """Return the secrets of an Authorization header: the token, or the password, also encoded."""
     scheme, _, value = (authorization or "").partition(" ")
     if scheme.lower() != "basic":
         return (value,) if value else ()
@@ -29,7 +29,7 @@ def authorization_secrets(authorization: str | None) -> tuple[str, ...]:
 
 
 def redact_secrets(text: str, secrets: tuple[str, ...]) -> str:
-    """The text without what is a part of one of the secrets."""
+    """Return the text with all parts of the secrets masked."""
     for secret in secrets:
         text = _remove_secret(text, secret)
     return text
@@ -41,18 +41,18 @@ def _remove_secret(text: str, secret: str) -> str:
     width = min(_WINDOW, len(secret))
     if width < _MIN_SECRET:
         return text
-    kept, begin, at = [], 0, 0
+    parts, begin, at = [], 0, 0
     while at <= len(text) - width:
         if text[at : at + width] not in secret:
             at += 1
             continue
-        kept.append(text[begin:at])
+        parts.append(text[begin:at])
         begin = at = _match_end(text, secret, at, width)
-    return _MASK.join([*kept, text[begin:]])
+    return _MASK.join([*parts, text[begin:]])
 
 
 def _match_end(text: str, secret: str, at: int, width: int) -> int:
-    """Where the part of a secret ends that begins here."""
+    """Return the end of the part of a secret that starts at `at`."""
     while at <= len(text) - width and text[at : at + width] in secret:
         at += 1
     return at + width - 1

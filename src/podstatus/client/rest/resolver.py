@@ -1,7 +1,7 @@
-"""Look up addresses in threads that nobody has to wait for.
+"""DNS resolution in daemon threads, so that a hanging resolver cannot delay loop shutdown.
 
-asyncio's own way uses a pool whose threads are waited for when the loop ends, so a name server
-that is silent would keep a program from ending for half a minute.
+asyncio itself uses a thread pool that is joined when the loop ends: an unresponsive name server
+would delay the exit of the program by half a minute.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 
 class Resolver(AbstractResolver):
-    """The system's resolver, with a limit. Raises OSError, as aiohttp expects."""
+    """The system's resolver with a timeout. Raises OSError, as aiohttp expects."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -20,21 +20,23 @@ class Resolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """The addresses of a host."""
+        """Return the addresses of a host. Raises OSError."""
         loop = asyncio.get_running_loop()
-        found: asyncio.Future[list[ResolveResult]] = loop.create_future()
-        look_up = threading.Thread(
-            target=_resolve_in_thread, args=(loop, found, host, port, family), daemon=True
+        addresses: asyncio.Future[list[ResolveResult]] = loop.create_future()
+        thread = threading.Thread(
+            target=_resolve_in_thread, args=(loop, addresses, host, port, family), daemon=True
         )
-        look_up.start()
+        thread.start()
         try:
             async with asyncio.timeout(self._seconds):
-                return await found
+                return await addresses
         except TimeoutError as error:
-            raise OSError(None, f"no answer from the name server in {self._seconds:g} s") from error
+            raise OSError(
+                None, f"no response from the name server in {self._seconds:g} s"
+            ) from error
 
     async def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: the resolver has no state."""
 
 
 def _resolve_in_thread(
@@ -53,7 +55,7 @@ def _resolve_in_thread(
     except UnicodeError as error:
         failure = OSError(None, f"not a host name: {error}")
 
-    def tell() -> None:
+    def set_result() -> None:
         if future.done():
             return
         if failure is not None:
@@ -62,13 +64,13 @@ def _resolve_in_thread(
             future.set_result(addresses or [])
 
     try:
-        loop.call_soon_threadsafe(tell)
+        loop.call_soon_threadsafe(set_result)
     except RuntimeError:
-        return  # the loop has ended; nobody asks any more
+        return  # the loop is closed
 
 
 def _addresses(host: str, port: int, family: socket.AddressFamily) -> list[ResolveResult]:
-    told = socket.getaddrinfo(
+    results = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, family=family, flags=socket.AI_ADDRCONFIG
     )
     return [
@@ -76,9 +78,9 @@ def _addresses(host: str, port: int, family: socket.AddressFamily) -> list[Resol
             hostname=host,
             host=str(address[0]),
             port=port,
-            family=found_family,
+            family=address_family,
             proto=protocol,
             flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
         )
-        for found_family, _, protocol, _, address in told
+        for address_family, _, protocol, _, address in results
     ]

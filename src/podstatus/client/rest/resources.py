@@ -1,4 +1,4 @@
-"""Where the objects of a kind are."""
+"""API resources and the paths of their objects."""
 
 from functools import lru_cache
 from urllib.parse import quote
@@ -8,19 +8,19 @@ import msgspec
 from podstatus.kube.errors import RejectedError
 
 _MAX_CACHED_PATHS = 1024
-"""That are remembered: a node patches its pods again and again, and has some hundred of them."""
+"""A node patches its pods repeatedly, and has some hundred of them."""
 
 
 class NoSuchNameError(RejectedError, ValueError):
-    """No object has this name: nothing is sent.
+    """A name is invalid; no request is sent.
 
-    A mistake of the caller, or of a server whose objects the names are from: then it is handled
-    as any other refusal.
+    A mistake of the caller, or of the server that the name comes from: in that case it is handled
+    like any other rejection.
     """
 
 
 class ApiResource(msgspec.Struct, frozen=True):
-    """A kind of object, by the name it has in paths."""
+    """A resource of the API: group, version and plural name."""
 
     plural: str
     group: str = ""
@@ -28,14 +28,14 @@ class ApiResource(msgspec.Struct, frozen=True):
     namespaced: bool = True
 
     def collection(self, namespace: str | None = None) -> str:
-        """The path of all objects, of a namespace or of all of them. Raises ValueError."""
+        """Return the path of all objects in one or all namespaces. Raises ValueError."""
         return "/" + "/".join([*self._root(namespace), self.plural])
 
     def object(self, name: str, namespace: str | None = None, subresource: str = "") -> str:
-        """The path of one object, or of a part of it.
+        """Return the path of one object, or of its subresource.
 
-        Raises ValueError for a name that no object has: it would lead elsewhere, an empty one to
-        all objects. So would a missing namespace.
+        Raises ValueError for an invalid name or a missing namespace: the path would address other
+        objects, with an empty name all objects.
         """
         return _object_path(self, name, namespace, subresource)
 
@@ -44,21 +44,21 @@ class ApiResource(msgspec.Struct, frozen=True):
         if namespace is None:
             return root
         if not self.namespaced:
-            raise NoSuchNameError(f"{self.plural} are in no namespace; leave {namespace!r} out")
+            raise NoSuchNameError(f"{self.plural} are cluster-scoped; omit namespace {namespace!r}")
         return [*root, "namespaces", _segment(namespace, "namespace")]
 
 
 @lru_cache(maxsize=_MAX_CACHED_PATHS)
 def _object_path(kind: ApiResource, name: str, namespace: str | None, subresource: str) -> str:
     if kind.namespaced and namespace is None:
-        raise NoSuchNameError(f"{kind.plural} are in namespaces; pass the one of {name!r}")
+        raise NoSuchNameError(f"{kind.plural} are namespaced; pass the namespace of {name!r}")
     path = f"{kind.collection(namespace)}/{_segment(name, 'name')}"
     return f"{path}/{subresource}" if subresource else path
 
 
 def _segment(text: str, what: str) -> str:
     if not text or text in (".", "..") or "/" in text:
-        raise NoSuchNameError(f"{text!r} is no {what} of an object; pass the one in its metadata")
+        raise NoSuchNameError(f"{text!r} is not a valid {what}; pass the one in the metadata")
     return quote(text, safe="")
 
 

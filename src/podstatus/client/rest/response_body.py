@@ -1,24 +1,25 @@
-"""Read the body of an answer, as much of it as there may be."""
+"""Read the body of a response, up to a maximum size."""
 
 import aiohttp
 
 MAX_ERROR_BYTES = 1 << 20
-"""Of an answer that is no success; a Status has some hundred."""
+"""Maximum size of an error response; a Status has some hundred bytes."""
 
 
 class ResponseTooLargeError(aiohttp.ClientError):
-    """A body is larger than it may be."""
+    """A response body exceeds the maximum size."""
 
 
 def is_success(status: int) -> bool:
-    """Whether a request was done. A server may answer with any number."""
+    """Whether the status code is 2xx; a server may send any number."""
     return 200 <= status < 300
 
 
 async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
-    """The body, decompressed. Raises TooLargeError, and ends the connection then.
+    """Return the decompressed body. If it is too large, close the connection and raise
+    ResponseTooLargeError.
 
-    Of a refusal the beginning is enough: what is more than it may be is not waited for.
+    An error response that is too large is cut instead: its start is sufficient.
     """
     if not is_success(response.status):
         max_bytes = min(max_bytes, MAX_ERROR_BYTES)
@@ -31,17 +32,17 @@ async def read_body(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
         return body
     response.close()
     if is_success(response.status):
-        raise ResponseTooLargeError(f"the answer has more than {max_bytes >> 20} MiB")
+        raise ResponseTooLargeError(f"the response has more than {max_bytes >> 20} MiB")
     return body[:max_bytes]
 
 
 async def _read_up_to(content: aiohttp.StreamReader, max_bytes: int) -> bytes:
-    """All there is, or something longer than it may be."""
+    """Return the whole content, or a prefix that is longer than `max_bytes`."""
     first = await content.readany()
     if content.at_eof():
         return first
-    # Grown in place: a body may come byte by byte. Not by `read`, for which aiohttp lifts its own
-    # limits: a hundred kilobytes of gzip may be a hundred megabytes.
+    # Grown in place: a body may arrive byte by byte. Not with `read`, for which aiohttp lifts its
+    # own limits: 100 kB of gzip may expand to 100 MB.
     body = bytearray(first)
     while len(body) <= max_bytes and (part := await content.readany()):
         body += part

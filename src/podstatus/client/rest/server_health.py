@@ -16,85 +16,87 @@ from podstatus.base.metrics import CounterVec, HistogramVec
 
 _SECOND = 1_000_000_000
 _MAX_SAMPLES = 16
-"""Answers that count. A busy agent gets as many within a minute."""
+"""Responses that are evaluated. A busy agent gets as many within a minute."""
 _SAMPLE_LIFETIME_NS = 60 * _SECOND
-"""How long they do, for one that has little to ask: a clock may be set meanwhile."""
+"""Maximum age of a response, for an agent with few requests: a clock may have been set since."""
 
 
 class ClockSkew:
-    """The difference, as far as it is known. For one event loop."""
+    """The clock skew between server and client, as far as known. For one event loop."""
 
     def __init__(self) -> None:
         self._bounds: deque[tuple[int, float, float]] = deque(maxlen=_MAX_SAMPLES)
-        """When an answer came, and the differences it leaves room for."""
+        """Time of a response in ns, and the minimum and maximum skew it allows in seconds."""
         self._date = ""
 
     @property
     def seconds(self) -> float | None:
-        """How far they are apart, whichever is ahead; None if no answer told its date."""
+        """Return the absolute skew; None if no response had a valid Date header."""
         return min((_min_skew(*bounds) for _, *bounds in self._bounds), default=None)
 
     def record(self, date: str | None, *, requested_at: int, now: int) -> None:
-        """An answer to what was asked at that time came now, both by our clock."""
-        # Many answers have the same date; one of them tells as much as all.
+        """Record the Date header of a response; both times are client wall-clock ns."""
+        # Many responses have the same date; one of them is sufficient.
         if not date or date == self._date or now < requested_at:
             return
         self._date = date
         try:
-            told = parsedate_to_datetime(date).timestamp()
+            server_time = parsedate_to_datetime(date).timestamp()
         except (TypeError, ValueError, OverflowError):
             return
         self._prune(now)
-        # It was some time within a second, and it is ours some time between asking and now.
-        self._bounds.append((now, requested_at / _SECOND - told - 1, now / _SECOND - told))
+        # The header is a whole second, and was set between the request and now.
+        self._bounds.append(
+            (now, requested_at / _SECOND - server_time - 1, now / _SECOND - server_time)
+        )
 
     def _prune(self, now: int) -> None:
         bounds = self._bounds
         if bounds and now < bounds[-1][0]:
-            bounds.clear()  # our clock was set back
+            bounds.clear()  # the client's clock was set back
         while bounds and now - bounds[0][0] >= _SAMPLE_LIFETIME_NS:
             bounds.popleft()
 
 
 def _min_skew(lowest: float, highest: float) -> float:
-    """The smallest difference between these two, without its sign."""
+    """Return the smallest absolute value in this range."""
     return max(0.0, lowest, -highest)
 
 
 REQUEST_BOUNDS = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
-"""Seconds. Upstream's."""
+"""Upstream's buckets, in seconds."""
 NO_RESPONSE = "<error>"
-"""Upstream's code for a request that no answer came to: why would be a word without bounds."""
+"""Upstream's code label for a request without a response: a reason would be unbounded."""
 _MAX_LABEL_SETS = 100
-"""A server may answer with any three digits."""
+"""Limits label values: a server may send any status code."""
 
 
 class RequestMetrics:
-    """Counted in one event loop; the counts may be read from anywhere."""
+    """Request metrics. Written in one event loop, readable from any thread."""
 
     def __init__(self) -> None:
         self.responses = CounterVec(max_series=_MAX_LABEL_SETS)
-        """By `code`, `method`, `host`: every request, watches too."""
+        """By `code`, `method`, `host`: all requests, including watches."""
         self.seconds = HistogramVec(*REQUEST_BOUNDS, max_series=_MAX_LABEL_SETS)
-        """By `verb`, `host`: from the beginning of a call to the end of its answer, whatever that
-        was. A watch has no such end."""
+        """By `verb`, `host`: from the start of a call to the end of its response or failure. Not
+        for watches."""
 
     def record_response(self, code: int | None, method: str, host: str) -> None:
-        """A request was sent, and this is the code of its answer; None if there was none."""
+        """Count a request by the code of its response; None if there was no response."""
         self.responses.inc(NO_RESPONSE if code is None else str(code), method, host)
 
     def record_call(self, seconds: float, verb: str, host: str) -> None:
-        """A whole call took so long."""
+        """Record the duration of a whole call."""
         self.seconds.observe(seconds, verb, host)
 
 
 def server_host(server: str) -> str:
-    """The host of a URL with its port, as upstream tells it; never with a password."""
+    """Return host and port of a URL, as in upstream's label; never with a password."""
     return server.partition("://")[2].partition("/")[0].rpartition("@")[2]
 
 
 class ServerHealth:
-    """Whether the server is there, as far as the newest request or watch tells."""
+    """The health of a server, from the latest request or watch data."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -106,32 +108,32 @@ class ServerHealth:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether it answered when it was last spoken to; False before it ever did."""
+        """Whether the last request got a response; False before the first response."""
         return self._is_reachable
 
     @property
     def age_seconds(self) -> float:
-        """Since it was last heard, or since the beginning if it never was."""
+        """Return the seconds since the last response, or since creation if there was none."""
         return self._elapsed.seconds() - self._last_response
 
     @property
     def clock_skew_seconds(self) -> float | None:
-        """How far our clocks are apart, by the dates of its answers; None if it tells none."""
+        """Return the clock skew from the responses' Date headers; None if unknown."""
         return self._skew.seconds
 
     def now(self) -> int:
-        """By our clock, for `dated`."""
+        """Return the wall-clock time in ns, for `record_date`."""
         return self._clock.now()
 
     def record_date(self, date: str | None, requested_at: int) -> None:
-        """An answer has this date, to what was asked then."""
+        """Record the Date header of a response to a request sent at `requested_at` (ns)."""
         self._skew.record(date, requested_at=requested_at, now=self._clock.now())
 
     def record_response(self) -> None:
-        """It has said something, be it a refusal."""
+        """Record a response or watch data, including error responses."""
         self._last_response = self._elapsed.seconds()
         self._is_reachable = True
 
     def record_failure(self) -> None:
-        """It did not answer, or the connection broke."""
+        """Record a request without a response, or a broken connection."""
         self._is_reachable = False

@@ -1,4 +1,4 @@
-"""What a server said instead of doing it."""
+"""Convert error responses to `ApiError`."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -10,11 +10,11 @@ from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.errors import ApiError, ConflictError, api_error
 
 _MAX_TEXT_LENGTH = 200
-"""Characters of an answer that is no Status, a proxy's page perhaps: enough to recognise it."""
+"""Characters of a response that is not a Status, such as a proxy's page: enough to recognise it."""
 _MAX_MESSAGE_LENGTH = 4096
-"""Characters of the message of a Status. It goes into logs, events and conditions."""
+"""Characters of a Status message, which appears in logs, events and conditions."""
 _MAX_REASON_LENGTH = 128
-"""Upstream's have 25 at most."""
+"""Characters. Upstream's reasons have at most 25."""
 
 _MAX_RETRY_SECONDS = 3600.0
 
@@ -31,7 +31,7 @@ class _Details(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """`metav1.Status`, as far as we look at it."""
+    """The used fields of `metav1.Status`."""
 
     code: int = 0
     reason: str = ""
@@ -40,27 +40,27 @@ class Status(msgspec.Struct, frozen=True):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds after which to ask again, if it says so."""
+        """Return the seconds to wait before a retry, or None."""
         return _bounded(self.details.retry_after_seconds) if self.details else None
 
     @property
     def rejected_fields(self) -> frozenset[str]:
-        """The fields of the object that were not accepted."""
+        """Return the paths of the rejected fields."""
         causes = self.details.causes if self.details else None
         return frozenset(cause.field for cause in causes or ())
 
 
 def read_status(body: bytes, redact: Callable[[str], str] = str) -> Status:
-    """The Status in an answer; one with the beginning of its text if there is none.
+    """Decode the Status of a response; for other content, a Status with the start of its text.
 
-    `redact` leaves out what must not be shown of the server's words.
+    `redact` removes secrets from the server's texts.
     """
     try:
         status = decode_json(body, Status)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         text = " ".join(body[: 4 * _MAX_TEXT_LENGTH].decode(errors="replace").split())
         return Status(message=redact(_truncate(text, _MAX_TEXT_LENGTH)))
-    # Cut first: what is cut through is left out all the same.
+    # Truncate first: `redact` also removes a truncated secret.
     return structs.replace(
         status,
         reason=redact(_truncate(status.reason, _MAX_REASON_LENGTH)),
@@ -75,16 +75,16 @@ def _truncate(text: str, max_length: int) -> str:
 def status_error(
     action: str, source: str, code: int, status: Status, retry_after: str | None = None
 ) -> ApiError:
-    """The error for an answer: what was tried, what the server said, what to do."""
-    what = status.message or _phrase(code)
-    told = f"{action}: {what}" if status.reason else f"{action}: {code} {_phrase(code)}: {what}"
-    told += _advice(code, source)
+    """Return the error for a response: what was tried, the server's message, what to do."""
+    text = status.message or _phrase(code)
+    message = f"{action}: {text}" if status.reason else f"{action}: {code} {_phrase(code)}: {text}"
+    message += _advice(code, source)
     if _UID in status.rejected_fields:
-        # A patch that names another UID: to the caller what a failed precondition is, though
-        # the server finds the patched object invalid (422), not the precondition failed (409).
-        return ConflictError(told, code=code, reason=status.reason)
+        # A patch with another UID. For the caller this is a failed precondition, although the
+        # server reports the patched object as invalid (422) and not a conflict (409).
+        return ConflictError(message, code=code, reason=status.reason)
     after = status.retry_after or _seconds(retry_after)
-    return api_error(code, told, reason=status.reason, retry_after=after)
+    return api_error(code, message, reason=status.reason, retry_after=after)
 
 
 def _phrase(code: int) -> str:
@@ -96,20 +96,20 @@ def _phrase(code: int) -> str:
 
 def _advice(code: int, source: str) -> str:
     if code == 401:
-        return f"; the server does not accept who we are: check the user of {source}"
+        return f"; the server did not accept the credentials: check the user of {source}"
     if code == 403:
-        return f"; have the right given to the user of {source} (RBAC), or use another context"
+        return f"; grant the permission to the user of {source} (RBAC), or use another context"
     if 300 <= code < 400:
         return f"; redirects are not followed: check the server of {source}"
     return ""
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Retry-After in seconds; its other form, a date, is not used by API servers."""
+    """Parse Retry-After in seconds; API servers do not use its other form, a date."""
     is_number = retry_after is not None and len(retry_after) <= 9 and retry_after.isdecimal()
     return _bounded(float(retry_after or 0)) if is_number else None
 
 
 def _bounded(seconds: float) -> float | None:
-    """Seconds to wait, if these are some; a server that asks for a year gets an hour."""
+    """Return positive seconds, limited to one hour; otherwise None."""
     return min(seconds, _MAX_RETRY_SECONDS) if seconds > 0 else None

@@ -1,4 +1,4 @@
-"""Send requests: the connections, who we are, and what became of it."""
+"""Send requests over HTTP: connections, credentials, and the translation of errors."""
 
 import asyncio
 import time
@@ -23,29 +23,28 @@ from podstatus.client.rest.transport_error import not_an_api_server, transport_e
 from podstatus.kube.errors import UnavailableError
 
 _KEEP_ALIVE_SECONDS = 60.0
-"""How long an idle connection is kept: longer than the 10 s between two reconciles, and shorter
-than the 90 s after which an API server closes it."""
+"""Idle connections are kept this long: longer than the 10 s between two full syncs, and shorter
+than the 90 s after which an API server closes them."""
 
 _MAX_CACHED_URLS = 1024
-"""That are remembered, with what is found out about each: a node's pods are patched again and
-again, and it has some hundred of them at most."""
+"""Parsed URLs that are cached: a node patches its pods repeatedly, and has some hundred of them."""
 
 
 _LIBRARY_ERRORS = (aiohttp.ClientError, OSError, ValueError)
-"""What the HTTP library raises for what a server sends, and for a header that cannot be sent."""
+"""Errors of the HTTP library for invalid responses, the network, and invalid headers."""
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait for what."""
+    """The timeouts of one request."""
 
     connect_seconds: float = 5.0
-    """For an address, and again for a connection with TLS: an error is told within 10 s."""
+    """For the DNS lookup, and again for the connection with TLS: errors appear within 10 s."""
     total_seconds: float = 30.0
-    """For a whole request."""
+    """For a whole request with its response."""
 
 
 class Transport:
-    """The connections to one server. To be opened and closed in the loop that uses it."""
+    """The connections to one server. Open, use and close it in one event loop."""
 
     def __init__(
         self,
@@ -64,17 +63,17 @@ class Transport:
         self._headers = {"Accept": JSON, "User-Agent": user_agent}
         self._deadlines = RequestDeadlines(timeouts.total_seconds)
         self._no_timeout = self._client_timeout(None)
-        """Of itself: whole calls have deadlines."""
+        """No total timeout: `_deadlines` limits whole calls."""
         self._session: aiohttp.ClientSession | None = None
         self._secrets: tuple[str, ...] = ()
-        """What was sent last that no message may repeat."""
+        """The last credentials that were sent, which no message may contain."""
         self._streams: set[ResponseStream] = set()
 
     def open(self) -> None:
-        """Be ready to connect."""
+        """Create the session; connections are opened on demand."""
         self._deadlines = RequestDeadlines(self._timeouts.total_seconds)
         connector = aiohttp.TCPConnector(
-            # Callers bound what is under way: a lease must not wait behind pods' statuses.
+            # No limit: callers limit their concurrency, and a lease must not wait for statuses.
             limit=0,
             keepalive_timeout=_KEEP_ALIVE_SECONDS,
             resolver=Resolver(self._timeouts.connect_seconds),
@@ -84,7 +83,7 @@ class Transport:
         )
 
     async def close(self) -> None:
-        """End all connections."""
+        """Close all streams and connections."""
         session, self._session = self._session, None
         for stream in tuple(self._streams):
             stream.close()
@@ -92,8 +91,8 @@ class Transport:
             await session.close()
 
     async def call(self, request: RestRequest) -> bytes:
-        """The body of the answer. Raises ApiError."""
-        began = time.monotonic()
+        """Send a request and return the response body. Raises ApiError."""
+        started_at = time.monotonic()
         try:
             credentials = await self._config.credentials()
             response, body = await self._exchange(request, credentials)
@@ -104,17 +103,17 @@ class Transport:
         except _LIBRARY_ERRORS as error:
             raise self._record_failure(request, error) from _cause(error)
         finally:
-            self._requests.record_call(time.monotonic() - began, request.method, self._host)
+            self._requests.record_call(time.monotonic() - started_at, request.method, self._host)
         return self._check_response(request, response, body)
 
     async def _exchange(
         self, request: RestRequest, credentials: Credentials
     ) -> tuple[aiohttp.ClientResponse, bytes]:
-        """An answer with its body, in time."""
+        """Return the response and its body. Raises TimeoutError."""
         task = self._deadlines.begin()
         try:
             response = await self._send(request, credentials, self._no_timeout)
-            # Gives the connection back, or ends it if it fails: `async with` would do so again.
+            # `read_body` releases or closes the connection, so `async with` is not needed.
             return response, await read_body(response, request.max_bytes)
         except asyncio.CancelledError as error:
             if self._deadlines.is_missed(task):
@@ -126,12 +125,15 @@ class Transport:
     async def open_stream(
         self, request: RestRequest, *, total_seconds: float, idle_timeout_seconds: float
     ) -> "ResponseStream":
-        """The body of an answer as it comes, to be closed. Raises ApiError."""
-        within = self._client_timeout(total_seconds, idle_timeout_seconds)
+        """Send a request and return the body as a stream, which the caller closes.
+
+        Raises ApiError.
+        """
+        timeout = self._client_timeout(total_seconds, idle_timeout_seconds)
         with self._translate_errors(request):
-            # A server may say `100 Continue` for as long as a watch may take.
+            # A server may send `100 Continue` for as long as a watch may take.
             async with asyncio.timeout(self._timeouts.total_seconds):
-                response = await self._send_with_renewal(request, within)
+                response = await self._send_with_renewal(request, timeout)
         stream = ResponseStream(
             response,
             idle_timeout_seconds=idle_timeout_seconds,
@@ -156,7 +158,7 @@ class Transport:
         self, total: float | None, idle: float | None = None
     ) -> aiohttp.ClientTimeout:
         connect = self._timeouts.connect_seconds
-        # An address and a connection; a proxy that is asked to connect has to be as fast.
+        # The DNS lookup and the connection; a CONNECT to a proxy has to be as fast.
         return aiohttp.ClientTimeout(
             total=total, connect=2 * connect, sock_connect=connect, sock_read=idle
         )
@@ -164,12 +166,12 @@ class Transport:
     async def _send_with_renewal(
         self, request: RestRequest, limit_seconds: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
-        """The answer; if our credentials were refused, the one to others, once."""
+        """Return the response; after a 401, retry once with renewed credentials."""
         credentials = await self._config.credentials()
         response = await self._send(request, credentials, limit_seconds)
         if response.status != 401:
             return response
-        await read_body(response, request.max_bytes)  # gives the connection back
+        await read_body(response, request.max_bytes)  # releases the connection
         renewed = await self._config.renew(credentials)
         return response if renewed is None else await self._send(request, renewed, limit_seconds)
 
@@ -178,7 +180,7 @@ class Transport:
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the client is not open; use it within `async with`")
-        asked = 0 if self._health is None else self._health.now()
+        requested_at = 0 if self._health is None else self._health.now()
         code = None
         self._secrets = authorization_secrets(credentials.authorization)
         try:
@@ -198,7 +200,7 @@ class Transport:
             self._requests.record_response(code, request.method, self._host)
         if self._health is not None:
             self._health.record_response()
-            self._health.record_date(response.headers.get("Date"), asked)
+            self._health.record_date(response.headers.get("Date"), requested_at)
         return response
 
     def _parse_url(self, path: str) -> URL:
@@ -227,12 +229,12 @@ class Transport:
         )
 
     def redact(self, text: str) -> str:
-        """The text of a server without what is secret of the credentials that it was sent."""
+        """Remove the credentials of the last request from a text of the server."""
         return redact_secrets(text, self._secrets)
 
 
 class ErrorTranslation:
-    """Within it what the HTTP library raises becomes an error of ours. May be entered again."""
+    """A reusable context manager that translates errors of the HTTP library to `ApiError`."""
 
     def __init__(self, translate: Callable[[Exception], UnavailableError]) -> None:
         self._translate = translate
@@ -251,7 +253,7 @@ class ErrorTranslation:
 
 
 class ResponseStream:
-    """What is left of a body."""
+    """A response body that is read as it arrives, with an idle timeout."""
 
     def __init__(
         self,
@@ -274,26 +276,25 @@ class ResponseStream:
         self._watchdog = self._loop.call_later(idle_timeout_seconds, self._check_idle)
 
     async def read(self) -> bytes:
-        """What has come, once there is something; empty at the end. Raises ApiError."""
+        """Wait for data and return it; empty at the end of the body. Raises ApiError."""
         with self._translation:
             self._waiting_since = self._loop.time()
             try:
-                said = await self._response.content.readany()
+                data = await self._response.content.readany()
             except TimeoutError as error:
-                why = f"nothing was said for {self._idle_timeout_seconds:g} s"
-                raise WatchIdleError(f"{self._action}: {why}") from error
+                reason = f"no data for {self._idle_timeout_seconds:g} s"
+                raise WatchIdleError(f"{self._action}: {reason}") from error
             finally:
                 self._waiting_since = None
-        if said and self._health is not None:
+        if data and self._health is not None:
             self._health.record_response()
-        return said
+        return data
 
     def _check_idle(self) -> None:
-        """End a read that has waited for too long, or look again when one could have.
+        """Fail a read that exceeds the idle timeout, or check again when one could.
 
-        aiohttp's own limit ends with the connection, and a body that is no proper one may never
-        end (3.14: chunks that cannot be read). A timer for each read would cost as much as all
-        else that is done here for an event.
+        aiohttp's own timeout ends with the connection, and an invalid body may never end (3.14:
+        unreadable chunks). A timer per read would cost as much as all other work for an event.
         """
         now = self._loop.time()
         due = self._idle_timeout_seconds + (
@@ -305,25 +306,25 @@ class ResponseStream:
             self._watchdog = self._loop.call_at(due, self._check_idle)
 
     def close(self) -> None:
-        """End the connection at once: what was not read is of no use, and may never end."""
+        """Close the connection immediately; unread data is dropped, as it may be endless."""
         self._watchdog.cancel()
         connection = self._response.connection
         if connection is not None and connection.protocol is not None:
-            # Without a goodbye in TLS, for which a server that hangs would be waited for.
+            # Without a TLS shutdown, which would wait for a hanging server.
             connection.protocol.abort()
         self._response.close()
         self._on_close(self)
 
 
 def _is_html(response: aiohttp.ClientResponse) -> bool:
-    """Whether a person was meant to read it: some other server, a portal, a proxy."""
-    said = response.headers.get("Content-Type", "")
-    return said != JSON and response.content_type == "text/html"
+    """Whether the response is a web page: of another server, a login portal or a proxy."""
+    header = response.headers.get("Content-Type", "")
+    return header != JSON and response.content_type == "text/html"
 
 
 def _cause(error: Exception) -> Exception | None:
-    """What an error of ours may name as its cause."""
-    # Such a one holds the request, and with it our token: whoever prints it would show that.
+    """Return the `__cause__` of a translated error."""
+    # A ClientResponseError holds the request with its token, which a traceback would show.
     return None if isinstance(error, aiohttp.ClientResponseError) else error
 
 

@@ -1,4 +1,4 @@
-"""What happened on the way to a server, in one line that says what to do."""
+"""Convert errors of the HTTP library to `UnavailableError`, with a message that says what to do."""
 
 import os
 import socket
@@ -14,42 +14,42 @@ from podstatus.kube.errors import UnavailableError
 def transport_error(
     action: str, server: str, source: str, error: Exception, redact: Callable[[str], str] = str
 ) -> UnavailableError:
-    """The error of the tree for one of the HTTP library's; that may quote what a server sent."""
-    what, advice = _describe(server, source, error)
+    """Return the UnavailableError; `redact` removes secrets from text that the server sent."""
+    problem, advice = _describe(server, source, error)
     cause = f" ({redact(_cause(error))})" if not isinstance(error, TimeoutError) else ""
-    return UnavailableError(f"{action}: {what}{cause}; {advice}")
+    return UnavailableError(f"{action}: {problem}{cause}; {advice}")
 
 
 def not_an_api_server(action: str, server: str, source: str) -> UnavailableError:
-    """The error for an answer that is a page for people."""
+    """Return the error for a response that is a web page."""
     return UnavailableError(
-        f"{action}: what answers at {server} is a web page, no API server; "
+        f"{action}: {server} returned a web page, it is not an API server; "
         f"check the server of {source}: the host and the port"
     )
 
 
 def _describe(server: str, source: str, error: Exception) -> tuple[str, str]:
-    """What happened, and what to do."""
-    named = f"the server of {source}"
+    """Return the problem and the advice."""
+    setting = f"the server of {source}"
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
-            return "the proxy does not let us through", f"check proxy-url of {source}, HTTPS_PROXY"
+            return "the proxy failed or refused", f"check proxy-url of {source}, and HTTPS_PROXY"
         case aiohttp.ClientConnectorDNSError():
             host = urlsplit(server).hostname
-            return f"no address is known for {host}", f"check {named}, and DNS"
+            return f"cannot resolve {host}", f"check {setting}, and DNS"
         case aiohttp.ClientConnectorCertificateError():
             return _certificate_error(source, _cause(error))
         case TimeoutError():
-            return f"no answer in time from {server}", f"check that it runs, and {named}"
+            return f"timeout waiting for {server}", f"check that it runs, and {setting}"
         case aiohttp.ClientSSLError() | ssl.SSLError():
-            advice = f"check that it speaks TLS there, and the client certificate of {source}"
+            advice = f"check that it uses TLS, and the client certificate of {source}"
             return f"TLS failed with {server}", advice
         case aiohttp.ClientConnectorError():
-            return f"cannot connect to {server}", f"check that it runs, and {named}"
+            return f"cannot connect to {server}", f"check that it runs, and {setting}"
         case aiohttp.ClientResponseError():
-            return f"no HTTP from {server}", f"check {named}: http or https, and the port"
+            return f"invalid HTTP from {server}", f"check {setting}: http or https, and the port"
         case aiohttp.ServerDisconnectedError() if server.startswith("http:"):
-            return f"{server} hangs up", f"check {named}: is it https?"
+            return f"{server} closed the connection", f"check {setting}: is it https?"
         case aiohttp.ClientPayloadError():
             return f"the connection to {server} was cut", "try again"
     return f"the connection to {server} broke", "try again"
@@ -57,18 +57,18 @@ def _describe(server: str, source: str, error: Exception) -> tuple[str, str]:
 
 def _certificate_error(source: str, reason: str) -> tuple[str, str]:
     if "expired" in reason:
-        return "the server's certificate has expired", "renew it, or set this machine's clock"
+        return "the server's certificate has expired", "renew it, or correct this machine's clock"
     if "not yet valid" in reason:
-        return "the server's certificate is not valid yet", "set this machine's clock"
+        return "the server's certificate is not valid yet", "correct this machine's clock"
     if "mismatch" in reason or "not valid for" in reason:
         advice = f"check the server of {source}, or set tls-server-name there"
         return "the server's certificate is for another name", advice
     advice = f"check certificate-authority in {source}"
-    return "the server's certificate is from an authority that we do not trust", advice
+    return "the server's certificate is signed by an unknown authority", advice
 
 
 def _cause(error: BaseException) -> str:
-    """The innermost thing that the system said, in few words."""
+    """Return the innermost reason, in few words."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             inner: BaseException = error.certificate_error
@@ -78,20 +78,20 @@ def _cause(error: BaseException) -> str:
             inner = error
     match inner:
         case ssl.SSLCertVerificationError():
-            told = inner.verify_message
+            reason = inner.verify_message
         case aiohttp.ClientPayloadError():
-            told = "in the middle of an answer"
+            reason = "in the middle of a response"
         case aiohttp.ClientResponseError():
-            # Its text has the URL in it, and a proxy's URL may have a password.
-            told = f"{inner.status} {inner.message}"
+            # Its text contains the URL, and a proxy's URL may contain a password.
+            reason = f"{inner.status} {inner.message}"
         case ssl.SSLError():
-            told = (inner.reason or "handshake failed").replace("_", " ")
+            reason = (inner.reason or "handshake failed").replace("_", " ")
         case socket.gaierror():
-            told = inner.strerror or "look-up failed"
+            reason = inner.strerror or "lookup failed"
         case OSError() if inner.errno:
-            told = os.strerror(inner.errno)
+            reason = os.strerror(inner.errno)
         case OSError() if inner.strerror:
-            told = inner.strerror
+            reason = inner.strerror
         case _:
-            told = str(inner) or type(inner).__name__
-    return told.splitlines()[0][:120].rstrip(".").lower()
+            reason = str(inner) or type(inner).__name__
+    return reason.splitlines()[0][:120].rstrip(".").lower()

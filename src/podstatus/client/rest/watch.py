@@ -13,21 +13,21 @@ ADDED = "ADDED"
 MODIFIED = "MODIFIED"
 DELETED = "DELETED"
 BOOKMARK = "BOOKMARK"
-"""Nothing happened, up to the resource version that its object has."""
+"""The object has only a resource version: all changes up to it have been sent."""
 ERROR = "ERROR"
-"""The object is a Status: why the watch has ended. The client raises it."""
+"""The object is a Status with the reason for the end of the watch. The client raises it."""
 
 
 class WatchEvent(msgspec.Struct, frozen=True):
-    """What happened, and the object as the server sent it."""
+    """A watch event: the type, and the object as the server sent it."""
 
     type: str
     object: bytes
-    """JSON text."""
+    """The object as JSON text."""
 
 
 MAX_EVENT_BYTES = 16 << 20
-"""Of one line. etcd takes objects of a few megabytes at most."""
+"""Maximum size of one event. etcd stores objects of a few megabytes at most."""
 
 
 class _Line(msgspec.Struct, frozen=True):
@@ -39,17 +39,17 @@ _decoder = msgspec.json.Decoder(_Line)
 
 
 class Chunks(Protocol):
-    """A body as it comes."""
+    """A response body that is read as it arrives."""
 
     async def read(self) -> bytes:
-        """What has come, once there is something; empty at the end. Raises ApiError."""
+        """Wait for data and return it; empty at the end of the body. Raises ApiError."""
 
 
 class WatchStream(AsyncIterator[WatchEvent]):
-    """The events of one watch, until the server ends it.
+    """Iterates over the events of one watch, until the server ends it.
 
-    Raises UnavailableError if it was cut or says nothing any more, and the error for the
-    Status in which a server says why it cannot go on (GoneError: the version is too old).
+    Raises UnavailableError if the stream was cut or idle, and the error for the Status of an ERROR
+    event (GoneError: the resource version is too old).
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class WatchStream(AsyncIterator[WatchEvent]):
         self._redact = redact
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
-        """The beginning of a line. Grown in place: a line may come byte by byte."""
+        """The start of an incomplete line. Grown in place: a line may arrive byte by byte."""
 
     def __aiter__(self) -> "WatchStream":
         return self
@@ -98,10 +98,10 @@ class WatchStream(AsyncIterator[WatchEvent]):
 
     def _read_event(self, line: bytes) -> WatchEvent:
         try:
-            told = _decoder.decode(line)
+            event = _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            raise UnavailableError(f"{self._action}: not an event of a watch: {error}") from error
-        return WatchEvent(told.type, bytes(told.object))
+            raise UnavailableError(f"{self._action}: invalid watch event: {error}") from error
+        return WatchEvent(event.type, bytes(event.object))
 
     def _error_event(self, event: WatchEvent) -> ApiError:
         status = read_status(event.object, self._redact)

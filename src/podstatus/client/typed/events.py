@@ -1,4 +1,4 @@
-"""The API server's events, as the recorder wants them: its port `EventSink`."""
+"""The event recorder's port `EventSink` over HTTP."""
 
 import msgspec
 
@@ -11,19 +11,19 @@ from podstatus.kube.objects.event import Event
 
 
 class HttpEventSink:
-    """Events over HTTP, decoded, without their managed fields."""
+    """Creates and patches events; returns them without managed fields. Raises ApiError."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
     async def create(self, event: Event) -> Event:
-        """Create an event in the namespace it names; the event as the server has it."""
+        """Create an event in its namespace and return the server's copy."""
         body = msgspec.json.encode(to_document(event))
         namespace = event.metadata.namespace
         return _decode_response(await self._client.create(EVENTS, body, namespace=namespace))
 
     async def patch(self, namespace: str, name: str, patch: bytes) -> Event:
-        """Apply a strategic merge patch to an event; the event afterwards."""
+        """Apply a strategic merge patch to an event and return the result."""
         return _decode_response(await self._client.patch(EVENTS, name, patch, namespace=namespace))
 
 
@@ -31,4 +31,4 @@ def _decode_response(body: bytes) -> Event:
     try:
         return decode(strip_managed_fields(body), Event)
     except DecodeError as error:
-        raise RejectedError(f"the server's answer cannot be read: {error}") from error
+        raise RejectedError(f"the response cannot be decoded: {error}") from error

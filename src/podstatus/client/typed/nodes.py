@@ -19,40 +19,40 @@ W = TypeVar("W", bound=Wire)
 
 
 class HttpNodeApi:
-    """Nodes and leases over HTTP, decoded, without their managed fields."""
+    """Reads and writes nodes and leases; returns them without managed fields. Raises ApiError."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
     async def get_node(self, name: str) -> Node:
-        """Read a node."""
+        """Return the node with this name."""
         return _read_node(await self._client.get(NODES, name), name)
 
     async def create_node(self, node: Node) -> Node:
-        """Create a node, with its status; the node afterwards."""
+        """Create a node with its status, and return the result."""
         return _read_node(await self._client.create(NODES, _encode_body(node)), node.metadata.name)
 
     async def patch_node(self, name: str, patch: bytes) -> Node:
-        """Apply a strategic merge patch; the node afterwards."""
+        """Apply a strategic merge patch and return the node."""
         return _read_node(await self._client.patch(NODES, name, patch), name)
 
     async def patch_node_status(self, name: str, patch: bytes) -> Node:
-        """Apply a strategic merge patch to the `status` subresource; the node afterwards."""
+        """Apply a strategic merge patch to the `status` subresource and return the node."""
         return _read_node(await self._client.patch(NODES, name, patch, subresource="status"), name)
 
     async def get_lease(self, namespace: str, name: str) -> Lease:
-        """Read a lease."""
+        """Return the lease with this name."""
         return _decode_response(await self._client.get(LEASES, name, namespace=namespace), Lease)
 
     async def create_lease(self, lease: Lease) -> Lease:
-        """Create a lease; the lease afterwards."""
+        """Create a lease and return the result."""
         namespace = lease.metadata.namespace
         return _decode_response(
             await self._client.create(LEASES, _encode_body(lease), namespace=namespace), Lease
         )
 
     async def replace_lease(self, lease: Lease) -> Lease:
-        """Put a lease in place of the one with its resource version; the lease afterwards."""
+        """Replace the lease with this resource version, and return the result."""
         meta = lease.metadata
         body = await self._client.replace(
             LEASES, meta.name, _encode_body(lease), namespace=meta.namespace
@@ -65,10 +65,10 @@ def _encode_body(value: Wire) -> bytes:
 
 
 def _read_node(body: bytes, name: str) -> Node:
-    """The node that was asked for. A server that answers with another one is broken."""
+    """Decode the requested node; reject another one, which only a broken server returns."""
     node = _decode_response(body, Node)
     if node.metadata.name != name or not node.metadata.uid:
-        raise RejectedError(f"the server's answer is not the node {name}")
+        raise RejectedError(f"the response is not the node {name}")
     return node
 
 
@@ -76,27 +76,27 @@ def _decode_response(body: bytes, kind: type[W]) -> W:
     try:
         return decode(strip_managed_fields(body), kind)
     except DecodeError as error:
-        raise RejectedError(f"the server's answer cannot be read: {error}") from error
+        raise RejectedError(f"the response cannot be decoded: {error}") from error
 
 
 class NodeWatcher(Protocol):
-    """Who wants to see a node: `podstatus.node.node_cache.OwnNode` does."""
+    """Receives the changes of a node, as `podstatus.node.node_cache.NodeCache` does."""
 
     def update(self, node: Node) -> None:
-        """It is new or has changed."""
+        """Handle a new or changed node."""
 
     def remove(self, node: Node) -> None:
-        """It is gone."""
+        """Handle the deletion of the node."""
 
 
 def node_reflector(source: ListerWatcher, name: str, watcher: NodeWatcher) -> Reflector[Node]:
-    """A reflector of one node that tells this one; `run()` it."""
+    """Return a reflector for one node that notifies `watcher`; the caller runs it."""
 
-    def tell(change: ObjectChange[Node]) -> None:
+    def handle(change: ObjectChange[Node]) -> None:
         match change:
             case Added(new) | Updated(_, new):
                 watcher.update(new)
             case Removed(last):
                 watcher.remove(last)
 
-    return Reflector(source, NODES, Node, tell, field_selector=f"metadata.name={name}")
+    return Reflector(source, NODES, Node, handle, field_selector=f"metadata.name={name}")

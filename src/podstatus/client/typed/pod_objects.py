@@ -1,4 +1,4 @@
-"""What pods refer to, as a runtime wants it: its port `PodObjects`."""
+"""The runtime's port `PodObjects` over HTTP: the objects that pods refer to."""
 
 from typing import TypeVar
 
@@ -23,23 +23,23 @@ _DEFAULT_ACCOUNT = "default"
 
 
 class HttpPodObjects:
-    """ConfigMaps, secrets and tokens over HTTP, decoded. Raises ApiError."""
+    """Reads ConfigMaps and Secrets, and requests tokens. Raises ApiError."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
     async def config_map(self, namespace: str, name: str) -> ConfigMap | None:
-        """A configMap; None if there is none of this name."""
+        """Return the ConfigMap, or None if it does not exist."""
         return await self._get(CONFIG_MAPS, namespace, name, ConfigMap)
 
     async def secret(self, namespace: str, name: str) -> Secret | None:
-        """A secret; None if there is none of this name."""
+        """Return the Secret, or None if it does not exist."""
         return await self._get(SECRETS, namespace, name, Secret)
 
     async def service_account_token(
         self, pod: Pod, audience: str, expiration_seconds: int
     ) -> TokenRequestStatus:
-        """A new token of the account that a pod runs under; it ends with the pod."""
+        """Request a token of the pod's service account, bound to the pod."""
         request = TokenRequest(
             api_version="authentication.k8s.io/v1",
             kind="TokenRequest",
@@ -51,17 +51,17 @@ class HttpPodObjects:
                 ),
             ),
         )
-        answer = await self._client.create(
+        body = await self._client.create(
             SERVICE_ACCOUNTS,
             encode_document(to_document(request)),
             namespace=pod.namespace,
             name=pod.spec.service_account_name or _DEFAULT_ACCOUNT,
             subresource="token",
         )
-        made = _decode_response(answer, TokenRequest).status
-        if not (made.token and made.expiration_timestamp):
-            raise RejectedError("the server's answer has no token, or one without an end")
-        return made
+        status = _decode_response(body, TokenRequest).status
+        if not (status.token and status.expiration_timestamp):
+            raise RejectedError("the response has no token, or no expiration time")
+        return status
 
     async def _get(
         self, resource: ApiResource, namespace: str, name: str, kind: type[W]
@@ -72,7 +72,7 @@ class HttpPodObjects:
             )
         except GoneError:
             return None
-        except ValueError as error:  # a name that no object can have
+        except ValueError as error:  # an invalid name
             raise RejectedError(str(error)) from error
 
 
@@ -80,5 +80,5 @@ def _decode_response(body: bytes, kind: type[W]) -> W:
     try:
         return decode(strip_managed_fields(body), kind)
     except DecodeError as error:
-        # Without what was read: it may be a secret.
-        raise RejectedError(f"the server's answer is no {kind.__name__}") from error
+        # Without the content, which may be secret.
+        raise RejectedError(f"the response is not a {kind.__name__}") from error

@@ -18,13 +18,13 @@ from podstatus.kube.objects.pod import ApiUID, Pod
 
 
 class HttpPodApi:
-    """Pods over HTTP, decoded, without their managed fields."""
+    """Reads, patches and deletes pods; returns them without managed fields. Raises ApiError."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
-        """Read one pod."""
+        """Return the pod with this name."""
         return _decode_response(
             await self._client.get(PODS, name, namespace=namespace), namespace, name
         )
@@ -32,25 +32,25 @@ class HttpPodApi:
     async def managed_fields(
         self, namespace: str, name: str, *, uid: ApiUID
     ) -> tuple[ManagedFieldsEntry, ...]:
-        """Who manages which fields of a pod; nothing if it is another one by now."""
+        """Return the pod's managed fields; empty if another pod has the name by now."""
         body = await self._client.get(PODS, name, namespace=namespace)
         try:
             metadata = decode(body, Pod).metadata
         except DecodeError as error:
-            raise RejectedError(f"the server's answer cannot be read: {error}") from error
+            raise RejectedError(f"the response cannot be decoded: {error}") from error
         return metadata.managed_fields or () if metadata.uid == uid else ()
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
-        """Apply a strategic merge patch to the `status` subresource; the pod afterwards."""
-        answer = await self._client.patch(
+        """Apply a strategic merge patch to the `status` subresource and return the pod."""
+        body = await self._client.patch(
             PODS, name, patch, namespace=namespace, subresource="status"
         )
-        return _decode_response(answer, namespace, name)
+        return _decode_response(body, namespace, name)
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int | None
     ) -> None:
-        """Delete the pod, if it still is the one with this UID; None: with its own grace."""
+        """Delete the pod if it still has this UID; a grace period of None uses the pod's own."""
         options: dict[str, object] = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
@@ -63,41 +63,41 @@ class HttpPodApi:
 
 
 def _decode_response(body: bytes, namespace: str, name: str) -> Pod:
-    """The pod that was asked for. A server that answers with another one is broken."""
+    """Decode the requested pod; reject another one, which only a broken server returns."""
     try:
         pod = decode_cached(body, Pod)
     except DecodeError as error:
-        raise RejectedError(f"the server's answer cannot be read: {error}") from error
+        raise RejectedError(f"the response cannot be decoded: {error}") from error
     if pod.full_name != (namespace, name) or not pod.uid:
-        raise RejectedError(f"the server's answer is not the pod {namespace}/{name}")
+        raise RejectedError(f"the response is not the pod {namespace}/{name}")
     return pod
 
 
 class PodWatcher(Protocol):
-    """Who wants to see the pods of a node: `podstatus.PodDirectory` does."""
+    """Receives the changes of a node's pods, as `podstatus.PodManager` does."""
 
     def update_pod(self, pod: Pod) -> None:
-        """A pod is new or has changed."""
+        """Handle a new or changed pod."""
 
     def remove_pod(self, pod: Pod) -> None:
-        """A pod is gone."""
+        """Handle the deletion of a pod."""
 
 
 def pod_reflector(source: ListerWatcher, node: str, watcher: PodWatcher) -> Reflector[Pod]:
-    """A reflector of the pods of a node that tells this one; `run()` it."""
+    """Return a reflector for the pods of a node that notifies `watcher`; the caller runs it."""
     return Reflector(
         source, PODS, Pod, pod_event_handler(watcher), field_selector=f"spec.nodeName={node}"
     )
 
 
 def pod_event_handler(watcher: PodWatcher) -> Callable[[ObjectChange[Pod]], None]:
-    """A handler for changes of pods."""
+    """Return a reflector handler that forwards changes to `watcher`."""
 
-    def tell(change: ObjectChange[Pod]) -> None:
+    def handle(change: ObjectChange[Pod]) -> None:
         match change:
             case Added(new) | Updated(_, new):
                 watcher.update_pod(new)
             case Removed(last):
                 watcher.remove_pod(last)
 
-    return tell
+    return handle

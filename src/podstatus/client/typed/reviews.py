@@ -1,4 +1,4 @@
-"""Ask an API server who somebody is, and what he may."""
+"""TokenReview and SubjectAccessReview requests."""
 
 from typing import TypeVar
 
@@ -24,33 +24,33 @@ W = TypeVar("W", bound=Wire)
 
 
 class HttpReviews:
-    """Reviews over HTTP. All calls raise the errors of `podstatus.kube.errors`."""
+    """Sends reviews. All calls raise the errors of `podstatus.kube.errors`."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
 
     async def review_token(self, spec: TokenReviewSpec) -> TokenReviewStatus:
-        """Whose token it is."""
-        asked = TokenReview(kind="TokenReview", api_version="authentication.k8s.io/v1", spec=spec)
+        """Authenticate a token (TokenReview) and return its user."""
+        review = TokenReview(kind="TokenReview", api_version="authentication.k8s.io/v1", spec=spec)
         return _decode_response(
-            await self._client.create(TOKEN_REVIEWS, _encode_body(asked)), TokenReview
+            await self._client.create(TOKEN_REVIEWS, _encode_body(review)), TokenReview
         ).status
 
     async def review_access(self, spec: SubjectAccessReviewSpec) -> SubjectAccessReviewStatus:
-        """Whether somebody may do something."""
-        asked = SubjectAccessReview(
+        """Check the permission of a user (SubjectAccessReview)."""
+        review = SubjectAccessReview(
             kind="SubjectAccessReview", api_version="authorization.k8s.io/v1", spec=spec
         )
-        answer = await self._client.create(ACCESS_REVIEWS, _encode_body(asked))
-        return _decode_response(answer, SubjectAccessReview).status
+        body = await self._client.create(ACCESS_REVIEWS, _encode_body(review))
+        return _decode_response(body, SubjectAccessReview).status
 
 
 def _encode_body(value: Wire) -> bytes:
     return encode_document(to_document(value))
 
 
-def _decode_response(answer: bytes, kind: type[W]) -> W:
+def _decode_response(body: bytes, kind: type[W]) -> W:
     try:
-        return decode(answer, kind)
+        return decode(body, kind)
     except DecodeError as error:
-        raise RejectedError(f"the API server's answer is no {kind.__name__}: {error}") from error
+        raise RejectedError(f"the response is not a {kind.__name__}: {error}") from error

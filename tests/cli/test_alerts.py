@@ -88,7 +88,7 @@ def test_a_file_that_cannot_be_read_is_named(rules: Path) -> None:
     assert check(rules).stderr == f"cannot read {rules}: no such file or directory\n"
     rules.write_bytes(b"\xff\xfe\xff")
     done = check(rules)
-    assert (done.exit_code, done.stderr) == (1, f"cannot read {rules}: it is no text in UTF-8\n")
+    assert (done.exit_code, done.stderr) == (1, f"cannot read {rules}: not UTF-8 text\n")
 
 
 def test_a_pipe_that_nobody_writes_to_is_not_waited_for(

@@ -110,8 +110,8 @@ def test_a_taken_port_is_told() -> None:
             code, errors = server.wait()
     assert code == 1
     assert errors == (
-        f"podstatus: cannot listen on 127.0.0.1 port {port}: the port is taken; stop what uses "
-        "it, or pass another --port (0 for any)\n"
+        f"podstatus: cannot listen on 127.0.0.1 port {port}: the port is in use; stop the process "
+        "that uses it, or pass another --port (0 picks a free one)\n"
     )
 
 
@@ -174,5 +174,5 @@ def test_an_empty_folder_name_is_not_taken_for_this_folder(tmp_path: Path) -> No
     command = [sys.executable, "-c", code, "apiserver", "--root-dir", ""]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "--root-dir is empty; name a folder" in done.stderr
+    assert "--root-dir is empty; pass a directory" in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -71,8 +71,8 @@ def test_a_fine_place_is_fine(tmp_path: Path) -> None:
     root = tmp_path / "not" / "yet"
     result, found = doctor("--root-dir", str(root), "--port", "0")
     assert result.exit_code == 0
-    assert found["root-dir"] == ["ok", f"{root}, to be made"]
-    assert found["apiserver-port"] == ["ok", "any"]
+    assert found["root-dir"] == ["ok", f"{root}, will be created"]
+    assert found["apiserver-port"] == ["ok", "any free port"]
     assert not root.exists()
 
 
@@ -88,7 +88,7 @@ def test_all_that_is_broken_is_told(tmp_path: Path) -> None:
     assert found["root-dir"][0] == found["apiserver-port"][0] == "problem"
     assert "--root-dir" in found["root-dir"][1]
     assert f"cannot listen on 127.0.0.1 port {port}" in found["apiserver-port"][1]
-    assert "pass another --apiserver-port (0 for any)" in found["apiserver-port"][1]
+    assert "pass another --apiserver-port (0 picks a free one)" in found["apiserver-port"][1]
     assert found["manifests"][0] == "hint"
 
 
@@ -96,7 +96,7 @@ def test_mistakes_in_settings_are_problems() -> None:
     result, found = doctor("--max-pods", "x")
     assert result.exit_code == 1
     assert found == {
-        "settings": ["problem", '--max-pods: "x" is not a whole number from 0 on'],
+        "settings": ["problem", '--max-pods: "x" is not an integer of at least 0'],
     }
 
 
@@ -121,7 +121,7 @@ def test_alert_rules_are_read(tmp_path: Path) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text("rules:\n- {name: Bad, expr: '!pod.ready'}\n")
     options = ("--root-dir", str(tmp_path / "root"), "--port", "0", "--alert-rules", str(file))
-    assert doctor(*options)[1]["alert-rules"] == ["ok", "16 rules, 15 of them default ones"]
+    assert doctor(*options)[1]["alert-rules"] == ["ok", "16 rules, 15 of them default rules"]
     file.write_text("rules:\n- {name: Bad, expr: pod.fase}\n")
     result, told = doctor(*options)
     assert result.exit_code == 1

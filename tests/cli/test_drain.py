@@ -28,8 +28,8 @@ def test_it_says_what_is_waited_for(tmp_path: Path) -> None:
         node.progress = [between, between, first, first, between, first, last, {"state": "drained"}]
         result = drain(tmp_path)
     assert result.output == (
-        "ending 3 pods of priority 0, 20 s at most\nending 1 pod of priority 7, 10 s at most\n"
-        + DRAINED
+        "terminating 3 pods of priority 0, at most 20 s\n"
+        "terminating 1 pod of priority 7, at most 10 s\n" + DRAINED
     )
     assert result.exit_code == 0
     assert node.asked[:2] == ["POST /drain", "/drain"]

@@ -1,4 +1,4 @@
-"""The commands and their options."""
+"""The `podstatus` command line: registration of all commands, `run`, `doctor`, `apiserver`."""
 
 import asyncio
 import os
@@ -54,27 +54,31 @@ app = typer.Typer(
 )
 
 PROGRAM = python_module_command("podstatus.cli")
-"""This one, for the supervisor to start."""
+"""The command line of this program, for the supervisor."""
 _SUPERVISED_FLAGS = ("--no-supervise", "--stop-at-eof")
-"""What a supervisor adds to the options of the agent that it starts."""
+"""Flags that the supervisor adds to those of the agent."""
 
 RootDirOption = Annotated[
     str | None,
     typer.Option(
-        metavar="DIRECTORY", help="Keep objects, certificates and token here. [default: in memory]"
+        metavar="DIRECTORY",
+        help="Directory for objects, certificates and the token. Default: in memory.",
     ),
 ]
 HostOption = Annotated[str, typer.Option(help="Address to listen on.")]
-PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any.")]
+PortOption = Annotated[
+    int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free port.")
+]
 FaultsOption = Annotated[
-    bool, typer.Option("--faults", help="Let clients ask for faults, at /podstatus/faults.")
+    bool,
+    typer.Option("--faults", help="Enable fault injection by clients, at /podstatus/faults."),
 ]
 NodeAuthorityOption = Annotated[
     str | None,
     typer.Option(
         "--node-certificate-authority",
         metavar="FILE",
-        help="Who has signed the certificates of nodes; needed for logs and exec.",
+        help="CA certificate, PEM, of the nodes' serving certificates; required for logs and exec.",
     ),
 ]
 NodeAddressOption = Annotated[
@@ -82,7 +86,7 @@ NodeAddressOption = Annotated[
     typer.Option(
         "--node-address",
         metavar="ADDRESS",
-        help="Where the ports of nodes are; by default at the InternalIP of each.",
+        help="Address of the nodes' HTTPS servers. Default: the InternalIP of each Node.",
     ),
 ]
 ClusterIdOption = Annotated[
@@ -98,13 +102,13 @@ StopAtEofOption = Annotated[
     typer.Option(
         "--stop-at-eof",
         hidden=True,
-        help="End when the standard input does: with the process that started this one.",
+        help="Stop when standard input is closed, that is, with the parent process.",
     ),
 ]
 
 
-def _show_version(*, asked: bool) -> None:
-    if asked:
+def _show_version(*, requested: bool) -> None:
+    if requested:
         typer.echo(f"podstatus {__version__} (Kubernetes v{UPSTREAM_VERSION})")
         raise typer.Exit
 
@@ -117,53 +121,57 @@ def podstatus(
         typer.Option(
             "--version",
             is_eager=True,
-            callback=lambda asked: _show_version(asked=asked),
+            callback=lambda requested: _show_version(requested=requested),
             help="Show the version and exit.",
         ),
     ] = False,
 ) -> None:
-    """A node with truthful pod status, and an API server to try it with."""
+    """Kubernetes node agent with accurate pod status, and an embedded API server."""
 
 
 @with_settings
 def run(flags: Flags, *, stop_at_eof: StopAtEofOption = False) -> None:
-    """Be a node: run pods and keep their status true in the API server, until interrupted.
+    """Run a node: start pods, report their status to the API server.
 
-    Each option can also be given as an environment variable, --max-pods as PODSTATUS_MAX_PODS.
+    Each flag has an environment variable: --max-pods is PODSTATUS_MAX_PODS. Flags override
+    environment variables, which override the --config file.
     """
-    found = _load_settings(flags)
-    if found.settings.supervise:
-        raise typer.Exit(asyncio.run(_supervise(found.settings)))
-    configure_logging(found.settings.v, found.settings.log_format)
-    for note in found.warnings:
-        typer.echo(f"podstatus: {note}", err=True)
-    restarted = os.environ.get(RESTART_REASON_VARIABLE, "")
+    loaded = _load_settings(flags)
+    if loaded.settings.supervise:
+        raise typer.Exit(asyncio.run(_supervise(loaded.settings)))
+    configure_logging(loaded.settings.v, loaded.settings.log_format)
+    for warning in loaded.warnings:
+        typer.echo(f"podstatus: {warning}", err=True)
+    restart_reason = os.environ.get(RESTART_REASON_VARIABLE, "")
     node = AgentHolder(build_node_agent)
     running = run_agent(
-        found.settings,
+        loaded.settings,
         node.build,
         _announce_node,
         report=_print_line,
-        restart_reason=restarted,
+        restart_reason=restart_reason,
         stop_at_eof=stop_at_eof,
     )
     try:
         drained = asyncio.run(running)
     except AgentError as error:
         _fail(str(error), error.code)
-    became = "pods have ended" if drained else node.describe_remaining()
-    typer.echo(f"stopped; {became}. Go on with: {_restart_command(flags, found.settings)}")
+    remaining = "all pods are terminated" if drained else node.describe_remaining()
+    typer.echo(f"stopped; {remaining}. To restart: {_restart_command(flags, loaded.settings)}")
 
 
 @with_settings
 def doctor(flags: Flags) -> None:
-    """Check what a node needs here, and say how to get it; with the options of `run`."""
+    """Check whether a node can run on this machine.
+
+    Takes the flags and environment variables of `podstatus run`.
+    """
     try:
-        found = load_settings(flags, os.environ)
-        findings = [Finding("settings", HINT, note) for note in found.warnings]
-        findings += run_checks(found.settings)
+        loaded = load_settings(flags, os.environ)
+        findings = [Finding("settings", HINT, warning) for warning in loaded.warnings]
+        findings += run_checks(loaded.settings)
     except SettingsError as error:
-        findings = [Finding("settings", PROBLEM, mistake) for mistake in error.errors]
+        findings = [Finding("settings", PROBLEM, line) for line in error.errors]
     print_table(findings_table(findings))
     if has_problems(findings):
         raise typer.Exit(1)
@@ -195,9 +203,9 @@ def apiserver(
     cluster_id: ClusterIdOption = "",
     stop_at_eof: StopAtEofOption = False,
 ) -> None:
-    """Serve the Kubernetes API to kubectl, without a cluster, until interrupted."""
+    """Run the embedded Kubernetes API server without a node."""
     if root_dir == "":
-        _fail("--root-dir is empty; name a folder, or leave it out to keep everything in memory")
+        _fail("--root-dir is empty; pass a directory, or leave it out to keep objects in memory")
     folder = None if root_dir is None else Path(root_dir)
     authority = node_certificate_authority
     configure_logging(0, "text")
@@ -218,17 +226,17 @@ def apiserver(
 
 
 def _announce_server(info: ServerInfo) -> None:
-    typer.echo(f"serving {info.url}, objects {info.where}; stop with Ctrl-C\n")
+    typer.echo(f"serving {info.url}, objects {info.where}; press Ctrl-C to stop\n")
     path = shlex.quote(str(info.kubeconfig))
     typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
 
 
 def _announce_node(info: AgentInfo) -> None:
     settings = info.settings
-    whose = "our own API server" if settings.embedded else "the API server"
-    typer.echo(f"node {settings.node_name} at {whose} {info.apiserver}; stop with Ctrl-C")
-    agent = info.agent or "(nobody listens)"
-    typer.echo(f"runtime {settings.runtime}, agent {agent}, files {settings.root_dir}\n")
+    kind = "embedded API server" if settings.embedded else "API server"
+    typer.echo(f"node {settings.node_name}, {kind} {info.apiserver}; press Ctrl-C to stop")
+    agent = info.agent or "(no server)"
+    typer.echo(f"runtime {settings.runtime}, agent {agent}, root-dir {settings.root_dir}\n")
     if info.kubeconfig is not None:
         path = shlex.quote(str(info.kubeconfig))
         typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
@@ -239,7 +247,7 @@ def _announce_node(info: AgentInfo) -> None:
 
 def _restart_command(flags: Flags, settings: AgentSettings) -> str:
     words = [word for word in sys.argv[1:] if word not in _SUPERVISED_FLAGS]
-    # In another shell the variable may have another value, or none.
+    # The variable may not be set in the shell of the next start.
     if flags["root_dir"] is None and os.environ.get(ROOT_DIR_VARIABLE):
         words += ["--root-dir", str(settings.root_dir)]
     return f"{program_command()} {shlex.join(words)}"
@@ -249,7 +257,7 @@ def _load_settings(flags: Flags) -> LoadedSettings:
     try:
         return load_settings(flags, os.environ, on_terminal=sys.stderr.isatty())
     except SettingsError as error:
-        _fail("these settings cannot be used:\n" + "\n".join(error.errors), EXIT_CONFIG)
+        _fail("invalid settings:\n" + "\n".join(error.errors), EXIT_CONFIG)
 
 
 async def _supervise(settings: AgentSettings) -> int:

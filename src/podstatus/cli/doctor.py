@@ -1,4 +1,4 @@
-"""Look at what a node needs, here and now; `findings` says what to make of it."""
+"""Measure what a node needs on this machine; `cli.checks` judges the measurements."""
 
 import os
 import resource
@@ -65,13 +65,13 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 def run_checks(settings: AgentSettings) -> Iterator[Finding]:
-    """All that can be said before a start."""
+    """Yield the findings of all checks that are possible before a start."""
     yield check_python(sys.version_info[:2])
     yield check_packages({name: _version(name) for name in _PACKAGES})
     yield check_clock(Time.from_unix_nanos(wall_clock_ns()))
-    folder, runs = _root_dir(settings.root_dir)
-    yield folder
-    if not runs:
+    finding, is_running = _root_dir(settings.root_dir)
+    yield finding
+    if not is_running:
         yield from _ports(settings)
     yield from _api_server(settings)
     yield from _runtime(settings)
@@ -88,38 +88,38 @@ def _version(package: str) -> str | None:
 
 
 def _root_dir(path: Path) -> tuple[Finding, bool]:
-    """What is said about it, and whether an agent runs there."""
+    """Return the finding, and True if an agent runs there."""
     try:
         holder = lock_holder(path) if path.is_dir() else None
     except (StateDirError, OSError) as error:
         return Finding("root-dir", PROBLEM, str(error)), False
     if holder is not None:
-        told = f"an agent runs in {path} (pid {holder.pid}, since {holder.since})"
-        return Finding("root-dir", HINT, told, "a second one needs another --root-dir"), True
-    there = _nearest_existing(path)
+        message = f"an agent runs in {path} (pid {holder.pid}, since {holder.since})"
+        return Finding("root-dir", HINT, message, "a second agent needs another --root-dir"), True
+    existing = _nearest_existing(path)
     try:
-        with tempfile.TemporaryFile(dir=there):
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        cure = "choose a folder that you may write to, with --root-dir"
-        return Finding("root-dir", PROBLEM, f"cannot write to {there}: {why}", cure), False
-    new = "" if there == path else ", to be made"
-    return Finding("root-dir", OK, f"{path}{new}"), False
+        reason = (error.strerror or str(error)).lower()
+        remedy = "pass a writable directory with --root-dir"
+        return Finding("root-dir", PROBLEM, f"cannot write to {existing}: {reason}", remedy), False
+    suffix = "" if existing == path else ", will be created"
+    return Finding("root-dir", OK, f"{path}{suffix}"), False
 
 
 def _nearest_existing(path: Path) -> Path:
-    """The folder, or what there is of the way to it."""
+    """The directory, or its nearest existing parent."""
     return next(folder for folder in (path, *path.parents) if folder.exists())
 
 
 def _ports(settings: AgentSettings) -> Iterator[Finding]:
-    wanted = [("port", settings.address, settings.port)]
+    listeners = [("port", settings.address, settings.port)]
     if settings.healthz_port is not None:
-        wanted.append(("healthz-port", settings.healthz_bind_address, settings.healthz_port))
+        listeners.append(("healthz-port", settings.healthz_bind_address, settings.healthz_port))
     if settings.embedded:
-        wanted.append(("apiserver-port", "127.0.0.1", settings.apiserver_port))
-    for flag, host, port in wanted:
+        listeners.append(("apiserver-port", "127.0.0.1", settings.apiserver_port))
+    for flag, host, port in listeners:
         yield _port(flag, host, port)
 
 
@@ -128,16 +128,16 @@ def _port(flag: str, host: str, port: int) -> Finding:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         socket.create_server((host, port), family=family).close()
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        zero = "none" if flag == "healthz-port" else "any"
-        cure = f"stop what uses it, or pass another --{flag} (0 for {zero})"
-        return Finding(flag, PROBLEM, f"cannot listen on {host} port {port}: {why}", cure)
-    return Finding(flag, OK, f"{host} port {port} is free" if port else "any")
+        reason = (error.strerror or str(error)).lower()
+        zero = "disables it" if flag == "healthz-port" else "picks a free one"
+        remedy = f"stop the process that uses it, or pass another --{flag} (0 {zero})"
+        return Finding(flag, PROBLEM, f"cannot listen on {host} port {port}: {reason}", remedy)
+    return Finding(flag, OK, f"{host} port {port} is free" if port else "any free port")
 
 
 def _api_server(settings: AgentSettings) -> Iterator[Finding]:
     if settings.embedded:
-        yield Finding("api-server", OK, "our own, to be started with the agent")
+        yield Finding("api-server", OK, "embedded, started with the agent")
         return
     try:
         access: ClientConfig = (
@@ -153,7 +153,7 @@ def _api_server(settings: AgentSettings) -> Iterator[Finding]:
             denied = list(_denied_requests(client, settings.node_name))
     except GoneError:
         yield Finding("api-server", OK, f"{access.server} answers")
-        yield Finding("rights", HINT, "the server does not say what we may do")
+        yield Finding("rights", HINT, "unknown: the server has no SelfSubjectAccessReview")
     except ApiError as error:
         yield Finding("api-server", PROBLEM, str(error))
     else:
@@ -162,28 +162,31 @@ def _api_server(settings: AgentSettings) -> Iterator[Finding]:
 
 
 def _denied_requests(client: SyncClient, node: str) -> Iterator[str]:
-    for told, asked in _required_access(node):
+    for request, attributes in _required_access(node):
         review = {
             "apiVersion": "authorization.k8s.io/v1",
             "kind": "SelfSubjectAccessReview",
-            "spec": {"resourceAttributes": asked},
+            "spec": {"resourceAttributes": attributes},
         }
-        answered = msgspec.json.decode(client.create(_REVIEWS, msgspec.json.encode(review)))
-        if not (answered.get("status") or {}).get("allowed"):
-            yield told
+        response = msgspec.json.decode(client.create(_REVIEWS, msgspec.json.encode(review)))
+        if not (response.get("status") or {}).get("allowed"):
+            yield request
 
 
 def _required_access(node: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What a node asks for, and no more: a node's own user may see nothing else."""
-    mine = {"name": node}
-    of_mine = {"key": "spec.nodeName", "operator": "In", "values": [node]}
-    lease = {"group": "coordination.k8s.io", "namespace": "kube-node-lease", **mine}
+    """The requests of a node, with their resource attributes.
+
+    Only these: the node authorizer denies a node everything else.
+    """
+    named = {"name": node}
+    on_node = {"key": "spec.nodeName", "operator": "In", "values": [node]}
+    lease = {"group": "coordination.k8s.io", "namespace": "kube-node-lease", **named}
     for verb, plural, subresource, more in (
-        ("create", "nodes", "", mine),
-        ("get", "nodes", "", mine),
-        ("patch", "nodes", "status", mine),
-        ("list", "pods", "", {"fieldSelector": {"requirements": [of_mine]}}),
-        ("watch", "pods", "", {"fieldSelector": {"requirements": [of_mine]}}),
+        ("create", "nodes", "", named),
+        ("get", "nodes", "", named),
+        ("patch", "nodes", "status", named),
+        ("list", "pods", "", {"fieldSelector": {"requirements": [on_node]}}),
+        ("watch", "pods", "", {"fieldSelector": {"requirements": [on_node]}}),
         ("patch", "pods", "status", {}),
         ("delete", "pods", "", {}),
         ("create", "events", "", {}),
@@ -191,8 +194,8 @@ def _required_access(node: str) -> Iterator[tuple[str, dict[str, Any]]]:
         ("create", "leases", "", lease),
         ("update", "leases", "", lease),
     ):
-        told = f"{verb} {plural}{'/' + subresource if subresource else ''}"
-        yield told, {"verb": verb, "resource": plural, "subresource": subresource, **more}
+        request = f"{verb} {plural}{'/' + subresource if subresource else ''}"
+        yield request, {"verb": verb, "resource": plural, "subresource": subresource, **more}
 
 
 def _runtime(settings: AgentSettings) -> Iterator[Finding]:
@@ -202,34 +205,35 @@ def _runtime(settings: AgentSettings) -> Iterator[Finding]:
     if settings.isolation == Isolation.NONE.value:
         yield Finding("runtime", HINT, "process, pods are not isolated from this machine")
     else:
-        yield _bubblewrap(must=settings.isolation == Isolation.BUBBLEWRAP.value)
+        yield _bubblewrap(required=settings.isolation == Isolation.BUBBLEWRAP.value)
     try:
-        found = find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
+        cgroups = find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
     except CgroupsUnavailableError as error:
         yield Finding("limits", HINT, f"not enforced: {error}")
         return
-    found.close()
-    if why := [found.missing[name] for name in ("cpu", "memory") if name in found.missing]:
-        yield Finding("limits", HINT, f"not all enforced: {'; '.join(dict.fromkeys(why))}")
+    cgroups.close()
+    missing = cgroups.missing
+    if problems := [missing[name] for name in ("cpu", "memory") if name in missing]:
+        yield Finding("limits", HINT, f"not all enforced: {'; '.join(dict.fromkeys(problems))}")
     else:
         yield Finding("limits", OK, "enforced by cgroups")
 
 
-def _bubblewrap(*, must: bool) -> Finding:
+def _bubblewrap(*, required: bool) -> Finding:
     try:
-        found = find_bubblewrap()
+        program = find_bubblewrap()
     except BubblewrapUnavailableError as error:
-        if must:
+        if required:
             return Finding("runtime", PROBLEM, f"process, but {error}")
         return Finding("runtime", HINT, f"process, pods are not isolated: {error}")
     return Finding(
-        "runtime", OK, f"process, isolated by bubblewrap {found.version} ({found.program})"
+        "runtime", OK, f"process, isolated by bubblewrap {program.version} ({program.program})"
     )
 
 
 def _count_rules(rules: AlertRules) -> str:
     count = len(rules.rules)
-    return f"{count} rules, {count - len(rules.rule_sets)} of them default ones"
+    return f"{count} rules, {count - len(rules.rule_sets)} of them default rules"
 
 
 def _alert_rules(settings: AgentSettings) -> Iterator[Finding]:
@@ -239,19 +243,18 @@ def _alert_rules(settings: AgentSettings) -> Iterator[Finding]:
         with EvaluatorProcess() as evaluator:
             rules = load_alert_rules(settings.alert_rules, evaluator)
     except EvaluatorError as error:
-        yield Finding("alert-rules", PROBLEM, str(error), "see whether there is memory left")
+        yield Finding("alert-rules", PROBLEM, str(error), "check that enough memory is free")
         return
     except AlertRulesError as error:
-        told = _first_line(str(error).splitlines())
-        yield Finding("alert-rules", PROBLEM, told, "mend it, or leave --alert-rules out")
+        message = _first_line(str(error).splitlines())
+        yield Finding("alert-rules", PROBLEM, message, "fix it, or leave --alert-rules out")
         return
     if rules.errors:
-        told = _first_line(rules.errors)
-        yield Finding("alert-rules", PROBLEM, told, "mend it: the rule is not asked")
+        message = _first_line(rules.errors)
+        yield Finding("alert-rules", PROBLEM, message, "fix it; the rule is disabled")
     elif rules.warnings:
-        yield Finding(
-            "alert-rules", HINT, _first_line(rules.warnings), "it may not do what it seems to"
-        )
+        message = _first_line(rules.warnings)
+        yield Finding("alert-rules", HINT, message, "it may not work as intended")
     else:
         yield Finding("alert-rules", OK, _count_rules(rules))
 
@@ -266,7 +269,7 @@ def _manifests(settings: AgentSettings) -> Iterator[Finding]:
     if path is None:
         return
     if not path.exists():
-        yield Finding("manifests", HINT, f"{path} is not there", "make the folder; it is awaited")
+        yield Finding("manifests", HINT, f"{path} does not exist", "the agent waits for it")
         return
     try:
         names = [entry.name for entry in path.iterdir()] if path.is_dir() else [path.name]
@@ -275,32 +278,32 @@ def _manifests(settings: AgentSettings) -> Iterator[Finding]:
         readable = False
     if not readable or not os.access(path, os.R_OK):
         yield Finding(
-            "manifests", PROBLEM, f"not all of {path} can be read", f"chmod -R u+r {path}"
+            "manifests", PROBLEM, f"cannot read all of {path}", f"run: chmod -R u+r {path}"
         )
     else:
-        shown = [name for name in names if not name.startswith(".")]
-        yield Finding("manifests", OK, f"{len(shown)} files in {path}")
+        visible = [name for name in names if not name.startswith(".")]
+        yield Finding("manifests", OK, f"{len(visible)} files in {path}")
 
 
 def _machine(settings: AgentSettings) -> Iterator[Finding]:
-    there = _nearest_existing(settings.root_dir)
-    yield check_disk(psutil.disk_usage(str(there)).free, str(there))
+    directory = _nearest_existing(settings.root_dir)
+    yield check_disk(psutil.disk_usage(str(directory)).free, str(directory))
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     yield check_files(None if soft == resource.RLIM_INFINITY else soft)
-    if most := _max_pids():
-        yield check_pids(len(psutil.pids()), most)
-    if found := find_program("kubectl"):
-        yield Finding("kubectl", OK, found)
+    if limit := _max_pids():
+        yield check_pids(len(psutil.pids()), limit)
+    if kubectl := find_program("kubectl"):
+        yield Finding("kubectl", OK, kubectl)
     else:
-        yield Finding("kubectl", HINT, "not on PATH", "podstatus get and describe do the basics")
+        yield Finding("kubectl", HINT, "not on PATH", "use podstatus get and podstatus describe")
 
 
 def _max_pids() -> int | None:
-    """How many processes there may be; None where nobody says."""
+    """The limit of processes of the kernel or the cgroup; None if there is none."""
     limits = []
     for path in (Path("/proc/sys/kernel/pid_max"), _CGROUPS / "pids.max"):
         try:
             limits.append(int(path.read_text()))
-        except (OSError, ValueError):  # not there, or `max`
+        except (OSError, ValueError):  # the file does not exist, or contains `max`
             continue
     return min(limits, default=None)

@@ -1,4 +1,4 @@
-"""The `podstatus` command. Without the packages of the extra it says what to install."""
+"""The entry point of the `podstatus` command."""
 
 import sys
 
@@ -6,13 +6,13 @@ from podstatus.base.aio import guard_time_module
 
 
 def main() -> None:
-    """What the command runs."""
+    """Run the command line; without the packages of the extra `agent`, name the missing one."""
     guard_time_module()
     try:
-        from podstatus.cli.commands import app  # noqa: PLC0415 - may not be there
+        from podstatus.cli.commands import app  # noqa: PLC0415 - may not be installed
     except ModuleNotFoundError as error:
         sys.exit(
-            f"podstatus: {error.name} is missing: the library is here, but the command needs "
-            "more packages; install them with: pip install 'podstatus[agent]'"
+            f"podstatus: the package {error.name} is not installed; install all packages of the "
+            "command with: pip install 'podstatus[agent]'"
         )
     app()

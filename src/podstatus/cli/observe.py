@@ -1,4 +1,4 @@
-"""`podstatus observe`: look on at a whole cluster, and answer for it."""
+"""`podstatus observe`: watch a whole cluster read-only and serve queries for it."""
 
 import asyncio
 import os
@@ -21,21 +21,23 @@ from podstatus.cli.options import Flags, with_settings
 _FOLDERS = ("logs", "pki")
 
 NamespaceOption = Annotated[
-    str, typer.Option("--namespace", "-n", metavar="NAME", help="Pods of this namespace alone.")
+    str, typer.Option("--namespace", "-n", metavar="NAME", help="Observe only this namespace.")
 ]
 SelectorOption = Annotated[
     str,
-    typer.Option("--selector", "-l", metavar="LABELS", help="Pods with labels like these alone."),
+    typer.Option(
+        "--selector", "-l", metavar="LABELS", help="Observe only pods with this label selector."
+    ),
 ]
 NodeOption = Annotated[
-    str, typer.Option("--node", metavar="NAME", help="This node and its pods alone.")
+    str, typer.Option("--node", metavar="NAME", help="Observe only this node and its pods.")
 ]
 StopAtEofOption = Annotated[
     bool,
     typer.Option(
         "--stop-at-eof",
         hidden=True,
-        help="End when the standard input does: with the process that started this one.",
+        help="Stop when standard input is closed, that is, with the parent process.",
     ),
 ]
 
@@ -48,19 +50,20 @@ def _observe(
     node: NodeOption = "",
     stop_at_eof: StopAtEofOption = False,
 ) -> None:
-    """Look on at a cluster, and answer for it as an agent does for its node, until interrupted.
+    """Observe a cluster read-only: query API, metrics, history.
 
-    It writes nothing to the cluster. Each option but those that choose pods can also be given as
-    an environment variable, --kubeconfig as PODSTATUS_KUBECONFIG.
+    Serves the same API for a whole cluster as an agent does for its node, and writes nothing.
+    Each flag except --namespace, --selector and --node has an environment variable: --kubeconfig
+    is PODSTATUS_KUBECONFIG.
     """
-    observed = ObserverScope(namespace=namespace, selector=selector, node=node)
-    found = _load_settings(flags, observed)
-    settings = found.settings
+    scope = ObserverScope(namespace=namespace, selector=selector, node=node)
+    loaded = _load_settings(flags, scope)
+    settings = loaded.settings
     configure_logging(settings.v, settings.log_format)
-    for note in found.warnings:
-        typer.echo(f"podstatus: {note}", err=True)
-    build = partial(build_observer, scope=observed)
-    announce = partial(_announce, observed)
+    for warning in loaded.warnings:
+        typer.echo(f"podstatus: {warning}", err=True)
+    build = partial(build_observer, scope=scope)
+    announce = partial(_announce, scope)
     running = run_agent(settings, build, announce, stop_at_eof=stop_at_eof, folders=_FOLDERS)
     try:
         asyncio.run(running)
@@ -74,13 +77,13 @@ def _load_settings(flags: Flags, scope: ObserverScope) -> LoadedSettings:
     try:
         return load_observe_settings(flags, os.environ, names, on_terminal=sys.stderr.isatty())
     except SettingsError as error:
-        fail("these settings cannot be used:\n" + "\n".join(error.errors), EXIT_CONFIG)
+        fail("invalid settings:\n" + "\n".join(error.errors), EXIT_CONFIG)
 
 
 def _announce(scope: ObserverScope, info: AgentInfo) -> None:
     root_dir = shlex.quote(str(info.settings.root_dir))
-    typer.echo(f"observing {scope} at the API server {info.apiserver}; stop with Ctrl-C")
-    typer.echo(f"port {info.agent}, files {info.settings.root_dir}\n")
+    typer.echo(f"observing {scope}, API server {info.apiserver}; press Ctrl-C to stop")
+    typer.echo(f"observer {info.agent}, root-dir {info.settings.root_dir}\n")
     typer.echo(f"    podstatus watch -A --root-dir {root_dir}")
     sys.stdout.flush()
 

@@ -1,6 +1,7 @@
-"""The settings as options of a command: one for each, all of them texts.
+"""Turn the table of settings into command-line options.
 
-They are read together with the other sources, so that all mistakes are told at once.
+Options are passed on as text and parsed together with variables and the file, so that all errors
+are reported at once.
 """
 
 import inspect
@@ -20,20 +21,20 @@ Flags = dict[str, str | None]
 def with_settings(
     command: Callable[..., None], settings: Sequence[Setting] = SETTINGS
 ) -> Callable[..., None]:
-    """A command that is given the flags of these settings, besides the options of its own."""
+    """Return `command` with an option for each setting in place of its first parameter, `flags`."""
     own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
 
-    def taken(**given: Any) -> None:
+    def with_options(**options: Any) -> None:
         flags: Flags = {
-            setting.name: flag_text(setting, given.pop(setting.name)) for setting in settings
+            setting.name: flag_text(setting, options.pop(setting.name)) for setting in settings
         }
-        command(flags, **given)
+        command(flags, **options)
 
     parameters = [*map(_parameter, settings), *own]
-    taken.__name__, taken.__doc__ = command.__name__, command.__doc__
-    taken.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    taken.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return taken
+    with_options.__name__, with_options.__doc__ = command.__name__, command.__doc__
+    with_options.__annotations__ = {it.name: it.annotation for it in parameters}
+    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return with_options
 
 
 def _parameter(setting: Setting) -> inspect.Parameter:

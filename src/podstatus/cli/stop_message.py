@@ -1,4 +1,4 @@
-"""What is worth saying when the agent has ended: what it leaves behind, and how to go on."""
+"""Parts of the message at a stop: what still runs, and how to start again."""
 
 import shlex
 import sys
@@ -10,26 +10,26 @@ from podstatus.base.programs import find_program
 
 
 class AgentHolder:
-    """The node that was built, for those who have something to ask of it when it has ended."""
+    """Holds the agent that was built, to describe what it leaves behind."""
 
     def __init__(self, build: BuildAgent) -> None:
         self._build = build
         self._agent: RunnableAgent | None = None
 
     def build(self, context: AgentContext) -> RunnableAgent:
-        """Build it."""
+        """Build the agent and remember it."""
         self._agent = agent = self._build(context)
         return agent
 
     def describe_remaining(self) -> str:
-        """What is left of a node whose pods were not told to end."""
+        """Describe the containers of a node that was stopped without a drain."""
         if isinstance(self._agent, NodeAgent) and not self._agent.has_running_containers():
-            return "no containers run"
-        return "containers run on until their pods are deleted"
+            return "no containers are running"
+        return "containers keep running until their pods are deleted"
 
 
 def program_command() -> str:
-    """What to type to call this program again."""
+    """Return the shell command that runs this program."""
     called = Path(sys.argv[0])
     if called.name != "podstatus":
         return f"{shlex.quote(sys.executable)} -P -m podstatus.cli"

@@ -40,7 +40,7 @@ async def a_node(
     healthz_port: str | None = None,
 ) -> AsyncIterator[asyncio.Task[None]]:
     """A node; the task that it runs in, once it serves."""
-    told = {
+    flags = {
         "root_dir": str(folder / "root"),
         "kubeconfig": str(server.kubeconfig),
         "runtime": "simulated",
@@ -48,7 +48,7 @@ async def a_node(
         "port": "0",
         "healthz_port": healthz_port,
     }
-    settings = load_settings(told, {}).settings
+    settings = load_settings(flags, {}).settings
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
         access = kubeconfig_config(server.kubeconfig)
@@ -69,16 +69,16 @@ async def until(holds: Callable[[], bool]) -> None:
         await SystemClock().wait(0.02)
 
 
-def test_the_start_is_told_once(tmp_path: Path, server: ApiServerThread) -> None:
-    def told(reason: str) -> list[int]:
+def test_the_start_event_is_recorded_once(tmp_path: Path, server: ApiServerThread) -> None:
+    def event_counts(reason: str) -> list[int]:
         events = server.list_objects("events")
         return [event["count"] for event in events if event["reason"] == reason]
 
     async def scene() -> None:
         async with a_node(tmp_path, server):
             # Events are sent one after the other, so what comes later has not overtaken it.
-            await until(lambda: bool(told("NodeHasSufficientPID")))
-            assert told("Starting") == [1]
+            await until(lambda: bool(event_counts("NodeHasSufficientPID")))
+            assert event_counts("Starting") == [1]
 
     asyncio.run(scene())
 
@@ -109,9 +109,9 @@ def test_init_containers_do_not_count_as_time_that_a_pod_takes_to_start(
             await until(lambda: "pod started" in caplog.text)
 
     asyncio.run(scene())
-    told = re.search(r"initializing=([0-9.]+)", caplog.text)
-    assert told is not None
-    assert 0.5 < float(told[1]) <= 1.0
+    match = re.search(r"initializing=([0-9.]+)", caplog.text)
+    assert match is not None
+    assert 0.5 < float(match[1]) <= 1.0
 
 
 class ForgetfulRuntime(SimulatedRuntime):
@@ -149,7 +149,7 @@ def test_a_port_that_is_taken_comes_with_a_cure_that_works(
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(AgentError, match=r"pass another --healthz-port \(0 for none\)"):
+        with pytest.raises(AgentError, match=r"pass another --healthz-port \(0 disables it\)"):
             asyncio.run(scene(str(port)))
     asyncio.run(scene("0"))
 

@@ -48,10 +48,10 @@ def _evaluator() -> Iterator[None]:
 def test_each_file_allows_for_its_own_rules_alone(tmp_path: Path) -> None:
     rules = load(files(tmp_path, ONE, TWO))
     assert [it.rule.name for it in rules.rules][-2:] == ["One", "Two"]
-    one, two, nobody = map(rules.rule_set, ("One", "Two", "Nobody"))
+    one, two, missing = map(rules.rule_set, ("One", "Two", "Missing"))
     assert (one.allow_actions, one.dry_run) == (frozenset({"deletePod"}), False)
     assert (two.allow_actions, two.dry_run) == (frozenset(), True)
-    assert nobody.allow_actions == frozenset()
+    assert missing.allow_actions == frozenset()
 
 
 def test_rules_that_say_nothing_have_the_usual_done(tmp_path: Path) -> None:
@@ -68,16 +68,16 @@ def test_default_rules_put_nothing_among_the_events_of_pods(tmp_path: Path) -> N
     assert actions["PodStuckPending"] == (LOG, EVENT)
 
 
-def test_all_mistakes_of_all_files_are_told_with_their_places(tmp_path: Path) -> None:
+def test_all_errors_of_all_files_are_reported_with_their_places(tmp_path: Path) -> None:
     paths = files(tmp_path, ONE, ONE, "rules:\n- {name: X, expr: pod.fase == 1}\n", "a: [")
     paths.append(tmp_path / "none.yaml")
     with pytest.raises(AlertRulesError) as raised:
         load(paths)
-    told = str(raised.value).splitlines()
-    assert told[0] == f"{paths[1]}:4:3: there is a rule One already, in {paths[0]}:4"
-    assert told[1].startswith(f"{paths[2]}:2:19: expr: ")
-    assert any(line.startswith(f"{paths[3]}:") for line in told)
-    assert told[-1] == f"--alert-rules: cannot read {paths[4]}: no such file or directory"
+    lines = str(raised.value).splitlines()
+    assert lines[0] == f"{paths[1]}:4:3: duplicate rule One, first defined in {paths[0]}:4"
+    assert lines[1].startswith(f"{paths[2]}:2:19: expr: ")
+    assert any(line.startswith(f"{paths[3]}:") for line in lines)
+    assert lines[-1] == f"--alert-rules: cannot read {paths[4]}: no such file or directory"
 
 
 def test_notes_of_all_files_are_kept_with_their_places(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_notes_of_all_files_are_kept_with_their_places(tmp_path: Path) -> None:
     assert second.startswith(f"{paths[2]}:2:32: note: expr: ")
 
 
-def test_a_pipe_that_nobody_writes_to_holds_up_no_start(
+def test_a_pipe_without_a_writer_does_not_delay_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_files, "_PIPE_SECONDS", 0.05)
@@ -105,8 +105,8 @@ def test_what_is_no_file_of_rules_is_refused(tmp_path: Path, content: bytes) -> 
 
 
 def test_settings_name_files_and_an_alertmanager(tmp_path: Path) -> None:
-    told = {"alert_rules": f"{tmp_path}/a.yaml, b.yaml", "alertmanager_url": "http://am:9093"}
-    settings = load_settings(told, {}).settings
+    flags = {"alert_rules": f"{tmp_path}/a.yaml, b.yaml", "alertmanager_url": "http://am:9093"}
+    settings = load_settings(flags, {}).settings
     assert settings.alerts
     assert settings.alert_rules == (tmp_path / "a.yaml", Path("b.yaml").absolute())
     assert settings.alertmanager_url == "http://am:9093"
@@ -131,7 +131,7 @@ def test_a_rule_that_is_wrong_is_not_asked_and_the_others_are(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["rules:\n- {expr: pod.ready}\n", "allowActions: [nothing]\n", "disable: [Nobody]\n"]
+    "text", ["rules:\n- {expr: pod.ready}\n", "allowActions: [nothing]\n", "disable: [Missing]\n"]
 )
 def test_a_mistake_that_is_no_rules_own_is_refused(tmp_path: Path, text: str) -> None:
     (path,) = files(tmp_path, text)
@@ -167,9 +167,9 @@ def test_an_agent_with_a_broken_rule_shows_it_and_asks_the_others(tmp_path: Path
     pod["metadata"]["labels"] = {"y": ""}
     with agent(tmp_path / "agent", "--alert-rules", str(path), "--no-samples") as made:
         made.start_ready().create(pod)
-        assert f"alert rule is not asked: {path}:2:19: expr: " in made.log()
+        assert f"alert rule disabled: error={path}:2:19: expr: " in made.log()
         until(lambda: get_alerts(made).get("Y", {}).get("state") == "firing")
-        told = subprocess.run(
+        result = subprocess.run(
             [*COMMAND, "get", "alerts", "--root-dir", str(made.root_dir)],
             capture_output=True,
             env=ENVIRONMENT,
@@ -177,4 +177,4 @@ def test_an_agent_with_a_broken_rule_shows_it_and_asks_the_others(tmp_path: Path
             check=True,
             text=True,
         )
-        assert "rule X: line 2: expr: " in told.stdout + told.stderr
+        assert "rule X: line 2: expr: " in result.stdout + result.stderr

@@ -12,7 +12,7 @@ from podstatus.testing.clock import FakeClock
 
 
 class Mine(SimulatedRuntime):
-    """A runtime of somebody else's."""
+    """A custom runtime."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(FakeClock(), folder=folder)
@@ -32,7 +32,7 @@ def needs_nothing() -> None:
 
 
 def is_down(folder: Path) -> Runtime:
-    raise RuntimeDownError(f"nobody is at home in {folder.name}")
+    raise RuntimeDownError(f"no runtime in {folder.name}")
 
 
 def found(name: str, folder: Path) -> Runtime:
@@ -48,16 +48,16 @@ def test_a_class_of_a_module_is_called_with_the_folder_for_its_records(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
-        ("no_such_module:Mine", "No module named 'no_such_module'; name a module on PYTHONPATH"),
-        (f"{__name__}:Nobody", "has no attribute 'Nobody'; name a module on PYTHONPATH"),
-        (f"{__name__}:needs_nothing", "it is called with the folder for its records"),
-        (f"{__name__}:Half", "lacks version, start_pod, start_container, stop_container"),
-        (f"{__name__}:is_down", "nobody is at home in"),
+        ("no_such_module:Mine", "No module named 'no_such_module'; pass a module on PYTHONPATH"),
+        (f"{__name__}:Missing", "has no attribute 'Missing'; pass a module on PYTHONPATH"),
+        (f"{__name__}:needs_nothing", "the class is called with the directory for its records"),
+        (f"{__name__}:Half", "not implement version, start_pod, start_container, stop_container"),
+        (f"{__name__}:is_down", "no runtime in"),
     ],
 )
-def test_what_is_wrong_with_it_is_told(tmp_path: Path, name: str, told: str) -> None:
-    with pytest.raises(AgentError, match=told) as error:
+def test_an_unusable_class_is_reported(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(AgentError, match=message) as error:
         found(name, tmp_path)
     assert error.value.code == EXIT_CONFIG

@@ -64,7 +64,7 @@ def test_an_event_is_recorded_though_the_history_fails() -> None:
     assert recorder.counts.recorded == 1
 
 
-def test_a_foreign_write_is_noted_of_the_pod_though_it_is_told_of_the_node(
+def test_a_foreign_write_is_recorded_for_the_pod_and_its_event_for_the_node(
     history: AgentHistory,
 ) -> None:
     recorder = EventRecorder(
@@ -76,8 +76,8 @@ def test_a_foreign_write_is_noted_of_the_pod_though_it_is_told_of_the_node(
     events.warn(pod, reasons.FOREIGN_STATUS_WRITE, "Condition Ready was set")
     events.warn(pod, reasons.STATUS_REJECTED, "Status was rejected")
     foreign, rejected = noted(history)
-    told = ("foreign", "", "", "ForeignStatusWrite", "Condition Ready was set")
-    assert words(foreign) == told
+    expected = ("foreign", "", "", "ForeignStatusWrite", "Condition Ready was set")
+    assert words(foreign) == expected
     assert words(rejected)[3] == "StatusRejected"
     assert {foreign.uid, rejected.uid} == {"uid-web"}
 
@@ -127,9 +127,7 @@ def leave(history: AgentHistory) -> None:
     asyncio.run(scene())
 
 
-def test_the_next_agent_notes_how_long_nobody_was_there(
-    history: AgentHistory, tmp_path: Path
-) -> None:
+def test_the_next_agent_records_the_downtime(history: AgentHistory, tmp_path: Path) -> None:
     leave(history)
     clock = FakeClock()
     asyncio.run(clock.advance(12.5))

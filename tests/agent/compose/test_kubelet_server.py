@@ -44,7 +44,7 @@ def names(certificate: Path) -> set[str]:
     return addresses | set(found.get_values_for_type(x509.DNSName))
 
 
-def test_a_certificate_is_made_for_all_names_and_for_nobody_else_to_read(tmp_path: Path) -> None:
+def test_a_certificate_is_made_for_all_names_and_readable_by_its_owner_only(tmp_path: Path) -> None:
     certificate, key = ensure_certificate(tmp_path / "pki", "node-1", ("10.0.0.7",), NOW)
     assert names(certificate) == {"127.0.0.1", "::1", "localhost", "node-1", "10.0.0.7"}
     assert stat.S_IMODE((tmp_path / "pki").stat().st_mode) == 0o700
@@ -73,7 +73,7 @@ def test_a_certificate_is_kept_while_it_is_good(
 
 @pytest.mark.parametrize("damaged", ["agent.crt", "agent.key"])
 @pytest.mark.parametrize("content", [b"", b"nonsense"])
-def test_what_is_damaged_is_made_anew(tmp_path: Path, damaged: str, content: bytes) -> None:
+def test_damaged_files_are_replaced(tmp_path: Path, damaged: str, content: bytes) -> None:
     pair = ensure_certificate(tmp_path, "node-1", (), NOW)
     (tmp_path / damaged).write_bytes(content)
     assert ensure_certificate(tmp_path, "node-1", (), NOW) == pair
@@ -147,11 +147,11 @@ def test_files_that_were_given_go_before_those_made_here(tmp_path: Path) -> None
 def test_an_agent_answers_on_its_port_and_the_node_shows_it(tmp_path: Path) -> None:
     with agent(tmp_path) as started:
         cluster = started.start_ready()
-        told = started.wait_serving()
-        context = ssl.create_default_context(cafile=told["agent_certificate"])
+        endpoints = started.wait_serving()
+        context = ssl.create_default_context(cafile=endpoints["agent_certificate"])
 
         def ask(path: str, token: str = "") -> tuple[int, str]:
-            request = urllib.request.Request(f"{told['agent']}{path}")  # noqa: S310 - https
+            request = urllib.request.Request(f"{endpoints['agent']}{path}")  # noqa: S310 - https
             if token:
                 request.add_header("Authorization", f"Bearer {token}")
             try:
@@ -163,21 +163,21 @@ def test_an_agent_answers_on_its_port_and_the_node_shows_it(tmp_path: Path) -> N
         assert ask("/healthz")[0] == 200
         assert json.loads(ask("/pods")[1])["kind"] == "PodList"
         assert ask("/logs/")[0] == 401
-        assert "podstatus.log" in ask("/logs/", told["token"])[1]
-        code, log = ask("/logs/podstatus.log", told["token"])
+        assert "podstatus.log" in ask("/logs/", endpoints["token"])[1]
+        code, log = ask("/logs/podstatus.log", endpoints["token"])
         assert code == 200
-        assert told["token"] not in log
-        assert ask("/containerLogs/default/none/app", told["token"]) == (
+        assert endpoints["token"] not in log
+        assert ask("/containerLogs/default/none/app", endpoints["token"]) == (
             404,
             'pod "none" does not exist\n',
         )
         node = cluster.node()
         assert node is not None
         port = node["status"]["daemonEndpoints"]["kubeletEndpoint"]["Port"]
-        assert told["agent"] == f"https://127.0.0.1:{port}"
+        assert endpoints["agent"] == f"https://127.0.0.1:{port}"
 
 
-def test_a_taken_port_is_told_with_what_to_do(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
         settings = load_settings({"hostname_override": "n", "port": str(number)}, {}).settings
@@ -188,11 +188,11 @@ def test_a_taken_port_is_told_with_what_to_do(tmp_path: Path) -> None:
             ApiClient(PlainAccess("http://127.0.0.1:1")),
             SystemClock(),
         )
-        told = (
+        message = (
             f"cannot listen on 127.0.0.1 port {number}: address already in use; "
-            r"stop what uses it, or pass another --port \(0 for any\)"
+            r"stop the process that uses it, or pass another --port \(0 picks a free one\)"
         )
-        with pytest.raises(KubeletServerError, match=told):
+        with pytest.raises(KubeletServerError, match=message):
             asyncio.run(port.start())
         assert port.port == 0
 

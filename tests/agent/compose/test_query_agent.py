@@ -40,7 +40,7 @@ def states(document: Any) -> list[str]:
 
 
 class Client:
-    """Somebody on this machine."""
+    """An HTTP client on this machine."""
 
     def __init__(self, session: aiohttp.ClientSession, token: str) -> None:
         self._session = session
@@ -61,7 +61,7 @@ class Client:
 
 @asynccontextmanager
 async def a_node(folder: Path, server: ApiServerThread) -> AsyncIterator[Client]:
-    told = {
+    flags = {
         "root_dir": str(folder / "root"),
         "kubeconfig": str(server.kubeconfig),
         "runtime": "simulated",
@@ -70,7 +70,7 @@ async def a_node(folder: Path, server: ApiServerThread) -> AsyncIterator[Client]
         "healthz_port": "0",
         "node_lease_duration_seconds": "4",
     }
-    settings = load_settings(told, {}).settings
+    settings = load_settings(flags, {}).settings
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
         files = ensure_server_files(settings, root.folder("pki"), SystemClock().now())
@@ -93,7 +93,7 @@ async def a_node(folder: Path, server: ApiServerThread) -> AsyncIterator[Client]
                 await task
 
 
-def test_a_pod_that_crashes_and_recovers_is_told_as_it_happened(
+def test_a_crash_and_a_recovery_are_in_the_timeline(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     async def scene() -> None:
@@ -110,7 +110,7 @@ def test_a_pod_that_crashes_and_recovers_is_told_as_it_happened(
             assert pod["health"]["state"] == "healthy"
             assert pod["health"]["message"].endswith("after 1 restart.")
             path = "/v1/pods/default/web/timeline"
-            after = await client.until(path, lambda told: states(told)[-2:] == RECOVERED)
+            after = await client.until(path, lambda body: states(body)[-2:] == RECOVERED)
             assert states(after) == ["waiting ContainerCreating", "running", *RECOVERED]
             assert all(RFC_3339_MILLIS.fullmatch(it["at"]) for it in after["transitions"])
             ids = [it["id"] for it in after["transitions"]]
@@ -119,7 +119,7 @@ def test_a_pod_that_crashes_and_recovers_is_told_as_it_happened(
                 "Started"
             }
             synced = await client.until(
-                "/v1/pods/default/web", lambda told: told["sync"]["unsent"] == 0
+                "/v1/pods/default/web", lambda body: body["sync"]["unsent"] == 0
             )
             assert synced["sync"]["version"] > 1
 
@@ -130,14 +130,14 @@ def test_it_answers_while_the_api_server_is_away(tmp_path: Path, server: ApiServ
     async def scene() -> None:
         async with a_node(tmp_path, server) as client:
             await ask(server, "POST", PODS, a_pod("web"))
-            await client.until("/v1/pods?health=healthy", lambda told: bool(told["pods"]))
+            await client.until("/v1/pods?health=healthy", lambda body: bool(body["pods"]))
             await asyncio.to_thread(server.inject, *PARTITION)
             away = await client.until(
-                "/v1/status", lambda told: not told["freshness"]["serverReachable"]
+                "/v1/status", lambda body: not body["freshness"]["serverReachable"]
             )
             age = away["freshness"]["serverAgeSeconds"]
             older = await client.until(
-                "/v1/pods", lambda told: told["freshness"]["serverAgeSeconds"] > age
+                "/v1/pods", lambda body: body["freshness"]["serverAgeSeconds"] > age
             )
             assert [pod["name"] for pod in older["pods"]] == ["web"]
             assert (await client.get("/v1/node"))["node"]["name"] == "node"
@@ -149,9 +149,9 @@ def test_the_kubelets_pages_tell_of_this_agent(tmp_path: Path, server: ApiServer
     async def scene() -> None:
         async with a_node(tmp_path, server) as client:
             await ask(server, "POST", PODS, a_pod("web"))
-            await client.until("/v1/pods?health=healthy", lambda told: bool(told["pods"]))
+            await client.until("/v1/pods?health=healthy", lambda body: bool(body["pods"]))
             summary = await client.until(
-                "/stats/summary", lambda told: bool(told["pods"]) and "cpu" in told["node"]
+                "/stats/summary", lambda body: bool(body["pods"]) and "cpu" in body["node"]
             )
             assert summary["pods"][0]["podRef"]["name"] == "web"
             config = await client.get("/configz", authorized=True)

@@ -46,13 +46,13 @@ def test_a_pod_that_the_directory_forgets_is_gone() -> None:
     scene.poster.pod_changed(pod.uid)
     scene.poster.update_once()
     assert scene.phases() == {}
-    # What is told of it afterwards does not bring it back.
+    # A later notification does not bring it back.
     scene.statuses.terminate_pod(pod)
     scene.poster.update_once()
     assert scene.phases() == {}
 
 
-def test_what_is_told_of_a_mirror_pod_is_told_of_its_static_pod() -> None:
+def test_a_change_of_a_mirror_pod_updates_its_static_pod() -> None:
     mirror = make_static_pod("static", mirror=True)
     scene = Scene(make_static_pod("static"), mirror)
     scene.poster.pod_changed(mirror.uid)
@@ -94,6 +94,6 @@ def test_changes_are_put_up_at_once_whatever_thread_they_come_from() -> None:
 
     asyncio.run(live())
     assert len(scene.phases()) == 20
-    # Nobody is there any more to be woken.
+    # The loop has ended: there is nothing to wake.
     scene.poster.pod_changed(pods[0].uid)
     threading.Thread(target=report, args=(pods[0],)).run()

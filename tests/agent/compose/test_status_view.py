@@ -33,7 +33,7 @@ def server(tmp_path: Path) -> Iterator[ApiServerThread]:
 
 
 @asynccontextmanager
-async def a_node(folder: Path, server: ApiServerThread, **told: str) -> AsyncIterator[StatusView]:
+async def a_node(folder: Path, server: ApiServerThread, **flags: str) -> AsyncIterator[StatusView]:
     settings = load_settings(
         {
             "root_dir": str(folder / "root"),
@@ -42,7 +42,7 @@ async def a_node(folder: Path, server: ApiServerThread, **told: str) -> AsyncIte
             "hostname_override": "node",
             "port": "0",
             "healthz_port": "0",
-            **told,
+            **flags,
         },
         {},
     ).settings
@@ -87,8 +87,8 @@ def a_pod(name: str, **annotations: str) -> dict[str, Any]:
 
 async def ask(server: ApiServerThread, method: str, path: str, body: object = None) -> None:
     kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-    code, told = await asyncio.to_thread(server.request, method, path, body, kind)
-    assert code < 300, told
+    code, response = await asyncio.to_thread(server.request, method, path, body, kind)
+    assert code < 300, response
 
 
 def find(observatory: StatusView, name: str) -> PodSummary | None:
@@ -160,7 +160,7 @@ def test_what_happened_is_read_while_all_common_threads_wait(
     asyncio.run(scene())
 
 
-def test_node_sync_and_knowledge_are_told(tmp_path: Path, server: ApiServerThread) -> None:
+def test_node_sync_and_freshness_are_reported(tmp_path: Path, server: ApiServerThread) -> None:
     async def scene() -> None:
         async with a_node(tmp_path, server) as known:
             await ask(server, "POST", PODS, a_pod("a"))
@@ -177,15 +177,15 @@ def test_node_sync_and_knowledge_are_told(tmp_path: Path, server: ApiServerThrea
             assert sync is not None
             await until(lambda: known.sync() is not None and known.sync().unsent == 0)  # type: ignore[union-attr]
             assert sync.quarantined == 0
-            told = known.freshness()
-            assert told.server_reachable
-            assert told.server_age_seconds < SECONDS
-            assert told.runtime_age_seconds is not None
+            freshness = known.freshness()
+            assert freshness.server_reachable
+            assert freshness.server_age_seconds < SECONDS
+            assert freshness.runtime_age_seconds is not None
 
     asyncio.run(scene())
 
 
-def test_an_absent_server_is_told_with_the_age_of_what_is_known(
+def test_an_unreachable_server_is_reported_with_the_age_of_the_data(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     async def scene() -> None:
@@ -231,7 +231,7 @@ def test_a_node_runs_on_without_a_history_that_cannot_be_used(
 ) -> None:
     root = tmp_path / "root"
     root.mkdir(mode=0o700)
-    (root / "history.db").write_bytes(b"this is no database, but somebody's diary" * 100)
+    (root / "history.db").write_bytes(b"this is not a database but a diary entry" * 100)
     os.chmod(root / "history.db", 0o600)  # noqa: PTH101
 
     async def scene() -> None:
@@ -246,7 +246,7 @@ def test_a_node_runs_on_without_a_history_that_cannot_be_used(
             )
 
     asyncio.run(scene())
-    assert (root / "history.db").read_bytes().startswith(b"this is no database")
+    assert (root / "history.db").read_bytes().startswith(b"this is not a database")
 
 
 def test_no_history_is_kept_if_none_is_wanted(tmp_path: Path, server: ApiServerThread) -> None:

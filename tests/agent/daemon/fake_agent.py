@@ -1,4 +1,4 @@
-"""`podstatus run` around an agent that behaves as it is told: fake_agent.py BEHAVIOUR OPTIONS…"""
+"""`podstatus run` around a fake agent: fake_agent.py BEHAVIOUR OPTIONS…"""
 
 import asyncio
 import errno

@@ -121,9 +121,11 @@ def test_a_server_that_cannot_start_says_why_in_our_words(tmp_path: Path) -> Non
         port = taken.getsockname()[1]
         with pytest.raises(ApiServerStartError) as error:
             asyncio.run(run(port))
-    told = str(error.value)
-    assert told.startswith(f"the API server did not start: cannot listen on 127.0.0.1 port {port}")
-    assert "pass another --apiserver-port" in told
+    message = str(error.value)
+    assert message.startswith(
+        f"the API server did not start: cannot listen on 127.0.0.1 port {port}"
+    )
+    assert "pass another --apiserver-port" in message
 
 
 def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
@@ -142,7 +144,7 @@ def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
     assert log.stat().st_size < 100
 
 
-def test_the_child_is_told_how_to_reach_the_agent(tmp_path: Path) -> None:
+def test_the_child_gets_the_address_of_the_agent(tmp_path: Path) -> None:
     trust = NodeTrust(authority=tmp_path / "agent.crt", address="127.0.0.1")
 
     async def run() -> None:
@@ -151,8 +153,8 @@ def test_the_child_is_told_how_to_reach_the_agent(tmp_path: Path) -> None:
         async with EmbeddedApiServer(
             tmp_path, log, port=0, node_trust=trust, command=command
         ) as server:
-            told = f"--node-certificate-authority {tmp_path}/agent.crt --node-address 127.0.0.1"
-            with pytest.raises(ApiServerStartError, match=told):
+            pattern = f"--node-certificate-authority {tmp_path}/agent.crt --node-address 127.0.0.1"
+            with pytest.raises(ApiServerStartError, match=pattern):
                 await server.start()
 
     asyncio.run(run())

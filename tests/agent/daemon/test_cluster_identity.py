@@ -31,12 +31,12 @@ EMBEDDED = ServerIdentity(embedded=True)
         (ServerIdentity(namespace="a", service="s"), ServerIdentity(namespace="a"), False),
         (ServerIdentity(namespace="a"), ServerIdentity(namespace="b"), True),
         (ServerIdentity(service="s"), ServerIdentity(namespace="b", service="t"), True),
-        # Somebody who may see nothing could be anybody.
+        # Without a common UID two servers cannot be distinguished.
         (ServerIdentity(namespace="a"), ServerIdentity(service="s"), False),
         (ServerIdentity(namespace="a", address="one"), ServerIdentity(address="two"), False),
     ],
 )
-def test_servers_are_told_apart_by_what_both_show(
+def test_servers_are_compared_by_the_uids_that_both_have(
     known: ServerIdentity, found: ServerIdentity, differs: bool
 ) -> None:
     assert is_different_server(known, found) is differs
@@ -92,7 +92,7 @@ def test_pods_outlive_the_objects_of_the_embedded_server(tmp_path: Path) -> None
         database.with_name("objects.db-marker").unlink()
         own.start()
         assert own.wait() == 2
-        assert f"remove {own.root_dir / 'server.json'} to end them" in own.log()
+        assert f"remove {own.root_dir / 'server.json'} to terminate them" in own.log()
         database.with_name("objects.db-marker").unlink()
         database.write_bytes(copy)
         cluster = own.start_ready()

@@ -14,7 +14,7 @@ from podstatus.agent.daemon import logging_setup
 from podstatus.agent.daemon.logging_setup import configure_logging, log_to_file
 
 logger = logging.getLogger("podstatus.node.lease")
-other = logging.getLogger("somebody.else")
+other = logging.getLogger("third.party")
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +53,8 @@ def test_what_others_say_is_no_line_of_ours(log_format: str) -> None:
 
 def test_a_line_for_programs_has_fields() -> None:
     out = logged(log_format="json")
-    told = "lease not renewed: node=%s tries=%d error=%s time=%s"
-    logger.warning(told, "n1", 3, ValueError("no"), "10s")
+    message = "lease not renewed: node=%s tries=%d error=%s time=%s"
+    logger.warning(message, "n1", 3, ValueError("no"), "10s")
     line = json.loads(out.getvalue())
     assert line.pop("time")
     assert line == {
@@ -164,7 +164,7 @@ def _open_full(_: object) -> TextIO:
     return Path("/dev/full").open("w")
 
 
-def test_a_disk_that_is_full_in_the_end_harms_nobody(
+def test_a_disk_that_is_full_at_the_end_raises_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = logged()

@@ -13,7 +13,7 @@ from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDir, RootDirErro
 from podstatus.agent.daemon.run import _to_agent_error
 from podstatus.apiserver.state_dir import lock_holder
 
-TOKEN = "t"  # noqa: S105 - nobody takes it
+TOKEN = "t"  # noqa: S105 - of a test
 ENDPOINTS = AgentEndpoints(
     apiserver="https://127.0.0.1:1", agent="http://127.0.0.1:2", token=TOKEN, node="n", pid=3
 )
@@ -37,19 +37,19 @@ def test_what_is_announced_can_be_read_until_it_is_withdrawn(tmp_path: Path) -> 
         assert read_endpoints(tmp_path) is None
         root.write_endpoints(ENDPOINTS)
         assert read_endpoints(tmp_path) == ENDPOINTS
-        told = json.loads((tmp_path / "endpoints.json").read_bytes())
-        assert {"apiserver", "agent", "token"} <= set(told)
+        endpoints = json.loads((tmp_path / "endpoints.json").read_bytes())
+        assert {"apiserver", "agent", "token"} <= set(endpoints)
         root.remove_endpoints()
         assert read_endpoints(tmp_path) is None
 
 
-def test_a_second_agent_is_told_who_is_there_and_since_when(tmp_path: Path) -> None:
+def test_a_second_agent_reports_the_pid_and_start_of_the_first(tmp_path: Path) -> None:
     with RootDir(tmp_path):
         with pytest.raises(RootDirError) as error:
             RootDir(tmp_path)
         who = rf"pid {os.getpid()}, since 20\d\d-[\dT:-]+Z"
-        told = rf"in use by another agent or observer \({who}\); stop that"
-        assert re.search(told, str(error.value))
+        pattern = rf"in use by another agent or observer \({who}\); stop it"
+        assert re.search(pattern, str(error.value))
         holder = lock_holder(tmp_path)
         assert holder is not None
         assert holder.pid == os.getpid()
@@ -75,12 +75,12 @@ def test_a_folder_that_cannot_be_used_says_why_and_what_to_do(tmp_path: Path, be
 
 
 def test_one_on_a_read_only_disk_says_so() -> None:
-    # Nobody, not even root, can make a folder there.
+    # Not even root can create a directory there.
     with pytest.raises(RootDirError, match=r"cannot use /proc/podstatus: .*--root-dir"):
         RootDir(Path("/proc/podstatus"))
 
 
-def test_endpoints_that_are_none_are_told(tmp_path: Path) -> None:
+def test_an_invalid_endpoints_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "endpoints.json").write_text("{")
     with pytest.raises(RootDirError, match=r"cannot read .*endpoints\.json"):
         read_endpoints(tmp_path)
@@ -94,7 +94,7 @@ def test_the_token_is_not_shown() -> None:
 def test_a_full_disk_is_worth_another_try(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int
 ) -> None:
-    """Whoever supervises an agent starts it again, unless it ends with 2."""
+    """A supervisor restarts an agent unless it exits with 2."""
 
     def fails(*_: object) -> None:
         raise OSError(number, os.strerror(number))

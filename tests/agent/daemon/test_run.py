@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.processes.programs import COMMAND
 
-HURRIED = "agent.embedded: API server killed, it did not end"
+HURRIED = "API server did not stop in time, killed it"
 ROOT = Path(__file__).parents[3]
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "TERM": ""}
 
@@ -34,12 +34,12 @@ class AgentProcess:
             stdin=subprocess.DEVNULL,
             text=True,
         )
-        self.told = ""
+        self.output = ""
 
     def read_until(self, text: str) -> None:
         assert self.process.stdout is not None
         for line in iter(self.process.stdout.readline, ""):
-            self.told += line
+            self.output += line
             if text in line:
                 return
 
@@ -69,9 +69,9 @@ def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path, number: int) 
         endpoints = json.loads((root / "endpoints.json").read_bytes())
         assert endpoints["agent"] == "https://agent"
         assert endpoints["pid"] == started.process.pid
-        assert endpoints["apiserver"] in started.told
-        assert f"kubectl --kubeconfig '{root}/kubeconfig' get pods -A" in started.told
-        assert f"-P -m podstatus.cli get pods -A --root-dir '{root}'" in started.told
+        assert endpoints["apiserver"] in started.output
+        assert f"kubectl --kubeconfig '{root}/kubeconfig' get pods -A" in started.output
+        assert f"-P -m podstatus.cli get pods -A --root-dir '{root}'" in started.output
         assert endpoints["token"] in (root / "kubeconfig").read_text()
         children = psutil.Process(started.process.pid).children()
         assert len(children) == 2  # the API server, and what evaluates alert rules
@@ -91,10 +91,10 @@ def test_it_says_how_to_go_on_as_the_same_node(tmp_path: Path, more: tuple[str, 
         started.read_until("stopped; ")
         started.wait()
     options = " ".join(("--port 0 --runtime simulated", *more))
-    assert started.told.endswith(f" run --root-dir '{root}' {options}\n")
+    assert started.output.endswith(f" run --root-dir '{root}' {options}\n")
 
 
-def test_a_root_dir_from_the_environment_is_told_when_it_ends(
+def test_a_root_dir_from_the_environment_is_in_the_restart_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(ENVIRONMENT, "PODSTATUS_ROOT_DIR", str(tmp_path / "the root"))
@@ -103,7 +103,7 @@ def test_a_root_dir_from_the_environment_is_told_when_it_ends(
         started.process.send_signal(signal.SIGINT)
         started.read_until("stopped; ")
         started.wait()
-    assert started.told.endswith(f" run --port 0 --root-dir '{tmp_path}/the root'\n")
+    assert started.output.endswith(f" run --port 0 --root-dir '{tmp_path}/the root'\n")
 
 
 def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twice(
@@ -122,28 +122,28 @@ def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twi
         assert not any(child.is_running() for child in children)
         code, errors = patient.wait()
         assert code == 1
-        assert "not everything ended within 4.5 s" in errors
+        assert "did not stop within 4.5 s" in errors
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "told"),
+    ("behaviour", "message"),
     [
-        ("drain", "draining\nstopped; pods have ended. Go on with: "),
+        ("drain", "draining\nstopped; all pods are terminated. To restart: "),
         (
             "drain-late",
-            "draining\ntime is over, 1 pod left: ns/p\nstopped; containers run on until ",
+            "draining\ndrain timed out, 1 pod left: ns/p\nstopped; containers keep running until ",
         ),
     ],
 )
 def test_one_that_is_to_drain_does_so_before_it_ends(
-    tmp_path: Path, behaviour: str, told: str
+    tmp_path: Path, behaviour: str, message: str
 ) -> None:
     with agent(behaviour, tmp_path, "--on-stop", "drain") as started:
         started.read_until("get pods -A --root-dir")
-        started.told = ""
+        started.output = ""
         started.process.send_signal(signal.SIGINT)
         started.read_until("stopped; ")
-        assert started.told.startswith(told)
+        assert started.output.startswith(message)
         assert started.wait()[0] == 0
 
 
@@ -164,7 +164,7 @@ def test_a_drain_is_ended_by_a_second_signal_and_by_force_when_its_time_is_over(
         assert impatient.wait()[0] == -signal.SIGTERM
         code, errors = patient.wait()
         assert code == 1
-        assert "not everything ended within 5.5 s" in errors
+        assert "did not stop within 5.5 s" in errors
 
 
 @pytest.mark.slow
@@ -173,8 +173,8 @@ def test_pods_of_one_that_is_to_keep_them_run_on(tmp_path: Path) -> None:
         started.read_until("get pods -A --root-dir")
         started.process.send_signal(signal.SIGTERM)
         started.read_until("stopped; ")
-        assert "draining" not in started.told
-        assert started.told.splitlines()[-1].startswith("stopped; containers run on until")
+        assert "draining" not in started.output
+        assert started.output.splitlines()[-1].startswith("stopped; containers keep running until")
         assert started.wait()[0] == 0
 
 
@@ -191,7 +191,7 @@ def test_a_machine_that_goes_down_is_known_by_what_systemd_says(
         started.read_until("get pods -A --root-dir")
         started.process.send_signal(signal.SIGTERM)
         started.read_until("stopped; ")
-        assert ("draining\n" in started.told) is drains
+        assert ("draining\n" in started.output) is drains
         assert started.wait()[0] == 0
 
 
@@ -203,22 +203,22 @@ def test_a_start_that_takes_long_can_be_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "told"),
+    ("behaviour", "message"),
     [
         ("fail", "podstatus: it failed; repair it\n"),
-        ("end", "podstatus: the agent ended though nobody asked it to\n"),
-        # Another try may find room: 2 would say that none is worth it.
+        ("end", "podstatus: the agent stopped unexpectedly\n"),
+        # A retry may succeed; exit code 2 would prevent it.
         ("full", "podstatus: cannot use it: no space left on device\n"),
         ("break", "ZeroDivisionError"),
     ],
 )
 def test_a_node_that_cannot_go_on_ends_with_a_message(
-    tmp_path: Path, behaviour: str, told: str
+    tmp_path: Path, behaviour: str, message: str
 ) -> None:
     with agent(behaviour, tmp_path) as started:
         code, errors = started.wait()
     assert code == 1
-    assert told in errors
+    assert message in errors
     assert ("Traceback" in errors) == (behaviour == "break")
     assert not (tmp_path / "endpoints.json").exists()
 
@@ -232,21 +232,21 @@ def test_a_second_agent_is_refused(tmp_path: Path) -> None:
     assert f"in use by another agent or observer (pid {first.process.pid}, since " in errors
 
 
-def test_a_dead_agent_is_started_again_and_told_why(tmp_path: Path) -> None:
+def test_a_dead_agent_is_restarted_with_the_reason(tmp_path: Path) -> None:
     with agent("break-once", tmp_path, "--supervise") as started:
         started.read_until("get pods -A --root-dir")
         started.read_until("get pods -A --root-dir")
         started.process.send_signal(signal.SIGTERM)
         code, errors = started.wait()
     assert code == 0
-    assert "restarted: the agent ended with exit code 1 at " in errors
+    assert "restarted: the agent exited with 1 at " in errors
     (line,) = (tmp_path / "restarts.jsonl").read_bytes().splitlines()
     death = json.loads(line)
     assert death["exit_code"] == 1
     assert any("ZeroDivisionError: once" in text for text in death["last_lines"])
 
 
-def test_settings_that_cannot_be_used_are_told_together_and_end_a_supervisor(
+def test_invalid_settings_are_reported_together_and_end_a_supervisor(
     tmp_path: Path,
 ) -> None:
     options = ["--root-dir", str(tmp_path), "--max-pods", "x", "--supervise", "-v", "99"]
@@ -259,10 +259,10 @@ def test_settings_that_cannot_be_used_are_told_together_and_end_a_supervisor(
     )
     assert ran.returncode == 2
     assert ran.stderr.splitlines() == [
-        "podstatus: these settings cannot be used:",
-        '--max-pods: "x" is not a whole number from 0 on',
+        "podstatus: invalid settings:",
+        '--max-pods: "x" is not an integer of at least 0',
         'PODSTATUS_SYNC_FREQUENCY: "1" is not a duration of 1ms or more, such as 10s or 1m30s',
-        "--v: 99 is not a whole number from 0 to 10",
+        "--v: 99 is not an integer from 0 to 10",
     ]
     assert list(tmp_path.iterdir()) == []
 

@@ -13,7 +13,7 @@ from podstatus.base.backoff import Backoff
 
 
 class CountingClock:
-    """Time passes while somebody waits, at once; and a second with each look."""
+    """A clock that skips waits and advances by a second with each reading."""
 
     def __init__(self) -> None:
         self.nanos = 1_800_000_000_000_000_000
@@ -83,7 +83,7 @@ def test_one_that_dies_is_started_again_later_and_later(tmp_path: Path) -> None:
     assert [record["exit_code"] for record in scene.records()] == [3, 3, 3]
 
 
-def test_why_it_died_is_recorded_and_told_to_the_next(tmp_path: Path) -> None:
+def test_the_exit_is_recorded_and_passed_to_the_next_agent(tmp_path: Path) -> None:
     scene = Scene(
         tmp_path,
         "sys.exit('first line\\nlast line')",
@@ -97,10 +97,10 @@ def test_why_it_died_is_recorded_and_told_to_the_next(tmp_path: Path) -> None:
     assert str(exited["at"]).startswith("2027-01-15T08:00:")
     assert killed["signal"] == "SIGKILL"
     assert "exit_code" not in killed or killed["exit_code"] is None
-    told = scene.said.decode()
-    assert "podstatus: the agent ended with exit code 1 at 2027-" in told
-    assert ": last line; starting it again" in told
-    assert "the agent ended by signal SIGKILL at" in told.splitlines()[-1]
+    output = scene.said.decode()
+    assert "podstatus: the agent exited with 1 at 2027-" in output
+    assert ": last line; restarting it" in output
+    assert "the agent was killed by SIGKILL at" in output.splitlines()[-1]
 
 
 def test_records_are_bounded_in_number_and_size(tmp_path: Path) -> None:
@@ -156,4 +156,4 @@ def test_one_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None:
     supervisor = Supervisor([str(program)], tmp_path, clock=CountingClock(), write_stderr=hear)
     assert asyncio.run(supervisor.run()) == 0
     assert len(said) == 1
-    assert b"it could not be started: [Errno 2]" in said[0]
+    assert b"cannot start it: [Errno 2]" in said[0]

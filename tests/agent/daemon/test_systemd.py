@@ -1,4 +1,4 @@
-"""Whether the machine goes down, as systemd says it, or nobody."""
+"""Detection of a machine shutdown, with and without systemd."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ def test_it_goes_down_if_systemd_says_so(script: str, stops: bool) -> None:
     assert asyncio.run(is_shutting_down(("/bin/sh", "-c", script))) is stops
 
 
-def test_where_there_is_no_systemd_nobody_knows(tmp_path: Path) -> None:
+def test_without_systemd_a_shutdown_is_not_detected(tmp_path: Path) -> None:
     assert asyncio.run(is_shutting_down((str(tmp_path / "systemctl"),))) is False
 
 

@@ -27,7 +27,7 @@ Document = dict[str, Any]
 
 
 class SetClock(SystemClock):
-    """The clock of this machine, set by somebody."""
+    """The clock of this machine, with a settable offset."""
 
     ahead = 0
 
@@ -76,7 +76,7 @@ class AlertingNode:
         self, rules: str | None, *, seconds: float = SECONDS
     ) -> AsyncIterator[AlertReader]:
         """With these rules, in YAML; None: without any, as `--no-alerts` has it."""
-        told = {
+        flags = {
             "root_dir": str(self.folder / "root"),
             "kubeconfig": str(self.server.kubeconfig),
             "runtime": "simulated",
@@ -88,7 +88,7 @@ class AlertingNode:
         }
         file = self.folder / "rules.yaml"
         file.write_text(rules or "")
-        settings = load_settings(told, {}).settings
+        settings = load_settings(flags, {}).settings
         serving = asyncio.get_running_loop().create_future()
         with RootDir(settings.root_dir) as root, EvaluatorProcess() as evaluator:
             surroundings = AgentContext(
@@ -112,7 +112,7 @@ class AlertingNode:
                     await task
 
     def _let_time_pass(self, agent: NodeAgent) -> None:
-        """Of a clock that is set here, time has passed: nobody has corrected it."""
+        """Move the clock ahead without a correction."""
         if agent._alerts is not None:
             watchman = agent._alerts.service
             watchman._monotonic = self.clock.now
@@ -133,8 +133,8 @@ class AlertingNode:
 
     async def ask(self, method: str, path: str, body: object = None) -> None:
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        code, told = await asyncio.to_thread(self.server.request, method, path, body, kind)
-        assert code < 300, told
+        code, response = await asyncio.to_thread(self.server.request, method, path, body, kind)
+        assert code < 300, response
 
     async def pod(self, name: str) -> Document | None:
         return await asyncio.to_thread(self.server.get_object, "pods", name, "default")
@@ -144,7 +144,7 @@ class AlertingNode:
         found = await asyncio.to_thread(self.server.get_object, "nodes", NODE)
         return found or {"spec": {}, "status": {}}
 
-    async def told(self, *reasons: str) -> list[str]:
+    async def event_messages(self, *reasons: str) -> list[str]:
         """Events with these reasons, as `pod/web AlertFiring Bad: …`, in the order of names."""
         events = await asyncio.to_thread(self.server.list_objects, "events")
         return sorted(
@@ -202,7 +202,7 @@ def shown(alerts: AlertReader) -> list[str]:
     return sorted(f"{it.rule} {it.subject.name} {it.state}" for it in found)
 
 
-async def until(holds: Callable[[], Any], told: Callable[[], object] = str) -> None:
+async def until(holds: Callable[[], Any], describe: Callable[[], object] = str) -> None:
     """Come back when it is so: a function, or one that has to be awaited."""
     clock = SystemClock()
     try:
@@ -212,4 +212,4 @@ async def until(holds: Callable[[], Any], told: Callable[[], object] = str) -> N
                 return
             await clock.wait(0.02)
     except asyncio.CancelledError:
-        raise AssertionError(told()) from None
+        raise AssertionError(describe()) from None

@@ -15,7 +15,7 @@ from tests.support.processes.agent_process import until
 from tests.support.processes.observer_process import ObserverProcess, observer
 
 PODS = 5_000
-MOST_PER_POD = 6 * 1024
+MAX_BYTES_PER_POD = 6 * 1024
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -24,8 +24,8 @@ def settled(looks_on: ObserverProcess, pods: int) -> tuple[int, int]:
     """What it has in memory once it knows all of them and has noted what it saw."""
 
     def look() -> bool:
-        told = looks_on.ask("/v1/status")
-        is_noted = told["pods"] == pods and not told["history"]["waiting"]
+        status = looks_on.ask("/v1/status")
+        is_noted = status["pods"] == pods and not status["history"]["waiting"]
         return is_noted and HEAP_TRIMMED in looks_on.log()
 
     until(look, lambda: looks_on.ask("/v1/status"))
@@ -63,4 +63,4 @@ def test_a_pod_of_a_real_cluster_takes_six_kilobytes_at_most(tmp_path: Path) -> 
     print(f"\nwithout pods {empty / 2**20:.0f} MiB")  # noqa: T201 - what it is about
     for way, (kept, peak) in figures.items():
         print(f"{way}: {kept / PODS:.0f} bytes a pod, peak {peak / PODS:.0f}")  # noqa: T201
-    assert max(kept for kept, _ in figures.values()) <= MOST_PER_POD * PODS
+    assert max(kept for kept, _ in figures.values()) <= MAX_BYTES_PER_POD * PODS

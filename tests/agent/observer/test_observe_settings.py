@@ -1,4 +1,4 @@
-"""What `podstatus observe` is told, and what it says about it."""
+"""The settings of `podstatus observe` and their errors."""
 
 from pathlib import Path
 
@@ -50,14 +50,14 @@ def test_variables_of_an_agent_do_not_matter(kubeconfig: str) -> None:
 
 def test_without_a_cluster_there_is_nothing_to_observe(tmp_path: Path) -> None:
     (line,) = mistakes({})
-    assert line.startswith("--kubeconfig: is missing; name the cluster to observe")
+    assert line.startswith("--kubeconfig: required; pass the kubeconfig of the cluster to observe")
     (line,) = mistakes({"kubeconfig": str(tmp_path / "none")})
-    assert line == f"--kubeconfig: no kubeconfig at {tmp_path / 'none'}; name one that is there"
+    assert line == f"--kubeconfig: no kubeconfig at {tmp_path / 'none'}; pass an existing file"
 
 
 def test_names_that_nothing_can_have_are_refused(kubeconfig: str) -> None:
     said = mistakes({"kubeconfig": kubeconfig}, **{"--namespace": "a/b", "--node": "x,y=z"})
     assert said == [
-        '--namespace: "a/b" is no name that one can have',
-        '--node: "x,y=z" is no name that one can have',
+        '--namespace: "a/b" is not a valid name',
+        '--node: "x,y=z" is not a valid name',
     ]

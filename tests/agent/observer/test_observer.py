@@ -38,20 +38,20 @@ def server(tmp_path: Path) -> Iterator[ApiServerThread]:
 
 @asynccontextmanager
 async def observing(
-    folder: Path, server: ApiServerThread, observed: ObserverScope | None = None, **told: str
+    folder: Path, server: ApiServerThread, observed: ObserverScope | None = None, **options: str
 ) -> AsyncIterator[ClusterObserver]:
     flags: dict[str, str | None] = {
         "root_dir": str(folder / "root"),
         "kubeconfig": str(server.kubeconfig),
         "port": "0",
-        **told,
+        **options,
     }
     settings = load_observe_settings(flags, {}, {}).settings
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
         access = kubeconfig_config(server.kubeconfig)
         files = None
-        if "port" in told:
+        if "port" in options:
             files = ensure_server_files(settings, root.folder("pki"), SystemClock().now())
         surroundings = AgentContext(settings=settings, root=root, access=access, server_files=files)
         observer = build_observer(surroundings, observed or ObserverScope())
@@ -84,8 +84,8 @@ def name_of(number: int) -> str:
 
 
 def set_status(server: ApiServerThread, number: int, **more: object) -> None:
-    told = {"status": status(number) | more}
-    code, answer = server.request("PATCH", f"{PODS}/{name_of(number)}/status", told, MERGE)
+    patch = {"status": status(number) | more}
+    code, answer = server.request("PATCH", f"{PODS}/{name_of(number)}/status", patch, MERGE)
     assert code == 200, answer
 
 
@@ -170,7 +170,7 @@ def test_only_what_is_asked_for_is_observed(tmp_path: Path, server: ApiServerThr
     asyncio.run(play())
 
 
-def test_what_ended_while_nobody_looked_is_noted_once(
+def test_pods_removed_during_downtime_are_recorded_once(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     create(server, PODS, pod(0))
@@ -208,9 +208,7 @@ def test_what_another_observed_has_not_ended_because_this_one_does_not_see_it(
     asyncio.run(play())
 
 
-def test_ends_are_noted_in_a_history_that_was_begun_anew(
-    tmp_path: Path, server: ApiServerThread
-) -> None:
+def test_ends_are_recorded_in_a_new_history(tmp_path: Path, server: ApiServerThread) -> None:
     create(server, PODS, pod(0))
     root = tmp_path / "root"
 
@@ -230,7 +228,9 @@ def test_ends_are_noted_in_a_history_that_was_begun_anew(
     asyncio.run(play())
 
 
-def test_a_change_that_nobody_is_shown_is_no_news(tmp_path: Path, server: ApiServerThread) -> None:
+def test_a_change_outside_of_the_summary_is_not_recorded(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
     create(server, PODS, pod(0))
 
     async def play() -> None:
@@ -249,7 +249,7 @@ def test_a_change_that_nobody_is_shown_is_no_news(tmp_path: Path, server: ApiSer
     asyncio.run(play())
 
 
-def test_a_port_that_another_has_is_told_before_the_first_list_is_there(
+def test_a_port_in_use_is_reported_before_the_first_list(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     lists = {"verb": "list", "resource": "pods"}
@@ -299,7 +299,7 @@ def test_a_server_that_was_away_and_refuses_at_first_is_asked_again(
     asyncio.run(play())
 
 
-def test_a_history_that_cannot_be_read_keeps_nobody_from_looking_on(
+def test_an_observer_runs_without_a_readable_history(
     tmp_path: Path, server: ApiServerThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(server, PODS, pod(0))

@@ -90,8 +90,8 @@ def test_no_secret_is_shown() -> None:
     about = about_agent(settings(), 0)
     assert about.flags["manifest-url"] == "CLASSIFIED"
     assert about.flags["manifest-url-header"] == "CLASSIFIED"
-    told = configz(about).decode() + repr(msgspec.to_builtins(about))
-    assert SECRET not in told
+    exported = configz(about).decode() + repr(msgspec.to_builtins(about))
+    assert SECRET not in exported
     assert "staticPodURL" not in about.configuration
 
 

@@ -197,15 +197,15 @@ def test_our_own_api_server_is_not_asked_about_others(tmp_path: Path) -> None:
 def test_how_long_pods_have_when_the_node_shuts_down(
     flags: dict[str, str | None], periods: dict[int, int]
 ) -> None:
-    told = found(flags=flags).settings.shutdown_periods
-    assert {period.priority: period.seconds for period in told} == periods
+    effective = found(flags=flags).settings.shutdown_periods
+    assert {period.priority: period.seconds for period in effective} == periods
 
 
 def test_critical_pods_have_a_part_of_the_whole_time() -> None:
     (line,) = mistakes(flags={"shutdown_grace_period_critical_pods": "31s"})
     assert line == (
-        "--shutdown-grace-period-critical-pods: 31 s are more than the 30 s of "
-        "--shutdown-grace-period, which they are a part of"
+        "--shutdown-grace-period-critical-pods: 31 s exceeds the 30 s of "
+        "--shutdown-grace-period, of which it is a part"
     )
 
 
@@ -256,7 +256,7 @@ def test_any_port_is_any_for_all() -> None:
     assert (settings.port, settings.healthz_port, settings.apiserver_port) == (10250, 10248, 6443)
 
 
-def test_everything_is_in_the_users_data_folder_unless_told() -> None:
+def test_the_default_root_dir_is_in_the_users_data_folder() -> None:
     environment = {"XDG_DATA_HOME": "/data"}
     assert found(environment=environment).settings.root_dir == Path("/data/podstatus")
     environment = {"XDG_DATA_HOME": "not/absolute"}
@@ -268,78 +268,78 @@ def test_everything_is_in_the_users_data_folder_unless_told() -> None:
 
 
 MISTAKES: list[tuple[str, str, str]] = [
-    ("max_pods", "many", '"many" is not a whole number from 0 on'),
-    ("max_pods", "-1", "-1 is not a whole number from 0 on"),
-    ("port", "65536", "65536 is not a whole number from 0 to 65535"),
-    ("port", "", '"" is not a whole number from 0 to 65535'),
+    ("max_pods", "many", '"many" is not an integer of at least 0'),
+    ("max_pods", "-1", "-1 is not an integer of at least 0"),
+    ("port", "65536", "65536 is not an integer from 0 to 65535"),
+    ("port", "", '"" is not an integer from 0 to 65535'),
     ("address", "localhost", '"localhost" is not an IP address of this machine'),
     ("sync_frequency", "10", '"10" is not a duration of 1ms or more, such as 10s or 1m30s'),
     ("sync_frequency", "0", '"0" is not a duration of 1ms or more, such as 10s or 1m30s'),
     ("max_container_restart_period", "6m", '"6m" is not a duration from 1s to 300s'),
-    ("node_lease_duration_seconds", "0", "0 is not a whole number from 1 on"),
-    ("kube_api_qps", "-1", "-1 is not a whole number from 0 on"),
-    ("runtime", "docker", '"docker" is not process or simulated, or a class of your own'),
+    ("node_lease_duration_seconds", "0", "0 is not an integer of at least 1"),
+    ("kube_api_qps", "-1", "-1 is not an integer of at least 0"),
+    ("runtime", "docker", '"docker" is not process or simulated, or a custom class'),
     ("log_format", "xml", '"xml" is not one of text, json'),
-    ("v", "11", "11 is not a whole number from 0 to 10"),
+    ("v", "11", "11 is not an integer from 0 to 10"),
     ("isolation", "docker", '"docker" is not one of auto, bubblewrap, none'),
-    ("container_log_max_size", "-1", '"-1" is not a number of bytes from 1 on'),
-    ("container_log_max_size", "1m", '"1m" is not a number of bytes from 1 on'),
-    ("container_log_max_files", "1", "1 is not a whole number from 2 on"),
+    ("container_log_max_size", "-1", '"-1" is not a positive number of bytes'),
+    ("container_log_max_size", "1m", '"1m" is not a positive number of bytes'),
+    ("container_log_max_files", "1", "1 is not an integer of at least 2"),
     ("samples", "maybe", '"maybe" is not true or false'),
-    ("hostname_override", "a_b", '"a_b" is not a node\'s name: '),
+    ("hostname_override", "a_b", '"a_b" is not a valid node name: '),
     ("node_labels", "a", '"a" is not key=value,…'),
-    ("node_labels", "a b=c", '"a b=c" is not a label: '),
+    ("node_labels", "a b=c", '"a b=c" is not a valid label: '),
     ("node_labels", "kubernetes.io/role=x", '"kubernetes.io/role" is not a label that a node may'),
-    ("node_capacity", "cpu=two", '"cpu=two" is not a resource and an amount'),
-    ("node_capacity", "cpu=-1", '"cpu=-1" is not a resource and an amount'),
+    ("node_capacity", "cpu=two", '"cpu=two" is not a resource with a quantity'),
+    ("node_capacity", "cpu=-1", '"cpu=-1" is not a resource with a quantity'),
     ("register_with_taints", "a=b", '"a=b" is not a taint key=value:Effect'),
     ("register_with_taints", "a=b:Never", '"a=b:Never" is not a taint key=value:Effect'),
-    ("register_with_taints", "a:NoExecute,a:NoExecute", '"a:NoExecute" is not given once'),
+    ("register_with_taints", "a:NoExecute,a:NoExecute", '"a:NoExecute" is not unique'),
     ("eviction_hard", "memory.available>1", '"memory.available>1" is not memory.available<100Mi,…'),
     ("eviction_hard", "cpu<1", '"cpu" is not one of memory.available, '),
-    ("eviction_hard", "pid.available<101%", '"101%" is not an amount'),
+    ("eviction_hard", "pid.available<101%", '"101%" is not a quantity or percentage'),
     (
         "feature_gates",
         "Nope=true",
-        '"Nope" is not a feature gate that is looked at here; known',
+        '"Nope" is not a feature gate of podstatus; supported',
     ),
     (
         "feature_gates",
         "ContainerRestartRules=2",
-        '"ContainerRestartRules=2" is not a gate and',
+        '"ContainerRestartRules=2" is not a feature gate with',
     ),
-    ("manifest_url", "ftp://me:secret@h/", "what is given (not shown) is not an address that"),
-    ("manifest_url_header", "a b:secret", "what is given (not shown) is not a name and a value"),
+    ("manifest_url", "ftp://me:secret@h/", "the value (not shown) is not a URL with"),
+    ("manifest_url_header", "a b:secret", "the value (not shown) is not a header name"),
     ("root_dir", "", '"" is not a path'),
     ("on_stop", "now", '"now" is not one of auto, keep, drain'),
-    ("shutdown_grace_period", "-1s", '"-1s" is not a duration of whole seconds'),
-    ("shutdown_grace_period", "1500ms", '"1500ms" is not a duration of whole seconds'),
+    ("shutdown_grace_period", "-1s", '"-1s" is not a duration in whole seconds'),
+    ("shutdown_grace_period", "1500ms", '"1500ms" is not a duration in whole seconds'),
     ("shutdown_grace_period_by_pod_priority", "0:20", '"0:20" is not a priority and seconds'),
-    ("shutdown_grace_period_by_pod_priority", "1=2,1=3", "1 is not given once"),
+    ("shutdown_grace_period_by_pod_priority", "1=2,1=3", "1 is not unique"),
     ("shutdown_grace_period_by_pod_priority", "2147483648=1", "2147483648 is not a priority from"),
 ]
 
 
-@pytest.mark.parametrize(("name", "text", "told"), MISTAKES)
-def test_a_mistake_is_told_with_its_place(name: str, text: str, told: str) -> None:
+@pytest.mark.parametrize(("name", "text", "message"), MISTAKES)
+def test_an_invalid_value_is_reported_with_its_origin(name: str, text: str, message: str) -> None:
     (line,) = mistakes(flags={name: text})
-    assert line.startswith(f"{BY_NAME[name].option}: {told}")
+    assert line.startswith(f"{BY_NAME[name].option}: {message}")
     if text and not BY_NAME[name].value_type.allow_empty:
         (line,) = mistakes(environment={BY_NAME[name].variable: text})
-        assert line.startswith(f"{BY_NAME[name].variable}: {told}")
+        assert line.startswith(f"{BY_NAME[name].variable}: {message}")
 
 
-def test_all_mistakes_are_told_at_once_each_with_its_line(config: Path) -> None:
+def test_all_errors_are_reported_at_once_each_with_its_line(config: Path) -> None:
     text = (
         "maxPods: many\nsyncFrequency: 10\nevictionHard: {cpu: 1, pid.available: x}\nmaxpods: 1\n"
     )
-    told = mistakes(
+    errors = mistakes(
         config,
         text,
         flags={"port": "x", "node_labels": "a b=c,d"},
         environment={"PODSTATUS_MAX_PODS": "-1"},
     )
-    places = sorted(line.split(": ")[0] for line in told)
+    places = sorted(line.split(": ")[0] for line in errors)
     assert places == sorted(
         [
             f"{config}:3",
@@ -371,49 +371,51 @@ FILES: list[tuple[str, str]] = [
         ":3: logging.verbosty: no such field in a KubeletConfiguration; did",
     ),
     ("logging: 3", ":3: logging: 3 is not a map"),
-    ("maxPods: 1\nmaxPods: 2", ":4: maxPods: is there twice; remove one of them"),
+    ("maxPods: 1\nmaxPods: 2", ":4: maxPods: duplicate field; remove one of them"),
     (
         "shutdownGracePeriodByPodPriority: {0: 20}",
-        ":3: shutdownGracePeriodByPodPriority: {0: 20} is not a list of maps with priority",
+        ":3: shutdownGracePeriodByPodPriority: {0: 20} is not a list of maps with the",
     ),
     (
         "shutdownGracePeriodByPodPriority: [{priority: 0}]",
         ":3: shutdownGracePeriodByPodPriority: {'priority': 0} is not a list of maps with",
     ),
-    ("maxPods: '1'", ':3: maxPods: "1" is not a whole number from 0 on'),
-    ("maxPods: true", ":3: maxPods: True is not a whole number from 0 on"),
+    ("maxPods: '1'", ':3: maxPods: "1" is not an integer of at least 0'),
+    ("maxPods: true", ":3: maxPods: True is not an integer of at least 0"),
     ("syncFrequency: 10", ":3: syncFrequency: 10 is not a duration"),
     ("registerNode: 'yes'", ':3: registerNode: "yes" is not true or false'),
     ("registerWithTaints: a:NoExecute", ':3: registerWithTaints: "a:NoExecute" is not a list of'),
     ("registerWithTaints: [{kee: a}]", ":3: registerWithTaints: {'kee': 'a'} is not a taint with"),
     ("featureGates: [a]", ":3: featureGates: ['a'] is not a map"),
-    ("evictionHard: {pid.available: 5}", ":3: evictionHard: 5 is not an amount"),
-    ("kind: Pod", ":3: kind: is there twice"),
+    ("evictionHard: {pid.available: 5}", ":3: evictionHard: 5 is not a quantity"),
+    ("kind: Pod", ":3: kind: duplicate field"),
     ("a: [", ":4: not YAML: "),
     ("--- \na: 1", ":3: not YAML: "),
-    ("maxPods: !!int ''", ": not YAML: a value is not what its tag says"),
-    ("registerNode: !!bool maybe", ": not YAML: a value is not what its tag says"),
+    ("maxPods: !!int ''", ": not YAML: a value does not match its tag"),
+    ("registerNode: !!bool maybe", ": not YAML: a value does not match its tag"),
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), FILES)
-def test_what_is_wrong_in_a_file_is_told_with_the_line(config: Path, text: str, told: str) -> None:
+@pytest.mark.parametrize(("text", "message"), FILES)
+def test_an_error_in_a_file_is_reported_with_its_line(
+    config: Path, text: str, message: str
+) -> None:
     lines = mistakes(config, f"{text}\n")
-    assert any(line.startswith(f"{config}{told}") for line in lines), lines
+    assert any(line.startswith(f"{config}{message}") for line in lines), lines
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
-        ("", ": empty; a KubeletConfiguration with fields at the top is expected"),
-        ("- 1", ": no map; a KubeletConfiguration with fields at the top is expected"),
-        ("maxPods: 1", ": kind is missing; KubeletConfiguration is expected"),
+        ("", ": the file is empty; expected a KubeletConfiguration"),
+        ("- 1", ": the file is not a map; expected a KubeletConfiguration"),
+        ("maxPods: 1", ": kind is missing; expected KubeletConfiguration"),
         ("kind: Pod", ':1: kind: "Pod" is not KubeletConfiguration'),
     ],
 )
-def test_a_file_that_is_something_else_is_refused(config: Path, content: str, told: str) -> None:
+def test_a_file_that_is_something_else_is_refused(config: Path, content: str, message: str) -> None:
     config.write_text(content)
-    assert f"{config}{told}" in mistakes(flags={"config": str(config)})
+    assert f"{config}{message}" in mistakes(flags={"config": str(config)})
 
 
 def test_a_file_may_be_json(config: Path) -> None:
@@ -425,22 +427,25 @@ def test_a_file_may_be_json(config: Path) -> None:
     assert (settings.max_pods, settings.sync_frequency) == (7, 60.0)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     missing = tmp_path / "none"
-    told = f"--config: cannot read {missing}: no such file or directory"
-    assert mistakes(flags={"config": str(missing)}) == [told]
+    message = f"--config: cannot read {missing}: no such file or directory"
+    assert mistakes(flags={"config": str(missing)}) == [message]
 
 
 def test_fields_of_the_kubelet_that_we_do_not_honour_are_noted(config: Path) -> None:
     notes = found(config, "cgroupDriver: systemd\nlogging: {vmodule: []}\n").warnings
-    told = "has no effect here; the kubelet has it, podstatus not"
-    assert notes == (f"{config}:3: cgroupDriver: {told}", f"{config}:4: logging.vmodule: {told}")
+    reason = "ignored; podstatus does not support this field"
+    assert notes == (
+        f"{config}:3: cgroupDriver: {reason}",
+        f"{config}:4: logging.vmodule: {reason}",
+    )
 
 
 def test_a_variable_that_is_no_setting_is_noted() -> None:
     notes = found(environment={"PODSTATUS_MAXPODS": "1", "PODSTATUS_RESTARTED": "x"}).warnings
     assert notes == (
-        "PODSTATUS_MAXPODS: no such setting, it has no effect; did you mean PODSTATUS_MAX_PODS?",
+        "PODSTATUS_MAXPODS: ignored, no such setting; did you mean PODSTATUS_MAX_PODS?",
     )
 
 
@@ -467,13 +472,13 @@ def test_on_a_cluster_that_is_not_our_own_the_runtime_has_to_be_named(tmp_path: 
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.touch()
     (line,) = mistakes(flags={"kubeconfig": str(kubeconfig)})
-    assert line.startswith("--runtime: is missing (--kubeconfig)")
+    assert line.startswith("--runtime: required with --kubeconfig")
     (line,) = mistakes(environment=IN_CLUSTER)
-    assert line.startswith("--runtime: is missing (this is a pod of a cluster)")
+    assert line.startswith("--runtime: required in a pod of a cluster")
     assert "--no-in-cluster" in line
 
 
-def test_a_pod_of_a_cluster_is_a_node_of_it_unless_told_otherwise() -> None:
+def test_in_a_pod_of_a_cluster_the_default_is_that_cluster() -> None:
     settings = found(flags={"runtime": "simulated"}, environment=IN_CLUSTER).settings
     assert settings.in_cluster
     assert not settings.embedded
@@ -481,7 +486,7 @@ def test_a_pod_of_a_cluster_is_a_node_of_it_unless_told_otherwise() -> None:
     assert settings.embedded
 
 
-def test_processes_in_the_clusters_of_others_are_tainted_unless_told_otherwise() -> None:
+def test_process_nodes_of_external_clusters_are_tainted_by_default() -> None:
     def taints(**flags: str | None) -> list[str]:
         settings = found(flags=flags, environment=IN_CLUSTER).settings
         return [f"{taint.key}:{taint.effect}" for taint in settings.register_with_taints]
@@ -493,21 +498,23 @@ def test_processes_in_the_clusters_of_others_are_tainted_unless_told_otherwise()
     assert taints(runtime="process", register_with_taints="a:NoSchedule") == ["a:NoSchedule"]
 
 
-def test_servers_that_cannot_be_are_told(tmp_path: Path) -> None:
+def test_impossible_servers_are_reported(tmp_path: Path) -> None:
     flags: dict[str, str | None] = {
         "kubeconfig": str(tmp_path / "none"),
         "in_cluster": "true",
         "runtime": "simulated",
     }
     first, second, third = mistakes(flags=flags)
-    assert first.startswith(f"--kubeconfig: no kubeconfig at {tmp_path}/none; name one")
-    assert second.startswith("--in-cluster: there is a --kubeconfig too")
-    assert third.startswith("--in-cluster: KUBERNETES_SERVICE_HOST")
+    assert first.startswith(
+        f"--kubeconfig: no kubeconfig at {tmp_path}/none; pass an existing file"
+    )
+    assert second.startswith("--in-cluster: cannot be combined with --kubeconfig")
+    assert third.startswith("--in-cluster: not running in a pod")
 
 
-def test_two_listeners_on_one_port_are_told() -> None:
-    told = mistakes(flags={"port": "9000", "apiserver_port": "9000"})
-    assert told == ["--apiserver-port: 9000 is the port of --port too"]
+def test_two_listeners_on_one_port_are_reported() -> None:
+    errors = mistakes(flags={"port": "9000", "apiserver_port": "9000"})
+    assert errors == ["--apiserver-port: 9000 is already used by --port"]
 
 
 def test_headers_are_not_shown() -> None:

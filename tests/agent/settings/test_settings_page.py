@@ -19,13 +19,13 @@ ROWS = [
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.flag)
 def test_a_setting_has_its_row(setting: Setting) -> None:
     (row,) = [row for row in ROWS if f"`{setting.option}`" in row[0].split(", ")]
-    _, variable, field, default, told = row
+    _, variable, field, default, help_text = row
     assert variable == f"`{setting.variable}`"
     assert field == (f"`{setting.field}`" if setting.field else "-")
     assert default == (
         setting.default_help or (f"`{setting.default}`" if setting.default else "none")
     )
-    assert told == setting.help
+    assert help_text == setting.help
 
 
 def test_the_page_names_no_setting_that_is_not_there() -> None:

@@ -305,7 +305,7 @@ def test_who_is_not_known_is_told_so_in_one_line(server: Server, tmp_path: Path)
     wrong.write_text(text.replace(server.access.token, "wrong"))
     code, (line,) = refused(wrong, tmp_path / "root")
     assert code == 2
-    assert line.startswith("podstatus: cannot look at pods: ")
+    assert line.startswith("podstatus: cannot list pods: ")
     assert "Unauthorized" in line
 
 
@@ -317,10 +317,10 @@ def test_who_may_not_is_told_what_is_missing_in_one_line(
     code, (line,) = refused(access.kubeconfig, tmp_path / "root")
     assert code == 2
     assert "forbidden" in line
-    assert line.endswith("what an observer needs is in examples/observer-rbac.yaml")
+    assert line.endswith("required permissions: examples/observer-rbac.yaml")
 
 
 def test_a_selector_that_is_none_is_told_in_one_line(server: Server, tmp_path: Path) -> None:
     code, (line,) = refused(server.access.kubeconfig, tmp_path / "root", "--selector", "a=b=c")
     assert code == 2
-    assert line.endswith("check what is selected")
+    assert line.endswith("check the selectors")

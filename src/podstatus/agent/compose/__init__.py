@@ -1,4 +1,4 @@
-"""Build the services of a node from its settings and connect them.
+"""Build the services of a node from its settings, and connect them.
 
 Each module builds one part: pods, node, sources, alerts, runtime, metrics, history, shutdown, the
 HTTPS server, the embedded API server. `agent` joins the parts and runs them. Algorithms belong to

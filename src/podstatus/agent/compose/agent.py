@@ -1,7 +1,8 @@
-"""Put a node together, and run it."""
+"""Build the services of a node and run them."""
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -54,15 +55,15 @@ from podstatus.web.kubelet.health import HealthCheck, HealthListener, heartbeat_
 logger = logging.getLogger(__name__)
 
 _DRAIN_SECONDS = 2.0
-"""For statuses and events when the agent ends. Then our own API server has 1.5 to end, and whoever
-stops us waits 5."""
+"""Time to send pending statuses and events at a stop. The embedded API server then has 1.5 s to
+stop, and the whole agent has 5 s."""
 _PROBE_RETRY_SECONDS = 1.0
-"""After which a runtime is asked again that could not say what its probes find."""
+"""Delay before reading probe results again after the runtime's stream of them failed."""
 _LEASE_TIMING = Timeouts(total_seconds=10.0)
 
 
 class NodeAgent:
-    """A node: everything wired, and run together."""
+    """The node agent: all services of a node, connected."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class NodeAgent:
         self._alerts: AlertServices | None = None
         self._clock = clock = clock or SystemClock()
         self._heartbeats = heartbeats or Heartbeats(boottime_ns)
-        # Lease and node status never wait behind pod status or events.
+        # Separate clients: lease and node status never queue behind pod statuses or events.
         access, contact = context.access, ServerHealth(clock)
         self._pod_client = ApiClient(
             access, user_agent=_user_agent("status"), limit=_rate_limit(settings), health=contact
@@ -206,10 +207,9 @@ class NodeAgent:
         )
 
     def _build_alerts(self, context: AgentContext) -> AlertServices | None:
-        """What tells of alerts, if that is wanted."""
         if context.alert_rules is None:
             return None
-        made = AlertServices(
+        alerts = AlertServices(
             self._settings,
             context.root.path,
             context.alert_rules,
@@ -225,11 +225,11 @@ class NodeAgent:
             heartbeat=self._heartbeats.register("alerts", max_silent_seconds=60, is_vital=False),
             clock=self._clock,
         )
-        self._history.on_foreign_write = made.service.foreign_write
-        return made
+        self._history.on_foreign_write = alerts.service.foreign_write
+        return alerts
 
     def _build_runtime(self, folder: Path) -> Runtime:
-        """The one that the settings name. Raises CannotRunError."""
+        """Build the runtime of `--runtime`. Raises AgentError."""
         if self._settings.runtime != PROCESS:
             return find_runtime(self._settings.runtime, folder, self._clock)
         return build_process_runtime(
@@ -238,14 +238,14 @@ class NodeAgent:
                 folder=folder,
                 client=self._pod_client,
                 recorder=self._recorder,
-                host_ips=lambda: self._node.host_ips(),  # noqa: PLW0108 - it comes later
+                host_ips=lambda: self._node.host_ips(),  # noqa: PLW0108 - built later
                 allocatable=lambda: self._node.node_cache.current().status.allocatable or {},
                 clock=self._clock,
             )
         )
 
     async def run(self, on_serving: Callable[[ListenAddresses], None]) -> None:
-        """Be a node until cancelled; say where it listens, once it does. Raises CannotRunError."""
+        """Run until cancelled; call `on_serving` once all servers listen. Raises AgentError."""
         async with AsyncExitStack() as stack:
             if isinstance(self._runtime, ProcessRuntime):
                 stack.callback(self._runtime.close)
@@ -256,7 +256,7 @@ class NodeAgent:
             for client in (self._pod_client, self._node_client, self._event_client):
                 await stack.enter_async_context(client)
             await self._sources.check_server()
-            where = ListenAddresses(
+            addresses = ListenAddresses(
                 health=await self._start_health_listener(stack),
                 agent=await start_server(self._server, stack),
             )
@@ -268,14 +268,14 @@ class NodeAgent:
                 sync = tasks.create_task(syncing, name="status")
                 record = tasks.create_task(self._recorder.run(), name="events")
                 if self._history.writer is not None:
-                    # Cancelled last: it writes what the others still had to tell.
+                    # Cancelled last: it records what the other services do while they stop.
                     tasks.create_task(self._history.writer.run(), name="history")
                 if self._history.downtime is not None:
                     tasks.create_task(self._history.downtime.run(), name="absence")
                 try:
-                    await self._serve(lambda: on_serving(where))
+                    await self._serve(lambda: on_serving(addresses))
                 except asyncio.CancelledError:
-                    # Side by side: together they would take too long.
+                    # Drain statuses and events concurrently; in sequence they would take too long.
                     self._pods.status_manager.stop(drain=_DRAIN_SECONDS)
                     record.cancel()
                     await self._recorder.drain(_DRAIN_SECONDS)
@@ -283,7 +283,7 @@ class NodeAgent:
                     raise
 
     def has_running_containers(self) -> bool:
-        """Whether something runs here, as far as is known: the runtime was listed a moment ago."""
+        """True if a container ran at the last relist."""
         return any(
             container.state is ContainerRunState.RUNNING
             for pod in self._pleg.pods().values()
@@ -291,11 +291,14 @@ class NodeAgent:
         )
 
     async def drain(self, report: Callable[[str], None]) -> tuple[str, ...]:
-        """End all pods by priority, and say what is waited for; those that did not end in time."""
+        """Terminate all pods by priority and report the progress.
+
+        Returns the pods that did not terminate in time.
+        """
         return await drain_node(self._shutdown, report, self._node.is_reported_not_ready)
 
     async def _serve(self, on_serving: Callable[[], None]) -> None:
-        """Run all services; who stops them stops all but those that still have to send."""
+        """Run all services but those that send statuses and events, which outlive a stop."""
         self._report_restart()
         self._report_history_problem()
         await self._pleg.relist_once()
@@ -313,14 +316,14 @@ class NodeAgent:
                 *self._sources.build(),
             ):
                 tasks.create_task(service.run(), name=type(service).__name__)
-            for kept in (
+            for restartable in (
                 self._sources.mirror_controller,
                 self._node.status,
                 self._node.lease,
                 self._taints,
             ):
-                name = type(kept).__name__
-                tasks.create_task(run_with_restarts(name, kept.run, self._clock), name=name)
+                name, run = type(restartable).__name__, restartable.run
+                tasks.create_task(run_with_restarts(name, run, self._clock), name=name)
             if isinstance(self._runtime, ProcessRuntime):
                 refresher = self._build_refresher(self._runtime)
                 tasks.create_task(refresher.run(), name="volumes")
@@ -343,7 +346,7 @@ class NodeAgent:
         )
 
     async def _start_health_listener(self, stack: AsyncExitStack) -> str:
-        """Answer questions about our health; where."""
+        """Start the /healthz server; return its URL, empty if it is disabled."""
         host, port = self._settings.healthz_bind_address, self._settings.healthz_port
         if port is None:
             return ""
@@ -351,9 +354,10 @@ class NodeAgent:
         try:
             port = await listener.start()
         except OSError as error:
+            reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
             raise AgentError(
-                f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}; "
-                "stop what uses it, or pass another --healthz-port (0 for none)"
+                f"cannot listen on {host} port {port}: {reason}; stop the process that uses it, "
+                "or pass another --healthz-port (0 disables it)"
             ) from error
         stack.push_async_callback(listener.stop)
         return health_url(host, port)
@@ -374,13 +378,13 @@ class NodeAgent:
         self.status_view.updater.pod_changed(uid)
 
     def _alert_conditions(self) -> tuple[AlertCondition, ...] | None:
-        """The conditions that our Node has because of alerts; None before that is known."""
+        """Node conditions of firing alerts; None before the alert services are built."""
         if self._alerts is not None:
             return self._alerts.node_conditions()
         return () if self._context.alert_rules is None else None
 
     def _desired_taints(self) -> tuple[Taint, ...]:
-        """The taints that our Node is to have because of alerts; without rules there are none."""
+        """Taints of firing alerts; none if alerts are disabled."""
         return () if self._alerts is None else self._alerts.desired_taints()
 
     def _reconcile(self) -> None:
@@ -391,10 +395,8 @@ class NodeAgent:
 
     def _report_restart(self) -> None:
         if self._context.restart_reason:
-            why = self._context.restart_reason
-            self._node.events.warn(
-                reasons.AGENT_RESTARTED, f"The agent ended and was started again: {why}"
-            )
+            reason = self._context.restart_reason
+            self._node.events.warn(reasons.AGENT_RESTARTED, f"The agent was restarted: {reason}")
 
     def _report_history_problem(self) -> None:
         if self._history.problem:
@@ -403,26 +405,26 @@ class NodeAgent:
             self._history.writer.on_loss = self._report_lost_history
 
     def _report_lost_history(self, reason: str) -> None:
-        self._node.events.warn(reasons.HISTORY_LOST, f"{reason}; a new one begins")
+        self._node.events.warn(reasons.HISTORY_LOST, f"{reason}; started a new history")
 
     async def _follow_probes(self, runtime: ReportsProbes) -> None:
-        """Take what probes find; no failure of a runtime ends this."""
+        """Record the probe results of the runtime; retry after any failure."""
         while True:
             try:
                 async for result in runtime.probe_results():
                     self._pods.probe_results.record(result)
             except Exception:
-                logger.exception("results of probes broke off, will ask again")
+                logger.exception("stream of probe results failed, will retry")
             await self._clock.wait(_PROBE_RETRY_SECONDS)
 
 
 def build_node_agent(context: AgentContext) -> NodeAgent:
-    """The node, not started yet. Raises CannotRunError."""
+    """Build the agent without starting it. Raises AgentError."""
     return NodeAgent(context)
 
 
 def health_url(host: str, port: int) -> str:
-    """Where whoever wants to know about our health asks."""
+    """Return the URL of the health server."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -1,4 +1,4 @@
-"""The default alert rules and those of the settings together, or all that is wrong with these."""
+"""Load the default alert rules and those of `--alert-rules`."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,94 +15,93 @@ _MAX_BYTES = 2**20
 
 
 class AlertRulesError(Exception):
-    """Files of rules cannot be used; a line for each mistake, with its place."""
+    """Rule files are invalid; one line per error, with file, line and column."""
 
 
 class AlertRules(msgspec.Struct, frozen=True, kw_only=True):
-    """All rules, and what each file allows."""
+    """All rules, and the settings of their files."""
 
     rules: tuple[LoadedRule, ...] = ()
     evaluator: EvaluatorProcess
-    """Where they are evaluated; it has those of them that can be."""
+    """The process that evaluates the rules; all valid ones are loaded into it."""
     rule_sets: dict[str, RuleSet] = {}
-    """By the name of a rule, what its file says."""
+    """Rule name -> content of its file; default rules have none."""
     errors: tuple[str, ...] = ()
-    """What is wrong with rules that are not asked because of it, each with its place."""
+    """Errors of rules that are disabled because of them, each with its location."""
     warnings: tuple[str, ...] = ()
-    """What is right, but will not do what it seems to, each with its place."""
+    """Valid but probably unintended settings, each with its location."""
 
     def rule_set(self, rule: str) -> RuleSet:
-        """What the file of a rule allows; of a rule that there is not, nothing."""
+        """Return the content of the rule's file; an empty one if the rule has no file."""
         return self.rule_sets.get(rule, RuleSet())
 
     def actions(self, defaults: Sequence[Action]) -> dict[str, tuple[Action, ...]]:
-        """What each rule wants to have done; `defaults` of those that say nothing."""
+        """Return rule name -> actions; `defaults` for rules that name none."""
         rules = (loaded.rule for loaded in self.rules)
         return {rule.name: rule.actions or self._default_actions(rule, defaults) for rule in rules}
 
     def _default_actions(self, rule: Rule, defaults: Sequence[Action]) -> tuple[Action, ...]:
-        """Events of a pod are the kubelet's words: what nobody asked for is not among them."""
+        """Default rules record no events about pods: those are reserved for kubelet events."""
         is_default = rule.name not in self.rule_sets
         without = {"event"} if is_default and rule.scope == "pod" else set()
         return tuple(action for action in defaults if action.kind not in without)
 
 
 def load_alert_rules(paths: Iterable[Path], evaluator: EvaluatorProcess) -> AlertRules:
-    """The default rules as these files leave them, and theirs, ready to be evaluated.
+    """Load the default rules, as these files change them, and the rules of the files.
 
-    What is wrong with a rule keeps neither the others nor a node from their work: it is not asked,
-    and says why. Raises AlertRulesError for files that cannot be used, and EvaluatorError.
+    A rule with an invalid expression is disabled with an error; it affects neither other rules
+    nor the node. Raises AlertRulesError for invalid files, and EvaluatorError.
     """
     defaults = default_rules(evaluator)
-    theirs: list[LoadedRule] = []
-    read: list[RuleSet] = []
-    sets: dict[str, RuleSet] = {}
-    where: dict[str, str] = {}
-    mistakes: list[str] = []
-    unasked: list[str] = []
-    notes: list[str] = []
+    custom: list[LoadedRule] = []
+    rule_sets: list[RuleSet] = []
+    by_rule: dict[str, RuleSet] = {}
+    locations: dict[str, str] = {}
+    errors: list[str] = []
+    disabled: list[str] = []
+    warnings: list[str] = []
     for path in paths:
         try:
             loaded = load_rules(read_rule_file(path), evaluator)
         except AlertRulesError as error:
-            mistakes.append(f"--alert-rules: {error}")
+            errors.append(f"--alert-rules: {error}")
             continue
-        wrong = (*loaded.errors, *unknown_disabled(defaults, loaded.rule_set))
-        mistakes += (mistake.format(str(path)) for mistake in wrong)
+        diagnostics = (*loaded.errors, *unknown_disabled(defaults, loaded.rule_set))
+        errors += (it.format(str(path)) for it in diagnostics)
         broken = {rule.rule.name for rule in loaded.rules if rule.problem}
-        unasked += (mistake.format(str(path)) for mistake in wrong if mistake.rule in broken)
-        mistakes += _duplicate_names(path, loaded, where)
-        notes += (hint.format(str(path), "note: ") for hint in loaded.warnings)
-        theirs += loaded.rules
-        read.append(loaded.rule_set)
+        disabled += (it.format(str(path)) for it in diagnostics if it.rule in broken)
+        errors += _duplicate_names(path, loaded, locations)
+        warnings += (it.format(str(path), "note: ") for it in loaded.warnings)
+        custom += loaded.rules
+        rule_sets.append(loaded.rule_set)
         for rule in loaded.rule_set.rules:
-            sets[rule.name] = loaded.rule_set
-            where[rule.name] = f"{path}:{rule.location.line}"
-    if len(mistakes) > len(unasked):
-        raise AlertRulesError("\n".join(mistakes))
-    together = (*effective_defaults(defaults, read), *theirs)
-    evaluator.load(it.rule for it in together if not it.problem)
+            by_rule[rule.name] = loaded.rule_set
+            locations[rule.name] = f"{path}:{rule.location.line}"
+    if len(errors) > len(disabled):
+        raise AlertRulesError("\n".join(errors))
+    rules = (*effective_defaults(defaults, rule_sets), *custom)
+    evaluator.load(it.rule for it in rules if not it.problem)
     return AlertRules(
-        rules=together,
+        rules=rules,
         evaluator=evaluator,
-        rule_sets=sets,
-        errors=tuple(unasked),
-        warnings=tuple(notes),
+        rule_sets=by_rule,
+        errors=tuple(disabled),
+        warnings=tuple(warnings),
     )
 
 
-def _duplicate_names(path: Path, loaded: LoadedRules, where: dict[str, str]) -> list[str]:
+def _duplicate_names(path: Path, loaded: LoadedRules, locations: dict[str, str]) -> list[str]:
     return [
-        f"{path}:{rule.location.line}:{rule.location.column}: there is a rule {rule.name} "
-        "already, in "
-        f"{where[rule.name]}"
+        f"{path}:{rule.location.line}:{rule.location.column}: duplicate rule {rule.name}, first "
+        f"defined in {locations[rule.name]}"
         for rule in loaded.rule_set.rules
-        if rule.name in where
+        if rule.name in locations
     ]
 
 
 def read_rule_file(path: Path) -> str:
-    """The text of a file; a pipe is not waited for long. Raises AlertRulesError."""
+    """Return the text of a file or, with a timeout, of a pipe. Raises AlertRulesError."""
     try:
         content = read_file(path, pipes=True)
     except UnreadableError as error:
@@ -111,10 +110,10 @@ def read_rule_file(path: Path) -> str:
 
 
 def decode_rules(content: bytes, name: str) -> str:
-    """The text of what a file of this name holds. Raises AlertRulesError."""
+    """Decode the content of the file `name`. Raises AlertRulesError."""
     if len(content) > _MAX_BYTES:
-        raise AlertRulesError(f"{name}: it has more than {_MAX_BYTES} bytes")
+        raise AlertRulesError(f"{name}: the file has more than {_MAX_BYTES} bytes")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise AlertRulesError(f"cannot read {name}: it is no text in UTF-8") from error
+        raise AlertRulesError(f"cannot read {name}: not UTF-8 text") from error

@@ -1,4 +1,4 @@
-"""Put together what tells of alerts: rules, what they are asked about, and what they have done."""
+"""Build the alert services: rule evaluation, notifiers, remediations, delivery."""
 
 import logging
 import random
@@ -41,13 +41,13 @@ from podstatus.runtime.pleg import Pleg
 logger = logging.getLogger(__name__)
 
 ALERTS_FILE = "alerts.db"
-"""In the root-dir."""
+"""File name in the root directory."""
 _DEFAULT_ACTIONS = (Action(kind="log"), Action(kind="event"))
 _ALERTMANAGER_ACTION = Action(kind="alertmanager")
 
 
 class AlertServices:
-    """The services of alerts, wired."""
+    """The alert services, connected."""
 
     def __init__(
         self,
@@ -67,21 +67,21 @@ class AlertServices:
         heartbeat: Callable[[], None],
         clock: Clock,
     ) -> None:
-        """`is_synced`: whether all pods are on the board; `url`: where the agent is asked."""
+        """`is_synced`: True once the snapshot cache has all pods; `url`: the agent's URL."""
         self._clock = clock
         self._rules = rules
         self._base_url = url
         self._http = HttpPostClient(clock=clock)
         self._evaluator = EvaluatorThread(rules.evaluator)
         self._store = _open_store(root / ALERTS_FILE)
-        here = AlertPods(pods.pod_manager, is_synced=lambda: pods.mux.all_sources_ready)
-        changes: dict[str, Remediation] = {
-            "restartContainer": RestartContainer(here, pleg, pods.probe_results),
-            "deletePod": DeletePod(here, HttpPodApi(client)),
+        alert_pods = AlertPods(pods.pod_manager, is_synced=lambda: pods.mux.all_sources_ready)
+        remediations: dict[str, Remediation] = {
+            "restartContainer": RestartContainer(alert_pods, pleg, pods.probe_results),
+            "deletePod": DeletePod(alert_pods, HttpPodApi(client)),
             TAINT: TaintNode(taints),
         }
         events = SubjectEventRecorder(recorder)
-        deeds: dict[str, AlertNotifier | BatchAlertNotifier] = {
+        notifiers: dict[str, AlertNotifier | BatchAlertNotifier] = {
             "log": LogNotifier(),
             "event": EventNotifier(events),
             "webhook": WebhookNotifier(self._http, clock=clock, link=self._alert_url),
@@ -93,10 +93,10 @@ class AlertServices:
             ),
             CONDITION: NodeConditionNotifier(node.status.request_sync, clock=clock),
         }
-        for kind, change in changes.items():
-            deeds[kind] = GuardedRemediation(
+        for kind, remediation in remediations.items():
+            notifiers[kind] = GuardedRemediation(
                 kind,
-                change,
+                remediation,
                 rules.rule_set,
                 events,
                 monotonic=boottime_ns,
@@ -106,7 +106,7 @@ class AlertServices:
             status_view,
             Engine(rules.rules, instance_id=secrets.token_hex(4)),
             self._evaluator,
-            AlertDispatcher(deeds, self._store, clock=clock, random=random.random),
+            AlertDispatcher(notifiers, self._store, clock=clock, random=random.random),
             actions=rules.actions(_default_actions(settings)),
             readiness=Readiness(pods=is_synced, nodes=lambda: _is_node_synced(node)),
             clock=clock,
@@ -114,25 +114,25 @@ class AlertServices:
         )
 
     def node_conditions(self) -> tuple[AlertCondition, ...]:
-        """The conditions that our Node has because of alerts."""
+        """Return the Node conditions of all firing alerts."""
         return alert_conditions(self.service.firing(), self._clock.now())
 
     def desired_taints(self) -> tuple[Taint, ...]:
-        """The taints that our Node is to have because of alerts."""
+        """Return the Node taints of all firing alerts."""
         return desired_taints(self.service.firing(), self._rules.rule_set)
 
     async def close(self) -> None:
-        """Let go of the file, of all connections, and of the process that evaluates rules."""
+        """Close the evaluator process, all connections and the alert database."""
         self._evaluator.close()
         await self._http.close()
         if self._store is not None:
             try:
                 self._store.close()
             except AlertStoreError as error:
-                logger.warning("alerts not closed: error=%s", error)
+                logger.warning("cannot close the alert database: error=%s", error)
 
     def _alert_url(self, alert: Alert) -> str:
-        """Where more is told of an alert, once the agent listens."""
+        """The alert's URL in the query API; empty before the agent listens."""
         url = self._base_url()
         return f"{url}/v1/alerts?rule={alert.rule}" if url else ""
 
@@ -144,12 +144,12 @@ def _default_actions(settings: AgentSettings) -> tuple[Action, ...]:
 
 
 def _is_node_synced(node: AgentNodeServices) -> bool:
-    """Whether what is known of our Node is from this life."""
+    """True once this agent process has read the Node and renewed its lease."""
     return node.node_cache.server_copy is not None and node.lease.age_seconds is not None
 
 
 def _open_store(path: Path) -> AlertStore | None:
-    """The file of alerts; None if it cannot be used: then none outlive the agent."""
+    """The alert database; None if it is not usable: alerts are lost at a restart then."""
     try:
         return AlertStore.open(path)
     except AlertStoreError as error:

@@ -1,4 +1,4 @@
-"""Put the embedded API server together."""
+"""Build the embedded API server with its store."""
 
 from podstatus.agent.daemon.apiserver_main import ApiServerConfig, ServeError, StartableServer
 from podstatus.apiserver.server import ApiServer, selectable_fields
@@ -6,7 +6,7 @@ from podstatus.apiserver.storage.store import StorageError, Store
 
 
 class _ServerWithStore:
-    """A server that closes its store when it has stopped."""
+    """A server that closes its store after it has stopped."""
 
     def __init__(self, server: ApiServer, store: Store) -> None:
         self._server = server
@@ -21,7 +21,7 @@ class _ServerWithStore:
 
 
 def build_api_server(parts: ApiServerConfig) -> StartableServer:
-    """The server, not started yet. Raises CannotServeError."""
+    """Build the server without starting it. Raises ServeError."""
     try:
         store = Store.open(parts.database, selectable_fields, cluster=parts.cluster)
     except StorageError as error:

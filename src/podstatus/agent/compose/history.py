@@ -1,6 +1,6 @@
-"""Record the history in the root directory: statuses, events, foreign writes, late statuses.
+"""Record the history in the root directory: statuses, events, foreign writes, slow syncs.
 
-An error of the history file is logged and stops nothing else.
+An error of the history file is logged; all other services continue.
 """
 
 import logging
@@ -25,19 +25,19 @@ from podstatus.status.metrics import Counters
 logger = logging.getLogger(__name__)
 
 HISTORY_FILE = "history.db"
-"""In the root-dir."""
+"""File name in the root directory."""
 
 
 class HistoryFile:
-    """The history, if there is one."""
+    """The history database, if it is enabled and usable."""
 
     def __init__(self, settings: AgentSettings, root: Path) -> None:
         self.path = root / HISTORY_FILE
         self.problem = ""
-        """Why there is none, though one is wanted."""
+        """Why the history is enabled but not usable; empty if it is usable or disabled."""
         self.retention = Retention(days=settings.history_days, size=settings.history_size)
         self.store: History | None = None
-        """For the one who writes it."""
+        """The database for writing; None if disabled or not usable."""
         self._counts: Callable[[], HistoryCounts] | None = None
         self._reader = AsyncHistoryReader(self.require_path)
         if settings.history:
@@ -48,91 +48,92 @@ class HistoryFile:
             self.store = History.open(self.path)
         except HistoryError as error:
             self.problem = str(error)
-            logger.error("no history is kept: error=%s", error)
+            logger.error("history is not recorded: error=%s", error)
 
     def set_counts_source(self, counts: Callable[[], HistoryCounts]) -> None:
-        """Who writes it knows what became of what was told."""
+        """Set the writer's function that returns its counts."""
         self._counts = counts
 
     @property
     def counts(self) -> HistoryCounts:
-        """What became of what was told."""
+        """Entries written, waiting and dropped, and the current problem."""
         return HistoryCounts(problem=self.problem) if self._counts is None else self._counts()
 
     def health(self) -> str | None:
-        """Why nothing is written at the moment; None if it is."""
+        """Health check: return the current write problem, None if there is none."""
         return self.counts.problem or None
 
     def require_path(self) -> Path:
-        """Where it is. Raises HistoryError if there is none."""
+        """Return the path of the database. Raises HistoryError if there is no history."""
         if self.store is None:
-            raise HistoryError(self.problem or "no history is kept here (--no-history)")
+            raise HistoryError(self.problem or "history is disabled (--no-history)")
         return self.path
 
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
-        """What happened to the pods of this name. Raises HistoryError."""
+        """Return the entries of all pods with this name. Raises HistoryError."""
         return await self._reader.timeline(namespace, name, after=after)
 
     async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
-        """What happened on the whole after a number. Raises HistoryError."""
+        """Return at most `limit` entries of all pods with an id above `after`.
+
+        Raises HistoryError.
+        """
         return await self._reader.transitions(after, limit=limit)
 
     def close(self) -> None:
-        """Let go of the file, when nobody writes any more, and of the thread that reads it."""
+        """Close the reader thread and the database; the writer must have stopped."""
         self._reader.close()
         if self.store is not None:
             try:
                 self.store.close()
             except sqlite3.Error as error:
-                logger.warning("history not closed: error=%s", error)
+                logger.warning("cannot close the history: error=%s", error)
 
 
 SLOW_SYNC_SECONDS = 1.0
-"""From when on it is worth noting how long a status took to arrive."""
+"""Record a sync that took at least this long."""
 
 
 class AgentHistory(HistoryFile):
-    """The history of this node, if there is one."""
+    """The history of a node agent, if it is enabled and usable."""
 
     def __init__(self, settings: AgentSettings, root: Path, clock: Clock) -> None:
-        # Asked before it is opened: that may set the time of the file.
+        # Before the database is opened, which may change the file's mtime.
         since = last_alive(root / HISTORY_FILE)
         super().__init__(settings, root)
         self.writer: StatusHistoryWriter | None = None
         self.downtime: AgentDowntime | None = None
-        """To be told of statuses before the historian is."""
+        """Must be registered as a status notifier before `writer`."""
         self.translate_uid: Callable[[str], PodUID] = PodUID
-        """What a pod is called here whose mirror pod may be meant."""
+        """Maps the UID of a mirror pod to that of its static pod."""
         self.on_foreign_write: Callable[[PodUID], None] = lambda _: None
-        """Told whose status others wrote, whether a history is kept or not."""
+        """Called for each foreign status write, with or without a history."""
         if self.store is not None:
-            historian = StatusHistoryWriter(self.store, clock=clock, retention=self.retention)
-            self.set_counts_source(lambda: historian.counts)
-            self.writer = historian
+            writer = StatusHistoryWriter(self.store, clock=clock, retention=self.retention)
+            self.set_counts_source(lambda: writer.counts)
+            self.writer = writer
             pods = self.store.pod_uids()
-            self.downtime = AgentDowntime(
-                historian, self.path, pods, last_alive_at=since, clock=clock
-            )
+            self.downtime = AgentDowntime(writer, self.path, pods, last_alive_at=since, clock=clock)
 
     def record_event(self, about: ObjectReference, type_: str, reason: str, message: str) -> None:
-        """An event was recorded; those about pods are noted."""
+        """Record an event, if it is about a pod."""
         if self.writer is not None and about.kind == "Pod":
             container = _container_name(about.field_path)
             self.writer.add_event(self._own_reference(about), type_, reason, message, container)
 
     def record_slow_sync(self, uid: PodUID, namespace: str, name: str, seconds: float) -> None:
-        """A status has arrived; it is noted if that took long."""
+        """Record the duration of a status sync, if it reaches SLOW_SYNC_SECONDS."""
         if self.writer is not None and seconds >= SLOW_SYNC_SECONDS:
             pod = ObjectReference(namespace=namespace, name=name, uid=uid)
             self.writer.add_entry(pod, Transition(kind=SYNC, after=f"{seconds:.1f} s"))
 
     def record_foreign_write(self, pod: NamedPod, message: str) -> None:
-        """Others wrote what is ours, and it was corrected."""
+        """Record that another client wrote a pod status and the agent corrected it."""
         self.on_foreign_write(self.translate_uid(pod.uid))
         if self.writer is not None:
             reason = reasons.FOREIGN_STATUS_WRITE
-            note = Transition(kind=FOREIGN_WRITE, reason=reason, message=message)
-            self.writer.add_entry(self._own_reference(pod), note)
+            transition = Transition(kind=FOREIGN_WRITE, reason=reason, message=message)
+            self.writer.add_entry(self._own_reference(pod), transition)
 
     def _own_reference(self, pod: NamedPod) -> ObjectReference:
         uid = self.translate_uid(pod.uid)
@@ -140,19 +141,22 @@ class AgentHistory(HistoryFile):
 
 
 class RecordingCounters(Counters):
-    """Counts what a status manager reports, and has late statuses noted."""
+    """The status manager's counters; slow syncs go to the history, too."""
 
     def __init__(self, history: AgentHistory) -> None:
         super().__init__()
         self._history = history
 
     def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
-        """The API server has this pod's status."""
+        """Record a sync that took long."""
         self._history.record_slow_sync(uid, namespace, name, duration_seconds)
 
 
 class RecordingEvents:
-    """Events of the status manager; foreign writes are noted too, as they are told of the node."""
+    """The status manager's events; foreign writes go to the history of the pod, too.
+
+    Their event is about the node, so the recorder does not add them to the pod's history.
+    """
 
     def __init__(self, events: StatusEvents, history: AgentHistory) -> None:
         self._events = events

@@ -1,5 +1,4 @@
-"""Build the agent's HTTPS server: certificate, token, authorization, and the pods that it
-serves."""
+"""Build the agent's HTTPS server: certificate, token, authorization, pods."""
 
 import os
 from collections.abc import Sequence
@@ -36,31 +35,32 @@ WEBHOOK_MODE = "Webhook"
 
 
 class KubeletServerFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """What the port needs of the disk."""
+    """The files and the token of the HTTPS server."""
 
     certificate: Path
-    """What clients have to trust, unless it is signed by whom they trust anyway."""
+    """The serving certificate; clients must trust it unless a trusted CA signed it."""
     key: Path
     token: str
-    """Who has it may everything."""
+    """Bearer token with all permissions."""
     client_ca: Path | None = None
-    """Whose certificates make a client known."""
+    """CA bundle for client certificates."""
 
     def __repr__(self) -> str:
-        return f"PortFiles(certificate={str(self.certificate)!r}, …)"
+        return f"KubeletServerFiles(certificate={str(self.certificate)!r}, …)"
 
 
 def ensure_server_certificate(settings: AgentSettings, pki: Path, now: int) -> tuple[Path, Path]:
-    """The certificate that the port will show, and its key; made if there is none.
+    """Return the serving certificate and its key; create them if none are configured.
 
-    To be called before an API server is started that is to trust it. Raises CannotServeNodeError.
+    Must run before the embedded API server starts, which trusts the certificate.
+    Raises KubeletServerError.
     """
-    given, key = settings.tls_cert_file, settings.tls_private_key_file
-    if given is not None and key is not None:
-        return given, key
-    if given is not None or key is not None:
-        missing = "--tls-cert-file" if given is None else "--tls-private-key-file"
-        raise KubeletServerError(f"{missing} is missing; pass a certificate with its key, or none")
+    certificate, key = settings.tls_cert_file, settings.tls_private_key_file
+    if certificate is not None and key is not None:
+        return certificate, key
+    if certificate is not None or key is not None:
+        missing = "--tls-cert-file" if certificate is None else "--tls-private-key-file"
+        raise KubeletServerError(f"{missing} is missing; pass a certificate and its key, or none")
     addresses = [it.address for it in node_addresses(node_settings(settings))]
     return ensure_certificate(pki, settings.node_name, addresses, now)
 
@@ -73,10 +73,10 @@ def ensure_server_files(
     token: str = "",
     own_client_ca: Path | None = None,
 ) -> KubeletServerFiles:
-    """What the port needs of the disk. Raises CannotServeNodeError.
+    """Return the files and the token of the HTTPS server. Raises KubeletServerError.
 
-    `token` and `own_client_ca` are those of our own API server, if we have one: it speaks to us
-    with a certificate of its own.
+    `token` and `own_client_ca` belong to the embedded API server, if there is one; it
+    authenticates to the agent with a client certificate.
     """
     certificate, key = ensure_server_certificate(settings, pki, now)
     return KubeletServerFiles(
@@ -88,7 +88,7 @@ def ensure_server_files(
 
 
 class KubeletServer:
-    """The port, from `start` to `stop`."""
+    """The agent's HTTPS server, listening from `start` to `stop`."""
 
     def __init__(
         self,
@@ -100,9 +100,10 @@ class KubeletServer:
         *,
         node_name: str | None = None,
     ) -> None:
-        """`client` asks the API server who others are and what they may.
+        """`client` sends TokenReviews and SubjectAccessReviews.
 
-        That of the node `node_name`: our own if it is None, that of any if it is empty.
+        Requests are authorized for the Node `node_name`: None means the agent's own, an empty
+        name all nodes.
         """
         self._settings = settings
         self._files = files
@@ -116,17 +117,17 @@ class KubeletServer:
 
     @property
     def port(self) -> int:
-        """Where it listens; 0 before it does. For the Node's `kubeletEndpoint`."""
+        """The port for the Node's `kubeletEndpoint`; 0 before `start`."""
         return self._port
 
     @property
     def url(self) -> str:
-        """Where it is asked from this machine."""
+        """The URL for clients on this machine."""
         host = reachable_host(self._settings.address)
         return f"https://[{host}]:{self._port}" if ":" in host else f"https://{host}:{self._port}"
 
     async def start(self) -> int:
-        """Begin to listen; the port. Raises CannotServeNodeError."""
+        """Start to listen and return the port. Raises KubeletServerError."""
         files, settings = self._files, self._settings
         server = NodeServer(
             Handlers(self._sources, self._options, self._clock),
@@ -139,16 +140,16 @@ class KubeletServer:
         try:
             self._port = await server.start()
         except OSError as error:
-            why = (os.strerror(error.errno) if error.errno else str(error)).lower()
+            reason = (os.strerror(error.errno) if error.errno else str(error)).lower()
             raise KubeletServerError(
-                f"cannot listen on {settings.address} port {settings.port}: {why}; stop what uses "
-                "it, or pass another --port (0 for any) or --address"
+                f"cannot listen on {settings.address} port {settings.port}: {reason}; stop the "
+                "process that uses it, or pass another --port (0 picks a free one) or --address"
             ) from error
         self._server = server
         return self._port
 
     async def stop(self) -> None:
-        """End all streams and connections."""
+        """Close all streams and connections."""
         server, self._server = self._server, None
         if server is not None:
             await server.stop()
@@ -169,7 +170,7 @@ def _server_options(settings: AgentSettings, token: str, node_name: str) -> Serv
 
 
 class AgentPods:
-    """Pods of the directory with what is decided about them; and those of the runtime."""
+    """The pods that the HTTPS server serves: desired pods with their status, runtime pods."""
 
     def __init__(self, pod_manager: PodManager, status_manager: StatusManager, pleg: Pleg) -> None:
         self._pod_manager = pod_manager
@@ -177,21 +178,24 @@ class AgentPods:
         self._pleg = pleg
 
     def pods(self) -> list[Pod]:
-        """All that are to run here, each with its newest status."""
+        """Return all pods of the pod manager, each with its newest status."""
         return [self._with_status(pod) for pod in self._pod_manager.pods()]
 
     def find_pod(self, namespace: str, name: str, uid: str = "") -> Pod | None:
-        """One of them; if a UID is given, only if it has that one, or its mirror pod has."""
+        """Return a pod by name, None if there is none.
+
+        If `uid` is given, it must be the UID of the pod or of its mirror pod.
+        """
         pod = self._pod_manager.pod_by_name(namespace, name)
         if pod is None or (uid and self._pod_manager.translate_pod_uid(uid) != pod.uid):
             return None
         return self._with_status(pod)
 
     def running_pods(self) -> Sequence[RuntimePod]:
-        """Those of which the runtime has something."""
+        """Return all pods that the runtime has."""
         return list(self._pleg.pods().values())
 
     def _with_status(self, pod: Pod) -> Pod:
         status = self._status_manager.pod_status(pod.uid)
-        # Just after a start, what the API server shows is the newest there is.
+        # Just after a start, the status from the API server is the newest one.
         return pod if status is None else structs.replace(pod, status=status)

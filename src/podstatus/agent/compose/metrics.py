@@ -1,4 +1,4 @@
-"""Put the pages of metrics together."""
+"""Build the metric pages of a node agent."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -53,7 +53,7 @@ def build_metric_pages(
     checks: Callable[[], Mapping[str, HealthCheck]],
     clock: Clock,
 ) -> MetricPages:
-    """All pages of an agent; `has_container_stats`: its runtime knows what containers use."""
+    """Build all metric pages. `has_container_stats`: the runtime reports container usage."""
     state = KubeletMetricsSource(
         node_name=node_name,
         counts=pods.counters.snapshot,

@@ -1,4 +1,4 @@
-"""Put together what looks after our Node: registration, status, lease, usage."""
+"""Build the services of the agent's Node: registration, status, lease, usage."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -25,7 +25,7 @@ from podstatus.runtime.port import ContainerStats, NodeLabels, PodStats, Resizes
 
 
 class _NodeEventRecorder:
-    """Events about our Node."""
+    """Records events about the agent's Node."""
 
     def __init__(self, recorder: EventRecorder, name: str) -> None:
         self._recorder = recorder
@@ -39,7 +39,7 @@ class _NodeEventRecorder:
 
 
 class AgentNodeServices:
-    """The services of our Node, wired."""
+    """The services of the agent's Node, connected."""
 
     def __init__(
         self,
@@ -56,20 +56,20 @@ class AgentNodeServices:
         port: Callable[[], int] = int,
         alert_conditions: Callable[[], tuple[AlertCondition, ...] | None] = tuple,
     ) -> None:
-        told = node_settings(settings, runtime)
-        self.events = _NodeEventRecorder(recorder, told.name)
-        thresholds = parse_thresholds(told.eviction_hard)
-        shortage = PressureMonitor(thresholds, self._report_pressure, clock=clock)
+        own_settings = node_settings(settings, runtime)
+        self.events = _NodeEventRecorder(recorder, own_settings.name)
+        thresholds = parse_thresholds(own_settings.eviction_hard)
+        pressure = PressureMonitor(thresholds, self._report_pressure, clock=clock)
         self.usage = NodeUsage(
             DiskReader(settings.root_dir),
             clock=clock,
             pods=_pod_usage(runtime),
             containers=runtime.container_usage if isinstance(runtime, ContainerStats) else dict,
             heartbeat=heartbeats.register("usage", max_silent_seconds=60),
-            on_reading=shortage.observe,
+            on_reading=pressure.observe,
         )
         self._services = build_node(
-            told,
+            own_settings,
             api=HttpNodeApi(client),
             info=read_system_info(
                 kubelet_version=kubelet_version(__version__),
@@ -90,11 +90,13 @@ class AgentNodeServices:
         self.node_cache = self._services.node_cache
         self.status = self._services.status
         self.lease = self._services.lease
-        self.reflector = node_reflector(client, told.name, self.node_cache)
-        self._host_ips = tuple(a.address for a in node_addresses(told) if a.type == "InternalIP")
+        self.reflector = node_reflector(client, own_settings.name, self.node_cache)
+        self._host_ips = tuple(
+            it.address for it in node_addresses(own_settings) if it.type == "InternalIP"
+        )
 
     async def collect_once(self) -> None:
-        """Find out what the machine has: pods are admitted by it before the Node is registered."""
+        """Read the machine's capacity, so that pods can be admitted before registration."""
         await self.usage.sample_once()
         self._services.refresh_draft()
 
@@ -102,17 +104,17 @@ class AgentNodeServices:
         self.status.request_sync()
 
     def is_reported_not_ready(self) -> bool:
-        """Whether the API server shows our Node as not Ready."""
-        known = self.node_cache.server_copy
-        return known is not None and not is_ready(known.status.conditions)
+        """True if the API server's copy of the Node is not Ready."""
+        server_copy = self.node_cache.server_copy
+        return server_copy is not None and not is_ready(server_copy.status.conditions)
 
     def host_ips(self) -> tuple[str, ...]:
-        """The addresses that pods of this node show as their host's."""
+        """Return the internal IPs of the node, for `status.hostIPs` of its pods."""
         return self._host_ips
 
 
 def node_settings(settings: AgentSettings, runtime: Runtime | None = None) -> NodeSettings:
-    """What the settings of the agent, and its runtime, say about its Node."""
+    """Derive the settings of the Node from those of the agent and from its runtime."""
     return NodeSettings(
         name=settings.node_name,
         labels=dict(settings.node_labels),

@@ -1,4 +1,4 @@
-"""Open the HTTPS port of an agent or an observer, for as long as it runs."""
+"""Start the HTTPS server of an agent or an observer."""
 
 from contextlib import AsyncExitStack
 
@@ -8,7 +8,10 @@ from podstatus.agent.daemon.run import AgentError
 
 
 async def start_server(server: KubeletServer | None, stack: AsyncExitStack) -> str:
-    """Open it; where, empty if there is none. Raises CannotRunError."""
+    """Start the server and return its URL, empty without a server. `stack` stops it.
+
+    Raises AgentError.
+    """
     if server is None:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Put together what looks after pods: from sources to workers, statuses and mirror pods."""
+"""Build the pod services: pod manager, mux, workers, probes, resize, status manager."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -51,7 +51,7 @@ from podstatus.workers.resize.decision import ResizeDecision, decide_resize
 
 
 class PodDependencies(msgspec.Struct, frozen=True, kw_only=True):
-    """What the services of pods need from the rest of the agent."""
+    """What the pod services need from the rest of the agent."""
 
     settings: AgentSettings
     clock: Clock
@@ -60,19 +60,19 @@ class PodDependencies(msgspec.Struct, frozen=True, kw_only=True):
     current_node: Callable[[], Node]
     host_ips: Callable[[], Sequence[str]]
     source_names: frozenset[str]
-    """The names of those that will deliver."""
+    """The sources that must deliver before pods are cleaned up."""
     on_mirror: Callable[[], None]
-    """Told when something happened to a mirror pod or its static pod."""
+    """Called when a mirror pod or its static pod changes."""
     rejection: Callable[[Pod], AdmissionRejected | None]
-    """Why no pod is taken now, if that is so."""
+    """Returns why the draining node rejects a pod, None if it does not."""
     history: AgentHistory
     on_pod_changed: Callable[[PodUID], None]
-    """Told of pods that are known anew, or not any more."""
+    """Called when a pod is added to, updated in or removed from the pod manager."""
     work_counts: WorkCounts
 
 
 class PodServices:
-    """The services of pods, wired."""
+    """The pod services, connected."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class PodServices:
             gates=settings.feature_gates,
         )
         probes_itself = isinstance(runtime, ReportsProbes)
-        # Of checks that we make, each is told about that fails, not only the last.
+        # ProbeWorkers record an event for each failed check themselves, as upstream does.
         unhealthy = self._report_unhealthy if probes_itself else _already_reported
         self.probe_results = ProbeResultStore(
             self.status_manager, self.wake, unhealthy, _prober_start(dependencies)
@@ -221,7 +221,7 @@ class PodServices:
         )
 
     def wake(self, uid: PodUID) -> None:
-        """Have a pod looked at."""
+        """Sync a pod as soon as possible."""
         self.workers.wake(uid)
 
     def _recompute_status(self, uid: PodUID) -> bool:
@@ -246,23 +246,23 @@ class PodServices:
 
 
 def _already_reported(_: ProbeResult) -> None:
-    """Whoever made the check has said that it failed."""
+    """ProbeWorkers have recorded the event already."""
 
 
 def _prober_start(dependencies: PodDependencies) -> Time:
-    """From when on probes are judged as the kubelet does; unset: by what was shown last."""
+    """The start time for the kubelet's readiness rule; unset: keep the last readiness."""
     if dependencies.settings.ready_after_restart != "kubelet":
         return UNSET_TIME
     return Time.from_unix_nanos(dependencies.clock.now())
 
 
 def _admit(dependencies: PodDependencies, pod: Pod, others: RequestedResources) -> AdmissionResult:
-    """Whether the Node, as it is shown now, has room for a pod."""
+    """Admit or reject a pod against the current Node."""
     if (rejected := dependencies.rejection(pod)) is not None:
         return rejected
     node = dependencies.current_node()
-    most = pod_capacity(node, dependencies.settings.max_pods)
-    return admit(pod, node=node, others=others, max_pods=most)
+    max_pods = pod_capacity(node, dependencies.settings.max_pods)
+    return admit(pod, node=node, others=others, max_pods=max_pods)
 
 
 def _decide_resize(
@@ -272,7 +272,7 @@ def _decide_resize(
     allocated: Pod,
     others: RequestedResources,
 ) -> ResizeDecision:
-    """Whether the Node, as it is shown now, has room for other resources of a pod."""
+    """Decide a resize against the current Node."""
     node = dependencies.current_node()
     return decide_resize(
         pod,

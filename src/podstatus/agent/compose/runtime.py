@@ -1,8 +1,6 @@
-"""Build the container runtime that the settings name:
+"""Build the container runtime of `--runtime`: process, simulated, or a class `module:Class`.
 
-the process runtime, or a class given as `module:Class`.
-
-`my_runtime:MyRuntime` is imported, and called with the folder for its records.
+A class such as `my_runtime:MyRuntime` is imported and called with the directory for its records.
 """
 
 import hashlib
@@ -50,7 +48,7 @@ logger = logging.getLogger(__name__)
 _AUTO = "auto"
 _LIMITED_RESOURCES = ("cpu", "memory")
 _MAX_NODE_NAME = 150
-"""Of a node name, in that of a cgroup, which may have 200."""
+"""Maximum length of the node name within a cgroup name, whose limit is 200."""
 
 
 class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,7 +56,7 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: AgentSettings
     folder: Path
-    """For its records."""
+    """Directory for the runtime's records."""
     client: ApiClient
     recorder: EventRecorder
     host_ips: Callable[[], Sequence[str]]
@@ -67,7 +65,7 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build_process_runtime(dependencies: RuntimeDependencies) -> ProcessRuntime:
-    """Containers as processes of this machine. Raises CannotRunError."""
+    """Build the runtime that runs containers as local processes. Raises AgentError."""
     settings = dependencies.settings
     bubblewrap = find_isolation(settings.isolation)
     _warn_without_seccomp()
@@ -101,18 +99,21 @@ def build_process_runtime(dependencies: RuntimeDependencies) -> ProcessRuntime:
 
 
 def secret_files(settings: AgentSettings) -> list[Path]:
-    """By what is in these, a container that runs as the agent's user could be the agent."""
-    named = [settings.root_dir, settings.kubeconfig, settings.tls_private_key_file]
+    """Return the files to hide from containers.
+
+    A container that runs as the agent's user could impersonate the agent with their content.
+    """
+    paths = [settings.root_dir, settings.kubeconfig, settings.tls_private_key_file]
     if settings.kubeconfig is not None:
         users = load_kubeconfig(settings.kubeconfig, {}).users.values()
-        named += [Path(path) for user in users for path in user.secret_files]
+        paths += [Path(path) for user in users for path in user.secret_files]
     if settings.in_cluster:
-        named.append(SERVICE_ACCOUNT)
-    return [path for path in named if path is not None]
+        paths.append(SERVICE_ACCOUNT)
+    return [path for path in paths if path is not None]
 
 
 def find_isolation(mode: str) -> Bubblewrap | None:
-    """What keeps pods apart; None: nothing does. Raises CannotRunError."""
+    """Return bubblewrap, None for no isolation. Raises AgentError if `mode` is not possible."""
     if mode == Isolation.NONE.value:
         return None
     try:
@@ -120,7 +121,7 @@ def find_isolation(mode: str) -> Bubblewrap | None:
     except BubblewrapUnavailableError as error:
         if mode != _AUTO:
             raise AgentError(f"--isolation: {error}", code=EXIT_CONFIG) from error
-        logger.warning("pods are not isolated from this machine: %s", error)
+        logger.warning("pods are not isolated from this machine: error=%s", error)
         return None
 
 
@@ -128,14 +129,15 @@ def _warn_without_seccomp() -> None:
     try:
         find_architecture()
     except SeccompUnavailableError as error:
-        logger.warning("system calls of containers are not filtered: %s", error)
+        logger.warning("seccomp filters are not available: error=%s", error)
 
 
 def cgroups_name(node_name: str, root_dir: Path) -> str:
-    """What the cgroup of all pods of an agent is called.
+    """Return the name of the cgroup of all pods of an agent.
 
-    Agents on one machine may have the same node name, which is its own unless told; each removes
-    what it finds in its cgroup and does not know. No two have the same root-dir.
+    It contains a digest of the root directory, which is unique per agent: agents on one machine
+    may have the same node name (by default the hostname), and each removes unknown cgroups
+    below its own.
     """
     digest = hashlib.sha256(bytes(root_dir.resolve())).hexdigest()[:12]
     return f"podstatus-{node_name[:_MAX_NODE_NAME]}-{digest}"
@@ -143,27 +145,29 @@ def cgroups_name(node_name: str, root_dir: Path) -> str:
 
 def _find_cgroups(settings: AgentSettings) -> Cgroups:
     try:
-        found = find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
+        cgroups = find_cgroups(cgroups_name(settings.node_name, settings.root_dir))
     except CgroupsUnavailableError as error:
-        logger.info("limits of containers are not enforced: %s", error)
+        logger.info("resource limits are not enforced: reason=%s", error)
         return unavailable_cgroups(str(error))
-    if why := {found.missing[name] for name in _LIMITED_RESOURCES if name in found.missing}:
-        logger.info("limits of containers are not all enforced: %s", "; ".join(sorted(why)))
-    return found
+    missing = cgroups.missing
+    if problems := {missing[name] for name in _LIMITED_RESOURCES if name in missing}:
+        reason = "; ".join(sorted(problems))
+        logger.info("some resource limits are not enforced: reason=%s", reason)
+    return cgroups
 
 
 def _limits_reporter(recorder: EventRecorder) -> OnUnlimited:
-    def tell(pod: Pod, container: str | None, why: str) -> None:
+    def report(pod: Pod, container: str | None, reason: str) -> None:
         about = pod_reference(pod) if container is None else container_reference(pod, container)
-        whose = "Pod" if container is None else "Container"
-        message = f"{whose} runs without all of its limits: {why}"
+        kind = "Pod" if container is None else "Container"
+        message = f"{kind} runs without some of its resource limits: {reason}"
         recorder.warn(about, reasons.LIMITS_NOT_ENFORCED, message)
 
-    return tell
+    return report
 
 
 def find_runtime(name: str, folder: Path, clock: Clock) -> Runtime:
-    """The runtime of this name. Raises CannotRunError."""
+    """Build the simulated runtime or a custom class by name. Raises AgentError."""
     try:
         if ":" not in name:
             return SimulatedRuntime(clock, folder=folder)
@@ -178,7 +182,7 @@ def _load_runtime_class(name: str, folder: Path) -> Runtime:
         make = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise _runtime_error(
-            name, f"{error}; name a module on PYTHONPATH and a class in it, as in my_runtime:Mine"
+            name, f"{error}; pass a module on PYTHONPATH and a class in it: my_runtime:MyRuntime"
         ) from error
     try:
         runtime: Runtime = make(folder)
@@ -186,15 +190,17 @@ def _load_runtime_class(name: str, folder: Path) -> Runtime:
         raise
     except Exception as error:
         raise _runtime_error(
-            name, f"{type(error).__name__}: {error}; it is called with the folder for its records"
+            name,
+            f"{type(error).__name__}: {error}; the class is called with the directory for its "
+            "records",
         ) from error
     names = [n for n in vars(Runtime) if not n.startswith("_")]
     if missing := [n for n in names if not hasattr(runtime, n)]:
         raise _runtime_error(
-            name, f"what it makes lacks {', '.join(missing)}; see docs/runtimes.md"
+            name, f"it does not implement {', '.join(missing)}; see docs/runtimes.md"
         )
     return runtime
 
 
 def _runtime_error(name: str, reason: str) -> AgentError:
-    return AgentError(f"--runtime: {name} cannot be used: {reason}", code=EXIT_CONFIG)
+    return AgentError(f"--runtime: cannot use {name}: {reason}", code=EXIT_CONFIG)

@@ -1,9 +1,9 @@
-"""What the agent's HTTPS port shows of itself: the owner's certificate, or one made here.
+"""The serving certificate of the agent's HTTPS server, and its token.
 
-The one made here is signed by itself, so that the file is what clients have to trust. It is
-kept, and made anew at a start if less than a month is left or the node has other names.
+Without a configured certificate a self-signed one is created, which clients trust directly. It is
+stored, and replaced at a start if it expires within 30 days or the node's names have changed.
 
-CannotServeNodeError     a file cannot be used; the message says which, why, and what to do
+KubeletServerError     a file is not usable; the message has the reason and the remedy
 """
 
 import datetime
@@ -23,20 +23,23 @@ from podstatus.apiserver.state_dir import write_private
 CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE = "agent.crt", "agent.key", "token"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _DAYS = 3650
-"""It is renewed at starts only, and an agent may run for years."""
+"""Long, since it is renewed only at a start and an agent may run for years."""
 _RENEW_BEFORE = datetime.timedelta(days=30)
 _CLOCK_SKEW = datetime.timedelta(minutes=5)
 _MIN_TOKEN_LENGTH = 16
 
 
 class KubeletServerError(Exception):
-    """The port cannot be opened as it is wanted."""
+    """The HTTPS server cannot start; the message has the reason and the remedy."""
 
 
 def ensure_certificate(
     folder: Path, name: str, addresses: Iterable[str], now: int
 ) -> tuple[Path, Path]:
-    """Have a certificate for these names, and its key. Raises CannotServeNodeError."""
+    """Return a valid certificate for these names and its key; create them if necessary.
+
+    Raises KubeletServerError.
+    """
     certificate, key = folder / CERTIFICATE_FILE, folder / KEY_FILE
     names = frozenset([*_LOOPBACK, name.lower(), *addresses])
     moment = datetime.datetime.fromtimestamp(now / 1e9, datetime.UTC)
@@ -44,7 +47,7 @@ def ensure_certificate(
         folder.mkdir(mode=0o700, exist_ok=True)
         if not _is_valid(certificate, key, names, moment):
             private = ec.generate_private_key(ec.SECP256R1())
-            # The key first: a certificate whose key is another's is noticed and made anew.
+            # The key first: after a crash in between, the mismatch is detected at the next start.
             write_private(key, _key_pem(private))
             write_private(certificate, _certificate_pem(private, name, names, moment))
     except OSError as error:
@@ -53,54 +56,52 @@ def ensure_certificate(
 
 
 def ensure_agent_token(folder: Path) -> str:
-    """The token of this agent, made at the first start. Raises CannotServeNodeError."""
+    """Return the agent's token, created at the first start. Raises KubeletServerError."""
     path = folder / TOKEN_FILE
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
-        kept = path.read_text().strip() if path.exists() else ""
-        if len(kept) < _MIN_TOKEN_LENGTH or not kept.isascii() or not kept.isprintable():
-            kept = secrets.token_urlsafe(32)
-            write_private(path, f"{kept}\n".encode())
+        token = path.read_text().strip() if path.exists() else ""
+        if len(token) < _MIN_TOKEN_LENGTH or not token.isascii() or not token.isprintable():
+            token = secrets.token_urlsafe(32)
+            write_private(path, f"{token}\n".encode())
     except (OSError, ValueError) as error:
         raise KubeletServerError(_unusable_message(path, error)) from error
-    return kept
+    return token
 
 
 def server_context(certificate: Path, key: Path, client_ca: Path | None) -> ssl.SSLContext:
-    """What the port speaks TLS with. Raises CannotServeNodeError.
+    """Build the TLS context of the server. Raises KubeletServerError.
 
-    A client may show a certificate, which then has to be one of the client CA's.
+    Client certificates are optional; one that is sent must be signed by `client_ca`.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     try:
-        # Without a password there is nobody to ask for one: it would stop and wait at a terminal.
+        # Without this callback OpenSSL would prompt for the password of an encrypted key.
         context.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:
         raise KubeletServerError(
-            f"cannot use the certificate {certificate} with the key {key}: "
-            f"{_reason(error)}; pass a "
-            "pair of PEM files with --tls-cert-file and --tls-private-key-file, or leave both out"
+            f"cannot use the certificate {certificate} with the key {key}: {_reason(error)}; pass "
+            "a pair of PEM files with --tls-cert-file and --tls-private-key-file, or leave both out"
         ) from error
     if client_ca is not None:
         try:
             context.load_verify_locations(client_ca)
         except (OSError, ValueError) as error:
             raise KubeletServerError(
-                f"cannot use the certificates in {client_ca}: {_reason(error)}; pass a PEM "
-                "file with "
-                "--client-ca-file"
+                f"cannot use the certificates in {client_ca}: {_reason(error)}; pass a PEM file "
+                "with --client-ca-file"
             ) from error
         context.verify_mode = ssl.CERT_OPTIONAL
     return context
 
 
 def certificate_names(certificate: Path) -> tuple[str, ...]:
-    """The names that a certificate is good for, addresses aside; none if it cannot be read."""
+    """Return the DNS names of a certificate; none if it cannot be read."""
     try:
-        kept = x509.load_pem_x509_certificate(certificate.read_bytes())
-        alternatives = kept.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
+        alternatives = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (OSError, ValueError, x509.ExtensionNotFound):
         return ()
     return tuple(alternatives.get_values_for_type(x509.DNSName))
@@ -114,15 +115,15 @@ def _is_valid(certificate: Path, key: Path, names: frozenset[str], now: datetime
     if not certificate.exists() or not key.exists():
         return False
     try:
-        kept = x509.load_pem_x509_certificate(certificate.read_bytes())
+        loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
         private = serialization.load_pem_private_key(key.read_bytes(), password=None)
-        alternatives = kept.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternatives = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, TypeError, x509.ExtensionNotFound):
         return False
-    shown = {str(address) for address in alternatives.get_values_for_type(x509.IPAddress)}
-    shown |= set(alternatives.get_values_for_type(x509.DNSName))
-    lasts = kept.not_valid_before_utc <= now < kept.not_valid_after_utc - _RENEW_BEFORE
-    return lasts and shown == names and kept.public_key() == private.public_key()
+    current = {str(address) for address in alternatives.get_values_for_type(x509.IPAddress)}
+    current |= set(alternatives.get_values_for_type(x509.DNSName))
+    is_fresh = loaded.not_valid_before_utc <= now < loaded.not_valid_after_utc - _RENEW_BEFORE
+    return is_fresh and current == names and loaded.public_key() == private.public_key()
 
 
 def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
@@ -136,7 +137,7 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def _certificate_pem(
     key: ec.EllipticCurvePrivateKey, name: str, names: frozenset[str], now: datetime.datetime
 ) -> bytes:
-    # A name may be longer than the 64 characters of a subject; clients look at the others.
+    # A common name has at most 64 characters; clients check the alternative names anyway.
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"podstatus-agent@{name}"[:64])])
     public = key.public_key()
     usage = x509.KeyUsage(
@@ -179,7 +180,7 @@ def _general_name(name: str) -> x509.GeneralName:
 
 
 def _unusable_message(path: Path, error: Exception) -> str:
-    return f"cannot use {path}: {_reason(error)}; choose another folder with --root-dir"
+    return f"cannot use {path}: {_reason(error)}; pass another --root-dir"
 
 
 def _reason(error: Exception) -> str:

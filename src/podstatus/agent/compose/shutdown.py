@@ -19,11 +19,11 @@ from podstatus.workers.shutdown.plan import total_seconds
 
 _POLL_SECONDS = 0.1
 _REPORT_SECONDS = 1.0
-"""For the Node to be shown as not Ready, if there was no pod to wait for."""
+"""Maximum wait for the API server to have the Node as not Ready."""
 
 
 class NodeDrain:
-    """Asked by the others from the start; there to be begun once it is wired."""
+    """Access to the shutdown manager for services that are built before it."""
 
     def __init__(self) -> None:
         self._shutdown: ShutdownManager | None = None
@@ -36,7 +36,7 @@ class NodeDrain:
         pleg: Pleg,
         clock: Clock,
     ) -> ShutdownManager:
-        """With what it ends, and whom it tells."""
+        """Build the shutdown manager; until then no drain is in progress."""
         self._shutdown = ShutdownManager(
             pods.pod_registry,
             pods.workers,
@@ -49,34 +49,34 @@ class NodeDrain:
         return self._shutdown
 
     def problem(self) -> str | None:
-        """Why the node is not Ready, if it is because of this."""
+        """Return why a drain makes the node not Ready, None if no drain is in progress."""
         return None if self._shutdown is None else self._shutdown.problem()
 
     def rejection(self, pod: Pod) -> AdmissionRejected | None:
-        """Why a new pod is not taken, if it is because of this."""
+        """Return why a drain rejects a new pod, None if it does not."""
         return None if self._shutdown is None else self._shutdown.rejection_for(pod)
 
 
 async def drain_node(
     shutdown: ShutdownManager, report: Callable[[str], None], is_reported: Callable[[], bool]
 ) -> tuple[str, ...]:
-    """End all pods, and say what is waited for; those that have not ended in their time.
+    """Terminate all pods and report the progress; return those that exceeded their time.
 
-    `is_reported`: whether the Node says that it is not Ready. It is not waited for much longer.
+    `is_reported`: True once the API server has the Node as not Ready; awaited for at most 1 s.
     """
     shutdown.begin()
-    told = ""
+    last_line = ""
     async with asyncio.TaskGroup() as tasks:
-        through = tasks.create_task(shutdown.wait_done())
-        while not through.done():
+        done = tasks.create_task(shutdown.wait_done())
+        while not done.done():
             line = describe_progress(shutdown.progress())
-            if line and line != told:
+            if line and line != last_line:
                 report(line)
-            told = line or told
-            await asyncio.wait({through}, timeout=_POLL_SECONDS)
+            last_line = line or last_line
+            await asyncio.wait({done}, timeout=_POLL_SECONDS)
     with suppress(TimeoutError):
         async with asyncio.timeout(_REPORT_SECONDS):
-            while not is_reported():  # noqa: ASYNC110 - of another service
+            while not is_reported():  # noqa: ASYNC110 - no event to wait for
                 await asyncio.sleep(_POLL_SECONDS)
     return shutdown.progress().left
 
@@ -86,14 +86,14 @@ ReportProgress = Callable[[str], None]
 
 @runtime_checkable
 class Drainable(Protocol):
-    """A node that can end its pods before it ends itself."""
+    """An agent that can terminate its pods before it stops."""
 
     async def drain(self, report: ReportProgress) -> tuple[str, ...]:
-        """End all pods, and say what is waited for; those that have not ended in their time."""
+        """Terminate all pods; return those that did not terminate in time."""
 
 
 async def should_drain(settings: AgentSettings) -> bool:
-    """Whether pods are to end before the agent does."""
+    """True if `--on-stop` requires a drain before the agent stops."""
     if settings.on_stop != AUTO:
         return settings.on_stop == DRAIN
     return total_seconds(settings.shutdown_periods) > 0 and await is_shutting_down()
@@ -102,14 +102,14 @@ async def should_drain(settings: AgentSettings) -> bool:
 async def drain_before_stop(
     node: Drainable, agent_task: "asyncio.Task[None]", report: ReportProgress
 ) -> bool:
-    """End all pods, unless the whole agent ends before; whether they have ended."""
+    """Drain the node unless the agent ends first; return True if all pods terminated."""
     draining = asyncio.ensure_future(node.drain(report))
     try:
         await asyncio.wait({agent_task, draining}, return_when=asyncio.FIRST_COMPLETED)
         if not draining.done():
             return False
         if left := draining.result():
-            report(f"time is over, {describe_remaining(left)}")
+            report(f"drain timed out, {describe_remaining(left)}")
         return not left
     finally:
         draining.cancel()

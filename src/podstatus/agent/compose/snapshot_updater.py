@@ -1,4 +1,4 @@
-"""Keep the board equal to what the directory and the status manager know of pods."""
+"""Keep the snapshot cache equal to the pod manager and the status manager."""
 
 import asyncio
 import logging
@@ -19,10 +19,10 @@ logger = logging.getLogger(__name__)
 
 
 class SnapshotUpdater:
-    """Puts pods up as they are now. It may be told from any thread which have changed.
+    """Copies changed pods to the snapshot cache.
 
-    Who tells it waits for nothing; a pod that changes several times before its turn is put up
-    once.
+    Notification methods are thread-safe and never block. Changes are coalesced: a pod that
+    changes several times before its turn is copied once.
     """
 
     def __init__(
@@ -34,26 +34,25 @@ class SnapshotUpdater:
         self._pending: OrderedDict[PodUID, None] = OrderedDict()
         self._wakeup = asyncio.Event()
         self._loop: tuple[asyncio.AbstractEventLoop, int] | None = None
-        """The loop and the thread in which it runs."""
+        """The event loop and its thread, while `run` is active."""
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:  # noqa: ARG002
-        """The pod has a new status."""
+        """Handle a new status of the pod."""
         self.pod_changed(pod.uid)
 
     def on_pod_removed(self, pod: Pod) -> None:
-        """The pod has reached the end of its life; it is there until the directory forgets it."""
+        """Handle a removed status; the pod stays until the pod manager removes it."""
         self.pod_changed(pod.uid)
 
     def pod_changed(self, uid: PodUID) -> None:
-        """Something is new of a pod, or of its mirror pod; or it is gone."""
-        # Before the look at `_news`: who has been woken takes it along.
+        """Schedule an update of a pod; `uid` may be that of its mirror pod. Thread-safe."""
+        # Before `_wakeup` is checked: a loop that is already awake then sees this entry.
         self._pending[uid] = None
         if self._loop is None or self._wakeup.is_set():
             return
         loop, thread = self._loop
         if thread == threading.get_ident():
-            # Crossing threads would cost whoever changes a status more than all else that is
-            # done about it here.
+            # call_soon_threadsafe writes to a pipe, which costs more than the update itself.
             self._wakeup.set()
             return
         with suppress(RuntimeError):  # the loop has ended
@@ -61,11 +60,11 @@ class SnapshotUpdater:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all that has changed is up."""
+        """True if no update is pending."""
         return not self._pending
 
     async def run(self) -> None:
-        """Put up what changes, until cancelled."""
+        """Apply updates until cancelled."""
         self._loop = asyncio.get_running_loop(), threading.get_ident()
         while True:
             self._wakeup.clear()
@@ -73,13 +72,13 @@ class SnapshotUpdater:
             await self._wakeup.wait()
 
     def update_once(self) -> None:
-        """Put up all that has changed."""
+        """Apply all pending updates; an error of one pod is logged."""
         while self._pending:
             uid, _ = self._pending.popitem(last=False)
             try:
                 self._update(self._pod_manager.translate_pod_uid(uid))
             except Exception:
-                logger.exception("pod cannot be put up: uid=%s", uid)
+                logger.exception("cannot update the pod snapshot: uid=%s", uid)
 
     def _update(self, uid: PodUID) -> None:
         pod = self._pod_manager.pod_by_uid(uid)
@@ -87,7 +86,7 @@ class SnapshotUpdater:
             self._cache.remove(uid)
             return
         status = self._status_manager.pod_status(uid)
-        # Just after a start, what the API server shows is the newest there is.
+        # Just after a start, the status from the API server is the newest one.
         self._cache.put(
             summarize_pod(pod if status is None else structs.replace(pod, status=status))
         )

@@ -1,4 +1,4 @@
-"""Where a node's pods come from, and the mirror pods by which an API server shows static ones."""
+"""Build the pod sources (API server, files, URL) and the mirror pod controller."""
 
 import asyncio
 import logging
@@ -34,17 +34,17 @@ _RETRY_SECONDS = 1.0
 
 
 def source_names(settings: AgentSettings) -> frozenset[str]:
-    """The sources that these settings ask for."""
-    told = {
+    """Return the names of the configured sources."""
+    configured = {
         API: True,
         FILE: settings.pod_manifest_path is not None,
         HTTP: settings.manifest_url is not None,
     }
-    return frozenset(name for name, is_there in told.items() if is_there)
+    return frozenset(name for name, is_configured in configured.items() if is_configured)
 
 
 class SourceServices:
-    """The sources of a node's pods. Made within a node, which runs `make` and `mirrors`."""
+    """The pod sources. The agent runs the results of `build` and `mirror_controller`."""
 
     def __init__(
         self,
@@ -84,13 +84,16 @@ class SourceServices:
         )
 
     async def check_server(self) -> None:
-        """See whose pods these are, before anything is said. One that is away is asked later."""
+        """Check the identity of the API server before the first request that changes anything.
+
+        An unreachable server is checked later. Raises AgentError if it is a different one.
+        """
         with suppress(ApiError, TimeoutError):
             async with asyncio.timeout(_IDENTITY_TIMEOUT_SECONDS):
                 await self._cluster_identity.check()
 
     def build(self) -> list["VerifiedApiSource | FileSource | UrlSource"]:
-        """All that the settings ask for, each to be run."""
+        """Build the configured sources; the caller runs each of them."""
         settings, deliver, beats = self._settings, self._pods.mux.deliver, self._heartbeats
         sources: list[VerifiedApiSource | FileSource | UrlSource] = [self._build_api_source()]
         if settings.pod_manifest_path is not None:
@@ -132,31 +135,29 @@ class SourceServices:
 
     async def _has_pods(self) -> bool:
         try:
-            found = await self._runtime.list_pods()
+            pods = await self._runtime.list_pods()
         except RuntimeDownError:
             return True
-        return bool(found) or any(self._root.folder("outbox").glob("*.json"))
+        return bool(pods) or any(self._root.folder("outbox").glob("*.json"))
 
     def _static_pods(self) -> list[Pod]:
         return [pod for pod in self._pods.pod_manager.pods() if is_static_pod(pod)]
 
     def _may_remove_mirror(self, full_name: tuple[str, str]) -> bool:
-        """Whether all is over with the static pod of this name."""
+        """True if no static pod of this name exists or is still terminating."""
         return self._pods.mux.all_sources_ready and not self._pods.pod_registry.has_unfinished(
             full_name
         )
 
     def _report_manifest_problem(self, problem: ManifestProblem) -> None:
-        self._node.events.warn(
-            reasons.INVALID_MANIFEST, f"Cannot read the static pods in {problem}"
-        )
+        self._node.events.warn(reasons.INVALID_MANIFEST, f"Cannot read static pods from {problem}")
 
     def _report_mirror_problem(self, pod: Pod, problem: str) -> None:
         self._recorder.warn(pod_reference(pod), reasons.FAILED_CREATE_MIRROR_POD, problem)
 
 
 class VerifiedApiSource:
-    """Follows the API server, once it is known to be the one whose pods are here."""
+    """Follows the API server once its identity is verified."""
 
     def __init__(self, source: ApiSource, cluster_identity: ClusterIdentity, clock: Clock) -> None:
         self._source = source
@@ -164,12 +165,12 @@ class VerifiedApiSource:
         self._clock = clock
 
     async def run(self) -> None:
-        """Follow it until cancelled."""
+        """Verify the server, then follow it until cancelled. Raises AgentError."""
         while not self._cluster_identity.is_verified:
             try:
                 await self._cluster_identity.check()
             except ApiError as error:
-                logger.debug("API server does not say which one it is, will retry: %s", error)
+                logger.debug("cannot read the API server identity, will retry: error=%s", error)
                 self._source.heartbeat()
                 await self._clock.wait(_RETRY_SECONDS)
         await self._source.run()

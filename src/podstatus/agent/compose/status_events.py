@@ -1,7 +1,7 @@
-"""Events of the status manager: its port `PodEvents`, fulfilled by a recorder.
+"""The status manager's `PodEvents` port, implemented with the event recorder.
 
-What others wrote to a pod is told of the node, not of the pod: the kubelet was recorded to say
-nothing about such a pod (docs/decisions/0028-foreign-writers.md).
+A foreign status write is an event about the node, not the pod, since the recorded kubelet emits
+no event for such a pod (docs/decisions/0028-foreign-writers.md).
 """
 
 from podstatus.events import reasons
@@ -11,7 +11,7 @@ from podstatus.kube.objects.meta import NamedPod, ObjectReference
 
 
 class StatusEvents:
-    """Records what the status manager has to tell about pods."""
+    """Records the events of the status manager."""
 
     def __init__(self, recorder: EventRecorder, node: str) -> None:
         self._recorder = recorder

@@ -1,4 +1,4 @@
-"""All that the agent knows, for those who ask: pods, the node, how far the API server has it."""
+"""The StatusView of a node agent: pods, the node, sync progress, freshness, history."""
 
 from collections.abc import Mapping
 from operator import is_
@@ -21,7 +21,7 @@ from podstatus.runtime.pleg import Pleg
 
 
 class NodeStatusView:
-    """The port `Observatory` of an agent. It reads what others know; nothing of it is kept here."""
+    """Implements `StatusView` for a node agent by reading its services."""
 
     def __init__(
         self,
@@ -48,11 +48,11 @@ class NodeStatusView:
 
     @property
     def snapshot_cache(self) -> SnapshotCache:
-        """All pods that are to run here, each with its newest status."""
+        """All pods of the node, each with its newest status."""
         return self._cache
 
     def nodes(self) -> Mapping[str, NodeSummary]:
-        """Our own."""
+        """Return the agent's own Node by name."""
         node = self._node.node_cache.current()
         running = [
             pod.spec
@@ -72,7 +72,7 @@ class NodeStatusView:
         return {summary.name: summary}
 
     def _total_requests(self, specs: list[PodSpec]) -> Mapping[str, str]:
-        """What these ask for together; of the same pods as before it is not worked out again."""
+        """The sum of the requests; cached while the specs are the same objects."""
         before, total = self._requested
         if len(before) != len(specs) or not all(map(is_, before, specs)):
             total = requested_resources(specs)
@@ -80,7 +80,7 @@ class NodeStatusView:
         return total
 
     def sync(self) -> SyncState:
-        """How far the API server has what is known here."""
+        """Return how many statuses the API server does not have yet, and their age."""
         now = Time.from_unix_nanos(self._clock.now())
         entries = self._pods.status_manager.entries().values()
         waits = [it for entry in entries if (it := entry.unsent_seconds(now)) is not None]
@@ -94,7 +94,7 @@ class NodeStatusView:
         )
 
     def pod_sync(self, uid: PodUID) -> PodSyncProgress | None:
-        """How far the status of a pod has got; None if it has none."""
+        """Return the sync progress of a pod's status; None if it has no status."""
         entry = self._pods.status_manager.entries().get(uid)
         if entry is None:
             return None
@@ -106,7 +106,7 @@ class NodeStatusView:
         )
 
     def freshness(self) -> Freshness:
-        """When the API server and the runtime were last heard."""
+        """Return the time since the API server and the runtime last answered."""
         return Freshness(
             server_reachable=self._server_health.is_reachable,
             server_age_seconds=self._server_health.age_seconds,
@@ -115,13 +115,13 @@ class NodeStatusView:
         )
 
     def history(self) -> HistoryCounts:
-        """What became of transitions."""
+        """Return the counts of history entries."""
         return self._history.counts
 
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
-        """What happened to the pods of this name. Raises HistoryError."""
+        """Return the history of all pods with this name. Raises HistoryError."""
         return await self._history.timeline(namespace, name, after=after)
 
     async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
-        """What happened on the whole after a number. Raises HistoryError."""
+        """Return history entries of all pods with an id above `after`. Raises HistoryError."""
         return await self._history.transitions(after, limit=limit)

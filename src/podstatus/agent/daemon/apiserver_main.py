@@ -1,4 +1,4 @@
-"""Run the embedded API server: its folder, its certificates, its token, until a signal."""
+"""Run the embedded API server until a signal: state directory, certificates, token."""
 
 import asyncio
 import errno
@@ -22,37 +22,37 @@ from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.aio import SystemClock, wall_clock_ns
 
 _STDIN = 0
-_LOOPBACK_BY_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - told apart, not listened on
+_LOOPBACK_BY_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not listened on
 
 
 class ServeError(Exception):
-    """The server cannot start; the message says why and what to do."""
+    """The server cannot start; the message has the reason and the remedy."""
 
 
 class ApiServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the user asked for."""
+    """The options of `podstatus apiserver`."""
 
     root_dir: Path | None = None
-    """None keeps everything in memory; what clients need is in a folder that goes away."""
+    """None: objects stay in memory, credentials in a temporary directory."""
     host: str = "127.0.0.1"
     port: int = 6443
     faults: bool = False
     stop_at_eof: bool = False
-    """Whether to end when the standard input does: with the process that started us."""
+    """Stop when standard input closes, that is, when the parent process exits."""
     cluster_id: str = ""
-    """The cluster that the objects have to belong to; empty: any."""
+    """Refuse a database of another cluster; empty: accept any."""
     node_authority: Path | None = None
-    """Who has signed the certificates of nodes."""
+    """CA certificate of the nodes' serving certificates."""
     node_address: str = ""
-    """Where the ports of nodes are, if not where the nodes say."""
+    """Address of the nodes' servers; empty: the InternalIP of each Node."""
 
 
 class ApiServerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server is made of."""
+    """Everything that a server is built from."""
 
     database: Path | None
     cluster: str
-    """The ID of the cluster that the database has to hold; empty: any."""
+    """Required cluster ID of the database; empty: any."""
     token: str
     ssl_context: ssl.SSLContext
     host: str
@@ -62,22 +62,22 @@ class ApiServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StartableServer(Protocol):
-    """A server that is not started yet."""
+    """A server that has been built but not started."""
 
     async def start(self) -> int:
-        """Begin to serve; the port. Raises OSError."""
+        """Start to listen and return the port. Raises OSError."""
 
     async def stop(self) -> None:
-        """End all connections and let go of the database."""
+        """Close all connections and the database."""
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the server is, once it serves."""
+    """The data of the start banner."""
 
     url: str
     kubeconfig: Path
     where: str
-    """Where the objects are."""
+    """Storage location of the objects, for the banner."""
 
 
 BuildServer = Callable[[ApiServerConfig], StartableServer]
@@ -87,7 +87,7 @@ AnnounceServer = Callable[[ServerInfo], None]
 async def serve_api(
     settings: ApiServerSettings, build: BuildServer, announce: AnnounceServer
 ) -> None:
-    """Serve until SIGINT, SIGTERM or SIGHUP. Raises CannotServeError."""
+    """Serve until SIGINT, SIGTERM or SIGHUP. Raises ServeError."""
     stopped = _stop_on_signals()
     if settings.stop_at_eof:
         call_on_stdin_eof(stopped.set)
@@ -147,11 +147,14 @@ async def _start(server: StartableServer, settings: ApiServerSettings) -> int:
 def _listen_error(error: OSError, settings: ApiServerSettings) -> str:
     tried = f"cannot listen on {settings.host} port {settings.port}"
     if error.errno == errno.EADDRINUSE:
-        return f"{tried}: the port is taken; stop what uses it, or pass another --port (0 for any)"
+        return (
+            f"{tried}: the port is in use; stop the process that uses it, or pass another --port "
+            "(0 picks a free one)"
+        )
     if error.errno == errno.EACCES:
         return f"{tried}: permission denied; pass a --port of 1024 or above"
-    why = (error.strerror or str(error)).lower()
-    return f"{tried}: {why}; pass a --host that is an address of this machine"
+    reason = (error.strerror or str(error)).lower()
+    return f"{tried}: {reason}; pass a --host that is an address of this machine"
 
 
 def _stop_on_signals() -> asyncio.Event:
@@ -163,20 +166,18 @@ def _stop_on_signals() -> asyncio.Event:
 
 
 def call_on_stdin_eof(call: Callable[[], None]) -> None:
-    """Have something done when whoever holds the other end of our standard input is gone."""
+    """Call `call` once the other end of standard input is closed. Raises ServeError."""
     loop = asyncio.get_running_loop()
 
-    def look() -> None:
+    def on_readable() -> None:
         if not os.read(_STDIN, 4096):
             loop.remove_reader(_STDIN)
             call()
 
     try:
-        loop.add_reader(_STDIN, look)
-    except (OSError, ValueError) as error:  # closed, or a file, of which one cannot wait for more
-        raise ServeError(
-            "the standard input is no pipe, and --stop-at-eof waits for its end"
-        ) from error
+        loop.add_reader(_STDIN, on_readable)
+    except (OSError, ValueError) as error:  # closed, or a regular file, which epoll rejects
+        raise ServeError("--stop-at-eof: standard input is not a pipe") from error
 
 
 @contextmanager
@@ -193,15 +194,15 @@ def _state_dir(path: Path | None) -> Iterator[StateDir]:
 
 
 def reachable_host(host: str) -> str:
-    """Where clients on this machine reach who listens on a host."""
+    """Return the address by which local clients reach a server that listens on `host`."""
     return _LOOPBACK_BY_WILDCARD.get(host, host)
 
 
 def _url(host: str, port: int) -> str:
-    """Where clients on this machine reach the server."""
+    """Return the URL by which local clients reach the server."""
     host = reachable_host(host)
     try:
-        is_long = ipaddress.ip_address(host).version == 6
+        is_ipv6 = ipaddress.ip_address(host).version == 6
     except ValueError:
-        is_long = False
-    return f"https://[{host}]:{port}" if is_long else f"https://{host}:{port}"
+        is_ipv6 = False
+    return f"https://[{host}]:{port}" if is_ipv6 else f"https://{host}:{port}"

@@ -1,7 +1,7 @@
-"""Our own API server as a child process: started, kept alive, ended with us.
+"""The embedded API server as a child process of the agent.
 
-The child ends by itself when its standard input does, so it never outlives the agent, not even
-one that was killed. Its port stays the same when it is started again.
+The child exits when its standard input closes, so it never outlives the agent, not even one that
+was killed. It keeps its port when it is restarted.
 """
 
 import asyncio
@@ -33,41 +33,41 @@ logger = logging.getLogger(__name__)
 
 APISERVER_COMMAND = (*python_module_command("podstatus.cli"), "apiserver")
 _START_TIMEOUT_SECONDS = 30.0
-"""It takes one; a machine under load gets more."""
+"""A start takes about 1 s on an idle machine."""
 _STOP_TIMEOUT_SECONDS = 1.0
-"""Then it is killed: the whole agent ends within 5."""
+"""Then the child is killed: the whole agent stops within 5 s."""
 _BACKOFF_RESET_SECONDS = 60.0
-"""Who has served for so long counts as well again."""
+"""Reset the back-off after this much uptime."""
 _LOCK_POLLS, _LOCK_POLL_SECONDS = 50, 0.1
 _MAX_ERROR_LINES = 5
 
 
 class ApiServerStartError(Exception):
-    """The child did not come up; the message has what it said."""
+    """The child did not start; the message has its last output."""
 
 
 class EmbeddedServerAccess(msgspec.Struct, frozen=True):
-    """How to reach the server."""
+    """URL and credentials of the embedded API server."""
 
     url: str
     token: str
     kubeconfig: bytes
 
     def __repr__(self) -> str:
-        return f"ServerFiles({self.url!r}, …)"
+        return f"EmbeddedServerAccess({self.url!r}, …)"
 
 
 class NodeTrust(msgspec.Struct, frozen=True, kw_only=True):
-    """How the child reaches the agent, for logs and exec."""
+    """How the API server reaches the agent, for logs and exec."""
 
     authority: Path
-    """Who has signed the agent's certificate; it may be that certificate itself."""
+    """CA certificate of the agent's serving certificate; a self-signed one is its own CA."""
     address: str
-    """Where the agent listens."""
+    """The address that the agent listens on."""
 
 
 class EmbeddedApiServer:
-    """The child, within `async with`; `run` keeps it alive."""
+    """The child process; `run` restarts it, leaving `async with` stops it."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class EmbeddedApiServer:
         self._process: Process | None = None
         self._closed = False
         self._cluster_id = ""
-        """The cluster it serves: once it has served one, another is refused."""
+        """ID of the cluster that the first child served; later ones must serve the same."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -106,16 +106,16 @@ class EmbeddedApiServer:
 
     @property
     def pid(self) -> int | None:
-        """The child's, while there is one."""
+        """Process ID of the child; None if it is not running."""
         return self._process.pid if self._process else None
 
     async def start(self) -> EmbeddedServerAccess:
-        """Start it and wait until it serves. Raises CannotStartApiServerError."""
+        """Start the child and wait until it serves. Raises ApiServerStartError."""
         await self._wait_for_lock()
         try:
             return await self._start()
         except (OSError, msgspec.MsgspecError, KeyError) as error:
-            # A disk that is full, say, or no memory for one process more.
+            # For example: disk full, or out of memory.
             await self.stop()
             raise ApiServerStartError(
                 f"the API server did not start: {type(error).__name__}: {error}"
@@ -137,7 +137,7 @@ class EmbeddedApiServer:
                 stdout=PIPE,
                 stderr=log,
                 env=child_environment(os.environ),
-                # A Ctrl-C is for the agent, which has a last word to say to the server.
+                # Ctrl-C must not reach the child: the agent sends its last statuses to it.
                 start_new_session=True,
             )
             serves = await self._wait_ready(self._process, log)
@@ -150,7 +150,7 @@ class EmbeddedApiServer:
         return files
 
     async def run(self) -> None:
-        """Start it again whenever it ends; until cancelled, or left."""
+        """Restart the child whenever it exits, until cancelled or closed."""
         backoff = self._backoff
         while True:
             started = self._clock.monotonic()
@@ -161,21 +161,21 @@ class EmbeddedApiServer:
                 backoff = backoff.reset()
             backoff = backoff.failed()
             seconds = backoff.delay(random.random())  # noqa: S311 - not a secret
-            logger.warning("API server ended, starting it again: code=%s wait=%.1fs", code, seconds)
+            logger.warning("API server exited, restarting it: code=%s wait=%.1fs", code, seconds)
             await self._clock.wait(seconds)
             try:
                 files = await self.start()
             except ApiServerStartError as error:
-                logger.warning("API server cannot be started, trying again: error=%s", error)
+                logger.warning("cannot restart the API server, will retry: error=%s", error)
             else:
-                logger.info("API server serves again: url=%s", files.url)
+                logger.info("API server restarted: url=%s", files.url)
 
     async def run_log_rotation(self) -> None:
-        """Rotate its log while it runs; until cancelled."""
+        """Rotate the child's log file until cancelled."""
         await run_log_rotation(self._log, self._clock)
 
     async def stop(self) -> None:
-        """End it, by force if it takes too long."""
+        """Terminate the child; kill it after the stop timeout."""
         process, self._process = self._process, None
         if process is None or process.returncode is not None:
             return
@@ -187,24 +187,24 @@ class EmbeddedApiServer:
             async with asyncio.timeout(_STOP_TIMEOUT_SECONDS):
                 await process.wait()
         except TimeoutError:
-            logger.warning("API server killed, it did not end: pid=%s", process.pid)
+            logger.warning("API server did not stop in time, killed it: pid=%s", process.pid)
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
 
     async def _wait_for_lock(self) -> None:
-        """Wait for the server of an agent that was killed just now: it is about to end."""
+        """Wait until the server of an agent that was just killed has released the lock."""
         for _ in range(_LOCK_POLLS):
             try:
                 if lock_holder(self._folder) is None:
                     return
             except StateDirError:
-                return  # it will say so itself, in better words
+                return  # the child fails with a better message
             await self._clock.wait(_LOCK_POLL_SECONDS)
 
     async def _wait_ready(self, process: Process, log: BinaryIO) -> bool:
-        """Whether it came so far as to say how to use it."""
-        assert process.stdout is not None  # noqa: S101 - a pipe was asked for
+        """Return True once the child prints its kubectl command, False if it exits before."""
+        assert process.stdout is not None  # noqa: S101 - started with a pipe
         with suppress(TimeoutError):
             async with asyncio.timeout(_START_TIMEOUT_SECONDS):
                 while line := await process.stdout.readline():
@@ -214,9 +214,9 @@ class EmbeddedApiServer:
         return False
 
     def _read_access(self) -> EmbeddedServerAccess:
-        told = decode_json((self._folder / ENDPOINTS).read_bytes(), dict[str, str])
+        endpoints = decode_json((self._folder / ENDPOINTS).read_bytes(), dict[str, str])
         kubeconfig = (self._folder / KUBECONFIG).read_bytes()
-        return EmbeddedServerAccess(told["apiserver"], told["token"], kubeconfig)
+        return EmbeddedServerAccess(endpoints["apiserver"], endpoints["token"], kubeconfig)
 
     def _read_cluster_id(self) -> str:
         with suppress(MarkerError):
@@ -228,14 +228,14 @@ class EmbeddedApiServer:
         with self._log.open("rb") as log:
             log.seek(begin)
             lines = log.read(MAX_LOG_BYTES).decode(errors="replace").split("\n")
-        said = "\n".join(line for line in lines if line.strip())
-        last = "\n".join(said.splitlines()[-_MAX_ERROR_LINES:]).removeprefix("podstatus: ")
-        last = last.replace("--port", "--apiserver-port")  # its flag, in the words of ours
-        return f"the API server did not start: {last or 'it said nothing'} (see {self._log})"
+        output = "\n".join(line for line in lines if line.strip())
+        last = "\n".join(output.splitlines()[-_MAX_ERROR_LINES:]).removeprefix("podstatus: ")
+        last = last.replace("--port", "--apiserver-port")  # the agent's name of that flag
+        return f"the API server did not start: {last or 'no output'} (see {self._log})"
 
 
 def _open_log(path: Path) -> BinaryIO:
-    """The log, to be continued; a long one is put aside."""
+    """Open the log for appending; rotate it first if it is too large."""
     with suppress(OSError):
         if path.stat().st_size > MAX_LOG_BYTES:
             path.replace(path.with_name(f"{path.name}.1"))

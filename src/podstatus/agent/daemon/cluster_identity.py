@@ -1,7 +1,7 @@
-"""Which API server a root-dir belongs to: the pods in it are that server's.
+"""The identity of the API server that a root directory belongs to.
 
-To an agent on another server they would be pods that nobody asks for. It would end them, and let
-go of what could not be told about them.
+An agent that is started on another API server would find no spec for the pods in its root
+directory: it would terminate them and drop their undelivered statuses. So it refuses to start.
 """
 
 import logging
@@ -25,16 +25,16 @@ _SERVICES = ApiResource("services")
 
 
 class ServerIdentity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What tells an API server from another one, wherever it listens."""
+    """Identifies an API server independently of its address."""
 
     embedded: bool = False
-    """It is our own, in the root-dir itself."""
+    """The embedded API server of this root directory."""
     namespace: str = ""
-    """The UID of `kube-system`, if we may see it."""
+    """UID of the namespace `kube-system`; empty if it may not be read."""
     service: str = ""
-    """The UID of the service `kubernetes`, which nodes may see."""
+    """UID of the Service `default/kubernetes`, which nodes may read."""
     address: str = ""
-    """For people."""
+    """For error messages; not compared."""
 
 
 class _Meta(msgspec.Struct):
@@ -46,7 +46,7 @@ class _Object(msgspec.Struct):
 
 
 def is_different_server(recorded: ServerIdentity, current: ServerIdentity) -> bool:
-    """Whether these are two servers, as far as anybody can tell."""
+    """True if the UIDs that both identities have prove two different servers."""
     if recorded.embedded != current.embedded:
         return True
     pairs = (recorded.namespace, current.namespace), (recorded.service, current.service)
@@ -54,7 +54,7 @@ def is_different_server(recorded: ServerIdentity, current: ServerIdentity) -> bo
 
 
 class ClusterIdentity:
-    """Remembers the API server of a root-dir, and refuses another one."""
+    """Records the API server of a root directory, and refuses another one."""
 
     def __init__(
         self,
@@ -64,22 +64,30 @@ class ClusterIdentity:
         embedded: bool,
         has_pods: Callable[[], Awaitable[bool]],
     ) -> None:
-        """`has_pods`: whether there is anything that another server could do harm to."""
+        """`has_pods`: True if there are pods or undelivered statuses to protect."""
         self._client = client
         self._root = root
         self._embedded = embedded
         self._has_pods = has_pods
         self.is_verified = False
-        """Whether it is the one; before, nothing it says counts."""
+        """True after a successful `check`; until then no pod of the server may be used."""
 
     async def check(self) -> None:
-        """Find out. Raises CannotRunError if it is another one, ApiError if it does not say."""
+        """Compare the server with the recorded one, and record it.
+
+        Raises AgentError if it is a different one, ApiError if it does not answer.
+        """
         if self.is_verified:
             return
-        known, found = self._load(), await self._fetch()
-        if known is not None and is_different_server(known, found) and await self._has_pods():
-            raise AgentError(_mismatch_message(known, found, self._root.path), code=EXIT_CONFIG)
-        self._save(merge_identity(found, known))
+        recorded, current = self._load(), await self._fetch()
+        if (
+            recorded is not None
+            and is_different_server(recorded, current)
+            and await self._has_pods()
+        ):
+            message = _mismatch_message(recorded, current, self._root.path)
+            raise AgentError(message, code=EXIT_CONFIG)
+        self._save(merge_identity(current, recorded))
         self.is_verified = True
 
     async def _fetch(self) -> ServerIdentity:
@@ -96,8 +104,8 @@ class ClusterIdentity:
         self, resource: ApiResource, name: str, namespace: str | None = None
     ) -> str:
         try:
-            found = await self._client.get(resource, name, namespace=namespace)
-            return decode_json(found, _Object).metadata.uid
+            content = await self._client.get(resource, name, namespace=namespace)
+            return decode_json(content, _Object).metadata.uid
         except (DeniedError, GoneError, msgspec.DecodeError):
             return ""
 
@@ -106,18 +114,18 @@ class ClusterIdentity:
             text = self._root.read(SERVER_FILE)
             return None if text is None else decode_json(text, ServerIdentity)
         except (RootDirError, msgspec.DecodeError) as error:
-            logger.warning("which API server the root-dir belongs to is not known: %s", error)
+            logger.warning("cannot read the recorded API server identity: error=%s", error)
             return None
 
     def _save(self, identity: ServerIdentity) -> None:
         try:
             self._root.write(SERVER_FILE, msgspec.json.encode(identity) + b"\n")
         except RootDirError as error:
-            logger.warning("which API server the root-dir belongs to is not kept: %s", error)
+            logger.warning("cannot record the API server identity: error=%s", error)
 
 
 def merge_identity(current: ServerIdentity, recorded: ServerIdentity | None) -> ServerIdentity:
-    """What was found, with what it did not say this time: rights may come and go."""
+    """Fill UIDs missing in `current` from `recorded`, since permissions may change."""
     if recorded is None or is_different_server(recorded, current):
         return current
     return structs.replace(
@@ -131,14 +139,13 @@ def _mismatch_message(recorded: ServerIdentity, current: ServerIdentity, root: P
     if recorded.embedded and current.embedded:
         return (
             f"the database of the API server in {root} was replaced (kube-system was "
-            f"{recorded.namespace}, is {current.namespace}), and pods of the old one are "
-            "still here: "
-            f"restore the old database, or remove {root / SERVER_FILE} to end them"
+            f"{recorded.namespace}, is {current.namespace}), and pods of the old one still run: "
+            f"restore the old database, or remove {root / SERVER_FILE} to terminate them"
         )
     return (
         f"{root} holds pods of another API server ({_address(recorded)}); this one "
-        f"({_address(current)}) would end them: choose another --root-dir, or remove "
-        f"{root / SERVER_FILE} if they may end"
+        f"({_address(current)}) would terminate them: pass another --root-dir, or remove "
+        f"{root / SERVER_FILE} to let them be terminated"
     )
 
 

@@ -1,7 +1,7 @@
-"""Keep a log short that another process writes.
+"""Rotate a log file that another process writes, like logrotate's `copytruncate`.
 
-The process has it open with O_APPEND, so what is cut off is free at once, and it goes on at the new
-end. Lines that it writes between copy and truncation are lost, as with logrotate's `copytruncate`.
+The writer has the file open with O_APPEND, so truncation frees the space at once and the writer
+continues at the new end. Lines written between copy and truncation are lost.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ _CHUNK_BYTES = 2**16
 
 
 async def run_log_rotation(path: Path, clock: Clock, max_bytes: int = MAX_LOG_BYTES) -> None:
-    """Rotate a log whenever it has become too long; until cancelled."""
+    """Rotate the log whenever it exceeds `max_bytes`, until cancelled."""
     while True:
         await clock.wait(_CHECK_SECONDS)
         await asyncio.to_thread(rotate_log, path, max_bytes)
 
 
 def rotate_log(path: Path, max_bytes: int) -> bool:
-    """Put the last part of a log aside as `….1` if it is too long; whether it was.
+    """Move the last `max_bytes` of an oversized log to `….1`; return True if it was rotated.
 
-    On a full disk nothing is put aside, and the log is cut off all the same.
+    If the copy fails, for example on a full disk, the log is truncated without it.
     """
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -42,7 +42,7 @@ def rotate_log(path: Path, max_bytes: int) -> bool:
         try:
             _copy(descriptor, size - max_bytes, path.with_name(f"{path.name}.1"))
         except OSError as error:
-            logger.warning("log cut off without a copy: path=%s error=%s", path, error)
+            logger.warning("log truncated without a copy: path=%s error=%s", path, error)
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
@@ -50,13 +50,13 @@ def rotate_log(path: Path, max_bytes: int) -> bool:
 
 
 def _copy(descriptor: int, offset: int, target: Path) -> None:
-    """Copy all from an offset on. Raises OSError, and leaves the target as it was then."""
+    """Copy everything from `offset` on. Raises OSError; `target` is unchanged then."""
     temporary = target.with_name(f"{target.name}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as copied:
+        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as copy:
             while chunk := os.pread(descriptor, _CHUNK_BYTES, offset):
-                copied.write(chunk)
+                copy.write(chunk)
                 offset += len(chunk)
         temporary.replace(target)
     except OSError:

@@ -1,6 +1,6 @@
-"""How the agent logs: one line for each thing, for people or for programs, without secrets.
+"""Log output of the agent: one line per record, as text or JSON, with secrets redacted.
 
-All modules log "a constant sentence: key=value" through `logging`; here it becomes a line.
+Modules log "constant sentence: key=%s" with the standard `logging`; this module formats it.
 """
 
 import logging
@@ -34,14 +34,14 @@ _ROOT_LOGGER: Final = "podstatus"
 LOG_FILE: Final = "podstatus.log"
 _MAX_BYTES: Final = 10 * 2**20
 _MAX_FILES: Final = 5
-"""One that is written to, and those before it."""
+"""The current file and its rotated predecessors."""
 _MIN_FILE_VERBOSITY: Final = 2
-"""The file has at least what changes: it is read when something went wrong."""
+"""The file logs at least changes, whatever `-v` is: it is read after a failure."""
 _OPEN_FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def configure_logging(verbosity: int, log_format: str, stream: TextIO | None = None) -> None:
-    """Send all logs to a stream, standard error if none is given."""
+    """Send all logs to `stream`, by default to standard error."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_formatter(log_format))
     root = logging.getLogger()
@@ -52,7 +52,7 @@ def configure_logging(verbosity: int, log_format: str, stream: TextIO | None = N
 
 @contextmanager
 def log_to_file(folder: Path, verbosity: int, log_format: str) -> Iterator[None]:
-    """Keep all logs in a file of this folder as well; what grows too long is put aside."""
+    """Within the context, also log to a rotated file in `folder`."""
     root, ours = logging.getLogger(), logging.getLogger(_ROOT_LOGGER)
     before, levels = root.handlers[:], (root.level, ours.level)
     file = _LogFile(folder / LOG_FILE, maxBytes=_MAX_BYTES, backupCount=_MAX_FILES - 1, delay=True)
@@ -76,30 +76,30 @@ def log_to_file(folder: Path, verbosity: int, log_format: str) -> Iterator[None]
 
 
 class _VerbosityFilter(logging.Filter):
-    """Lets pass what is to be seen at a verbosity, though more is kept."""
+    """Limits a handler to a verbosity below that of the loggers."""
 
     def __init__(self, verbosity: int) -> None:
         super().__init__()
         self._verbosity = verbosity
 
     def filter(self, record: logging.LogRecord) -> bool:
-        others = record.name.partition(".")[0] != _ROOT_LOGGER
-        return record.levelno >= _log_level(self._verbosity, third_party=others)
+        is_third_party = record.name.partition(".")[0] != _ROOT_LOGGER
+        return record.levelno >= _log_level(self._verbosity, third_party=is_third_party)
 
 
 class _LogFile(RotatingFileHandler):
-    """A file that only its owner may read, and that no link leads away from."""
+    """A log file with mode 0600; symbolic links are not followed."""
 
     def _open(self) -> TextIO:  # type: ignore[override]
         descriptor = os.open(self.baseFilename, _OPEN_FLAGS, 0o600)
         return os.fdopen(descriptor, "a", encoding="utf-8", errors="backslashreplace")
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - of logging
-        """Go on: a full disk must not end an agent, and standard error has the line."""
+        """Ignore the error: a full disk must not stop the agent, and stderr has the line."""
 
 
 def _log_level(verbosity: int, *, third_party: bool) -> int:
-    """Upstream's numbers: 0 is what a person must see, 2 the default, 4 for finding faults."""
+    """Map a verbosity to a level. Upstream's convention: 0 always, 2 default, 4 debug."""
     if verbosity >= (6 if third_party else 4):
         return logging.DEBUG
     return logging.INFO if verbosity >= 1 and not third_party else logging.WARNING
@@ -129,7 +129,7 @@ def _unchanged(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def _extract_fields(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """The values of a message as fields of their own, by the keys in front of them."""
+    """Turn the `key=%s` arguments of a message into separate fields."""
     record: logging.LogRecord | None = event.get("_record")
     args: object = event.get("positional_args")
     if record is None or not isinstance(record.msg, str) or not isinstance(args, tuple):
@@ -158,7 +158,7 @@ def _redact_secrets(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def redact(text: str) -> str:
-    """A text without what looks like a secret."""
+    """Return the text with everything that looks like a secret replaced by `…`."""
     for pattern in _SECRET_PATTERNS:
         text = pattern.sub(r"\1…", text)
     return text
@@ -167,9 +167,9 @@ def redact(text: str) -> str:
 def _text_line(_logger: Any, _method: str, event: EventDict) -> str:
     trace = f"\n{event['exception']}" if event.get("exception") else ""
     level, name = event["level"].upper(), event["logger"].removeprefix(f"{_ROOT_LOGGER}.")
-    # What a pod says must not pass for a line of ours.
-    told = event["event"].replace("\n", "\\n")
-    return escape_control_chars(f"{event['timestamp']} {level:<7} {name}: {told}{trace}")
+    # Escape newlines, so that text from a pod cannot forge a log line.
+    message = event["event"].replace("\n", "\\n")
+    return escape_control_chars(f"{event['timestamp']} {level:<7} {name}: {message}{trace}")
 
 
 def _json_line(_logger: Any, _method: str, event: EventDict) -> str:

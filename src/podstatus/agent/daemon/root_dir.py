@@ -1,8 +1,7 @@
-"""The root directory of an agent:
+"""The root directory of an agent: its lock, its subdirectories, and the endpoints file.
 
-its lock, its folders, and the endpoints file that commands read.
-
-The endpoints file is written again later if the disk is full at the first try.
+Commands find a running agent by the endpoints file. If the disk is full when the agent starts,
+writing it is retried in the background.
 """
 
 import asyncio
@@ -22,44 +21,45 @@ ENDPOINTS_FILE = "endpoints.json"
 KUBECONFIG_FILE = "kubeconfig"
 RESTARTS_FILE = "restarts.jsonl"
 AGENT_FOLDERS = ("apiserver", "checkpoints", "logs", "outbox", "pki", "runtime")
-"""Of an agent."""
+"""Subdirectories of an agent's root directory."""
 
 
 class RootDirError(Exception):
-    """The root-dir cannot be used; the message says why and what to do."""
+    """The root directory cannot be used; the message has the reason and the remedy."""
 
 
 class AgentEndpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where things are while the agent runs, for those who look into `endpoints.json`."""
+    """The content of `endpoints.json`, which exists while an agent runs."""
 
     apiserver: str
+    """URL of the API server."""
     agent: str
-    """The agent's HTTPS port."""
+    """URL of the agent's HTTPS server."""
     health: str = ""
-    """Where `/healthz` is served without TLS, if it is."""
+    """URL of the plain HTTP `/healthz` server; empty if disabled."""
     token: str = ""
-    """For the agent; and for the API server, if that is our own."""
+    """Bearer token for the agent, and for the API server if it is embedded."""
     kubeconfig: str = ""
-    """A file for kubectl."""
+    """Path of a kubeconfig."""
     certificate_authority: str = ""
-    """A file with what clients of the API server have to trust, if it is our own."""
+    """Path of the CA certificate of the API server, if it is embedded."""
     agent_certificate: str = ""
-    """A file with what clients of the agent have to trust."""
+    """Path of the certificate that clients of the agent must trust."""
     node: str
-    """Its name; empty if it is none."""
+    """Node name; empty for an observer."""
     observes: bool = False
-    """It is no node: it looks on at a cluster, and has of pods what `/v1` tells."""
+    """The process is a cluster observer, which serves pods through `/v1` only."""
     pid: int
 
     def __repr__(self) -> str:
-        return f"Endpoints(apiserver={self.apiserver!r}, agent={self.agent!r}, …)"
+        return f"AgentEndpoints(apiserver={self.apiserver!r}, agent={self.agent!r}, …)"
 
 
 class RootDir:
-    """The folder, ours alone within `with`."""
+    """The root directory, locked until `close` or the end of the `with` block."""
 
     def __init__(self, path: Path, folders: Iterable[str] = AGENT_FOLDERS) -> None:
-        """Make it if it is not there, with these folders, and lock it. Raises RootDirError."""
+        """Create the directory and `folders` if missing, and lock it. Raises RootDirError."""
         self._folders = tuple(folders)
         try:
             self._folder = StateDir(path, used_by="agent or observer")
@@ -82,39 +82,39 @@ class RootDir:
         self.close()
 
     def close(self) -> None:
-        """Let the next agent have it."""
+        """Release the lock of the directory."""
         self._folder.close()
 
     def folder(self, name: str) -> Path:
-        """One of the folders in it."""
+        """Return the path of a subdirectory."""
         return self.path / name
 
     @property
     def apiserver_log(self) -> Path:
-        """What our own API server says."""
+        """The log file of the embedded API server."""
         return self.path / "apiserver.log"
 
     def write_endpoints(self, endpoints: AgentEndpoints) -> None:
-        """Tell where things are. Raises RootDirError."""
+        """Write `endpoints.json`. Raises RootDirError."""
         self.write(ENDPOINTS_FILE, msgspec.json.format(msgspec.json.encode(endpoints)) + b"\n")
 
     def write_kubeconfig(self, kubeconfig: bytes) -> Path:
-        """Write the kubeconfig of our own API server; where it is. Raises RootDirError."""
+        """Write the kubeconfig of the embedded API server. Raises RootDirError."""
         return self.write(KUBECONFIG_FILE, kubeconfig)
 
     def read(self, name: str) -> bytes | None:
-        """What is in a file in it, None if there is none. Raises RootDirError."""
+        """Return the content of a file, None if it does not exist. Raises RootDirError."""
         try:
             return self._folder.read(name)
         except StateDirError as error:
             raise RootDirError(_unusable_message(error)) from error
 
     def remove_endpoints(self) -> None:
-        """Nobody is there any more. The kubeconfig stays: the next start serves it again."""
+        """Remove `endpoints.json`. The kubeconfig stays valid for the next start."""
         (self.path / ENDPOINTS_FILE).unlink(missing_ok=True)
 
     def _prepare(self) -> None:
-        """Find out now whether it can be written to, and not with the first status."""
+        """Fail now if the directory is not writable, not with the first status."""
         try:
             for name in self._folders:
                 (self.path / name).mkdir(mode=0o700, exist_ok=True)
@@ -125,7 +125,7 @@ class RootDir:
             raise RootDirError(_unusable_message(error)) from error
 
     def write(self, name: str, content: bytes) -> Path:
-        """Make this the content of a file in it. Raises RootDirError."""
+        """Write a file atomically and return its path. Raises RootDirError."""
         try:
             return self._folder.write(name, content)
         except StateDirError as error:
@@ -133,7 +133,10 @@ class RootDir:
 
 
 def read_endpoints(root_dir: Path) -> AgentEndpoints | None:
-    """What an agent told; None if none runs there. Raises RootDirError."""
+    """Return the endpoints of the agent that runs in `root_dir`, None if none does.
+
+    Raises RootDirError.
+    """
     path = root_dir / ENDPOINTS_FILE
     try:
         return decode_json(path.read_bytes(), AgentEndpoints)
@@ -146,14 +149,14 @@ def read_endpoints(root_dir: Path) -> AgentEndpoints | None:
 def _unusable_message(error: Exception) -> str:
     if isinstance(error, StateDirError):
         return f"{error}, with --root-dir"
-    return f"cannot use the root-dir: {_reason(error)}; choose another one with --root-dir"
+    return f"cannot use the root directory: {_reason(error)}; pass another --root-dir"
 
 
 def _reason(error: Exception) -> str:
     if not isinstance(error, OSError):
         return str(error)
-    why = (error.strerror or str(error)).lower()
-    return f"{error.filename}: {why}" if error.filename else why
+    reason = (error.strerror or str(error)).lower()
+    return f"{error.filename}: {reason}" if error.filename else reason
 
 
 _logger = logging.getLogger(__name__)
@@ -162,7 +165,10 @@ _RETRY_SECONDS = 1.0
 
 
 def try_write_endpoints(root: RootDir, endpoints: AgentEndpoints) -> bool:
-    """Tell it, if there is room for it. Raises RootDirError for anything but a full disk."""
+    """Write the endpoints file; return False if the disk is full.
+
+    Raises RootDirError for any other failure.
+    """
     try:
         root.write_endpoints(endpoints)
     except RootDirError as error:
@@ -173,9 +179,9 @@ def try_write_endpoints(root: RootDir, endpoints: AgentEndpoints) -> bool:
 
 
 async def retry_write_endpoints(root: RootDir, endpoints: AgentEndpoints) -> None:
-    """Tell it later: pods are looked after without that file. Raises RootDirError."""
+    """Retry until the disk has space again; pods do not need the file. Raises RootDirError."""
     _logger.error(
-        "cannot tell where the agent listens, its disk is full; make room, and it will: folder=%s",
+        "cannot write endpoints.json, disk is full; free space, the agent will retry: folder=%s",
         root.path,
     )
     while True:
@@ -185,7 +191,7 @@ async def retry_write_endpoints(root: RootDir, endpoints: AgentEndpoints) -> Non
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether a disk without room is behind it: that passes, and another try repairs it."""
+    """True if a full disk or quota caused the error; a retry may succeed."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return True

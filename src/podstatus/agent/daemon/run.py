@@ -1,6 +1,6 @@
-"""Run an agent: its folder, an API server to talk to, the node itself, until a signal.
+"""Run an agent until a signal: root directory, API server, node services.
 
-CannotRunError     it cannot start, or not go on; the message says why and what to do
+AgentError     the agent cannot start or continue; the message has the reason and the remedy
 """
 
 import asyncio
@@ -59,14 +59,14 @@ logger = logging.getLogger(__name__)
 
 EXIT_FAILURE = 1
 EXIT_CONFIG = 2
-"""Exit code of what another try does not repair: settings, a root-dir that cannot be used."""
+"""Exit code of failures that a restart does not repair: settings, an unusable root-dir."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STOP_SECONDS = 4.5
-"""After which it ends by force: whoever asked waits 5."""
+"""Hard-exit deadline: a stop takes less than 5 s, whatever hangs."""
 
 
 class AgentError(Exception):
-    """The agent cannot run; the message says why and what to do."""
+    """The agent cannot run; the message has the reason and the remedy."""
 
     def __init__(self, message: str, *, code: int = EXIT_FAILURE) -> None:
         super().__init__(message)
@@ -74,38 +74,39 @@ class AgentError(Exception):
 
 
 class AgentContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent is built from."""
+    """Everything that the services of an agent are built from."""
 
     settings: AgentSettings
     root: RootDir
     access: ClientConfig
     server_files: KubeletServerFiles | None = None
-    """For the agent's HTTPS port; None: there is none."""
+    """Files of the agent's HTTPS server; None: no server."""
     alert_rules: AlertRules | None = None
-    """What to look for; None: nothing."""
+    """None: alerts are disabled."""
     restart_reason: str = ""
-    """Why the agent before this one ended, if it did not mean to; for an event."""
+    """How the previous agent died, for an event; empty if it exited cleanly."""
 
 
 class ListenAddresses(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an agent listens."""
+    """The URLs that an agent listens on."""
 
     agent: str = ""
-    """Its HTTPS port."""
+    """URL of the HTTPS server."""
     health: str = ""
+    """URL of the health server."""
     observes: bool = False
-    """It is no node: it looks on at a cluster."""
+    """The process is a cluster observer, not a node."""
 
 
 class RunnableAgent(Protocol):
-    """A node."""
+    """A node agent or a cluster observer."""
 
     async def run(self, on_serving: Callable[[ListenAddresses], None]) -> None:
-        """Be a node until cancelled; say where it listens, once it does. Raises CannotRunError."""
+        """Run until cancelled; call `on_serving` once it listens. Raises AgentError."""
 
 
 class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Where things are."""
+    """The data of the start banner."""
 
     settings: AgentSettings
     apiserver: str
@@ -114,7 +115,7 @@ class AgentInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _ApiServer(msgspec.Struct, frozen=True, kw_only=True):
-    """The API server, ours or not."""
+    """The API server, embedded or external."""
 
     access: ClientConfig
     token: str = ""
@@ -138,10 +139,10 @@ async def run_agent(
     stop_at_eof: bool = False,
     folders: Iterable[str] = AGENT_FOLDERS,
 ) -> bool:
-    """Be a node until SIGINT, SIGTERM or SIGHUP; a second one ends it at once.
+    """Run an agent until SIGINT, SIGTERM or SIGHUP; a second signal kills the process.
 
-    Whether its pods have ended before it: the settings may want that. `folders` are those that it
-    needs in its root-dir. Raises CannotRunError.
+    Returns True if the pods were drained first, see `--on-stop`. `folders`: subdirectories to
+    create in the root directory. Raises AgentError.
     """
     drained, node = False, _AgentHolder(build, announce)
     with _stop_on_signals() as stop:
@@ -162,16 +163,16 @@ async def run_agent(
                 whole.cancel()
                 stopping.cancel()
         except BaseExceptionGroup as errors:
-            # Not `except*`: Python before 3.11.4 makes another group of what is raised there.
-            told, others = errors.split((AgentError, RootDirError))
-            if told is None or others is not None:
+            # Not `except*`: Python before 3.11.4 wraps an exception raised there in a group.
+            reported, unexpected = errors.split((AgentError, RootDirError))
+            if reported is None or unexpected is not None:
                 raise
-            raise _to_agent_error(_first_error(told)) from errors
+            raise _to_agent_error(_first_error(reported)) from errors
     return drained
 
 
 class _AgentHolder:
-    """The node that was built, for those who have something to ask of it when it is to end."""
+    """Holds the agent that was built, so that it can be drained before the stop."""
 
     def __init__(self, build: BuildAgent, announce: AnnounceAgent) -> None:
         self._build = build
@@ -180,17 +181,15 @@ class _AgentHolder:
         self._is_serving = False
 
     def build(self, context: AgentContext) -> RunnableAgent:
-        """Build it."""
         self._agent = agent = self._build(context)
         return agent
 
     def announce(self, info: AgentInfo) -> None:
-        """It serves."""
         self._is_serving = True
         self._announce(info)
 
     def drainable(self) -> Drainable | None:
-        """It, if it serves and can end its pods."""
+        """The agent, if it is serving and has pods to drain."""
         return self._agent if self._is_serving and isinstance(self._agent, Drainable) else None
 
 
@@ -207,7 +206,7 @@ async def _run(
         rules = await stack.enter_async_context(_alert_rules(settings))
         certificate = _ensure_certificate(settings, root)
         async with _api_server(settings, root, certificate) as server:
-            surroundings = AgentContext(
+            context = AgentContext(
                 settings=settings,
                 root=root,
                 access=server.access,
@@ -215,7 +214,7 @@ async def _run(
                 alert_rules=rules,
                 restart_reason=restart_reason,
             )
-            await _run_services(surroundings, server, build(surroundings), announce)
+            await _run_services(context, server, build(context), announce)
 
 
 async def _run_services(
@@ -236,13 +235,13 @@ async def _run_services(
             )
         )
 
-    async def be() -> None:
+    async def run_services() -> None:
         await agent.run(serving)
-        raise AgentError("the agent ended though nobody asked it to")
+        raise AgentError("the agent stopped unexpectedly")
 
     try:
         async with asyncio.TaskGroup() as group:
-            group.create_task(be(), name="node")
+            group.create_task(run_services(), name="node")
             if server.child is not None:
                 group.create_task(server.child.run(), name="apiserver")
                 group.create_task(server.child.run_log_rotation(), name="apiserver log")
@@ -252,9 +251,9 @@ async def _run_services(
 
 @asynccontextmanager
 async def _alert_rules(settings: AgentSettings) -> AsyncIterator[AlertRules | None]:
-    """The alert rules, if they are to be asked. Raises CannotRunError for files of no use.
+    """Load the alert rules, None if alerts are disabled. Raises AgentError for invalid files.
 
-    They are checked in a thread: a stop ends the process that it waits for.
+    Loading runs in a thread, so a stop can end the evaluator process that it waits for.
     """
     if not settings.alerts:
         yield None
@@ -269,16 +268,16 @@ def _load_rules(settings: AgentSettings, evaluator: EvaluatorProcess) -> AlertRu
     except AlertRulesError as error:
         raise AgentError(str(error), code=EXIT_CONFIG) from error
     except EvaluatorError as error:
-        raise AgentError(f"alert rules cannot be checked: {error}") from error
-    for mistake in rules.errors:
-        logger.error("alert rule is not asked: %s", mistake)
-    for note in rules.warnings:
-        logger.warning("alert rules: %s", note)
+        raise AgentError(f"cannot check the alert rules: {error}") from error
+    for error_line in rules.errors:
+        logger.error("alert rule disabled: error=%s", error_line)
+    for warning in rules.warnings:
+        logger.warning("alert rule is questionable: warning=%s", warning)
     return rules
 
 
 def _ensure_certificate(settings: AgentSettings, root: RootDir) -> Path:
-    """Have the certificate of our port before there is an API server that is to trust it."""
+    """Ensure the serving certificate before the embedded API server starts, which trusts it."""
     try:
         certificate, _ = ensure_server_certificate(settings, root.folder("pki"), wall_clock_ns())
     except KubeletServerError as error:
@@ -366,14 +365,14 @@ def _external_api_server(settings: AgentSettings) -> _ApiServer:
 
 
 class _StopSignal:
-    """Says that it is time to end; who takes too long then is ended by force."""
+    """A stop request with a deadline, after which the process exits hard."""
 
     def __init__(self) -> None:
         self.requested = asyncio.Event()
         self._deadline: threading.Timer | None = None
 
     def request(self) -> None:
-        """End; the next signal ends the process."""
+        """Request the stop; the next signal kills the process."""
         if self.requested.is_set():
             return
         self.requested.set()
@@ -383,14 +382,13 @@ class _StopSignal:
             signal.signal(number, signal.SIG_DFL)
 
     def set_deadline(self, seconds: float) -> None:
-        """End by force so many seconds from now, and not when it was to be before."""
+        """Replace the deadline: exit hard in `seconds` from now."""
         self.cancel_deadline()
         self._deadline = threading.Timer(seconds, _force_exit, (seconds,))
         self._deadline.daemon = True
         self._deadline.start()
 
     def cancel_deadline(self) -> None:
-        """Everything has ended."""
         if self._deadline is not None:
             self._deadline.cancel()
 
@@ -414,6 +412,6 @@ def _stop_on_eof(stop: _StopSignal) -> None:
 
 
 def _force_exit(seconds: float) -> None:
-    sys.stderr.write(f"podstatus: not everything ended within {seconds:g} s; forced\n")
+    sys.stderr.write(f"podstatus: did not stop within {seconds:g} s; exiting\n")
     sys.stderr.flush()
     os._exit(EXIT_FAILURE)

@@ -1,4 +1,4 @@
-"""Two pods to look at, for whoever starts an agent on an empty cluster of its own."""
+"""Two sample pods, created in an embedded API server that has none."""
 
 import logging
 
@@ -19,9 +19,9 @@ class _List(msgspec.Struct):
 
 
 def sample_pods() -> list[dict[str, object]]:
-    """A server that takes a moment to be ready, and a worker with a sidecar.
+    """Return the manifests: a server with a start delay, and a worker with a sidecar.
 
-    They have commands for a runtime that runs them, and a script for one that pretends.
+    They have commands for the process runtime, and scripts for the simulated one.
     """
     return [
         {
@@ -71,18 +71,18 @@ def sample_pods() -> list[dict[str, object]]:
 
 
 def _repeat_command(text: str) -> list[str]:
-    """A command that says something now and then, and ends when it is asked to."""
+    """A command that prints a line every 5 s and exits on SIGTERM."""
     script = f'trap "exit 0" TERM; n=0; while n=$((n+1)); do echo "{text}"; sleep 5 & wait $!; done'
     return ["sh", "-c", script]
 
 
 async def create_sample_pods(client: ApiClient) -> None:
-    """Create them if the cluster has no pods at all."""
+    """Create the sample pods unless the cluster has pods. Errors are logged."""
     try:
-        found = decode_json(await client.list(PODS, limit=1), _List)
-        if found.items:
+        pods = decode_json(await client.list(PODS, limit=1), _List)
+        if pods.items:
             return
         for pod in sample_pods():
             await client.create(PODS, msgspec.json.encode(pod), namespace=NAMESPACE)
     except ApiError as error:
-        logger.warning("sample pods could not be created: %s", error)
+        logger.warning("cannot create sample pods: error=%s", error)

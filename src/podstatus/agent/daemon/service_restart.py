@@ -1,8 +1,8 @@
-"""Run a service that speaks to the API server, whatever it meets.
+"""Restart services that talk to the API server after an unexpected error.
 
-What a server can answer is handled where it is decoded. An error that no port names is a mistake
-in our code: it is logged as an error with its place, each time, and the service is run again. It
-must not take the containers' keeper with it: a node without a lease is better than no node.
+Errors of the server are handled where responses are decoded. Any other exception is a bug: it is
+logged with its traceback, and the service is restarted. It must not end the process that looks
+after the containers: a node without a lease is better than no node.
 """
 
 import logging
@@ -15,7 +15,7 @@ from podstatus.base.clock import Clock, Elapsed
 logger = logging.getLogger(__name__)
 
 _BACKOFF_RESET_SECONDS = 300.0
-"""A service that has run for so long begins with short waits again."""
+"""Reset the back-off after this much uptime."""
 
 
 async def run_with_restarts(
@@ -25,9 +25,10 @@ async def run_with_restarts(
     *,
     random: Callable[[], float] = random,
 ) -> None:
-    """Run it until cancelled, or until it returns; after an error again, later each time.
+    """Run a service until cancelled or until it returns; restart it with back-off on an error.
 
-    For services whose state is of one try, or right after any number of them.
+    `run` must be restartable: it keeps no state between calls, or state that any number of
+    aborted calls leaves valid.
     """
     backoff, elapsed = Backoff(initial_seconds=1.0, max_seconds=60.0), Elapsed(clock)
     while True:
@@ -39,5 +40,5 @@ async def run_with_restarts(
                 backoff = backoff.reset()
             backoff = backoff.failed()
             seconds = backoff.delay(random())
-            logger.exception("service failed, runs again: service=%s wait=%.1fs", name, seconds)
+            logger.exception("service failed, restarting it: service=%s wait=%.1fs", name, seconds)
         await clock.wait(seconds)

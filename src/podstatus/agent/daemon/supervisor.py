@@ -1,7 +1,7 @@
-"""Start an agent again when it dies, and record why.
+"""Restart an agent when it dies, and record why.
 
-The agent is a child process. One that ends with 0 was asked to; one that ends with 2 would do so
-again, as its settings cannot be used; all others are started again, after longer and longer waits.
+The agent is a child process. Exit code 0 is a requested stop, exit code 2 an invalid
+configuration: both are final. Any other exit is followed by a restart with exponential back-off.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ from podstatus.kube.scalars.time import Time
 _FINAL_EXIT_CODES = (0, 2)
 _START_FAILED_CODE = 1
 _BACKOFF_RESET_SECONDS = 600.0
-"""Who has lived for so long counts as well again, as a container does for the kubelet."""
+"""Reset the back-off after this much uptime, as the kubelet does for a container."""
 _MAX_RECORDS = 100
 _MAX_LINES = 20
 _MAX_LINE_BYTES = 500
 
 
 class AgentExit(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of an agent that nobody asked for, as in `restarts.jsonl`."""
+    """An unexpected exit of the agent, one line of `restarts.jsonl`."""
 
     at: str
     lived_seconds: float
@@ -41,16 +41,16 @@ class AgentExit(msgspec.Struct, frozen=True, kw_only=True):
     signal: str | None = None
     restart_in_seconds: float
     last_lines: tuple[str, ...] = ()
-    """Of what it said to standard error."""
+    """The last lines of its standard error."""
 
     def __str__(self) -> str:
-        how = f"by signal {self.signal}" if self.signal else f"with exit code {self.exit_code}"
+        how = f"was killed by {self.signal}" if self.signal else f"exited with {self.exit_code}"
         last = f": {self.last_lines[-1]}" if self.last_lines else ""
-        return f"the agent ended {how} at {self.at}, after {self.lived_seconds:.0f} s{last}"
+        return f"the agent {how} at {self.at}, after {self.lived_seconds:.0f} s{last}"
 
 
 class Supervisor:
-    """Keeps one agent alive."""
+    """Runs an agent as a child process and restarts it."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Supervisor:
         backoff: Backoff | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`write_stderr` is given what is for standard error."""
+        """`write_stderr` receives the child's standard error and the supervisor's messages."""
         self._command = command
         self._records_path = root_dir / RESTARTS_FILE
         self._clock = clock
@@ -73,37 +73,37 @@ class Supervisor:
         self._stopped = asyncio.Event()
 
     async def run(self) -> int:
-        """Until the agent ends for good; its exit code."""
+        """Run until the agent exits for good; return its exit code."""
         while True:
             started = self._clock.now()
             try:
                 code, lines = await self._run_once()
-            except OSError as error:  # there is no memory for one process more, say
-                code, lines = _START_FAILED_CODE, (f"it could not be started: {error}",)
+            except OSError as error:  # for example: out of memory
+                code, lines = _START_FAILED_CODE, (f"cannot start it: {error}",)
             if self._stopped.is_set() or code in _FINAL_EXIT_CODES:
                 return max(code, 0)
-            death = self._record_exit(code, lines, started)
-            self._write_stderr(f"podstatus: {death}; starting it again\n".encode())
-            self._environment[RESTART_REASON_VARIABLE] = str(death)
-            if await self._wait_stopped(death.restart_in_seconds):
+            agent_exit = self._record_exit(code, lines, started)
+            self._write_stderr(f"podstatus: {agent_exit}; restarting it\n".encode())
+            self._environment[RESTART_REASON_VARIABLE] = str(agent_exit)
+            if await self._wait_stopped(agent_exit.restart_in_seconds):
                 return 0
 
     def stop(self, number: int) -> None:
-        """Pass a signal on, and start nothing any more."""
+        """Forward a signal to the agent and do not restart it."""
         self._stopped.set()
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
                 self._process.send_signal(number)
 
     def forward_signals(self) -> None:
-        """Have signals that we get passed on."""
+        """Install handlers that call `stop` for SIGINT, SIGTERM and SIGHUP."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.stop, number)
 
     async def _run_once(self) -> tuple[int, tuple[str, ...]]:
-        # In a session of its own, so that a Ctrl-C reaches it once, from here. Its standard input
-        # ends with us, and then it stops.
+        # A new session: Ctrl-C reaches the child only once, through `stop`. The pipe to its
+        # standard input closes when this process dies, and the child stops then.
         process = self._process = await asyncio.create_subprocess_exec(
             *self._command, stdin=PIPE, stderr=PIPE, env=self._environment, start_new_session=True
         )
@@ -116,15 +116,15 @@ class Supervisor:
         return code, lines
 
     async def _read_last_lines(self, process: Process) -> tuple[str, ...]:
-        assert process.stderr is not None  # noqa: S101 - a pipe was asked for
-        kept: deque[bytes] = deque(maxlen=_MAX_LINES)
+        assert process.stderr is not None  # noqa: S101 - started with a pipe
+        tail: deque[bytes] = deque(maxlen=_MAX_LINES)
         rest = b""
         while chunk := await process.stderr.read(65536):
             self._write_stderr(chunk)
             *whole, rest = (rest + chunk).split(b"\n")
-            kept.extend(line[:_MAX_LINE_BYTES] for line in whole if line.strip())
+            tail.extend(line[:_MAX_LINE_BYTES] for line in whole if line.strip())
             rest = rest[:_MAX_LINE_BYTES]
-        lines = [*kept, rest] if rest.strip() else [*kept]
+        lines = [*tail, rest] if rest.strip() else [*tail]
         return tuple(line.decode(errors="replace").rstrip() for line in lines)
 
     def _record_exit(self, code: int, lines: tuple[str, ...], started: int) -> AgentExit:
@@ -134,7 +134,7 @@ class Supervisor:
             self._backoff = self._backoff.reset()
         self._backoff = self._backoff.failed()
         wait = self._backoff.delay(random.random())  # noqa: S311 - not a secret
-        death = AgentExit(
+        agent_exit = AgentExit(
             at=Time.from_unix_nanos(now).truncated().wire or "",
             lived_seconds=round(lived, 3),
             exit_code=code if code >= 0 else None,
@@ -142,15 +142,15 @@ class Supervisor:
             restart_in_seconds=round(wait, 3),
             last_lines=lines,
         )
-        self._append_record(death)
-        return death
+        self._append_record(agent_exit)
+        return agent_exit
 
     def _append_record(self, agent_exit: AgentExit) -> None:
         try:
-            kept = (
+            records = (
                 self._records_path.read_bytes().splitlines() if self._records_path.exists() else []
             )
-            lines = [*kept[-_MAX_RECORDS + 1 :], msgspec.json.encode(agent_exit)]
+            lines = [*records[-_MAX_RECORDS + 1 :], msgspec.json.encode(agent_exit)]
             self._records_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             temporary = self._records_path.with_suffix(".tmp")
             temporary.touch(mode=0o600)
@@ -158,7 +158,7 @@ class Supervisor:
             temporary.replace(self._records_path)
         except OSError as error:
             self._write_stderr(
-                f"podstatus: cannot record it in {self._records_path}: {error}\n".encode()
+                f"podstatus: cannot record the exit in {self._records_path}: {error}\n".encode()
             )
 
     async def _wait_stopped(self, seconds: float) -> bool:

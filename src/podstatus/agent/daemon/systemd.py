@@ -1,4 +1,4 @@
-"""Whether this machine is going down."""
+"""Detect with systemd whether this machine is shutting down."""
 
 import asyncio
 from asyncio.subprocess import DEVNULL, PIPE
@@ -7,12 +7,12 @@ from contextlib import suppress
 from podstatus.base.programs import find_program
 
 _TIMEOUT_SECONDS = 1.0
-"""For systemd to answer; whoever stops us does not wait long."""
+"""Timeout of systemctl; the agent itself must stop within 5 s."""
 SYSTEMCTL_COMMAND = ("systemctl", "is-system-running")
 
 
 async def is_shutting_down(command: tuple[str, ...] = SYSTEMCTL_COMMAND) -> bool:
-    """Whether systemd says that it is stopping; where there is none, nobody knows: no."""
+    """True if systemd reports the state `stopping`; False without systemd or on an error."""
     program = find_program(command[0])
     if program is None:
         return False
@@ -29,10 +29,10 @@ async def is_shutting_down(command: tuple[str, ...] = SYSTEMCTL_COMMAND) -> bool
         return False
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS):
-            told, _ = await process.communicate()
+            output, _ = await process.communicate()
     except TimeoutError:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
         return False
-    return told.strip() == b"stopping"
+    return output.strip() == b"stopping"

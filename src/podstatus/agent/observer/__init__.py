@@ -1,6 +1,4 @@
-"""The cluster observer:
-
-follow pods, nodes and leases of a cluster, record a history, serve queries.
+"""The cluster observer: follow pods, nodes and leases, record a history, serve queries.
 
 An observer writes nothing to the API server and runs no pod. Tests: tests/agent/observer.
 """

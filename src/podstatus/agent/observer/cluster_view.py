@@ -1,4 +1,4 @@
-"""Follow the pods, nodes and leases of a cluster: a board, what nodes carry, and a history."""
+"""Follow the pods, nodes and leases of a cluster: snapshot cache, node loads, history."""
 
 from collections.abc import Iterable
 
@@ -31,14 +31,14 @@ _SECOND = 1_000_000_000
 
 
 class ObserverScope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Which part of a cluster."""
+    """The part of a cluster to observe."""
 
     namespace: str = ""
-    """Empty: all."""
+    """Empty: all namespaces."""
     selector: str = ""
-    """By labels."""
+    """Label selector."""
     node: str = ""
-    """Empty: all, and pods that are on none."""
+    """Empty: all nodes, and pods that are not scheduled."""
 
     def __str__(self) -> str:
         where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
@@ -47,7 +47,7 @@ class ObserverScope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class ClusterView:
-    """What is known of a cluster, kept like its API server has it. For one event loop."""
+    """A cache of the observed part of a cluster. Not thread-safe."""
 
     def __init__(
         self,
@@ -58,14 +58,14 @@ class ClusterView:
         clock: Clock,
         history_writer: HistoryWriter[PodSummary] | None = None,
     ) -> None:
-        """`history_writer` is told what happens to pods."""
+        """`history_writer` records the transitions of pods; None: no history."""
         self.cache = cache
         self.loads = NodeLoads()
         self._history_writer = history_writer
         self._clock = clock
         self._renewals: dict[str, tuple[int, float]] = {}
-        """By node: when its lease was seen to be renewed, and how many seconds old it was then."""
-        self._selection = asked = ObjectSelection(
+        """Node -> monotonic time (ns) of the last observed renewal, and its age then (s)."""
+        self._selection = selection = ObjectSelection(
             resource=PODS,
             namespace=scope.namespace or None,
             label_selector=scope.selector,
@@ -77,9 +77,9 @@ class ClusterView:
             PODS,
             Transform(Pod, self._digest_pod),
             self._pod_changed,
-            namespace=asked.namespace,
-            label_selector=asked.label_selector,
-            field_selector=asked.field_selector,
+            namespace=selection.namespace,
+            label_selector=selection.label_selector,
+            field_selector=selection.field_selector,
             clock=clock,
         )
         by_name = f"metadata.name={scope.node}" if scope.node else ""
@@ -102,27 +102,28 @@ class ClusterView:
         )
 
     async def check_access(self) -> None:
-        """Ask for one pod, to see whether we may. Raises ApiError."""
-        asked = self._selection
+        """List one pod to verify permissions and selectors. Raises ApiError."""
+        selection = self._selection
         await self._source.list(
             PODS,
-            namespace=asked.namespace,
-            label_selector=asked.label_selector,
-            field_selector=asked.field_selector,
+            namespace=selection.namespace,
+            label_selector=selection.label_selector,
+            field_selector=selection.field_selector,
             limit=1,
         )
 
     def reflectors(
         self,
     ) -> Iterable[Reflector[ClusterPod] | Reflector[ClusterNode] | Reflector[NodeLease]]:
-        """What has to run."""
+        """Return the reflectors that the caller has to run."""
         return (self.pods, self.nodes, self.leases)
 
     def lease_age(self, node: str) -> float | None:
-        """Seconds since its lease was renewed; None if it never was.
+        """Return the seconds since the lease of a node was renewed; None if it never was.
 
-        As the node lifecycle controller reckons: since a renewal was seen, by the monotonic clock.
-        Only the first that is seen is compared with the time, which two machines may not agree on.
+        Like the node lifecycle controller, this measures from the observation of a renewal with
+        the monotonic clock. Only the age of the first observed renewal depends on the wall clock,
+        which may differ between machines.
         """
         renewal = self._renewals.get(node)
         if renewal is None:
@@ -149,18 +150,18 @@ class ClusterView:
             self._renewals[lease.metadata.name] = self._clock.monotonic(), age
 
     def _digest_pod(self, pod: Pod) -> ClusterPod:
-        """What is kept of a pod; a summary that is on the board is not kept twice."""
-        seen = to_cluster_pod(pod)
-        shown = self.cache.find(seen.summary.uid)
-        if shown is None or shown[1] != seen.summary:
-            return seen
-        return msgspec.structs.replace(seen, summary=shown[1])
+        """Reduce a pod to what is stored; an unchanged summary is shared with the cache."""
+        digest = to_cluster_pod(pod)
+        entry = self.cache.find(digest.summary.uid)
+        if entry is None or entry[1] != digest.summary:
+            return digest
+        return msgspec.structs.replace(digest, summary=entry[1])
 
     def _pod_changed(self, change: ObjectChange[ClusterPod]) -> None:
         match change:
             case Added(pod) | Updated(_, pod):
                 self.loads.put(pod.summary.uid, pod.summary.node, pod.requests)
-                # What nobody is shown, such as an annotation, is no news.
+                # A change outside of the summary, such as an annotation, is not recorded.
                 if self.cache.put(pod.summary) and self._history_writer is not None:
                     self._history_writer.pod_changed(pod.summary)
             case Removed(pod):
@@ -171,4 +172,4 @@ class ClusterView:
 
 
 def _ignore(_: object) -> None:
-    """Nobody has to be told: who wants to know looks."""
+    """Node changes need no callback: readers query the reflector."""

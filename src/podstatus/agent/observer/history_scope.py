@@ -1,4 +1,4 @@
-"""What the history of an observer is of, and since when; in the root-dir."""
+"""The file that records which cluster and scope an observer's history belongs to."""
 
 import msgspec
 
@@ -7,26 +7,27 @@ from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.base.msgspec_json import decode_json
 
 SCOPE_FILE = "observed.json"
-"""In the root-dir."""
+"""File name in the root directory."""
 
 
 class _HistoryScope(msgspec.Struct, frozen=True):
     server: str
     observed: ObserverScope
     after: int
-    """The id of the last moment of before: that, and older ones, are of other places."""
+    """Entries up to this id belong to another cluster or scope."""
 
 
 def history_start(root: RootDir, server: str, scope: ObserverScope, *, newest: int) -> int:
-    """After which moment the history is of this; from now on, if it was of something else.
+    """Return the id after which the history belongs to this server and scope.
 
-    `newest` is the id of its last moment. Raises RootDirError.
+    If it belonged to another one, that is `newest`, the id of the last entry, which is then
+    recorded. Raises RootDirError.
     """
-    known = _decode(root.read(SCOPE_FILE))
-    is_same = known is not None and (known.server, known.observed) == (server, scope)
-    # A moment that is yet to come was in another file, which is not there any more.
-    if known is not None and is_same and known.after <= newest:
-        return known.after
+    recorded = _decode(root.read(SCOPE_FILE))
+    is_same = recorded is not None and (recorded.server, recorded.observed) == (server, scope)
+    # An id above `newest` belongs to a history file that has been replaced since.
+    if recorded is not None and is_same and recorded.after <= newest:
+        return recorded.after
     root.write(SCOPE_FILE, msgspec.json.encode(_HistoryScope(server, scope, newest)))
     return newest
 

@@ -1,4 +1,4 @@
-"""Build the observer of a cluster, and run it."""
+"""Build the cluster observer and run it."""
 
 import asyncio
 import ctypes
@@ -46,7 +46,7 @@ from podstatus.web.routes import OBSERVER_ROUTES
 
 
 def trim_heap() -> None:
-    """As far as this system can: the C library of Linux keeps what was freed for the next time."""
+    """Return freed memory to the system with malloc_trim, if the C library has it (glibc)."""
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
@@ -58,14 +58,14 @@ logger = logging.getLogger(__name__)
 RBAC = "examples/observer-rbac.yaml"
 _CONNECT_SECONDS = 5.0
 _FIRST_LIST_SECONDS = 30.0
-"""A list of 5,000 pods takes two or three. Who asks before it is there is told how things are."""
+"""A list of 5,000 pods takes 2 to 3 s. Until then responses say that the data is incomplete."""
 _RETRY_SECONDS = 1.0
 _HISTORY_POLL_SECONDS = 0.5
-HEAP_TRIMMED = "memory given back that the first list took"
+HEAP_TRIMMED = "returned the memory of the initial list to the system"
 
 
 class ClusterObserver:
-    """Looks on: everything wired, and run together. It writes nothing to the cluster."""
+    """The cluster observer: all its services, connected. It writes nothing to the cluster."""
 
     def __init__(
         self, context: AgentContext, scope: ObserverScope, clock: Clock | None = None
@@ -76,9 +76,9 @@ class ClusterObserver:
         self._clock = clock = clock or SystemClock()
         self._heartbeats = Heartbeats(boottime_ns)
         self._connect_error = ""
-        """Why the API server did not answer."""
-        contact = ServerHealth(clock)
-        self._client = ApiClient(context.access, user_agent="podstatus/observe", health=contact)
+        """Why the last request to the API server failed."""
+        health = ServerHealth(clock)
+        self._client = ApiClient(context.access, user_agent="podstatus/observe", health=health)
         self._history = HistoryFile(settings, root.path)
         self._history_writer = (
             None if self._history.store is None else self._build_history_writer(self._history.store)
@@ -86,9 +86,7 @@ class ClusterObserver:
         self.view = ClusterView(
             self._client, scope, SnapshotCache(), clock=clock, history_writer=self._history_writer
         )
-        self.status_view = ClusterStatusView(
-            self.view, server_health=contact, history=self._history
-        )
+        self.status_view = ClusterStatusView(self.view, server_health=health, history=self._history)
         self._metric_pages = MetricPages(
             {"": self._metrics, "slis": HealthCheckCollector(self._checks)}
         )
@@ -102,59 +100,60 @@ class ClusterObserver:
                 agent_info=self._about_agent(),
                 metrics=self._metric_pages,
             )
-            # Who may ask about all nodes may ask here.
+            # Clients need permission for all nodes: the observer is none of them.
             self._server = KubeletServer(
                 settings, context.server_files, sources, self._client, clock, node_name=""
             )
 
     def _build_history_writer(self, history: History) -> HistoryWriter[PodSummary]:
-        scribe = HistoryWriter(
+        writer = HistoryWriter(
             history,
             TransitionTracker(SUMMARY_SOURCE),
             clock=self._clock,
             retention=self._history.retention,
             heartbeat=self._heartbeats.register("history", max_silent_seconds=120),
         )
-        self._history.set_counts_source(lambda: scribe.counts)
-        return scribe
+        self._history.set_counts_source(lambda: writer.counts)
+        return writer
 
     async def run(self, on_serving: Callable[[ListenAddresses], None]) -> None:
-        """Look on until cancelled; say where it listens, once it does. Raises CannotRunError."""
+        """Run until cancelled; call `on_serving` once it serves. Raises AgentError."""
         async with AsyncExitStack() as stack:
             stack.callback(self._history.close)
             stack.callback(self._metric_pages.close)
             await stack.enter_async_context(self._client)
-            is_there = await self._check_access()
-            # Before the first list: whoever has the port already is known at once.
+            is_reachable = await self._check_access()
+            # Before the initial list, so that a port in use is reported at once.
             url = await start_server(self._server, stack)
-            noted = await self._previous_pods()
+            previous_pods = await self._previous_pods()
             async with asyncio.TaskGroup() as tasks:
                 if self._history_writer is not None:
                     tasks.create_task(self._history_writer.run(), name="history")
                 tasks.create_task(
-                    self._follow(is_reachable=is_there, previous_pods=noted), name="cluster"
+                    self._follow(is_reachable=is_reachable, previous_pods=previous_pods),
+                    name="cluster",
                 )
-                if is_there:
+                if is_reachable:
                     await self._wait_first_list()
                 on_serving(ListenAddresses(agent=url, observes=True))
 
     async def _wait_first_list(self) -> None:
-        """Wait for it: until then all that is answered is that nothing is known yet."""
+        """Wait for the initial list, with a timeout."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_FIRST_LIST_SECONDS):
                 await self.view.pods.wait_synced()
 
     async def _check_access(self) -> bool:
-        """Whether the API server answers, and lets us look. Raises CannotRunError."""
+        """Return True if the API server answers. Raises AgentError if it denies access."""
         try:
             return await self._is_reachable()
         except ApiError as error:
             denied = isinstance(error, DeniedError)
-            hint = f"what an observer needs is in {RBAC}" if denied else "check what is selected"
-            raise AgentError(f"cannot look at pods: {error}; {hint}", code=EXIT_CONFIG) from error
+            hint = f"required permissions: {RBAC}" if denied else "check the selectors"
+            raise AgentError(f"cannot list pods: {error}; {hint}", code=EXIT_CONFIG) from error
 
     async def _is_reachable(self) -> bool:
-        """Whether the API server answers. Raises ApiError if it refuses."""
+        """Return True if the API server answers. Raises ApiError if it refuses."""
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 await self.view.check_access()
@@ -182,7 +181,7 @@ class ClusterObserver:
 
     async def _wait_for_server(self) -> None:
         logger.warning(
-            "API server does not answer, will ask again until it does: error=%s",
+            "API server is not reachable, will retry: error=%s",
             self._connect_error,
         )
         server = self._context.access.server
@@ -190,15 +189,17 @@ class ClusterObserver:
             while not await self._is_reachable():
                 await self._clock.wait(_RETRY_SECONDS)
         except ApiError as error:
-            # One that has just started may not know yet who may what: who follows asks again.
-            logger.warning("API server refuses, will ask again: server=%s error=%s", server, error)
+            # A server that has just started may not have loaded RBAC yet; the reflectors retry.
+            logger.warning(
+                "API server denied access, will retry: server=%s error=%s", server, error
+            )
         else:
-            logger.info("API server answers: server=%s", server)
+            logger.info("API server is reachable: server=%s", server)
 
     async def _previous_pods(self) -> list[HistoryPod]:
-        """The pods that were there when an observer of the same looked on last.
+        """The pods that existed when the last observer of the same scope stopped.
 
-        Who is cancelled waits for the thread, since the history is closed then.
+        On cancellation the reading thread is awaited, since the history is closed afterwards.
         """
         history = self._history.store
         if history is None:
@@ -216,14 +217,14 @@ class ClusterObserver:
             after = history_start(root, server, self._scope, newest=history.newest_id())
             return history.unfinished_pods(after=after)
         except (RootDirError, HistoryError) as error:
-            logger.warning("ends of pods that nobody saw are not noted: error=%s", error)
+            logger.warning("cannot record pods removed during downtime: error=%s", error)
         return []
 
     def _record_missing(self, previous_pods: list[HistoryPod]) -> None:
-        """Those that are gone ended while nobody looked."""
-        there = self.view.cache.pods()
+        """Record the end of previous pods that were removed while no observer ran."""
+        current = self.view.cache.pods()
         for pod in previous_pods:
-            if pod.uid not in there and self._history_writer is not None:
+            if pod.uid not in current and self._history_writer is not None:
                 self._history_writer.pod_finished(pod)
 
     def _checks(self) -> dict[str, HealthCheck]:
@@ -239,18 +240,21 @@ class ClusterObserver:
         yield from process_metrics()
 
     def _about_agent(self) -> AgentDescription:
-        asked = self._scope
-        chosen = {"namespace": asked.namespace, "selector": asked.selector, "node": asked.node}
+        scope = {
+            "namespace": self._scope.namespace,
+            "selector": self._scope.selector,
+            "node": self._scope.node,
+        }
         return AgentDescription(
             version=__version__,
             kubernetes=kubelet_version(__version__),
             python=platform.python_version(),
             started=self._clock.now(),
             configuration={},
-            flags=export_flags(self._context.settings, OBSERVE_SETTINGS) | chosen,
+            flags=export_flags(self._context.settings, OBSERVE_SETTINGS) | scope,
         )
 
 
 def build_observer(context: AgentContext, scope: ObserverScope) -> ClusterObserver:
-    """The observer, not started yet. Raises CannotRunError."""
+    """Build the observer without starting it. Raises AgentError."""
     return ClusterObserver(context, scope)

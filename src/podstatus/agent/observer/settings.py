@@ -1,4 +1,4 @@
-"""What `podstatus observe` is told: the settings of `run` that mean something to who looks on."""
+"""The settings of `podstatus observe`: those of `run` that apply to an observer."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,10 +16,10 @@ from podstatus.agent.settings.schema.setting import InvalidValueError, Setting, 
 from podstatus.agent.settings.schema.table import BY_NAME, SETTINGS
 
 _NO_RUNTIME = "simulated"
-"""Which one does not matter: nothing is run."""
+"""AgentSettings needs a runtime; an observer never uses it."""
 _NO_CLUSTER = (
-    "--kubeconfig: is missing; name the cluster to observe (that of an agent with an API server of "
-    "its own is the file kubeconfig in its root-dir)"
+    "--kubeconfig: required; pass the kubeconfig of the cluster to observe (for an agent with the "
+    "embedded API server: the file kubeconfig in its root-dir)"
 )
 
 
@@ -32,23 +32,24 @@ def _override(
 OBSERVE_SETTINGS: tuple[Setting, ...] = (
     _override(
         "root_dir",
-        "The folder that the history, the certificate and the token are kept in.",
+        "Directory for the history, the serving certificate and the token.",
         default_help="$XDG_DATA_HOME/podstatus-observer, or ~/.local/share/podstatus-observer",
     ),
-    _override("kubeconfig", "The cluster to observe.", default_help="none"),
+    _override("kubeconfig", "Kubeconfig of the cluster to observe.", default_help="none"),
     _override(
         "in_cluster",
-        "Observe the cluster that this pod runs in.",
-        default_help="if this is a pod of a cluster and no kubeconfig is given",
+        "Observe the cluster that this pod runs in, with the pod's service account.",
+        default_help="true in a pod if --kubeconfig is not set",
     ),
-    _override("address", "Where the HTTPS port is.", default="127.0.0.1"),
-    _override("port", "The HTTPS port; 0 for any.", default="10270"),
+    _override("address", "IP address for the HTTPS server to listen on.", default="127.0.0.1"),
+    _override("port", "Port of the HTTPS server; 0 picks a free port.", default="10270"),
     BY_NAME["tls_cert_file"],
     BY_NAME["tls_private_key_file"],
     _override("client_ca_file", BY_NAME["client_ca_file"].help, default_help="none"),
     _override(
         "authentication_token_webhook",
-        "Ask the API server whose the tokens of others are; it has to be allowed to us.",
+        "Authenticate bearer tokens with TokenReview requests to the API server; requires "
+        "permission to create them.",
         default="false",
     ),
     BY_NAME["authentication_token_webhook_cache_ttl"],
@@ -65,7 +66,7 @@ _SETTING_NAMES = frozenset(setting.name for setting in OBSERVE_SETTINGS)
 
 
 def default_observer_dir(environment: Mapping[str, str]) -> Path:
-    """Where everything is kept if nobody says otherwise: not where an agent keeps its own."""
+    """Return the default of `--root-dir`; it differs from that of an agent."""
     return default_root_dir(environment).with_name("podstatus-observer")
 
 
@@ -76,17 +77,21 @@ def load_observe_settings(
     *,
     on_terminal: bool = False,
 ) -> LoadedSettings:
-    """The settings. `names` are what options may have as a name, or empty. Raises SettingsError."""
-    others = {setting.variable for setting in SETTINGS if setting.name not in _SETTING_NAMES}
-    ours = {name: value for name, value in environment.items() if name not in others}
-    given = {**_with_defaults(flags, ours, environment), "runtime": _NO_RUNTIME}
-    mistakes = [*_invalid_names(names), *_missing_kubeconfig(given, ours)]
-    if mistakes:
-        raise SettingsError(tuple(mistakes))
-    found = load_settings(given, ours, on_terminal=on_terminal)
-    if found.settings.embedded:
+    """Load the settings of an observer. Variables of settings that it does not have are ignored.
+
+    `names`: option -> namespace or node name to validate, empty if not given.
+    Raises SettingsError.
+    """
+    ignored = {setting.variable for setting in SETTINGS if setting.name not in _SETTING_NAMES}
+    variables = {name: value for name, value in environment.items() if name not in ignored}
+    values = {**_with_defaults(flags, variables, environment), "runtime": _NO_RUNTIME}
+    errors = [*_invalid_names(names), *_missing_kubeconfig(values, variables)]
+    if errors:
+        raise SettingsError(tuple(errors))
+    loaded = load_settings(values, variables, on_terminal=on_terminal)
+    if loaded.settings.embedded:
         raise SettingsError((_NO_CLUSTER,))
-    return found
+    return loaded
 
 
 def _invalid_names(names: Mapping[str, str]) -> Iterator[str]:
@@ -94,20 +99,24 @@ def _invalid_names(names: Mapping[str, str]) -> Iterator[str]:
         try:
             NODE_NAME.parse_text(name or "any")
         except InvalidValueError:
-            yield f"{option}: {abbreviate(name)} is no name that one can have"
+            yield f"{option}: {abbreviate(name)} is not a valid name"
 
 
-def _missing_kubeconfig(flags: Mapping[str, str | None], ours: Mapping[str, str]) -> Iterator[str]:
-    path = flags.get("kubeconfig") or ours.get(BY_NAME["kubeconfig"].variable)
+def _missing_kubeconfig(
+    flags: Mapping[str, str | None], variables: Mapping[str, str]
+) -> Iterator[str]:
+    path = flags.get("kubeconfig") or variables.get(BY_NAME["kubeconfig"].variable)
     if path and not Path(path).expanduser().is_file():
-        yield f"--kubeconfig: no kubeconfig at {path}; name one that is there"
+        yield f"--kubeconfig: no kubeconfig at {path}; pass an existing file"
 
 
 def _with_defaults(
-    flags: Mapping[str, str | None], ours: Mapping[str, str], environment: Mapping[str, str]
+    flags: Mapping[str, str | None], variables: Mapping[str, str], environment: Mapping[str, str]
 ) -> dict[str, str | None]:
-    """What is given, and what is so unless it is."""
-    own = {it.name: it.default for it in OBSERVE_SETTINGS if it.default is not None}
-    own["root_dir"] = str(default_observer_dir(environment))
-    unsaid = {name: text for name, text in own.items() if not ours.get(BY_NAME[name].variable)}
-    return {**unsaid, **{name: text for name, text in flags.items() if text is not None}}
+    """The given flags, plus the observer's defaults of settings given neither way."""
+    defaults = {it.name: it.default for it in OBSERVE_SETTINGS if it.default is not None}
+    defaults["root_dir"] = str(default_observer_dir(environment))
+    unset = {
+        name: text for name, text in defaults.items() if not variables.get(BY_NAME[name].variable)
+    }
+    return {**unset, **{name: text for name, text in flags.items() if text is not None}}

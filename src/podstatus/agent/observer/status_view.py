@@ -1,4 +1,4 @@
-"""All that is known of a cluster, for those who ask: pods, nodes, how old it is."""
+"""The StatusView of a cluster observer: pods, nodes, freshness, history."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from podstatus.observe.summary.cluster import ClusterNode
 
 
 class ClusterStatusView:
-    """The port `Observatory` of one who looks on. It reads what others know."""
+    """Implements `StatusView` for a cluster observer."""
 
     def __init__(
         self, view: ClusterView, *, server_health: ServerHealth, history: HistoryFile
@@ -26,11 +26,11 @@ class ClusterStatusView:
 
     @property
     def snapshot_cache(self) -> SnapshotCache:
-        """All pods that are observed."""
+        """All observed pods of the cluster."""
         return self._view.cache
 
     def nodes(self) -> Mapping[str, NodeSummary]:
-        """Those of the cluster, with what observed pods ask of them."""
+        """Return the nodes of the cluster, with the requests of the observed pods."""
         return {node.metadata.name: self._node_summary(node) for node in self._view.nodes.objects()}
 
     def _node_summary(self, node: ClusterNode) -> NodeSummary:
@@ -44,10 +44,13 @@ class ClusterStatusView:
         )
 
     def sync(self) -> None:
-        """Nobody here sends statuses."""
+        """Return None: an observer sends no statuses."""
 
     def freshness(self) -> Freshness:
-        """When the API server was last heard; one that answers but shows no pods is not there."""
+        """Return the time since the API server last answered.
+
+        A server that answers but refuses to list pods counts as unreachable.
+        """
         pods, contact = self._view.pods, self._server_health
         is_refused = contact.is_reachable and pods.is_failing and pods.has_synced
         return Freshness(
@@ -56,13 +59,13 @@ class ClusterStatusView:
         )
 
     def history(self) -> HistoryCounts:
-        """What became of transitions."""
+        """Return the counts of history entries."""
         return self._history.counts
 
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
-        """What happened to the pods of this name. Raises HistoryError."""
+        """Return the history of all pods with this name. Raises HistoryError."""
         return await self._history.timeline(namespace, name, after=after)
 
     async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
-        """What happened on the whole after a number. Raises HistoryError."""
+        """Return history entries of all pods with an id above `after`. Raises HistoryError."""
         return await self._history.transitions(after, limit=limit)

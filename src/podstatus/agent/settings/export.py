@@ -1,6 +1,6 @@
-"""Export the settings without secrets:
+"""Export the settings, without secrets, as a KubeletConfiguration and as flags.
 
-as a KubeletConfiguration, as flags, and as the agent's configz and flagz pages show them.
+The configz and flagz pages of the agent serve them.
 """
 
 import platform
@@ -24,26 +24,26 @@ from podstatus.web.ports import AgentDescription
 from podstatus.workers.shutdown.plan import ShutdownPeriod
 
 CLASSIFIED = "CLASSIFIED"
-"""What upstream shows in place of a secret."""
+"""Upstream's replacement for secret values."""
 
 
 def kubelet_configuration(settings: AgentSettings) -> dict[str, Any]:
-    """What is honoured of a KubeletConfiguration, with its values; secrets are left out."""
+    """Return the supported KubeletConfiguration fields with their values, without secrets."""
     document: dict[str, Any] = {"kind": KIND, "apiVersion": API_VERSION}
     for setting in SETTINGS:
         value = _value(settings, setting)
         if not setting.field or setting.secret or value is None:
             continue
         *groups, name = setting.field.split(".")
-        place = document
+        target = document
         for group in groups:
-            place = place.setdefault(group, {})
-        place[name] = _to_document(setting, value)
+            target = target.setdefault(group, {})
+        target[name] = _to_document(setting, value)
     return document
 
 
 def export_flags(settings: AgentSettings, table: Sequence[Setting] = SETTINGS) -> dict[str, str]:
-    """All flags, with their values as texts; empty for what is not set."""
+    """Return flag -> value as text; an empty text if not set, CLASSIFIED for a secret."""
     return {
         setting.flag: CLASSIFIED if setting.secret and value else _to_text(setting, value)
         for setting in table
@@ -73,7 +73,7 @@ def _to_document(setting: Setting, value: Any) -> Any:
 
 
 def _to_text(setting: Setting, value: Any) -> str:
-    """As it would be given to the flag."""
+    """Format a value in the syntax of its flag."""
     if isinstance(value, FeatureGates):
         value = value.by_name()
     if value is None:
@@ -81,8 +81,8 @@ def _to_text(setting: Setting, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Mapping):
-        mark = "<" if setting.name == "eviction_hard" else "="
-        return ",".join(f"{name}{mark}{_to_text(setting, it)}" for name, it in value.items())
+        separator = "<" if setting.name == "eviction_hard" else "="
+        return ",".join(f"{name}{separator}{_to_text(setting, it)}" for name, it in value.items())
     if isinstance(value, tuple):
         return ",".join(_to_text(setting, item) for item in value)
     if isinstance(value, Taint):
@@ -93,7 +93,7 @@ def _to_text(setting: Setting, value: Any) -> str:
 
 
 def about_agent(settings: AgentSettings, now: int) -> AgentDescription:
-    """The agent with these settings, started now."""
+    """Describe an agent with these settings, started at `now` (ns)."""
     return AgentDescription(
         version=__version__,
         kubernetes=kubelet_version(__version__),

@@ -1,6 +1,6 @@
-"""Find out what the settings are: flags before variables before the file before defaults.
+"""Load the settings: flags override variables, variables the file, the file the defaults.
 
-SettingsError     something of it cannot be: all mistakes at once, each with its place
+SettingsError     settings are invalid; lists all errors, each with its origin
 """
 
 import platform
@@ -29,14 +29,14 @@ from podstatus.kube.objects.node import Taint
 _PREFIX = "PODSTATUS_"
 PROCESS_TAINT = Taint(key="podstatus.dev/process", effect="NoExecute")
 ROOT_DIR_VARIABLE = "PODSTATUS_ROOT_DIR"
-"""The variable that the other commands look at, too."""
+"""Read by all commands, not only by `run`."""
 RESTART_REASON_VARIABLE = "PODSTATUS_RESTARTED"
-"""What the supervisor tells the next agent, see `supervise`; not a setting."""
+"""Set by the supervisor for the restarted agent: how the previous one exited. Not a setting."""
 _DEFAULT_PORTS = {"port": 10250, "healthz_port": 10248, "apiserver_port": 6443}
 
 
 class SettingsError(Exception):
-    """The settings cannot be used."""
+    """The settings are invalid; `errors` has one line per error."""
 
     def __init__(self, errors: tuple[str, ...]) -> None:
         super().__init__("\n".join(errors))
@@ -44,16 +44,16 @@ class SettingsError(Exception):
 
 
 class LoadedSettings(msgspec.Struct, frozen=True):
-    """The settings, and what is worth a line."""
+    """The settings, and warnings to print."""
 
     settings: AgentSettings
     warnings: tuple[str, ...] = ()
 
 
 def default_root_dir(environment: Mapping[str, str]) -> Path:
-    """Where everything is kept if nobody says otherwise."""
+    """Return the default of `--root-dir`."""
     data = environment.get("XDG_DATA_HOME", "")
-    # Relative ones are to be ignored, says their specification.
+    # The XDG specification requires relative paths to be ignored.
     base = Path(data) if data.startswith("/") else Path("~/.local/share").expanduser()
     return base / "podstatus"
 
@@ -61,9 +61,10 @@ def default_root_dir(environment: Mapping[str, str]) -> Path:
 def load_settings(
     flags: Mapping[str, str | None], environment: Mapping[str, str], *, on_terminal: bool = False
 ) -> LoadedSettings:
-    """The settings. `flags` are those that were given, by the names of the settings.
+    """Load and validate the settings. `flags`: setting name -> text of the flag, None if not given.
 
-    `on_terminal`: somebody reads along, and is not to be flooded. Raises SettingsError.
+    `on_terminal`: standard error is a terminal, so the default verbosity is 0.
+    Raises SettingsError.
     """
     reading = _Loader(environment, on_terminal=on_terminal)
     by_flag = _values_from_flags(flags)
@@ -80,7 +81,7 @@ def load_settings(
 
 
 class _Loader:
-    """Collects the mistakes on the way."""
+    """Loads values and collects the errors."""
 
     def __init__(self, environment: Mapping[str, str], *, on_terminal: bool) -> None:
         self._environment = environment
@@ -88,30 +89,30 @@ class _Loader:
         self.errors: list[str] = []
 
     def file(self, raw: RawValue | None) -> ConfigFile:
-        """What the file says, if there is one."""
+        """Read and parse the configuration file; empty if none is given or on an error."""
         if raw is None or not raw.value:
             return ConfigFile({})
         path = Path(raw.value).expanduser()
         try:
             text = read_file(path, pipes=True).decode()
         except (UnreadableError, UnicodeDecodeError) as error:
-            why = error if isinstance(error, UnreadableError) else "it is no text in UTF-8"
-            self.errors.append(f"{raw.origin}: cannot read {path}: {why}")
+            reason = error if isinstance(error, UnreadableError) else "not UTF-8 text"
+            self.errors.append(f"{raw.origin}: cannot read {path}: {reason}")
             return ConfigFile({})
         file = parse_config(text, str(path))
         self.errors += file.errors
         return file
 
     def value(self, setting: Setting, *sources: Mapping[str, RawValue]) -> Any:
-        """The value by the first source that has one; what any of them says wrong is kept."""
-        read = []
-        for given in (source[setting.name] for source in sources if setting.name in source):
+        """The value of the first source that has one. Errors of all sources are collected."""
+        values = []
+        for raw in (source[setting.name] for source in sources if setting.name in source):
             try:
-                read.append(parse_value(setting, given))
+                values.append(parse_value(setting, raw))
             except* InvalidValueError as errors:
-                self.errors += (error_line(setting, given, error) for error in _flatten(errors))
-        if read:
-            value = read[0]
+                self.errors += (error_line(setting, raw, error) for error in _flatten(errors))
+        if values:
+            value = values[0]
         elif setting.default is None:
             return None
         else:
@@ -121,7 +122,7 @@ class _Loader:
         return Path(value).expanduser().absolute() if setting.value_type is PATH else value
 
     def settings(self, values: dict[str, Any]) -> AgentSettings | None:
-        """All of it, with what depends on something; None if there are mistakes."""
+        """The settings, computed defaults included; None if there are errors."""
         values["root_dir"] = (values["root_dir"] or default_root_dir(self._environment)).absolute()
         values["node_name"] = values.pop("hostname_override") or self._host_name()
         values["v"] = (0 if self._on_terminal else 2) if values["v"] is None else values["v"]
@@ -138,7 +139,7 @@ class _Loader:
         try:
             name: str = NODE_NAME.parse_text(platform.node())
         except InvalidValueError as error:
-            self.errors.append(f"the host's name: {error}; pass --hostname-override")
+            self.errors.append(f"hostname: {error}; pass --hostname-override")
             return ""
         return name
 
@@ -146,15 +147,15 @@ class _Loader:
         kubeconfig, in_cluster = values["kubeconfig"], values["in_cluster"]
         if kubeconfig is not None and not kubeconfig.is_file():
             self.errors.append(
-                f"--kubeconfig: no kubeconfig at {kubeconfig}; name one that is there, or leave it "
+                f"--kubeconfig: no kubeconfig at {kubeconfig}; pass an existing file, or leave it "
                 "out to use the embedded API server"
             )
         if kubeconfig is not None and in_cluster:
-            self.errors.append("--in-cluster: there is a --kubeconfig too; leave one of them out")
+            self.errors.append("--in-cluster: cannot be combined with --kubeconfig")
         if in_cluster and not is_in_cluster(self._environment):
             self.errors.append(
-                "--in-cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; "
-                "this is no pod of a cluster, pass --kubeconfig"
+                "--in-cluster: not running in a pod, KUBERNETES_SERVICE_HOST and "
+                "KUBERNETES_SERVICE_PORT are not set; pass --kubeconfig"
             )
         if kubeconfig is None and in_cluster is None:
             values["in_cluster"] = in_cluster = is_in_cluster(self._environment)
@@ -162,29 +163,28 @@ class _Loader:
         if values["runtime"] is not None:
             return
         if kubeconfig is not None or in_cluster:
-            where = "--kubeconfig" if kubeconfig is not None else "this is a pod of a cluster"
+            cause = "with --kubeconfig" if kubeconfig is not None else "in a pod of a cluster"
             self.errors.append(
-                f"--runtime: is missing ({where}): on a cluster that is not our own it has to be "
-                f"named: {' or '.join(RUNTIMES)}, or module:Class"
-                + ("" if kubeconfig else ", or --no-in-cluster for an API server of our own")
+                f"--runtime: required {cause}; pass {', '.join(RUNTIMES)} or module:Class"
+                + ("" if kubeconfig else ", or --no-in-cluster to use the embedded API server")
             )
         values["runtime"] = RUNTIMES[0]
 
     def _choose_taints(self, values: dict[str, Any]) -> None:
         if values["register_with_taints"] is not None:
             return
-        others = values["kubeconfig"] is not None or values["in_cluster"]
-        by_surprise = others and values["runtime"] == PROCESS
-        # Nobody's DaemonSet is to run on a laptop by surprise.
-        values["register_with_taints"] = (PROCESS_TAINT,) if by_surprise else ()
+        is_external = values["kubeconfig"] is not None or values["in_cluster"]
+        # Keeps DaemonSets of an external cluster from running as processes of this machine.
+        needs_taint = is_external and values["runtime"] == PROCESS
+        values["register_with_taints"] = (PROCESS_TAINT,) if needs_taint else ()
 
     def _choose_authorization(self, values: dict[str, Any]) -> None:
-        """Our own API server's certificates are its own alone; others are asked about others."""
-        is_ours = values["kubeconfig"] is None and not values["in_cluster"]
+        """With the embedded API server, its CA authenticates all clients; no reviews are needed."""
+        is_embedded = values["kubeconfig"] is None and not values["in_cluster"]
         if values["authentication_token_webhook"] is None:
-            values["authentication_token_webhook"] = not is_ours
+            values["authentication_token_webhook"] = not is_embedded
         if values["authorization_mode"] is None:
-            values["authorization_mode"] = "AlwaysAllow" if is_ours else "Webhook"
+            values["authorization_mode"] = "AlwaysAllow" if is_embedded else "Webhook"
 
     def _choose_periods(self, values: dict[str, Any]) -> None:
         total = values["shutdown_grace_period"]
@@ -193,24 +193,24 @@ class _Loader:
             critical = values["shutdown_grace_period_critical_pods"] = total // 3
         if critical > total:
             self.errors.append(
-                f"--shutdown-grace-period-critical-pods: {critical:g} s are more than the "
-                f"{total:g} s of --shutdown-grace-period, which they are a part of"
+                f"--shutdown-grace-period-critical-pods: {critical:g} s exceeds the {total:g} s of "
+                "--shutdown-grace-period, of which it is a part"
             )
 
     def _choose_ports(self, values: dict[str, Any]) -> None:
-        chosen = values["healthz_port"] is not None
+        is_explicit = values["healthz_port"] is not None
         any_port = values["port"] == 0
         for name, port in _DEFAULT_PORTS.items():
             if values[name] is None:
                 values[name] = 0 if any_port else port
-        if chosen and values["healthz_port"] == 0:
+        if is_explicit and values["healthz_port"] == 0:
             values["healthz_port"] = None
-        taken: dict[int, str] = {}
+        option_by_port: dict[int, str] = {}
         for name in _DEFAULT_PORTS:
             port, option = values[name], BY_NAME[name].option
-            if port and port in taken:
-                self.errors.append(f"{option}: {port} is the port of {taken[port]} too")
-            taken.setdefault(port, option)
+            if port and port in option_by_port:
+                self.errors.append(f"{option}: {port} is already used by {option_by_port[port]}")
+            option_by_port.setdefault(port, option)
 
 
 def _flatten(group: BaseExceptionGroup[InvalidValueError]) -> Iterator[InvalidValueError]:
@@ -243,24 +243,24 @@ def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, RawValue]]
 
 
 def _warnings(environment: Mapping[str, str]) -> Iterator[str]:
-    """What in the environment looks like a setting and is none."""
-    known = {setting.variable for setting in SETTINGS} | {RESTART_REASON_VARIABLE}
+    """Environment variables with our prefix that are not settings."""
+    variables = {setting.variable for setting in SETTINGS} | {RESTART_REASON_VARIABLE}
     for name, value in sorted(environment.items()):
-        if not name.startswith(_PREFIX) or name in known or _is_service_variable(name, value):
+        if not name.startswith(_PREFIX) or name in variables or _is_service_variable(name, value):
             continue
-        close = get_close_matches(name, known, n=1)
+        close = get_close_matches(name, variables, n=1)
         guess = f"; did you mean {close[0]}?" if close else ""
-        yield f"{name}: no such setting, it has no effect{guess}"
+        yield f"{name}: ignored, no such setting{guess}"
 
 
 def _is_service_variable(name: str, value: str) -> bool:
-    """Whether a cluster has set it, because of a Service with the name podstatus."""
+    """True if the kubelet of a cluster set it for a Service named podstatus."""
     rest = name.removeprefix(_PREFIX)
     return rest.startswith(("SERVICE_", "PORT_")) or ("://" in value and rest == "PORT")
 
 
 def flag_text(setting: Setting, value: object) -> str | None:
-    """What the command line said, as a text; None if nothing."""
+    """Convert an option value of the command line to the text of the flag; None if not given."""
     if value is None or setting.value_type is not BOOL:
         return None if value is None else str(value)
     return "true" if value else "false"

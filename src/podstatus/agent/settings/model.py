@@ -1,4 +1,4 @@
-"""What `podstatus run` is told, as a value: from flags, the environment, a file and defaults."""
+"""The effective settings of `podstatus run`: flags, environment, file and defaults merged."""
 
 from pathlib import Path
 
@@ -13,9 +13,9 @@ AUTO, KEEP, DRAIN = "auto", "keep", "drain"
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings of the agent; docs/settings.md says what each of them means.
+    """All settings of the agent, described in docs/settings.md.
 
-    Durations are in seconds. The names are those of the flags.
+    Durations are in seconds. Fields are named after the flags.
     """
 
     root_dir: Path
@@ -24,7 +24,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     isolation: str
     kubeconfig: Path | None
     in_cluster: bool
-    """Whether to ask the cluster that this pod runs in."""
+    """Use the API server of the cluster that this pod runs in."""
     config: Path | None
 
     pod_manifest_path: Path | None
@@ -44,7 +44,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     pods_per_core: int
     max_pods: int
     eviction_hard: dict[str, str]
-    """By signal, an amount (`100Mi`) or a part (`10%`)."""
+    """Signal -> absolute (`100Mi`) or relative (`10%`) threshold."""
     eviction_pressure_transition_period: float
     node_status_update_frequency: float
     node_status_report_frequency: float
@@ -59,7 +59,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     feature_gates: FeatureGates
 
     kube_api_qps: int
-    """0: no limit; statuses are bounded by how many are under way."""
+    """0: no limit; the number of status requests in flight is bounded anyway."""
     kube_api_burst: int
     event_qps: int
     """0: no limit."""
@@ -67,7 +67,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     address: str
     port: int
-    """0: any."""
+    """0: any free port."""
     tls_cert_file: Path | None
     tls_private_key_file: Path | None
     client_ca_file: Path | None
@@ -77,22 +77,22 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     authorization_webhook_cache_authorized_ttl: float
     authorization_webhook_cache_unauthorized_ttl: float
     streaming_connection_idle_timeout: float
-    """0: never."""
+    """0: no timeout."""
     max_streams: int
     healthz_bind_address: str
     healthz_port: int | None
-    """0: any; None: nobody listens."""
+    """0: any free port; None: no health server."""
     apiserver_port: int
-    """Of the embedded API server."""
+    """Port of the embedded API server."""
 
     on_stop: str
     """keep, drain or auto."""
     shutdown_grace_period: float
-    """0: a shutdown of the machine is not looked for."""
+    """0: `on_stop=auto` does not check whether the machine is shutting down."""
     shutdown_grace_period_critical_pods: float
-    """Of it, for critical pods, at the end."""
+    """The last part of shutdown_grace_period, reserved for critical pods."""
     shutdown_grace_period_by_pod_priority: tuple[ShutdownPeriod, ...]
-    """In place of both, if there are any."""
+    """If not empty, replaces the two periods above."""
 
     history: bool
     history_days: int
@@ -110,16 +110,16 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shutdown_periods(self) -> tuple[ShutdownPeriod, ...]:
-        """How long the pods of each priority have to end when the node shuts down."""
+        """The grace period of each pod priority when the node shuts down or is drained."""
         return self.shutdown_grace_period_by_pod_priority or default_periods(
             self.shutdown_grace_period, self.shutdown_grace_period_critical_pods
         )
 
     @property
     def embedded(self) -> bool:
-        """Whether the API server is our own."""
+        """True if the agent starts the embedded API server."""
         return self.kubeconfig is None and not self.in_cluster
 
     def __repr__(self) -> str:
-        # The others may hold what is nobody's business, such as a header.
+        # Other fields may hold secrets, such as an HTTP header.
         return f"AgentSettings(node_name={self.node_name!r}, root_dir={str(self.root_dir)!r}, …)"

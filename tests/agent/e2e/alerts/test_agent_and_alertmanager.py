@@ -1,6 +1,6 @@
-"""A whole agent and a real Alertmanager: whatever ends the agent, each alert is told of once.
+"""A whole agent and a real Alertmanager: however the agent ends, each alert is sent once.
 
-Rules ask pods for labels, so that alerts begin and end when somebody says so: while the agent runs,
+Rules select pods by labels, so that the test decides when alerts fire: while the agent runs,
 while it waits for a `for`, and while it is away.
 """
 
@@ -34,7 +34,7 @@ def cluster(each_server: Server) -> Iterator[Cluster]:
 
 
 class Story:
-    """Pods whose labels somebody changes, and what a webhook hears of them."""
+    """Pods with labels that the test changes, and the notifications of a webhook."""
 
     def __init__(self, cluster: Cluster, manager: Alertmanager) -> None:
         self._cluster = cluster
@@ -50,8 +50,8 @@ class Story:
     def take_away(self, name: str, label: str) -> None:
         self._patch(name, {label: None})
 
-    def told(self) -> dict[str, list[str]]:
-        """By the name of a pod, what was told of it in this order."""
+    def notifications(self) -> dict[str, list[str]]:
+        """Pod name -> states of its notifications, in order."""
         found: dict[str, list[str]] = {}
         for labels, state in self._manager.told:
             if labels["alertname"].startswith("Bad"):
@@ -59,9 +59,9 @@ class Story:
         return found
 
     def hears(self, **states: str) -> None:
-        """Come back when this is all that was told."""
+        """Wait until exactly these notifications have arrived."""
         wanted = {name: said.split() for name, said in states.items()}
-        until(lambda: self.told() == wanted, self.told)
+        until(lambda: self.notifications() == wanted, self.notifications)
 
     def _patch(self, name: str, labels: dict[str, str | None]) -> None:
         path = f"/api/v1/namespaces/{self._cluster.namespace}/pods/{name}"
@@ -73,7 +73,7 @@ class Story:
 
 
 @pytest.mark.parametrize("end", ["stopped", "killed"])
-def test_over_a_restart_each_alert_is_told_once_when_it_fires_and_when_it_is_over(
+def test_over_a_restart_each_alert_is_sent_once_firing_and_once_resolved(
     cluster: Cluster, each_server: Server, tmp_path: Path, end: str
 ) -> None:
     rules = tmp_path / "rules.yaml"
@@ -96,7 +96,7 @@ def test_over_a_restart_each_alert_is_told_once_when_it_fires_and_when_it_is_ove
                 assert made.stop() == 0
             else:
                 made.kill()
-            # Nobody of the node sees this.
+            # No agent is running now.
             story.take_away("ends", "bad")
             story.label("begins", "bad")
             made.start()

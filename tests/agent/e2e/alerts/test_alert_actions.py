@@ -52,8 +52,8 @@ def test_no_rule_can_change_anything(
     node = AlertingNode(tmp_path, server)
     kinds = ["taintNode", "deletePod", "restartContainer", "taintNode"]
     wanted = [
-        f"{told}: not done, {why.format(kind=kind)}"
-        for told, kind in zip(WANTED, kinds, strict=True)
+        f"{action}: not done, {why.format(kind=kind)}"
+        for action, kind in zip(WANTED, kinds, strict=True)
     ]
 
     async def scene() -> None:
@@ -75,8 +75,8 @@ def test_no_rule_can_change_anything(
             assert after["status"]["containerStatuses"][0]["restartCount"] == 0
             assert await node.containers() == before
             assert await node.taints() == taints
-            assert await node.told(NOT_DONE) == wanted
-            assert await node.told("AlertAction", "Killing") == []
+            assert await node.event_messages(NOT_DONE) == wanted
+            assert await node.event_messages("AlertAction", "Killing") == []
             # Also when the alerts are over.
             await node.label("web", bad="no")
             await until(lambda: "Taint web resolved" in shown(alerts), lambda: shown(alerts))
@@ -93,7 +93,7 @@ async def _runs(node: AlertingNode, name: str) -> bool:
 
 
 async def _told(node: AlertingNode, wanted: list[str]) -> bool:
-    return await node.told(NOT_DONE) == wanted
+    return await node.event_messages(NOT_DONE) == wanted
 
 
 def allowing(kind: str, action: str) -> str:
@@ -113,7 +113,7 @@ def test_a_clock_that_is_set_ahead_is_no_turn(tmp_path: Path, server: ApiServerT
     wanted = [f"{refused}the rate limit is exceeded"]
 
     async def is_done() -> bool:
-        return await node.told("AlertAction") == done
+        return await node.event_messages("AlertAction") == done
 
     async def scene() -> None:
         async with node.running(allowing("restartContainer", "restartContainer")) as alerts:
@@ -127,7 +127,7 @@ def test_a_clock_that_is_set_ahead_is_no_turn(tmp_path: Path, server: ApiServerT
             clock.set_ahead(3600)
             await node.label("web", bad="yes")
             await until(lambda: _told(node, wanted), lambda: shown(alerts))
-            assert await node.told("AlertAction") == done
+            assert await node.event_messages("AlertAction") == done
 
     asyncio.run(scene())
 
@@ -139,8 +139,8 @@ def test_a_container_is_restarted(tmp_path: Path, server: ApiServerThread) -> No
         pod = await node.pod("web")
         return bool(pod and pod["status"]["containerStatuses"][0]["restartCount"] == 1)
 
-    async def told_all() -> bool:
-        return await node.told("AlertAction", "AlertFiring", "Killing") == [
+    async def has_all_events() -> bool:
+        return await node.event_messages("AlertAction", "AlertFiring", "Killing") == [
             "pod/web AlertAction Bad: restart container app: done",
             "pod/web AlertFiring Bad: pod default/web (warning)",
             "pod/web Killing Container app restart requested, will be restarted",
@@ -153,10 +153,10 @@ def test_a_container_is_restarted(tmp_path: Path, server: ApiServerThread) -> No
             await node.label("web", bad="yes")
             await until(restarted, lambda: shown(alerts))
             await until(lambda: _runs(node, "web"))
-            await until(told_all, lambda: shown(alerts))
+            await until(has_all_events, lambda: shown(alerts))
             await asyncio.sleep(0.5)
             assert await restarted()
-            assert await told_all()
+            assert await has_all_events()
 
     asyncio.run(scene())
 
@@ -167,9 +167,9 @@ def test_a_pod_is_deleted(tmp_path: Path, server: ApiServerThread) -> None:
     async def gone() -> bool:
         return await node.pod("web") is None
 
-    async def told() -> bool:
+    async def is_recorded() -> bool:
         done = "pod/web AlertAction Bad: delete the pod: done"
-        return await node.told("AlertAction") == [done]
+        return await node.event_messages("AlertAction") == [done]
 
     async def scene() -> None:
         async with node.running(allowing("deletePod", "deletePod")) as alerts:
@@ -178,8 +178,8 @@ def test_a_pod_is_deleted(tmp_path: Path, server: ApiServerThread) -> None:
             await until(gone, lambda: shown(alerts))
             await until(lambda: shown(alerts) == ["Bad web resolved"], lambda: shown(alerts))
             assert await node.pod("well") is not None
-            await until(told)
-            # Whoever makes it anew at once keeps it: it had its turn.
+            await until(is_recorded)
+            # A pod that is recreated at once is kept: the action has been done.
             await node.ask("POST", PODS, a_pod("web", bad="yes"))
             not_done = (
                 f"pod/web {NOT_DONE} Bad: delete the pod: not done, the rate limit is exceeded"
@@ -226,7 +226,7 @@ def test_a_taint_comes_and_goes_and_those_of_others_stay(
             await until(lambda: tainted("theirs"), lambda: shown(alerts))
             ours = {"key": "alerts.podstatus.dev/bad", "effect": "NoSchedule"}
             await node.ask("PATCH", "/api/v1/nodes/node", {"spec": {"taints": [other, ours]}})
-        # Whoever asks no rules any more has none of it stand there for ever.
+        # Without rules, nothing of them remains on the Node.
         async with node.running(None):
             await until(lambda: tainted("theirs"))
 
@@ -267,7 +267,7 @@ rules:
             await until(stated, lambda: shown(alerts))
             await node.label("web", bad="yes")
             await until(lambda: stated(bad, short), lambda: shown(alerts))
-        # Whoever asks no rules any more has none of it stand there for ever.
+        # Without rules, nothing of them remains on the Node.
         async with node.running(None):
             await until(stated)
 

@@ -77,11 +77,11 @@ def test_rules_that_fail_are_shown_everywhere_and_the_others_run_on(tmp_path: Pa
         cluster.wait_ready("big", "odd", "small")
         until_it_is(lambda: get_alerts(made)["Picky"]["subject"]["name"] == "big")
         until_it_is(lambda: failing(made) == {"Broken": 3, "Picky": 1}, lambda: failing(made))
-        broken, picky = told_by_command(made)
+        broken, picky = command_output(made)
         assert broken.startswith("podstatus: rule Broken: pod default/")
         assert broken.endswith(": index error: index=0 size=0")
         assert picky.startswith("podstatus: rule Picky: pod default/odd: ")
-        assert told_by_command(made, "Picky") == [picky]
+        assert command_output(made, "Picky") == [picky]
         metrics = ask(made, "/metrics").decode()
         assert 'podstatus_alert_rule_failing{rule="Broken"} 3' in metrics
         assert 'podstatus_alert_rule_failing{rule="Picky"} 1' in metrics
@@ -98,7 +98,7 @@ def failing(made: AgentProcess) -> dict[str, int]:
     return {it["name"]: it["failing"] for it in rules if it["failing"]}
 
 
-def told_by_command(made: AgentProcess, *names: str) -> list[str]:
+def command_output(made: AgentProcess, *names: str) -> list[str]:
     """What `podstatus get alerts` says below its table."""
     words = [*COMMAND, "get", "alerts", *names, "--root-dir", str(made.root_dir)]
     done = subprocess.run(words, capture_output=True, env=ENVIRONMENT, check=True, text=True)
@@ -106,11 +106,11 @@ def told_by_command(made: AgentProcess, *names: str) -> list[str]:
 
 
 def ask(made: AgentProcess, path: str) -> Any:
-    told = made.wait_serving()
+    endpoints = made.wait_serving()
     asked = urllib.request.Request(  # noqa: S310 - ours
-        f"{told['agent']}{path}", headers={"Authorization": f"Bearer {told['token']}"}
+        f"{endpoints['agent']}{path}", headers={"Authorization": f"Bearer {endpoints['token']}"}
     )
-    trust = ssl.create_default_context(cafile=told["agent_certificate"])
+    trust = ssl.create_default_context(cafile=endpoints["agent_certificate"])
     with urllib.request.urlopen(asked, context=trust, timeout=30) as answer:  # noqa: S310 - ours
         return answer.read()
 

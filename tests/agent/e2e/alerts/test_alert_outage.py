@@ -1,8 +1,8 @@
 """All that can go wrong with alerts at once, on a whole agent, for ten minutes.
 
-A rule that fails of every pod, one that fails of one, a webhook that takes a request and never
-answers, and an Alertmanager that is not there. Minutes are skipped: the agent's clock is set, and
-whoever waits is woken.
+A rule that fails for every pod, one that fails for a single pod, a webhook that accepts a request
+and never answers, and an unreachable Alertmanager. Minutes are skipped: the agent's clock is moved
+ahead, and all waits are ended.
 """
 
 import asyncio
@@ -66,14 +66,14 @@ def a_free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def told(hook: WebServer, rule: str) -> list[str]:
-    """What a webhook was told of a rule."""
+def received(hook: WebServer, rule: str) -> list[str]:
+    """The notifications of a rule that a webhook received."""
     found = [post.json() for post in hook.posts]
     return [f"{it['subject']['name']} {it['state']}" for it in found if it["rule"] == rule]
 
 
-def told_manager(manager: WebServer) -> set[str]:
-    """Whom an Alertmanager was told of."""
+def received_by_manager(manager: WebServer) -> set[str]:
+    """The subjects that an Alertmanager received alerts about."""
     return {alert["labels"]["pod"] for post in manager.posts for alert in post.json()}
 
 
@@ -101,9 +101,9 @@ class Outage:
             await self.node.create(name, bad="no")
         for name in ("stays", "big", "odd", *OTHERS):
             await until(lambda name=name: is_running(self.node, name))  # type: ignore[misc]
-        await until(lambda: "stays firing" in told(self._good, "Good"), self.told)
-        await until(lambda: told(self._good, "Picky") == ["big firing"], self.told)
-        await until(lambda: self.failing() == FAILING, self.told)
+        await until(lambda: "stays firing" in received(self._good, "Good"), self.describe)
+        await until(lambda: received(self._good, "Picky") == ["big firing"], self.describe)
+        await until(lambda: self.failing() == FAILING, self.describe)
 
     async def flip(self, name: str, hung: WebServer | None = None) -> None:
         """An alert of each rule begins, and ends. The good receiver hears of both; one that hangs
@@ -111,14 +111,14 @@ class Outage:
         self.begun += 1
         before = self.heard_of(name)
         await self.node.label(name, bad="yes")
-        await until(lambda: self.heard_of(name) == [*before, "firing"], self.told)
+        await until(lambda: self.heard_of(name) == [*before, "firing"], self.describe)
         if hung is not None:
-            await until(lambda: f"{name} firing" in told(hung, "Hung"), self.told)
+            await until(lambda: f"{name} firing" in received(hung, "Hung"), self.describe)
         await self.node.label(name, bad="no")
-        await until(lambda: self.heard_of(name) == [*before, "firing", "resolved"], self.told)
+        await until(lambda: self.heard_of(name) == [*before, "firing", "resolved"], self.describe)
 
     def heard_of(self, name: str) -> list[str]:
-        heard = [it.split() for it in told(self._good, "Good")]
+        heard = [it.split() for it in received(self._good, "Good")]
         return [state for about, state in heard if about == name]
 
     def failing(self) -> dict[str, int]:
@@ -141,11 +141,11 @@ class Outage:
             return int(database.execute("SELECT count(*) FROM alerts").fetchone()[0])
 
     def is_over(self) -> bool:
-        """Whether all are told of everything, and nothing is left of it."""
+        """True if everything is delivered and no delivery is pending."""
         states = self.receivers().values()
         return not any(it.problem or it.waiting for it in states) and self.rows() == self.firing()
 
-    def told(self) -> object:
+    def describe(self) -> object:
         living = [it for it in shown(self.alerts) if not it.endswith("resolved")]
         return living, self.receivers(), self.failing(), self.rows()
 
@@ -173,16 +173,16 @@ def test_ten_minutes_of_all_that_can_go_wrong_at_once(
                     await outage.flip(name, hung)
                     for _ in range(SHORT):
                         await outage.flip("short")
-                    await until(partial(is_bounded, outage, minutes), outage.told)
+                    await until(partial(is_bounded, outage, minutes), outage.describe)
                     # There are tries under way, but none waits for each alert.
                     assert agent_tasks() < tasks + 8, asyncio.all_tasks()
                     clock.skip(60)
                 answers.set()
                 async with web_server(port=port) as manager:
-                    await until(partial(is_over_soon, outage, clock), outage.told)
-                    # What came and went meanwhile is nobody's business any more.
-                    assert told_manager(manager) == {"stays"}
-                ends = [it for it in told(hung, "Hung") if it.endswith("resolved")]
+                    await until(partial(is_over_soon, outage, clock), outage.describe)
+                    # Alerts that fired and resolved in between are not sent.
+                    assert received_by_manager(manager) == {"stays"}
+                ends = [it for it in received(hung, "Hung") if it.endswith("resolved")]
                 assert {f"{name} resolved" for name in HEARD} <= set(ends)
                 await is_unharmed(outage)
 
@@ -194,8 +194,8 @@ def test_ten_minutes_of_all_that_can_go_wrong_at_once(
             "cannot connect to " in away.problem
             and "no response from " in hung.problem
             and not good.problem
-            # Who cannot be reached will be told of what fires then, and of nothing else; who may
-            # have heard of a beginning is to hear of its end: of each pod one, and then no more.
+            # An unreachable receiver gets only what still fires when it is back; one that may have
+            # got a firing alert gets the resolved one, once per pod.
             and (away.waiting, good.waiting) == (1, 0)
             and 1 + minutes <= hung.waiting <= 2 + minutes
             and outage.rows() == outage.firing() + hung.waiting - 1

@@ -58,8 +58,8 @@ class Machine:
 
 async def pressures(node: AlertingNode) -> set[str]:
     """Those that the API server shows, the disk's aside: of that there is only this machine's."""
-    told = {kind for kind, it in (await node.conditions()).items() if it["status"] == "True"}
-    return told & {"MemoryPressure", "PIDPressure"}
+    active = {kind for kind, it in (await node.conditions()).items() if it["status"] == "True"}
+    return active & {"MemoryPressure", "PIDPressure"}
 
 
 def newest(alerts: AlertReader) -> Alert | None:

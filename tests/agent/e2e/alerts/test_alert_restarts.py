@@ -1,4 +1,4 @@
-"""An agent that is killed and started again: a `for` goes on, and nobody is told twice."""
+"""An agent that is killed and started again: a `for` continues, and no notification is repeated."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ def posted(hook: WebServer) -> list[str]:
 
 
 def is_kept_as_told(made: AgentProcess) -> bool:
-    """Whether it is on the disk that both receivers of Quick have been told."""
+    """True if both deliveries of Quick are persisted as done."""
     with closing(sqlite3.connect(made.root_dir / "alerts.db")) as database:
         rows = database.execute("SELECT kept FROM alerts").fetchall()
     kept = [json.loads(row) for (row,) in rows]
@@ -62,7 +62,7 @@ def is_kept_as_told(made: AgentProcess) -> bool:
 
 
 def events(made: AgentProcess) -> list[tuple[str, int]]:
-    """What was told of alerts that fire, and how often."""
+    """The firing notifications, with their number."""
     firing = [event for event in made.cluster.events() if event["reason"] == "AlertFiring"]
     return sorted((event["message"], event["count"]) for event in firing)
 
@@ -88,7 +88,7 @@ def test_a_killed_agent_goes_on_where_it_was(tmp_path: Path) -> None:
                 assert (fired["id"], fired["activeAt"]) == (slow["id"], slow["activeAt"])
                 fired_at = Time.parse(fired["firedAt"])
                 assert fired_at - Time.parse(slow["activeAt"]) >= WAIT * 1e9
-                # It would be later if it had begun anew.
+                # It would be later if it had started over.
                 assert fired_at.unix_nanos() < restarted + WAIT * 1e9
                 await until(lambda: len(hook.posts) >= 2)
                 await asyncio.to_thread(made.cluster.delete, "q")

@@ -2,7 +2,7 @@
 alone with whom nothing is wrong.
 
 Rules are those that are shipped, but for the minutes that they wait. What falls out of a window
-of ten minutes, a clock that is wrong, and an end that nobody saw: test_default_rules_in_time.py.
+of ten minutes, a clock that is wrong, and an unobserved exit: test_default_rules_in_time.py.
 """
 
 import json
@@ -56,8 +56,8 @@ class Alerting:
         url = self.agent.endpoints()["agent"] + "/v1/alerts?limit=5000"
         trust = ssl.create_default_context(cafile=self.agent.root_dir / "pki" / "agent.crt")
         with urllib.request.urlopen(url, context=trust, timeout=90) as answer:  # noqa: S310
-            told: dict[str, Any] = json.loads(answer.read())
-        return told
+            body: dict[str, Any] = json.loads(answer.read())
+        return body
 
     def alerts(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.ask()["alerts"]
@@ -186,7 +186,7 @@ def test_a_pod_that_is_not_ready_for_long(node: Alerting) -> None:
     assert "PodNotReady soon" not in node.seen
 
 
-def test_somebody_else_who_writes_a_status(node: Alerting) -> None:
+def test_a_foreign_status_write(node: Alerting) -> None:
     node.create("written")
     node.create("gated", readinessGates=[{"conditionType": "example.com/warm"}])
     node.cluster.wait_ready("written")

@@ -88,7 +88,7 @@ def test_a_clock_that_is_wrong_and_is_set_right(tmp_path: Path, server: ApiServe
     asyncio.run(scene())
 
 
-def test_a_container_whose_end_nobody_saw(tmp_path: Path, server: ApiServerThread) -> None:
+def test_a_container_with_an_unobserved_exit(tmp_path: Path, server: ApiServerThread) -> None:
     unknown = "ContainerStatusUnknown lost"
 
     async def scene() -> None:
@@ -99,7 +99,7 @@ def test_a_container_whose_end_nobody_saw(tmp_path: Path, server: ApiServerThrea
             await until(lambda: is_running(node, "lost"))
             pod = await node.pod("lost")
             assert pod is not None
-            # Somebody cleans up behind the node's back.
+            # The files are removed without the agent.
             await node.runtime.remove_pod(PodUID(pod["metadata"]["uid"]))
             await until(lambda: states(alerts).get(unknown) == "firing", lambda: states(alerts))
             await node.ask("DELETE", f"{PODS}/lost")

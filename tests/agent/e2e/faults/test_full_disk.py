@@ -1,4 +1,4 @@
-"""The disk is full for a while: nothing that happened meanwhile is lost, and nobody gives up."""
+"""The disk is full for a while: no change is lost, and every service recovers."""
 
 import shutil
 import signal
@@ -79,7 +79,7 @@ def noted(node: MortalNode, cluster: Cluster, name: str) -> list[HistoryEntry]:
         return history.timeline(cluster.namespace, name)
 
 
-def test_on_a_full_disk_ends_are_told_and_pods_go_and_starts_wait_for_room(
+def test_on_a_full_disk_exits_are_reported_pods_are_deleted_and_starts_wait(
     embedded_server: EmbeddedServer, small_disk: Path
 ) -> None:
     cluster = Cluster(embedded_server.access, NODE, embedded_server.new_namespace())
@@ -106,9 +106,9 @@ def test_on_a_full_disk_ends_are_told_and_pods_go_and_starts_wait_for_room(
         (node.root_dir / "endpoints.json").unlink()
         fill(small_disk)
         node.start()
-        until(lambda: "cannot tell where the agent listens" in node.log(), node.log)
-        assert "no history is kept" not in node.log()
-        assert "alerts will not outlive the agent" not in node.log()
+        until(lambda: "cannot write endpoints.json, disk is full" in node.log(), node.log)
+        assert "history is not recorded" not in node.log()
+        assert "alerts will not survive a restart" not in node.log()
         cluster.delete("once")
         cluster.wait_gone("once")
         filler.unlink()

@@ -114,7 +114,7 @@ def test_a_supervised_agent_is_back_and_its_node_says_why(tmp_path: Path) -> Non
         os.kill(killed, signal.SIGKILL)
         until(lambda: started.endpoints().get("pid", killed) != killed, started.log)
         cluster = started.cluster
-        event = cluster.wait_for_event("AgentRestarted", started.node, "by signal SIGKILL")
+        event = cluster.wait_for_event("AgentRestarted", started.node, "was killed by SIGKILL")
         assert event["type"] == "Warning"
         assert event["involvedObject"]["kind"] == "Node"
         (line,) = (started.root_dir / "restarts.jsonl").read_text().splitlines()

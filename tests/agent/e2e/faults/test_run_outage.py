@@ -56,7 +56,7 @@ def server(each_server: Server, tmp_path: Path) -> Iterator[Pausable]:
 
 
 @pytest.mark.slow
-def test_what_happens_during_an_outage_is_told_afterwards(server: Pausable, tmp_path: Path) -> None:
+def test_changes_during_an_outage_are_reported_afterwards(server: Pausable, tmp_path: Path) -> None:
     with agent(tmp_path, kubeconfig=server.agents.kubeconfig, node=NODE) as started:
         started.start()
         cluster = Cluster(server.access, NODE, server.namespace)

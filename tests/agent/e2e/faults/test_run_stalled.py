@@ -1,5 +1,4 @@
-"""A service of the agent that stands still: who asks for its health and who looks at the Node is
-told which, and when it is over."""
+"""A stalled service of the agent is named by its health endpoint and by the Node."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -47,7 +46,7 @@ class ImpatientHeartbeats(Heartbeats):
 
 
 class HangingRuntime(SimulatedRuntime):
-    """One that can be told not to answer for a while."""
+    """A runtime that can be paused."""
 
     def __init__(self) -> None:
         super().__init__(SystemClock())
@@ -89,7 +88,7 @@ async def running_node(
                 await task
 
 
-def told_of_node(cluster: Cluster, status: str) -> dict[str, str] | None:
+def ready_condition(cluster: Cluster, status: str) -> dict[str, str] | None:
     """The Ready condition of the node, if it has this status."""
     ready = condition(cluster.node() or {}, "Ready")
     return ready if ready.get("status") == status else None
@@ -97,7 +96,9 @@ def told_of_node(cluster: Cluster, status: str) -> dict[str, str] | None:
 
 def test_a_runtime_that_hangs_makes_the_node_not_ready_by_name(tmp_path: Path) -> None:
     async def wait_for(cluster: Cluster, status: str) -> dict[str, str]:
-        return await asyncio.to_thread(until, lambda: told_of_node(cluster, status), cluster.node)
+        return await asyncio.to_thread(
+            until, lambda: ready_condition(cluster, status), cluster.node
+        )
 
     async def run(server: ApiServerThread) -> None:
         cluster, runtime = Cluster(server), HangingRuntime()

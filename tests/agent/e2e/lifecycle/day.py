@@ -211,10 +211,10 @@ class Day:
 
 
 def lines(diary: Diary) -> str:
-    """What was seen, for whoever wants to know why a day went wrong."""
-    told = []
+    """The observations of a day, for the failure message."""
+    lines = []
     for uid, page in diary.pages.items():
         name = page[0]["metadata"]["name"]
-        told.append(f"{name} {uid} ready={diary.ready(page)} gone={uid in diary.gone}")
-        told += [json.dumps(pod["status"]) for pod in page[-3:]]
-    return "\n".join(told)
+        lines.append(f"{name} {uid} ready={diary.ready(page)} gone={uid in diary.gone}")
+        lines += [json.dumps(pod["status"]) for pod in page[-3:]]
+    return "\n".join(lines)

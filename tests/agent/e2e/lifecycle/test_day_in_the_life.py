@@ -63,7 +63,7 @@ def live(day: Day) -> None:
     at(99, day.get_well, "new-0")
     at(105, day.delete, "report", "broken")
     at(115, day.run_job, "report", 0)
-    # Ill while nobody looks, and still ill when somebody does.
+    # Unhealthy while no agent runs, and still unhealthy afterwards.
     at(128, day.stop_agent)
     at(129, day.fall_ill, "new-1")
     at(131, day.start_agent)

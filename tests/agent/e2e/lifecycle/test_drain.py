@@ -109,8 +109,8 @@ def test_a_node_is_drained_by_priority_and_takes_pods_again_when_it_is_cancelled
         drained = drain(started)
         assert drained.returncode == 0, drained.stderr
         assert drained.stdout.splitlines()[:2] == [
-            "ending 3 pods of priority 0, 20 s at most",
-            "ending 1 pod of priority 2000000000, 10 s at most",
+            "terminating 3 pods of priority 0, at most 20 s",
+            "terminating 1 pod of priority 2000000000, at most 10 s",
         ]
         assert readiness(cluster) == ("False", "KubeletNotReady", "node is shutting down")
         ends = {}
@@ -148,8 +148,8 @@ def test_pods_end_with_an_agent_that_is_to_drain(place: Place, tmp_path: Path) -
         )
         cluster.wait_ready("web", "quick")
         assert started.stop() == 0, started.log()
-        assert "ending 2 pods of priority 0, 20 s at most\n" in started.log()
-        assert "stopped; pods have ended." in started.log()
+        assert "terminating 2 pods of priority 0, at most 20 s\n" in started.log()
+        assert "stopped; all pods are terminated." in started.log()
         for name in ("web", "quick"):
             check_terminated(cluster.pod(name) or {})
         assert readiness(cluster)[2] == "node is shutting down"
@@ -160,7 +160,7 @@ def test_pods_end_with_an_agent_that_is_to_drain(place: Place, tmp_path: Path) -
         check_terminated(cluster.pod("web") or {})
 
 
-def test_what_could_not_be_told_at_the_end_is_told_by_the_next_agent(
+def test_statuses_undelivered_at_the_end_are_sent_by_the_next_agent(
     place: Place, tmp_path: Path
 ) -> None:
     cluster = place.cluster
@@ -177,7 +177,7 @@ def test_what_could_not_be_told_at_the_end_is_told_by_the_next_agent(
             place.resume()
         assert code == 0, started.log()
         # Of what was sent before, the server may have taken something when it went on.
-        assert list(outbox.iterdir()), "nobody has acknowledged the end"
+        assert list(outbox.iterdir()), "the final status is not acknowledged"
         started.start()
         ended = check_terminated(cluster.wait_for("web", has_phase("Failed")))
         assert ended["exitCode"] == 7
@@ -229,7 +229,7 @@ def test_processes_end_by_priority_and_a_second_signal_ends_the_agent_at_once(nu
         for name in ("web", "dns"):
             started.wait_for_log(name, "begin")
         assert started.stop(number) == 0, started.log()
-        assert "ending 1 pod of priority 2000000000, 10 s at most" in started.log()
+        assert "terminating 1 pod of priority 2000000000, at most 10 s" in started.log()
         cluster = started.start_ready()
         web, dns = (check_terminated(cluster.pod(name) or {}) for name in ("web", "dns"))
         assert (web["exitCode"], dns["exitCode"]) == (5, 137)
@@ -243,9 +243,9 @@ def test_processes_end_by_priority_and_a_second_signal_ends_the_agent_at_once(nu
         for name in ("again", "dns-2"):
             started.wait_for_log(name, "begin")
         assert started.process is not None
-        told = started.log().count("ending 1 pod of priority 0")
+        count = started.log().count("terminating 1 pod of priority 0")
         started.process.send_signal(number)
-        until(lambda: started.log().count("ending 1 pod of priority 0") > told)
+        until(lambda: started.log().count("terminating 1 pod of priority 0") > count)
         started.process.send_signal(number)
         assert started.wait() == -number
         cluster = started.start_ready()

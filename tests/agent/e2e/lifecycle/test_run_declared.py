@@ -48,8 +48,8 @@ def test_a_pod_as_a_whole_and_init_containers_are_resized(
 def _has_as_a_whole(request: str, limit: str) -> Callable[[Document], bool]:
     def look(pod: Document) -> bool:
         has = pod["status"].get("resources") or {}
-        told = (has.get("requests") or {}).get("cpu"), (has.get("limits") or {}).get("cpu")
-        return told == (request, limit) and not _is_resizing(pod)
+        resources = (has.get("requests") or {}).get("cpu"), (has.get("limits") or {}).get("cpu")
+        return resources == (request, limit) and not _is_resizing(pod)
 
     return look
 

@@ -1,4 +1,4 @@
-"""What is wrong with a pod, a manifest or the start is told where a user of Kubernetes looks."""
+"""Errors of a pod, a manifest or the start are reported where a Kubernetes user looks."""
 
 import json
 import re
@@ -91,7 +91,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("file", MISTAKES)
-def test_a_manifest_with_a_mistake_is_told_on_the_node_and_others_run(
+def test_an_invalid_manifest_is_reported_on_the_node_and_others_run(
     node: Cluster, file: str
 ) -> None:
     event = node.wait_for_event("InvalidManifest", NODE, file)
@@ -135,20 +135,22 @@ def refused(*options: str) -> tuple[int, str]:
 
 
 def test_a_root_dir_that_cannot_be_used_ends_the_start() -> None:
-    # Nobody, not even root, can make a folder there.
-    code, told = refused("--root-dir", "/proc/podstatus")
+    # Not even root can create a directory there.
+    code, output = refused("--root-dir", "/proc/podstatus")
     assert code == 2
-    assert told.startswith("podstatus: cannot use /proc/podstatus: ")
-    assert "--root-dir" in told
+    assert output.startswith("podstatus: cannot use /proc/podstatus: ")
+    assert "--root-dir" in output
 
 
-def test_a_second_agent_is_told_of_the_first(tmp_path: Path) -> None:
+def test_a_second_agent_reports_the_first(tmp_path: Path) -> None:
     with agent(tmp_path, "--no-samples") as first:
         first.start()
         pid = first.wait_serving()["pid"]
-        code, told = refused("--root-dir", str(first.root_dir))
+        code, output = refused("--root-dir", str(first.root_dir))
         assert code == 2
-        assert f"{first.root_dir} is in use by another agent or observer (pid {pid}, since " in told
+        assert (
+            f"{first.root_dir} is in use by another agent or observer (pid {pid}, since " in output
+        )
         # And it did no harm.
         first.wait_ready(first.cluster)
         assert first.endpoints()["pid"] == pid
@@ -158,10 +160,10 @@ def test_a_second_agent_is_told_of_the_first(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_ends_the_start(tmp_path: Path, flag: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        code, told = refused("--root-dir", str(tmp_path), flag, str(port))
+        code, output = refused("--root-dir", str(tmp_path), flag, str(port))
     assert code == 1
-    assert f"cannot listen on 127.0.0.1 port {port}" in told
-    assert f"pass another {flag}" in told
+    assert f"cannot listen on 127.0.0.1 port {port}" in output
+    assert f"pass another {flag}" in output
     assert lock_holder(tmp_path / "apiserver") is None
 
 
@@ -170,13 +172,13 @@ def test_a_damaged_checkpoint_ends_the_start_and_stays_as_it_is(tmp_path: Path, 
     checkpoint = tmp_path / "checkpoints" / name
     checkpoint.parent.mkdir(parents=True)
     checkpoint.write_text('{"data": "{}", "checksum": 1}')
-    code, told = refused("--root-dir", str(tmp_path))
+    code, output = refused("--root-dir", str(tmp_path))
     assert code == 2
-    assert str(checkpoint) in told
+    assert str(checkpoint) in output
     assert checkpoint.read_text() == '{"data": "{}", "checksum": 1}'
 
 
-def test_a_cluster_that_is_not_there_is_waited_for_and_told_of_once(tmp_path: Path) -> None:
+def test_an_unreachable_cluster_is_awaited_and_reported_once(tmp_path: Path) -> None:
     server = ApiServerProcess(tmp_path / "server")
     access = server.start()
     server.kill()

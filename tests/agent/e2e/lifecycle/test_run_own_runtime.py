@@ -1,4 +1,4 @@
-"""`podstatus run` on a runtime of somebody else's: pods are jobs that wait in a queue."""
+"""`podstatus run` on a custom runtime: pods are jobs that wait in a queue."""
 
 import signal
 from collections.abc import Iterator
@@ -71,8 +71,8 @@ def test_a_pod_waits_in_the_queue_and_runs_when_there_is_a_slot(
     cluster.create(make_pod("third", "sleep", "600"))
     third = cluster.wait_for("third", waits("Queued"))
     assert third["status"]["phase"] == "Pending"
-    told = container(third)["state"]["waiting"]["message"]
-    assert told == "job 3 waits for one of 2 slots"
+    message = container(third)["state"]["waiting"]["message"]
+    assert message == "job 3 waits for one of 2 slots"
     cluster.create(make_pod("fourth", "sleep", "600"))
     cluster.wait_for("fourth", waits("Queued"))
     cluster.delete("fourth")
@@ -85,7 +85,7 @@ def test_a_pod_waits_in_the_queue_and_runs_when_there_is_a_slot(
     until(lambda: [job.number for job in batch.jobs()] == [2, 3], batch.jobs)
 
 
-def test_what_ended_while_no_agent_was_there_is_told_and_is_queued_again(
+def test_a_job_that_ended_without_an_agent_is_reported_and_queued_again(
     batch_agent: AgentProcess, tmp_path: Path
 ) -> None:
     cluster = batch_agent.start_ready()

@@ -53,7 +53,7 @@ def a_pod(name: str, cpu: str, script: str = "", policy: object = ()) -> Documen
 
 
 def resize(server: Server, cluster: Cluster, name: str, cpu: str) -> tuple[int, Document]:
-    """Somebody says `kubectl patch pod … --subresource resize`."""
+    """As `kubectl patch pod … --subresource resize`."""
     path = f"/api/v1/namespaces/{cluster.namespace}/pods/{name}/resize"
     asked = {"name": "app", "resources": {"requests": {"cpu": cpu}}}
     return server.client.patch(path, {"spec": {"containers": [asked]}})
@@ -64,10 +64,10 @@ def shows(pod: Document) -> str:
     status = container(pod) if pod["status"].get("containerStatuses") else {}
     granted = status.get("allocatedResources", {}).get("cpu")
     has = status.get("resources", {}).get("requests", {}).get("cpu")
-    told = (condition(pod, kind) for kind in (PENDING, IN_PROGRESS))
+    conditions = (condition(pod, kind) for kind in (PENDING, IN_PROGRESS))
     words = (
         f"{it['type'].removeprefix('PodResize')}={it.get('reason', '')}@{it['observedGeneration']}"
-        for it in told
+        for it in conditions
         if it
     )
     return " ".join([f"{granted}/{has}", *words])
@@ -78,7 +78,7 @@ def wait(cluster: Cluster, name: str, shown: str) -> Document:
 
 
 def resize_events(cluster: Cluster) -> list[tuple[str, str, int]]:
-    """Who was told what, and how often."""
+    """The events of resizes, with their counts."""
     return sorted(
         (e["involvedObject"]["name"], e["reason"], e.get("count", 1))
         for e in cluster.events()
@@ -113,7 +113,7 @@ def test_resizes_are_as_before_after_a_kill(each_server: Server, tmp_path: Path)
         restarts = {name: container(pod)["restartCount"] for name, pod in before.items()}
         assert restarts == {"changed": 0, "restarted": 1, "waiting": 0, "failing": 0}
         until(lambda: len(resize_events(cluster)) == 7, lambda: resize_events(cluster))
-        told = resize_events(cluster)
+        events = resize_events(cluster)
         started.kill()
         started.start()
         started.wait_ready(cluster)
@@ -124,7 +124,7 @@ def test_resizes_are_as_before_after_a_kill(each_server: Server, tmp_path: Path)
             after = wait(cluster, name, shown)
             assert container(after) == container(before[name])
             assert condition(after, "Ready") == condition(before[name], "Ready")
-        assert [event for event in resize_events(cluster) if event not in told] == []
+        assert [event for event in resize_events(cluster) if event not in events] == []
         cluster.delete("big")
         wait(cluster, "waiting", "900m/900m")
         assert (

@@ -1,4 +1,4 @@
-"""`podstatus run` from nothing: a node with pods to look at, for whoever has no cluster."""
+"""`podstatus run` in an empty directory: a node with sample pods."""
 
 import json
 import shlex
@@ -98,7 +98,7 @@ def test_a_static_pod_is_shown_as_soon_as_it_has_a_mirror_pod(tmp_path: Path) ->
         cluster = started.start_ready()
         name = f"a-{started.node}"
         (first,) = cluster.wait_ready(name)
-        # It runs already when the next one comes: nothing happens to it that would be told.
+        # It is already running when the next agent starts: there is nothing to report.
         cluster.delete(name)
         mirror = cluster.wait_for(name, lambda pod: is_ready(pod) and are_two(pod, first))
         began = mirror["metadata"]["creationTimestamp"]
@@ -107,7 +107,7 @@ def test_a_static_pod_is_shown_as_soon_as_it_has_a_mirror_pod(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("what", ["pods", "node", "events"])
-def test_who_asks_where_no_agent_runs_is_told_how_to_start_one(tmp_path: Path, what: str) -> None:
+def test_commands_without_an_agent_print_how_to_start_one(tmp_path: Path, what: str) -> None:
     ran = subprocess.run(
         [*COMMAND, "get", what, "--root-dir", str(tmp_path)],
         capture_output=True,

@@ -53,7 +53,7 @@ def test_an_agent_at_rest_ends(tmp_path: Path) -> None:
             started.wait_serving()
             started.cluster.wait_ready("web", "worker")
         check_end(*agents)
-        assert all("stopped; containers run on until" in started.log() for started in agents)
+        assert all("stopped; containers keep running until" in started.log() for started in agents)
 
 
 def test_one_that_starts_fifty_pods_ends(tmp_path: Path) -> None:
@@ -102,6 +102,6 @@ def test_one_that_never_reached_its_cluster_ends(tmp_path: Path) -> None:
             for started in agents:
                 started.wait_serving()
             check_end(*agents)
-            assert all("stopped; no containers run. Go on" in it.log() for it in agents)
+            assert all("stopped; no containers are running. " in it.log() for it in agents)
     finally:
         server.stop()

@@ -1,4 +1,4 @@
-"""`podstatus run` that is killed before one of the steps that last, once it is told to count.
+"""`podstatus run` that is killed before the n-th durable step after a signal.
 
     python die_after.py 3 run --root-dir …
 
@@ -42,7 +42,7 @@ class Countdown:
         if event in FILES and arguments[-1] == -1:
             self.step(f"{event} {arguments[0]}")
 
-    def told(self, work: Callable[..., Any]) -> Callable[..., Any]:
+    def counted(self, work: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(work)
         def counted(*arguments: Any, **options: Any) -> Any:
             self.step(work.__name__)
@@ -74,7 +74,7 @@ def _say(what: str) -> None:
 if __name__ == "__main__":
     countdown = Countdown(int(sys.argv.pop(1)))
     for name in ("set_pod_status", "terminate_pod"):
-        setattr(StatusManager, name, countdown.told(getattr(StatusManager, name)))
+        setattr(StatusManager, name, countdown.counted(getattr(StatusManager, name)))
     for name in ("patch_pod_status", "delete_pod"):
         setattr(HttpPodApi, name, countdown.asked(getattr(HttpPodApi, name)))
     sys.addaudithook(countdown.audit)

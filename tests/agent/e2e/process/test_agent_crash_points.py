@@ -40,7 +40,7 @@ class Scene:
         self._words = node.words[len(COMMAND) :]
 
     def start(self, steps: int) -> None:
-        """Start an agent that dies before this step, of those that it is told to count."""
+        """Start an agent that dies before the n-th of the counted steps."""
         self.node.words = [sys.executable, die_after.__file__, str(steps), *self._words]
         self.node.start()
         self.node.wait_serving()
@@ -183,7 +183,7 @@ def end_and_begin_again(scene: Scene, name: str, steps: int) -> bool:
     return was_killed
 
 
-def test_an_end_of_its_own_is_told_once(scene: Scene) -> None:
+def test_an_own_exit_is_reported_once(scene: Scene) -> None:
     live_until_nobody_dies(scene, end_by_itself)
 
 

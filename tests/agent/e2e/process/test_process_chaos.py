@@ -26,7 +26,7 @@ _numbers = itertools.count()
 
 
 class Chaos:
-    """Pods that run, pods that end, and which of them somebody has deleted."""
+    """Running pods, finished pods, and which of them are deleted."""
 
     def __init__(self, node: MortalNode, cluster: Cluster) -> None:
         self._node, self._cluster = node, cluster

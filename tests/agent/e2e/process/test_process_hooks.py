@@ -44,7 +44,7 @@ def hooked(node: MortalNode, hook: str, command: str) -> Document:
 def end_in_peace(node: MortalNode) -> None:
     began = time.monotonic()
     assert node.stop() == 0
-    assert time.monotonic() - began < GRACE / 4, "it waits for nobody"
+    assert time.monotonic() - began < GRACE / 4, "it does not wait"
 
 
 ENDS: list[Any] = [
@@ -81,7 +81,7 @@ def test_a_container_is_let_in_if_its_agent_ends_during_its_first_hook(
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("isolation", ISOLATIONS)
-def test_a_last_hook_begins_anew_if_its_agent_ends_during_it(
+def test_a_prestop_hook_is_restarted_if_the_agent_stops_during_it(
     each_server: Server,
     tmp_path: Path,
     word: str,

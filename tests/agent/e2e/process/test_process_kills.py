@@ -1,4 +1,4 @@
-"""Whoever looks after a container is killed: its end is reported as one that nobody saw.
+"""The shim of a container is killed: its exit is reported as unobserved.
 
 Nothing of it is left then, also no daemon that ignores all signals, and its policy says whether
 it is started again.
@@ -127,7 +127,7 @@ class Victim:
         assert {name: end[name] for name in UNSEEN} == UNSEEN
         assert end["containerID"] == container(self.before)["containerID"]
         assert end["startedAt"] == container(self.before)["state"]["running"]["startedAt"]
-        # Whoever looks again, also another agent, finds the same.
+        # A later relist, also of another agent, has the same result.
         self.end = self.end or end
         assert end == self.end
 
@@ -141,7 +141,7 @@ class Victim:
 
 @contextmanager
 def no_daemons_after(victims: list[Victim]) -> Iterator[None]:
-    """Also if the test fails: nobody else would find them."""
+    """Clean up also if the test fails."""
     try:
         yield
     finally:
@@ -149,9 +149,7 @@ def no_daemons_after(victims: list[Victim]) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("isolation", ISOLATIONS)
-def test_what_nobody_saw_end_is_told_and_nothing_of_it_is_left(
-    tmp_path: Path, isolation: str
-) -> None:
+def test_an_unobserved_exit_is_reported_and_leaves_nothing(tmp_path: Path, isolation: str) -> None:
     kinds = itertools.product(VICTIMS, ("Never", "Always"), range(2))
     victims = [Victim(kind, policy, number) for number, (kind, policy, _) in enumerate(kinds)]
     now, later = victims[::2], victims[1::2]
@@ -170,7 +168,7 @@ def test_what_nobody_saw_end_is_told_and_nothing_of_it_is_left(
         cluster = node.start_ready()
         for victim in later:
             victim.check(cluster)
-        # What happened before was told once. By now something was said about all of them.
+        # Earlier changes were reported once. By now every pod has had a status.
         for victim in now:
             victim.check(cluster)
         assert "Traceback" not in node.log()
@@ -178,7 +176,7 @@ def test_what_nobody_saw_end_is_told_and_nothing_of_it_is_left(
 
 
 @need_bubblewrap
-def test_either_server_is_told_what_became_of_a_pod_whose_shim_was_killed(
+def test_either_server_gets_the_status_of_a_pod_whose_shim_was_killed(
     each_server: Server, tmp_path: Path
 ) -> None:
     policies = enumerate(("Never", "Always"), 900)

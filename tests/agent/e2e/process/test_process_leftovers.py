@@ -174,8 +174,8 @@ def test_nothing_is_left_of_pods_that_came_and_went(isolation: str) -> None:
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_nothing_is_left_of_fifty_pods_twenty_times(isolation: str) -> None:
     speed = churn(isolation, *MANY)
-    told = f"{isolation}: {MANY[0]} pods {MANY[1]} times, {speed:.1f} pods/s"
-    print(f"\n{told}, nothing is left")  # noqa: T201 - whoever waits for minutes wants to know
+    summary = f"{isolation}: {MANY[0]} pods {MANY[1]} times, {speed:.1f} pods/s"
+    print(f"\n{summary}, nothing is left")  # noqa: T201 - the test takes minutes
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_no_cgroup_is_left_of_an_agent_that_ends() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_an_agent_leaves_the_pods_of_another_one_alone(isolation: str) -> None:
-    """They may have the same name: it is the machine's, unless told."""
+    """Two agents may have the same node name, by default the hostname."""
     with process_node(isolation=isolation) as one, process_node(isolation=isolation) as other:
         cluster = one.start_ready()
         cluster.create(command_pod("p", "sleep", "1000", container=_BUSY))

@@ -1,4 +1,4 @@
-"""Whoever is not root, or has no bubblewrap, has pods too, and is told what does not go."""
+"""Without root or bubblewrap pods run, too; unsupported features are reported."""
 
 import subprocess
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ _LIMITED = {"resources": {"limits": {"memory": "64Mi", "cpu": "500m"}}}
 
 @pytest.fixture(scope="module", params=ISOLATIONS)
 def node(request: pytest.FixtureRequest) -> Iterator[ProcessNode]:
-    """As nobody, with the two samples that everybody gets."""
+    """An agent of the user `nobody`, with the two sample pods."""
     user = need_nobody()
     with process_node(isolation=request.param, user=user, samples=True) as node:
         node.start_ready()
@@ -62,13 +62,13 @@ def test_samples_become_ready_and_talk(node: ProcessNode) -> None:
     assert (status["reason"], status["details"]["causes"][0]["message"]) == ("NonZeroExitCode", "3")
 
 
-def test_limits_that_cannot_hold_are_told(node: ProcessNode) -> None:
+def test_limits_that_cannot_be_enforced_are_reported(node: ProcessNode) -> None:
     node.cluster.create(command_pod("limited", "sleep", "1000", container=_LIMITED))
     node.cluster.wait_ready("limited")
     node.cluster.wait_for_event("LimitsNotEnforced", "limited", "run the agent as root")
 
 
-def test_being_somebody_else_is_refused_with_what_to_do(node: ProcessNode) -> None:
+def test_another_user_is_refused_with_a_remedy(node: ProcessNode) -> None:
     context = {"securityContext": {"runAsUser": 0}}
     node.cluster.create(command_pod("root", "true", container=context))
     pod = node.cluster.wait_for("root", lambda pod: waiting(pod).get("message"))
@@ -148,10 +148,10 @@ def test_isolation_that_cannot_be_had_is_no_start(user: str) -> None:
         node.start()
         assert node.wait() == 2
         # A busy machine may add that it did not let the API server end in time.
-        (told,) = (line for line in node.log().splitlines() if line.startswith("podstatus: "))
+        (line,) = (line for line in node.log().splitlines() if line.startswith("podstatus: "))
         assert "Traceback" not in node.log()
         for text in ("--isolation", "bwrap is not on PATH", "apt install bubblewrap"):
-            assert text in told
+            assert text in line
 
 
 def waiting(pod: Document) -> Document:

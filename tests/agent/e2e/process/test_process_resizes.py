@@ -80,8 +80,8 @@ def has(resources: Document, generation: int) -> Callable[[Document], bool]:
     return look
 
 
-def told(pod: Document) -> Document:
-    """The status, but for what a new agent may stamp anew."""
+def stable_status(pod: Document) -> Document:
+    """The status without the timestamps that a new agent may change."""
     return {key: value for key, value in pod["status"].items() if key != "conditions"}
 
 
@@ -120,7 +120,7 @@ def test_a_killed_agent_shows_the_same_when_it_is_back(limited: ProcessNode) -> 
     cluster.wait_ready("later")
     after = cluster.pod("web")
     assert after is not None
-    assert (told(after), resizing(after)) == (told(before), [])
+    assert (stable_status(after), resizing(after)) == (stable_status(before), [])
 
 
 def test_memory_that_is_used_is_not_taken_away(limited: ProcessNode) -> None:
@@ -155,4 +155,4 @@ def test_without_cgroups_a_resize_is_remembered_and_an_event_says_what_it_is_wor
         cluster.wait_ready("later")
         after = cluster.pod("web")
         assert after is not None
-        assert (told(after), resizing(after)) == (told(before), [])
+        assert (stable_status(after), resizing(after)) == (stable_status(before), [])

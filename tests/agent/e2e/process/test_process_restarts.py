@@ -181,7 +181,7 @@ def bystander() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def reboot(node: MortalNode, innocent: int) -> None:
-    """As after a reboot: nothing of before runs, and its pids are somebody else's."""
+    """As after a reboot: no old process runs, and its pids belong to other processes."""
     seen = read_identity(innocent)
     assert seen is not None
     someone = {"pid": seen.pid, "start_ticks": seen.start_ticks, "boot_id": "the one before"}
@@ -191,7 +191,7 @@ def reboot(node: MortalNode, innocent: int) -> None:
         path.write_text(json.dumps(record | people))
 
 
-def test_after_a_reboot_pods_are_started_anew_and_ends_are_known(tmp_path: Path) -> None:
+def test_after_a_reboot_pods_are_restarted_and_exits_are_known(tmp_path: Path) -> None:
     with bystander() as somebody_else, mortal_node(tmp_path, "none") as node:
         cluster = node.start_ready()
         cluster.create(

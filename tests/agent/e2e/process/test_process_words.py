@@ -1,4 +1,4 @@
-"""Arguments and environments arrive as the spec has them; nobody else reads what is secret."""
+"""Arguments and environments arrive as in the spec; secrets are readable by their pod only."""
 
 import base64
 import hashlib
@@ -65,9 +65,9 @@ def test_words_arrive_unchanged(node: ProcessNode) -> None:
     own = {"env": [{"name": name, "value": _escaped(value)} for name, value in env.items()]}
     words = [_escaped(word) for word in ODD.values()]
     node.cluster.create(python_pod("words", _TELL, *words, container=own))
-    told = node.result("words")
-    assert told["arguments"] == [_short(word) for word in ODD.values()]
-    assert told["env"] == {name: _short(value) for name, value in env.items()}
+    result = node.result("words")
+    assert result["arguments"] == [_short(word) for word in ODD.values()]
+    assert result["env"] == {name: _short(value) for name, value in env.items()}
     assert not Path("/tmp/broken-out").exists()  # noqa: S108 - what a shell would have made
 
 
@@ -76,7 +76,7 @@ def _escaped(text: str) -> str:
     return text.replace("$", "$$")
 
 
-def test_a_word_that_is_too_long_is_told_and_harms_nobody(node: ProcessNode) -> None:
+def test_an_argument_that_is_too_long_is_reported_and_harms_no_other_pod(node: ProcessNode) -> None:
     node.cluster.create(command_pod("too-long", "echo", "x" * (LONGEST + 1)))
     node.cluster.wait_for_event("Failed", "too-long", "the Linux limit for one string")
     node.cluster.delete("too-long")
@@ -99,17 +99,17 @@ def secret_pod(node: ProcessNode, name: str, data: bytes, *, volume: bool) -> Do
 
 
 def places_where_it_shows(node: ProcessNode, text: str) -> list[str]:
-    """Where somebody else could read it."""
+    """Places where another user could read it."""
     family = {f"process {it.pid}": " ".join(words_of(it)) for it in node.family()}
     logs = [*node.root_dir.glob("logs/*"), *node.root_dir.glob("*.log"), node.folder / "agent.log"]
     logs += node.pods_folder.glob("*/shim.log")
-    told = {
+    places = {
         "events": json.dumps(node.cluster.events()),
         "pods": json.dumps(node.cluster.pods()),
         **{str(path): path.read_text(errors="replace") for path in logs},
         **family,
     }
-    return [place for place, said in told.items() if text in said]
+    return [place for place, said in places.items() if text in said]
 
 
 def test_a_secret_shows_nowhere(node: ProcessNode) -> None:

@@ -38,12 +38,12 @@ class Prometheus:
 
     def __init__(self, folder: Path, node: AgentProcess, token: str) -> None:
         self._address = f"127.0.0.1:{free_port()}"
-        told = node.wait_serving()
+        endpoints = node.wait_serving()
         scrape = {
             "scheme": "https",
-            "tls_config": {"ca_file": told["agent_certificate"]},
-            "authorization": {"credentials": token or told["token"]},
-            "static_configs": [{"targets": [told["agent"].removeprefix("https://")]}],
+            "tls_config": {"ca_file": endpoints["agent_certificate"]},
+            "authorization": {"credentials": token or endpoints["token"]},
+            "static_configs": [{"targets": [endpoints["agent"].removeprefix("https://")]}],
         }
         jobs = [{"job_name": page, "metrics_path": page, **scrape} for page in PAGES]
         config = folder / "prometheus.yml"

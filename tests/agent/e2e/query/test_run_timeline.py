@@ -47,19 +47,21 @@ class Scene(msgspec.Struct):
 
     def moments(self) -> list[Document]:
         """What the API of the agent has."""
-        told = self.agent.wait_serving()
+        endpoints = self.agent.wait_serving()
         asked = urllib.request.Request(  # noqa: S310 - ours
-            f"{told['agent']}/v1/pods/{self.cluster.namespace}/flaky/timeline",
-            headers={"Authorization": f"Bearer {told['token']}"},
+            f"{endpoints['agent']}/v1/pods/{self.cluster.namespace}/flaky/timeline",
+            headers={"Authorization": f"Bearer {endpoints['token']}"},
         )
-        trust = ssl.create_default_context(cafile=told["agent_certificate"])
+        trust = ssl.create_default_context(cafile=endpoints["agent_certificate"])
         with urllib.request.urlopen(asked, context=trust, timeout=SECONDS) as answer:  # noqa: S310
             moments: list[Document] = json.loads(answer.read())["transitions"]
             return moments
 
     def has_recovered(self) -> bool:
-        told = self.moments()
-        return of(told, "restart")[-1:] == ["3"] and of(told, "condition", "Ready")[-1] == "True"
+        entries = self.moments()
+        return (
+            of(entries, "restart")[-1:] == ["3"] and of(entries, "condition", "Ready")[-1] == "True"
+        )
 
     def terminal(self, *words: str) -> list[str]:
         """The lines of the command on a terminal of 100 columns, without their colours."""

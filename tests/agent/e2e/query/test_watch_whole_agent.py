@@ -135,7 +135,7 @@ async def follow(running: AgentProcess) -> None:
         last = time.time()
         await until(sleeper.synced.is_set)
         await asyncio.sleep(2 * LATEST)
-        told = await metrics(session, running)
+        samples = await metrics(session, running)
         for task in (*followers, peaks):
             task.cancel()
 
@@ -155,8 +155,8 @@ async def follow(running: AgentProcess) -> None:
         f" 99 % {1e3 * statistics.quantiles(delays, n=100)[98]:.0f} ms;"
         f" {VERIFYING * flips - len(delays)} of {VERIFYING * flips} were put together with others"
         f"\n  the sleeper: {sleeper.cuts}, {sleeper.connections} connections"
-        f"\n  API server: {told['rest_client_requests_total']:.0f} requests;"
-        f" watch: {told['podstatus_watch_events_total']:.0f} events"
+        f"\n  API server: {samples['rest_client_requests_total']:.0f} requests;"
+        f" watch: {samples['podstatus_watch_events_total']:.0f} events"
     )
     assert flips >= 0.8 * RATE * (last - since)
     assert [fault for it in (*verifiers, sleeper) for fault in it.faults] == []
@@ -166,8 +166,8 @@ async def follow(running: AgentProcess) -> None:
     stalled = f"you have taken nothing for {WatchLimits().stall_seconds:g} s; come back and go on"
     assert sleeper.cuts == [stalled]
     assert len(sleeper.ready) == COUNT
-    assert told["podstatus_watchers"] == CLIENTS + 1
-    assert told["podstatus_watch_cuts_total slow"] == 1
+    assert samples["podstatus_watchers"] == CLIENTS + 1
+    assert samples["podstatus_watch_cuts_total slow"] == 1
     # A watch costs what it may; what else grows meanwhile is the history of the agent.
     assert peak.megabytes - alone[1].megabytes < MOST_MEGABYTES * CLIENTS
 

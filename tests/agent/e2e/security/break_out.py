@@ -1,4 +1,4 @@
-"""What somebody hostile tries from inside of a pod. Run there; standard library only.
+"""Break-out attempts from inside of a pod. Runs there; standard library only.
 
 Given what to aim at as JSON, it prints as JSON what came of each attempt, by its name.
 """
@@ -63,10 +63,10 @@ def as_own_root(attempt: Attempt) -> object:
             os._exit(0)
     os.close(said)
     os.wait()
-    told = os.read(heard, 4096).decode()
-    if not told.startswith("done"):
-        raise PermissionError(told)
-    return told
+    answer = os.read(heard, 4096).decode()
+    if not answer.startswith("done"):
+        raise PermissionError(answer)
+    return answer
 
 
 def remount(folder: str) -> None:
@@ -106,7 +106,7 @@ def connect(path: str) -> None:
 
 
 def ask(url: str) -> str:
-    context = ssl._create_unverified_context()  # noqa: S323 - whoever it is
+    context = ssl._create_unverified_context()  # noqa: S323 - any server will do
     try:
         with urllib.request.urlopen(url, timeout=10, context=context) as answer:  # noqa: S310
             return f"{answer.status}"
@@ -126,9 +126,9 @@ def inherited() -> dict[str, str]:
 def on_folders(folders: dict[str, str], covered: dict[str, str]) -> Iterator[tuple[str, Attempt]]:
     for name, path in folders.items():
         yield f"write: {name}", partial(write, f"{path}/probe")
-        for told, attempt in (("remount", remount), ("bind", bind)):
-            yield f"{told}: {name}", partial(attempt, path)
-            yield f"{told} as own root: {name}", partial(as_own_root, partial(attempt, path))
+        for action, attempt in (("remount", remount), ("bind", bind)):
+            yield f"{action}: {name}", partial(attempt, path)
+            yield f"{action} as own root: {name}", partial(as_own_root, partial(attempt, path))
     for name, path in covered.items():
         yield f"uncover: {name}", partial(uncover, path)
         yield f"uncover as own root: {name}", partial(as_own_root, partial(uncover, path))

@@ -1,4 +1,4 @@
-"""Nobody gets out of a pod that is isolated, by whatever the API lets it ask for.
+"""An isolated pod cannot break out, whatever the API allows it to request.
 
 As root, and as an ordinary user, whose pods have the same user as the agent.
 """
@@ -29,7 +29,7 @@ from tests.support.processes.process_node import (
 
 pytestmark = pytest.mark.slow
 
-PSST = "psst-nobody-else-knows-this"
+PSST = "psst-only-this-pod-knows"
 FOLDERS = (
     *("/", "/etc", "/usr", "/usr/bin", "/home", "/root", "/var", "/var/lib", "/var/tmp"),  # noqa: S108
     *("/run", "/sys", "/sys/fs/cgroup", "/proc", "/proc/sys/kernel", "/dev", "/boot", "/opt"),
@@ -63,7 +63,7 @@ class Scene:
         node, theirs = self.node, self.node.pod_folder("victim")
         (place,) = theirs.glob("containers/*")
         started = json.loads((place / "started.json").read_bytes())
-        told = node.endpoints()
+        endpoints = node.endpoints()
         own = {"the root-dir": node.root_dir, "pods": node.pods_folder, "another pod": theirs}
         files = {
             "launch of another pod": place / "launch.json",
@@ -89,10 +89,10 @@ class Scene:
             },
             "sockets": {"a service of the machine": socket_path},
             "urls": {
-                "exec": f"{told['agent']}/exec/default/victim/app?command=id&output=1",
-                "log": f"{told['agent']}/containerLogs/default/victim/app",
-                "own log": f"{told['agent']}/logs/",
-                "secrets": f"{told['apiserver']}/api/v1/secrets",
+                "exec": f"{endpoints['agent']}/exec/default/victim/app?command=id&output=1",
+                "log": f"{endpoints['agent']}/containerLogs/default/victim/app",
+                "own log": f"{endpoints['agent']}/logs/",
+                "secrets": f"{endpoints['apiserver']}/api/v1/secrets",
             },
         }
 
@@ -156,7 +156,7 @@ def test_an_attempt_is_refused(scene: Scene, what: str, least: int) -> None:
 
 
 def test_no_file_of_ours_is_handed_in(scene: Scene) -> None:
-    """Whoever has bubblewrap's status file could name a process that is to be killed."""
+    """A pod with bubblewrap's status file could name a process to be killed."""
     assert scene.came["inherited"] == {}
 
 

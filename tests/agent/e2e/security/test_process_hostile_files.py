@@ -63,7 +63,7 @@ def plain() -> Iterator[ProcessNode]:
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    """A folder below /tmp, for whoever."""
+    """A world-readable directory below /tmp."""
     folder = Path(tempfile.mkdtemp(prefix="podstatus-", dir="/tmp"))
     folder.chmod(0o777)
     yield folder
@@ -92,7 +92,7 @@ def is_well(node: ProcessNode) -> bool:
     return code == 200 and "Traceback" not in node.log() and bool(said)
 
 
-def test_who_never_stops_talking_fills_no_disk_and_keeps_nobody_waiting(node: ProcessNode) -> None:
+def test_endless_output_fills_no_disk_and_delays_no_other_pod(node: ProcessNode) -> None:
     node.cluster.create(command_pod("loud", "sh", "-c", "yes 'a line of some length'"))
     node.cluster.wait_ready("loud")
     places = node.pod_folder("loud")
@@ -109,7 +109,7 @@ def test_who_never_stops_talking_fills_no_disk_and_keeps_nobody_waiting(node: Pr
     assert is_well(node)
 
 
-def test_of_endless_last_words_the_end_is_told(isolated: ProcessNode) -> None:
+def test_the_end_of_an_endless_termination_message_is_reported(isolated: ProcessNode) -> None:
     script = (
         "yes abcdefg | head -c 30000000 > /dev/termination-log; printf END >> /dev/termination-log"
     )
@@ -136,7 +136,7 @@ def test_last_words_cannot_be_replaced_by_a_link(isolated: ProcessNode) -> None:
 def test_the_agent_reads_nothing_through_last_words_that_were_replaced(
     plain: ProcessNode, scratch: Path, kind: str
 ) -> None:
-    """It is root, the container is nobody: what that may not read, it must not be shown."""
+    """The agent is root, the container `nobody`: the agent must not leak files to it."""
     token = plain.root_dir / "apiserver/token"
     words = scratch / "words"
     made = {

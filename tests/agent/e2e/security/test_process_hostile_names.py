@@ -1,4 +1,4 @@
-"""Names and UIDs that somebody thought up do not lead out of the folders they are for."""
+"""Hostile names and UIDs do not lead out of their directories."""
 
 import json
 from collections.abc import Iterator

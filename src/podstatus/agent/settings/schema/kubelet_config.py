@@ -1,6 +1,6 @@
-"""What a configuration file says: the fields of a KubeletConfiguration that are ours.
+"""Parse a KubeletConfiguration file.
 
-Fields that the kubelet has and we do not honour are named in a note; unknown ones are mistakes.
+A kubelet field that podstatus does not support gives a warning, an unknown field an error.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ API_VERSION = "kubelet.config.k8s.io/v1beta1"
 
 _BY_FIELD = {setting.field: setting for setting in SETTINGS if setting.field}
 _GROUPS = {field[:end] for field in _BY_FIELD for end, letter in enumerate(field) if letter == "."}
-"""What we know a part of."""
+"""Paths of the maps that contain supported fields."""
 _BY_FLAG = {setting.flag.replace("-", "").lower(): setting for setting in SETTINGS}
 _GROUP_FIELDS = {
     "authentication": frozenset({"anonymous", "webhook", "x509"}),
@@ -31,7 +31,7 @@ _GROUP_FIELDS = {
     "crashLoopBackOff": frozenset({"maxContainerRestartPeriod"}),
     "logging": frozenset({"format", "flushFrequency", "verbosity", "vmodule", "options"}),
 }
-"""The fields of these groups."""
+"""All kubelet fields of each map in `_GROUPS`."""
 _TYPE_FIELDS = ("kind", "apiVersion")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BOUNDS = YamlBounds(max_depth=20, max_nodes=10_000, max_characters=1 << 20)
@@ -39,10 +39,10 @@ _BOUNDS = YamlBounds(max_depth=20, max_nodes=10_000, max_characters=1 << 20)
 
 
 class ConfigFile(msgspec.Struct, frozen=True):
-    """What was found in a file."""
+    """The parsed content of a configuration file."""
 
     values: dict[str, RawValue]
-    """By the name of the setting."""
+    """Setting name -> value."""
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -54,7 +54,7 @@ class _Field(msgspec.Struct, frozen=True):
 
 
 def parse_config(text: str, origin: str) -> ConfigFile:
-    """Read a file; what is wrong with it is told with the line."""
+    """Parse the text of a file. Errors are returned, each with `origin` and line."""
     try:
         check_bounds(yaml.parse(text, Loader=_LOADER), _BOUNDS)
         root = yaml.compose(text, Loader=_LOADER)
@@ -64,35 +64,35 @@ def parse_config(text: str, origin: str) -> ConfigFile:
         return ConfigFile({}, (f"{origin}{at}: {error}",))
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         return ConfigFile({}, (f"{origin}{_line(error)}: not YAML: {_problem_text(error)}",))
-    except (LookupError, AttributeError):  # PyYAML does not look before it leaps
-        return ConfigFile({}, (f"{origin}: not YAML: a value is not what its tag says",))
+    except (LookupError, AttributeError):  # PyYAML raises these for a wrong explicit tag
+        return ConfigFile({}, (f"{origin}: not YAML: a value does not match its tag",))
     if fields is None:
-        wanted = f"a {KIND} with fields at the top is expected"
-        return ConfigFile({}, (f"{origin}: {'empty' if root is None else 'no map'}; {wanted}",))
+        problem = "the file is empty" if root is None else "the file is not a map"
+        return ConfigFile({}, (f"{origin}: {problem}; expected a {KIND}",))
     return _classify(fields, origin)
 
 
 def _classify(fields: list[_Field], origin: str) -> ConfigFile:
-    given: dict[str, RawValue] = {}
-    mistakes, notes = _type_errors(fields, origin), []
+    values: dict[str, RawValue] = {}
+    errors, warnings = _type_errors(fields, origin), []
     seen: set[str] = set()
     for field in fields:
         if field.path in seen:
-            mistakes.append(f"{field.origin}: is there twice; remove one of them")
+            errors.append(f"{field.origin}: duplicate field; remove one of them")
         seen.add(field.path)
         if field.value is None or field.path in _TYPE_FIELDS:
             continue
         if setting := _BY_FIELD.get(field.path):
-            given[setting.name] = RawValue(field.origin, field.value, is_text=False)
+            values[setting.name] = RawValue(field.origin, field.value, is_text=False)
         elif _is_kubelet_field(field.path):
-            notes.append(f"{field.origin}: has no effect here; the kubelet has it, podstatus not")
+            warnings.append(f"{field.origin}: ignored; podstatus does not support this field")
         else:
-            mistakes.append(f"{field.origin}: {_unknown_field_message(field)}")
-    return ConfigFile(given, tuple(mistakes), tuple(notes))
+            errors.append(f"{field.origin}: {_unknown_field_message(field)}")
+    return ConfigFile(values, tuple(errors), tuple(warnings))
 
 
 def _fields(root: yaml.MappingNode, origin: str, prefix: str = "") -> Iterator[_Field]:
-    """The fields at the top, and those below what we know a part of."""
+    """The top-level fields, with the maps of `_GROUPS` replaced by their fields."""
     loader = yaml.SafeLoader("")
     for key, value in root.value:
         path = prefix + str(loader.construct_object(key, deep=True))
@@ -104,14 +104,15 @@ def _fields(root: yaml.MappingNode, origin: str, prefix: str = "") -> Iterator[_
 
 
 def _type_errors(fields: list[_Field], origin: str) -> list[str]:
-    found = {field.path: field for field in fields}
-    wrong = []
-    for path, wanted in zip(_TYPE_FIELDS, (KIND, API_VERSION), strict=True):
-        if path not in found:
-            wrong.append(f"{origin}: {path} is missing; {wanted} is expected")
-        elif found[path].value != wanted:
-            wrong.append(f"{found[path].origin}: {abbreviate(found[path].value)} is not {wanted}")
-    return wrong
+    by_path = {field.path: field for field in fields}
+    errors = []
+    for path, expected in zip(_TYPE_FIELDS, (KIND, API_VERSION), strict=True):
+        field = by_path.get(path)
+        if field is None:
+            errors.append(f"{origin}: {path} is missing; expected {expected}")
+        elif field.value != expected:
+            errors.append(f"{field.origin}: {abbreviate(field.value)} is not {expected}")
+    return errors
 
 
 def _is_kubelet_field(path: str) -> bool:
@@ -124,16 +125,16 @@ def _is_kubelet_field(path: str) -> bool:
 def _unknown_field_message(field: _Field) -> str:
     if field.path in _GROUPS:
         return f"{abbreviate(field.value)} is not a map"
-    told = f"no such field in a {KIND}"
+    message = f"no such field in a {KIND}"
     if setting := _BY_FLAG.get(field.path.lower()):
         if not setting.field:
-            return f"{told}; use the flag {setting.option}, or {setting.variable}"
-        return f"{told}; did you mean {setting.field}?"
+            return f"{message}; use the flag {setting.option}, or {setting.variable}"
+        return f"{message}; did you mean {setting.field}?"
     group, dot, _ = field.path.rpartition(".")
-    known = [f"{group}.{part}" for part in _GROUP_FIELDS[group]] if dot else sorted(FIELDS)
-    by_lower = {name.lower(): name for name in known}
+    paths = [f"{group}.{part}" for part in _GROUP_FIELDS[group]] if dot else sorted(FIELDS)
+    by_lower = {path.lower(): path for path in paths}
     close = get_close_matches(field.path.lower(), by_lower, n=1)
-    return f"{told}; did you mean {by_lower[close[0]]}?" if close else told
+    return f"{message}; did you mean {by_lower[close[0]]}?" if close else message
 
 
 def _line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""The fields that a KubeletConfiguration has, ours or not.
+"""All fields of a KubeletConfiguration, supported by podstatus or not.
 
 Upstream: config/v1beta1/types.go, kubelet v0.36.4.
 """

@@ -1,4 +1,4 @@
-"""Settings that are lists of pairs: labels, taints, gates, thresholds, amounts, headers.
+"""Value types of map settings: labels, taints, feature gates, thresholds, quantities, headers.
 
 Upstream: the flags of cmd/kubelet/app/options; ParseTaints, pkg/util/taints; thresholds,
 pkg/kubelet/eviction/helpers.go; v1.36.4.
@@ -28,7 +28,8 @@ _SIGNALS = (
 )
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,6})?)%", re.ASCII)
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-# What a kubelet may say about itself; the rest of these two domains is for others to say.
+# Labels of kubernetes.io and k8s.io that a kubelet may set on its own Node.
+# Upstream: IsKubeletLabel, staging/src/k8s.io/kubelet/pkg/apis/well_known_labels.go.
 _ALLOWED_LABELS = frozenset(
     {
         "kubernetes.io/hostname",
@@ -54,7 +55,7 @@ def _items(text: str) -> list[tuple[str]]:
 
 
 def _parse_all(parse: Callable[..., ParsedT], items: Iterable[tuple[Any, ...]]) -> list[ParsedT]:
-    """What was read of all items. Raises a group of the errors of all of them."""
+    """Parse all items. Raises an ExceptionGroup of the errors of all invalid items."""
     values, errors = [], []
     for item in items:
         try:
@@ -62,7 +63,7 @@ def _parse_all(parse: Callable[..., ParsedT], items: Iterable[tuple[Any, ...]]) 
         except InvalidValueError as error:
             errors.append(error)
     if errors:
-        raise ExceptionGroup("not allowed", errors)
+        raise ExceptionGroup("invalid values", errors)
     return values
 
 
@@ -74,11 +75,11 @@ def _map_type(
     *,
     allowed: str,
 ) -> ValueType:
-    """A map: `a=b,c=d` as a text."""
+    """A map, written `a=b,c=d` in flags and variables."""
 
     def read_item(item: str) -> ParsedT:
-        key, found, value = item.partition(separator)
-        if not found:
+        key, has_separator, value = item.partition(separator)
+        if not has_separator:
             raise InvalidValueError(item, allowed)
         return parse(key.strip(), value.strip())
 
@@ -97,14 +98,14 @@ def _map_type(
 
 def _parse_label(key: str, value: Any) -> tuple[str, str]:
     if not isinstance(value, str):
-        raise InvalidValueError(value, f"a text, which the value of the label {key} has to be")
-    if wrong := [*qualified_name(key), *label_value(value)]:
-        raise InvalidValueError(f"{key}={value}", f"a label: {'; '.join(wrong)}")
+        raise InvalidValueError(value, f"a string; the value of the label {key} must be one")
+    if errors := [*qualified_name(key), *label_value(value)]:
+        raise InvalidValueError(f"{key}={value}", f"a valid label: {'; '.join(errors)}")
     if not _is_allowed_label(key):
         raise InvalidValueError(
             key,
-            "a label that a node may give itself; of kubernetes.io and k8s.io these are "
-            f"{', '.join(sorted(_ALLOWED_LABELS))} and those of {', '.join(_ALLOWED_DOMAINS)}",
+            "a label that a node may set on itself; in kubernetes.io and k8s.io these are "
+            f"{', '.join(sorted(_ALLOWED_LABELS))} and labels of {', '.join(_ALLOWED_DOMAINS)}",
         )
     return key, value
 
@@ -122,12 +123,12 @@ def _is_subdomain(domain: str, domains: Iterable[str]) -> bool:
 
 def _parse_gate(name: str, value: Any) -> tuple[str, bool]:
     if value not in (True, False, "true", "false"):
-        raise InvalidValueError(f"{name}={value}", "a gate and true or false")
+        raise InvalidValueError(f"{name}={value}", "a feature gate with true or false")
     try:
         FeatureGates.from_names({name: True})
     except ValueError as error:
-        known = str(error).rpartition("; ")[2]
-        raise InvalidValueError(name, f"a feature gate that is looked at here; {known}") from error
+        gates = str(error).rpartition("; ")[2]
+        raise InvalidValueError(name, f"a feature gate of podstatus; {gates}") from error
     return name, value in (True, "true")
 
 
@@ -135,7 +136,7 @@ def _parse_threshold(signal: str, value: Any) -> tuple[str, str]:
     if signal not in _SIGNALS:
         raise InvalidValueError(signal, f"one of {', '.join(_SIGNALS)}")
     if not isinstance(value, str) or not _is_threshold(value):
-        raise InvalidValueError(value, f"an amount such as 100Mi or 10% ({signal})")
+        raise InvalidValueError(value, f"a quantity or percentage such as 100Mi or 10% ({signal})")
     return signal, value
 
 
@@ -149,15 +150,17 @@ def _is_threshold(text: str) -> bool:
 
 
 def _parse_amount(name: str, value: Any) -> tuple[str, Quantity]:
-    wrong = InvalidValueError(f"{name}={value}", "a resource and an amount: cpu=2, memory=4Gi")
+    invalid = InvalidValueError(
+        f"{name}={value}", "a resource with a quantity, such as cpu=2 or memory=4Gi"
+    )
     if qualified_name(name):
-        raise wrong
+        raise invalid
     try:
         amount = Quantity.parse(value)
     except QuantityError as error:
-        raise wrong from error
+        raise invalid from error
     if amount.nanos < 0:
-        raise wrong
+        raise invalid
     return name, amount
 
 
@@ -165,7 +168,7 @@ def _parse_header(name: str, raw: Any) -> list[tuple[str, str]]:
     values = raw if isinstance(raw, list) else [raw]
     for value in values:
         if not _HEADER.fullmatch(name) or not isinstance(value, str) or not value.isprintable():
-            raise InvalidValueError("a header", "a name and a value, in printable characters")
+            raise InvalidValueError("a header", "a header name and a printable value")
     return [(name, value) for value in values]
 
 
@@ -204,12 +207,14 @@ def _unique(taints: list[Taint]) -> tuple[Taint, ...]:
     seen: set[tuple[str, str]] = set()
     for taint in taints:
         if (taint.key, taint.effect) in seen:
-            raise InvalidValueError(f"{taint.key}:{taint.effect}", "given once; a taint is unique")
+            raise InvalidValueError(
+                f"{taint.key}:{taint.effect}", "unique; give each key and effect once"
+            )
         seen.add((taint.key, taint.effect))
     return tuple(taints)
 
 
-_TAINT_FORMAT = f"a taint key=value:Effect with an effect of {', '.join(_EFFECTS)}"
+_TAINT_FORMAT = f"a taint key=value:Effect; effects are {', '.join(_EFFECTS)}"
 
 LABELS = _map_type("KEY=VALUE,…", "=", _parse_label, dict, allowed="key=value,…")
 GATES = _map_type(

@@ -1,4 +1,4 @@
-"""What the values of settings may be: numbers, durations, words, names, addresses.
+"""Value types of scalar settings: numbers, durations, choices, names, addresses.
 
 Upstream: the flags of cmd/kubelet/app/options and the checks of
 pkg/kubelet/apis/config/validation, v1.36.4.
@@ -18,16 +18,16 @@ from podstatus.kube.validation.names import dns_subdomain
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 PROCESS = "process"
 RUNTIMES = (PROCESS, "simulated")
-"""Those that are ours; the first one is the default with an API server of our own."""
-_RUNTIME = f"{' or '.join(RUNTIMES)}, or a class of your own as in my_runtime:MyRuntime"
+"""Built-in runtimes; the first is the default with the embedded API server."""
+_RUNTIME = f"{' or '.join(RUNTIMES)}, or a custom class such as my_runtime:MyRuntime"
 _CLASS_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
-_BYTES = "a number of bytes from 1 on, such as 10Mi"
+_BYTES = "a positive number of bytes, such as 10Mi"
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 
 
 def text_type(metavar: str, parse: Callable[[str], Any], allowed: str) -> ValueType:
-    """A kind whose values are texts in files too."""
+    """A value type whose values are strings in configuration files, too."""
 
     def read_document(value: Any) -> Any:
         if not isinstance(value, str):
@@ -38,10 +38,10 @@ def text_type(metavar: str, parse: Callable[[str], Any], allowed: str) -> ValueT
 
 
 def integer(minimum: int, maximum: int | None = None) -> ValueType:
-    """A whole number from `minimum` on."""
-    allowed = f"a whole number from {minimum} on"
+    """An integer from `minimum` to `maximum`, both included."""
+    allowed = f"an integer of at least {minimum}"
     if maximum is not None:
-        allowed = f"a whole number from {minimum} to {maximum}"
+        allowed = f"an integer from {minimum} to {maximum}"
 
     def check(number: int) -> int:
         if number < minimum or (maximum is not None and number > maximum):
@@ -64,7 +64,7 @@ def integer(minimum: int, maximum: int | None = None) -> ValueType:
 def duration(
     minimum: float, maximum: float | None = None, *, allowed: str, whole_seconds: bool = False
 ) -> ValueType:
-    """Seconds, written as a duration, `whole_seconds` ones only; `allowed` says the limits."""
+    """A Go duration, parsed to seconds. `allowed` describes the limits in error messages."""
 
     def read(text: str) -> float:
         try:
@@ -81,7 +81,7 @@ def duration(
 
 
 def choice(options: Collection[str]) -> ValueType:
-    """One of some words."""
+    """One of the given words."""
     allowed = f"one of {', '.join(options)}"
 
     def read(text: str) -> str:
@@ -118,13 +118,13 @@ def _parse_path(text: str) -> str:
 
 def _parse_text(text: str) -> str:
     if not text or not text.isprintable():
-        raise InvalidValueError(text, "a text of one line")
+        raise InvalidValueError(text, "a single line of printable characters")
     return text
 
 
 def _parse_paths(text: Any) -> tuple[str, ...]:
     if not isinstance(text, str):
-        raise InvalidValueError(text, "paths, separated by commas")
+        raise InvalidValueError(text, "a comma-separated list of paths")
     return tuple(_parse_path(part.strip()) for part in text.split(",") if part.strip())
 
 
@@ -136,10 +136,10 @@ def _parse_address(text: str) -> str:
 
 
 def _parse_node_name(text: str) -> str:
-    # As the kubelet does with what it was told.
+    # As upstream's GetHostname does.
     name = text.strip().lower()
-    if wrong := dns_subdomain(name):
-        raise InvalidValueError(text, f"a node's name: {'; '.join(wrong)}")
+    if errors := dns_subdomain(name):
+        raise InvalidValueError(text, f"a valid node name: {'; '.join(errors)}")
     return name
 
 
@@ -150,7 +150,7 @@ def _parse_url(text: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise InvalidValueError(text, "an address that begins with http:// or https:// and a host")
+        raise InvalidValueError(text, "a URL with http:// or https:// and a host")
     return text
 
 
@@ -167,11 +167,11 @@ def _parse_bytes(text: str) -> int:
 BOOL = ValueType(metavar="", parse_text=_parse_bool, parse_document=_parse_bool_document)
 PATH = text_type("PATH", _parse_path, "a path")
 ADDRESS = text_type("ADDRESS", _parse_address, "an IP address")
-NODE_NAME = text_type("NAME", _parse_node_name, "a node's name")
+NODE_NAME = text_type("NAME", _parse_node_name, "a valid node name")
 RUNTIME = text_type("RUNTIME", _parse_runtime, _RUNTIME)
 BYTES = text_type("BYTES", _parse_bytes, _BYTES)
-TEXT = text_type("TEXT", _parse_text, "a text")
-URL = text_type("URL", _parse_url, "an address")
+TEXT = text_type("TEXT", _parse_text, "a string")
+URL = text_type("URL", _parse_url, "a URL")
 PATHS = ValueType(
     metavar="PATHS", parse_text=_parse_paths, parse_document=_parse_paths, allow_empty=True
 )

@@ -1,4 +1,4 @@
-"""One setting: its names, what it may be, and who said what."""
+"""The declaration of a setting, and a raw value with its origin."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ import msgspec
 
 
 class InvalidValueError(ValueError):
-    """A value is not what a setting may be."""
+    """The value is invalid for this setting."""
 
     def __init__(self, value: object, allowed: str) -> None:
         super().__init__(f"{abbreviate(value)} is not {allowed}")
@@ -15,76 +15,76 @@ class InvalidValueError(ValueError):
 
 
 class ValueType(msgspec.Struct, frozen=True, kw_only=True):
-    """What the values of a setting are.
+    """How the values of a setting are parsed.
 
-    Both functions raise NotAllowedError, or a group of them if there are more.
+    Both functions raise InvalidValueError, or an ExceptionGroup of InvalidValueErrors.
     """
 
     metavar: str
     parse_text: Callable[[str], Any]
-    """From a flag or an environment variable."""
+    """Parses the text of a flag or an environment variable."""
     parse_document: Callable[[Any], Any]
-    """From a configuration file."""
+    """Parses the YAML value of a configuration file."""
     allow_empty: bool = False
-    """Whether an empty text means something else than nothing said."""
+    """True if an empty text is a value; otherwise it means that the setting is not given."""
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting by all its names."""
+    """A setting with its flag, environment variable, configuration field and help."""
 
     name: str
-    """Of the field of AgentSettings."""
+    """The field of AgentSettings."""
     flag: str
     """Without the dashes: `max-pods`."""
     value_type: ValueType
     help: str
     """One sentence."""
     default: str | None = None
-    """As it would be given to the flag; None if `default_help` says what it depends on."""
+    """The default in the syntax of the flag; None if it is computed, see `default_help`."""
     default_help: str = ""
     field: str | None = None
-    """The path in a KubeletConfiguration, if it has one: `crashLoopBackOff.…`."""
+    """The path of the KubeletConfiguration field, if any: `crashLoopBackOff.…`."""
     short: str = ""
-    """One letter."""
+    """The short flag, one letter."""
     secret: bool = False
-    """Its values are never shown."""
+    """The value is never printed or exported."""
     group: str = "Node"
 
     @property
     def option(self) -> str:
-        """The flag as it is typed."""
+        """The flag with its leading dashes."""
         return f"--{self.flag}"
 
     @property
     def variable(self) -> str:
-        """The environment variable."""
+        """The name of the environment variable."""
         return f"PODSTATUS_{self.flag.replace('-', '_').upper()}"
 
 
 class RawValue(msgspec.Struct, frozen=True):
-    """What somebody said about a setting, and where."""
+    """A value of a setting as given, with its origin for error messages."""
 
     origin: str
     """`--max-pods`, `PODSTATUS_MAX_PODS`, `config.yaml:3: maxPods`."""
     value: Any
     is_text: bool = True
-    """From a flag or a variable, not from a file."""
+    """True for a flag or a variable, False for a configuration file."""
 
 
 def parse_value(setting: Setting, raw: RawValue) -> Any:
-    """The value. Raises NotAllowedError, or a group of them."""
+    """Return the parsed value. Raises InvalidValueError, or a group of them."""
     read = setting.value_type.parse_text if raw.is_text else setting.value_type.parse_document
     return read(raw.value)
 
 
 def error_line(setting: Setting, raw: RawValue, error: InvalidValueError) -> str:
-    """One line about a value that cannot be: where, what was given, what is allowed."""
+    """Return the error message: origin, value, allowed values. Secret values are not shown."""
     if setting.secret:
-        return f"{raw.origin}: what is given (not shown) is not {error.allowed}"
+        return f"{raw.origin}: the value (not shown) is not {error.allowed}"
     return f"{raw.origin}: {error}"
 
 
 def abbreviate(value: object) -> str:
-    """A value in a message, not too long."""
+    """Format a value for a message, at most 100 characters of it."""
     text = f'"{value}"' if isinstance(value, str) else str(value)
     return text if len(text) <= 100 else f"{text[:100]}…"

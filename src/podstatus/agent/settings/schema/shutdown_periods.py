@@ -1,4 +1,4 @@
-"""The setting that says how long the pods of each priority have to end.
+"""The value type of `--shutdown-grace-period-by-pod-priority`.
 
 Upstream: ShutdownGracePeriodByPodPriority, config/v1beta1/types.go, kubelet v0.36.4.
 """
@@ -12,8 +12,8 @@ from podstatus.workers.shutdown.plan import ShutdownPeriod
 
 _PAIR = re.compile(r"(-?\d{1,10})=(\d{1,9})", re.ASCII)
 _FIELDS = {"priority", "shutdownGracePeriodSeconds"}
-_ITEM_FORMAT = "a priority and seconds, 0=20"
-_LIST_FORMAT = "a list of maps with priority and shutdownGracePeriodSeconds, whole numbers"
+_ITEM_FORMAT = "a priority and seconds, such as 0=20"
+_LIST_FORMAT = "a list of maps with the integers priority and shutdownGracePeriodSeconds"
 _PRIORITY_LIMIT = 2**31
 
 
@@ -22,10 +22,10 @@ def _parse_text(text: str) -> tuple[ShutdownPeriod, ...]:
 
 
 def _parse_item(item: str) -> ShutdownPeriod:
-    found = _PAIR.fullmatch(item)
-    if found is None:
+    match = _PAIR.fullmatch(item)
+    if match is None:
         raise InvalidValueError(item, _ITEM_FORMAT)
-    return _period(int(found[1]), int(found[2]))
+    return _period(int(match[1]), int(match[2]))
 
 
 def _parse_document(value: Any) -> tuple[ShutdownPeriod, ...]:
@@ -38,7 +38,7 @@ def _parse_map(item: Any) -> ShutdownPeriod:
     if not isinstance(item, Mapping) or set(item) != _FIELDS:
         raise InvalidValueError(item, _LIST_FORMAT)
     priority, seconds = item["priority"], item["shutdownGracePeriodSeconds"]
-    # A bool is a number to Python.
+    # bool is a subclass of int.
     if type(priority) is not int or type(seconds) is not int:
         raise InvalidValueError(item, _LIST_FORMAT)
     return _period(priority, seconds)
@@ -50,17 +50,17 @@ def _period(priority: int, seconds: int) -> ShutdownPeriod:
             priority, f"a priority from {-_PRIORITY_LIMIT} to {_PRIORITY_LIMIT - 1}"
         )
     if seconds < 0:
-        raise InvalidValueError(seconds, "a number of seconds from 0 on")
+        raise InvalidValueError(seconds, "a number of seconds of at least 0")
     return ShutdownPeriod(priority=priority, seconds=seconds)
 
 
 def _unique(periods: Iterable[ShutdownPeriod]) -> tuple[ShutdownPeriod, ...]:
-    found: dict[int, ShutdownPeriod] = {}
+    by_priority: dict[int, ShutdownPeriod] = {}
     for period in periods:
-        if period.priority in found:
-            raise InvalidValueError(period.priority, "given once; a priority has one period")
-        found[period.priority] = period
-    return tuple(found[priority] for priority in sorted(found))
+        if period.priority in by_priority:
+            raise InvalidValueError(period.priority, "unique; give each priority once")
+        by_priority[period.priority] = period
+    return tuple(by_priority[priority] for priority in sorted(by_priority))
 
 
 PERIODS = ValueType(

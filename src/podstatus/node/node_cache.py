@@ -4,7 +4,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.node import Node
 
 _MAX_DIGITS = 40
-"""Longest resource version that is parsed; a uint64 has at most 20 digits."""
+"""Longest resource version that is parsed: a uint64 has 20 digits, and int() rejects over 4300."""
 
 
 class NodeCache:

@@ -105,7 +105,7 @@ def test_a_runtime_that_cannot_resize_never_will() -> None:
     decision = decided(a_pod(cpu="2"), resizes=False)
     assert isinstance(decision, ResizePending)
     assert decision.reason == "Infeasible"
-    assert "the resize policy of container a does not allow a restart" in decision.message
+    assert "container a cannot be resized by a restart" in decision.message
 
 
 def test_a_runtime_that_cannot_resize_can_start_again() -> None:

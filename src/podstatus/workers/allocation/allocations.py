@@ -93,7 +93,7 @@ class AllocationManager:
     # Updates
 
     def reserve(self, pod: Pod) -> None:
-        """Allocate the current requests of an admitted pod, unless it has an allocation."""
+        """Allocate an admitted pod's requests in memory, unless it has an allocation."""
         if self._allocated.pod_resource_info(pod.uid) is None:
             self._unpersisted.setdefault(pod.uid, allocation_from_pod(pod))
             self._notify(pod.uid)

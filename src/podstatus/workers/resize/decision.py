@@ -68,8 +68,8 @@ def decide_resize(
     if not supports_resize and (name := _needs_in_place_resize(pod, allocated)):
         return ResizePending(
             reason=INFEASIBLE,
-            message=f"The runtime cannot resize running containers, and the resize policy of "
-            f"{name} does not allow a restart",
+            message=f"The runtime cannot resize running containers, and {name} cannot be resized "
+            "by a restart",
         )
     match admit(pod, node=node, others=others, max_pods=max_pods):
         case AdmissionRejected(reason=reason, message=message):

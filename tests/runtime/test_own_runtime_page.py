@@ -37,28 +37,30 @@ def meaning(source: str) -> str:
 
 
 def test_the_page_shows_the_class_part_by_part() -> None:
-    shown = [meaning(block) for block in BLOCKS]
-    places = [shown.index(meaning(part)) for part in PARTS]
+    on_page = [meaning(block) for block in BLOCKS]
+    places = [on_page.index(meaning(part)) for part in PARTS]
     assert len(places) == 5
     assert places == sorted(places)
 
 
 def test_the_page_shows_what_stands_before_the_class() -> None:
     rest = BEFORE[BEFORE.index("\nimport ") :]
-    shown = "\n".join(BLOCKS)
+    on_page = "\n".join(BLOCKS)
     pieces = [piece.strip() for piece in re.split(r"\n\n\n", rest) if piece.strip()]
     assert len(pieces) == 7
-    assert [piece for piece in pieces if piece not in shown] == []
+    assert [piece for piece in pieces if piece not in on_page] == []
 
 
 def test_the_page_shows_what_a_step_needs_before_its_tally() -> None:
     ours = set(re.findall(NAMES, BEFORE, re.MULTILINE))
     assert len(ours) == 6
-    shown = ""
+    on_page = ""
     for section in re.split(r"^(?=## \d)", PAGE, flags=re.MULTILINE):
-        shown += "\n".join(re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
-        used = {name for name in ours if re.search(rf"\b{name}\b", shown)}
-        assert used <= set(re.findall(NAMES, shown, re.MULTILINE))
+        on_page += "\n".join(
+            re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+        )
+        used = {name for name in ours if re.search(rf"\b{name}\b", on_page)}
+        assert used <= set(re.findall(NAMES, on_page, re.MULTILINE))
 
 
 def test_the_page_shows_the_tests() -> None:

@@ -139,11 +139,11 @@ def test_equal_facts_are_no_change_and_the_same_objects_are_not_compared() -> No
         scene.runtime.pods = {A: pod(A)}
         await scene.view.relist_once()
         scene.changed_pods()
-        shown = scene.view.find(A)
+        listed = scene.view.find(A)
         scene.runtime.put(pod(A))
         await scene.view.relist_once()
         assert scene.changed_pods() == []
-        assert scene.view.find(A) is shown
+        assert scene.view.find(A) is listed
 
     asyncio.run(main())
 

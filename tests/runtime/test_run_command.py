@@ -30,11 +30,11 @@ def result_of(
 ) -> tuple[CommandResult, FakeExecStream]:
     async def main() -> tuple[CommandResult, FakeExecStream]:
         clock = FakeClock()
-        talk = FakeExecStream(clock, pieces=pieces, code=code)
-        runtime = TalkingRuntime(lambda: talk)
+        session = FakeExecStream(clock, pieces=pieces, code=code)
+        runtime = TalkingRuntime(lambda: session)
         result = await run(runtime, None, clock)
         assert runtime.asked == [(UID, "id", COMMAND, StreamOptions())]
-        return result, talk
+        return result, session
 
     return asyncio.run(main())
 
@@ -45,9 +45,9 @@ def test_output_and_errors_are_kept_as_they_come() -> None:
         (OutputStream.STDERR, b"two "),
         (OutputStream.STDOUT, b"three"),
     )
-    result, talk = result_of(*pieces, code=3)
+    result, session = result_of(*pieces, code=3)
     assert result == CommandResult(exit_code=3, output="one two three")
-    assert talk.is_closed
+    assert session.is_closed
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_output_and_errors_are_kept_as_they_come() -> None:
     ids=["one", "over", "many"],
 )
 def test_of_much_output_the_beginning_is_kept_and_all_is_read(pieces: Sequence[bytes]) -> None:
-    result, talk = result_of(*((OutputStream.STDOUT, piece) for piece in pieces))
+    result, session = result_of(*((OutputStream.STDOUT, piece) for piece in pieces))
     assert result.output == "a" * MAX_OUTPUT_BYTES
-    assert talk.is_read
+    assert session.is_read
 
 
 def test_what_is_no_text_is_replaced() -> None:
@@ -74,12 +74,12 @@ def test_what_is_no_text_is_replaced() -> None:
 def test_a_command_that_takes_too_long_is_ended(seconds: float) -> None:
     async def main() -> None:
         clock = FakeClock()
-        talk = FakeExecStream(clock, takes=10)
-        running = asyncio.ensure_future(run(TalkingRuntime(lambda: talk), seconds, clock))
+        session = FakeExecStream(clock, takes=10)
+        running = asyncio.ensure_future(run(TalkingRuntime(lambda: session), seconds, clock))
         await clock.advance(seconds - 0.1)
-        was_closed = talk.is_closed
+        was_closed = session.is_closed
         await clock.advance(0.1)
-        assert (was_closed, talk.is_closed) == (False, True)
+        assert (was_closed, session.is_closed) == (False, True)
         with pytest.raises(TimeoutError):
             await running
 
@@ -89,8 +89,8 @@ def test_a_command_that_takes_too_long_is_ended(seconds: float) -> None:
 def test_a_command_without_a_timeout_may_take_any_time() -> None:
     async def main() -> None:
         clock = FakeClock()
-        talk = FakeExecStream(clock, takes=1e6, code=1)
-        running = asyncio.ensure_future(run(TalkingRuntime(lambda: talk), None, clock))
+        session = FakeExecStream(clock, takes=1e6, code=1)
+        running = asyncio.ensure_future(run(TalkingRuntime(lambda: session), None, clock))
         await clock.advance(1e6)
         assert (await running).exit_code == 1
 
@@ -101,13 +101,13 @@ def test_a_command_without_a_timeout_may_take_any_time() -> None:
 def test_who_gives_up_ends_the_command(seconds: float | None) -> None:
     async def main() -> None:
         clock = FakeClock()
-        talk = FakeExecStream(clock, takes=10)
-        running = asyncio.ensure_future(run(TalkingRuntime(lambda: talk), seconds, clock))
+        session = FakeExecStream(clock, takes=10)
+        running = asyncio.ensure_future(run(TalkingRuntime(lambda: session), seconds, clock))
         await clock.advance(1)
         running.cancel()
         await clock.advance(0)
         assert running.cancelled()
-        assert talk.is_closed
+        assert session.is_closed
 
     asyncio.run(main())
 
@@ -148,9 +148,9 @@ def test_a_runtime_that_is_down_is_no_matter_of_the_command() -> None:
 def test_a_talk_that_breaks_is_closed() -> None:
     async def main() -> FakeExecStream:
         clock = FakeClock()
-        talk = FakeExecStream(clock, breaks=OSError("gone"))
+        session = FakeExecStream(clock, breaks=OSError("gone"))
         with pytest.raises(OSError, match="gone"):
-            await run(TalkingRuntime(lambda: talk), 5, clock)
-        return talk
+            await run(TalkingRuntime(lambda: session), 5, clock)
+        return session
 
     assert asyncio.run(main()).is_closed

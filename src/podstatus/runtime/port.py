@@ -1,9 +1,9 @@
 """The runtime port: the eight idempotent methods that the agent needs of a runtime.
 
 A runtime is a class with these methods; `podstatus.testing.runtime_suite` checks it. A runtime
-starts, stops and records containers on request. When a container is restarted and how its pod's
-status looks is decided elsewhere. Records must outlive the agent: a container that ended while no
-agent was running is listed with its exit.
+starts, stops and records containers on request; restarts and the pod's status are decided
+elsewhere. Records must outlive the agent: a container that ended while no agent was running is
+listed with its exit.
 
     CannotStartError     this container cannot be started, or not now; the next sync tries again
     CannotResizeError    running containers cannot be resized, or not now

@@ -98,8 +98,8 @@ def isolated(request: pytest.FixtureRequest) -> bool:
 
 @need_root
 def test_root_keeps_the_default_capabilities_and_a_filter(folder: Path, *, isolated: bool) -> None:
-    kept = bits(SANDBOX_DEFAULT if isolated else DEFAULT)
-    capabilities = dict.fromkeys(("CapInh", "CapPrm", "CapEff", "CapBnd"), kept)
+    mask = bits(SANDBOX_DEFAULT if isolated else DEFAULT)
+    capabilities = dict.fromkeys(("CapInh", "CapPrm", "CapEff", "CapBnd"), mask)
     expected = {**REFUSED, **capabilities, "NoNewPrivs": "1", "Seccomp": "2"}
     assert seen_by(folder, pod_with({}), isolated=isolated) == (expected, expected)
 

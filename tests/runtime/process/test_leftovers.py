@@ -60,13 +60,13 @@ def test_a_zombie_is_reported_even_if_it_ran_before() -> None:
 
 
 def test_pipes_are_reported_and_files_without_a_name_are_counted() -> None:
-    kept = os.pidfd_open(os.getpid())
+    pidfd = os.pidfd_open(os.getpid())
     before = take_picture()
     opened = [*os.pipe(), os.pidfd_open(os.getpid())]
     try:
         left = what_is_left(before, take_picture())
     finally:
-        for number in (*opened, kept):
+        for number in (*opened, pidfd):
             os.close(number)
     assert left[0] == "the agent still has open: anon_inode:[pidfd], 1x"
     assert left[1].startswith("the agent still has open: pipe:[")

@@ -69,7 +69,7 @@ def test_what_could_not_run_ended_when_it_began() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "seconds", "said", "until"),
+    ("script", "seconds", "results", "until"),
     [
         ("", 0, {"startup": True, "readiness": True, "liveness": True}, None),
         ("ready=-4s+", 1, {"startup": True, "readiness": False, "liveness": True}, 4),
@@ -82,16 +82,16 @@ def test_what_could_not_run_ended_when_it_began() -> None:
     ],
 )
 def test_what_probes_say(
-    script: str, seconds: int, said: dict[str, bool], until: int | None
+    script: str, seconds: int, results: dict[str, bool], until: int | None
 ) -> None:
     moment = None if until is None else until * S
-    assert probe_outcomes(attempt(script, probes=ALL), seconds * S) == (said, moment)
+    assert probe_outcomes(attempt(script, probes=ALL), seconds * S) == (results, moment)
 
 
 def test_readiness_may_change_when_it_is_asked_to_end() -> None:
     stopping = attempt("stop=5s, stop-ready=-", probes=ALL, stop_at=10 * S, kill_at=30 * S)
-    said, _ = probe_outcomes(stopping, 11 * S)
-    assert said["readiness"] is False
+    results, _ = probe_outcomes(stopping, 11 * S)
+    assert results["readiness"] is False
     unasked, _ = probe_outcomes(attempt("stop-ready=-", probes=ALL), 11 * S)
     assert unasked["readiness"] is True
 

@@ -485,14 +485,14 @@ def test_usage_follows_scripts_and_requests() -> None:
 def test_containers_run_on_while_no_agent_is_there(tmp_path: Path) -> None:
     async def story(node: Node) -> None:
         short, _ = await node.start("run=3s, exit=3; run=forever", "short")
-        asked, asked_id = await node.start("stop=never", "asked")
+        stopping, stopping_id = await node.start("stop=never", "stopping")
         async with node.meanwhile(
-            node.runtime.stop_container(asked.uid, asked_id, grace_seconds=5)
+            node.runtime.stop_container(stopping.uid, stopping_id, grace_seconds=5)
         ):
             began = node.clock.now()
         await node.clock.advance(60)
         node.restart()
-        ends = [await node.newest(short), await node.newest(asked)]
+        ends = [await node.newest(short), await node.newest(stopping)]
         assert [(end.exit_code, end.reason) for end in ends] == [(3, "Error"), (137, "Error")]
         after = [end.finished_at.unix_nanos() - began for end in ends]
         assert after == [3_000_000_000, 5_000_000_000]

@@ -149,9 +149,9 @@ def test_who_computes_too_much_is_slowed_down(cgroups: Cgroups) -> None:
 
 
 def test_what_is_in_force_is_read_back(cgroups: Cgroups) -> None:
-    asked = resources("100m", "250m 100M")
-    cgroups.create(UID, "c1", asked)
-    facts = cgroups.actuated_resources(UID, "c1", asked)
+    requested = resources("100m", "250m 100M")
+    cgroups.create(UID, "c1", requested)
+    facts = cgroups.actuated_resources(UID, "c1", requested)
     assert facts == ResourceFacts(
         cpu_request=Quantity("100m"),
         cpu_limit=Quantity("250m"),

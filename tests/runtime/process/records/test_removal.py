@@ -75,14 +75,14 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
 
 LOADED = "import os;from pathlib import *;from podstatus.runtime.process.records.store import *"
 LOCKED = """
-shelf, tree = RecordStore(Path({place!r})), Path({place!r}, "tree")
+store, tree = RecordStore(Path({place!r})), Path({place!r}, "tree")
 folders = [tree, tree / "a", tree / "a" / "b", tree / "a" / "b" / "c", tree / "read-only"]
 for folder in folders:
     folder.mkdir()
     (folder / "file").touch()
 for folder in reversed(folders[1:]):
     folder.chmod(0o500 if folder.name == "read-only" else 0)
-shelf.remove(tree)
+store.remove(tree)
 assert not list(Path({place!r}, "removed").iterdir())
 """
 

@@ -164,15 +164,15 @@ def test_the_profile_names_no_call_that_is_not_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "known"),
+    ("machine", "expected_numbers"),
     [
         ("x86_64", {"read": 0, "clone": 56, "unshare": 272, "keyctl": 250, "clone3": 435}),
         ("aarch64", {"read": 63, "clone": 220, "unshare": 97, "keyctl": 219, "clone3": 435}),
     ],
 )
-def test_numbers_are_the_kernels(machine: str, known: Mapping[str, int]) -> None:
+def test_numbers_are_the_kernels(machine: str, expected_numbers: Mapping[str, int]) -> None:
     numbers = ARCHITECTURES[machine].numbers
-    assert {name: numbers[name] for name in known} == known
+    assert {name: numbers[name] for name in expected_numbers} == expected_numbers
     assert len({*numbers.values()}) == len(numbers)
 
 

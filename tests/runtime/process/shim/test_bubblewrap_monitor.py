@@ -44,7 +44,11 @@ def test_nothing_outside_can_be_looked_into_by_root_without_capabilities(
     assert monitor not in (own, started.monitor.pid)
     found = {
         name: reach(pid, what)
-        for name, pid in (("monitor", monitor), ("keeper", started.monitor.pid), ("shim", own))
+        for name, pid in (
+            ("monitor", monitor),
+            ("container monitor", started.monitor.pid),
+            ("shim", own),
+        )
     }
     assert {name: done.returncode for name, done in found.items()} == dict.fromkeys(found, 2)
     assert all("Permission denied" in done.stderr for done in found.values())

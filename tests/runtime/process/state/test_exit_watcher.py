@@ -46,23 +46,23 @@ def test_a_failed_exit_callback_is_retried(failure: Exception) -> None:
 
 def test_a_record_that_cannot_be_read_is_not_one_that_is_missing(tmp_path: Path) -> None:
     """Otherwise a running container would count as lost, and be started twice."""
-    shelf = RecordStore(tmp_path)
-    shelf.write_pod(RECORD)
-    place = shelf.create_container_dir(UID, "1")
-    assert shelf.read_shim(RECORD) is None
-    assert shelf.read_started(place) is None
-    assert shelf.read_exit(place) is None
-    for path in (shelf.pod_folder(UID).shim, place.started, place.exit, place.launch):
+    store = RecordStore(tmp_path)
+    store.write_pod(RECORD)
+    folder = store.create_container_dir(UID, "1")
+    assert store.read_shim(RECORD) is None
+    assert store.read_started(folder) is None
+    assert store.read_exit(folder) is None
+    for path in (store.pod_folder(UID).shim, folder.started, folder.exit, folder.launch):
         path.mkdir()
     for read in (
-        lambda: shelf.read_shim(RECORD),
-        lambda: shelf.read_started(place),
-        lambda: shelf.read_exit(place),
-        lambda: shelf.read_launches(UID),
+        lambda: store.read_shim(RECORD),
+        lambda: store.read_started(folder),
+        lambda: store.read_exit(folder),
+        lambda: store.read_launches(UID),
     ):
         with pytest.raises(RuntimeDownError, match="cannot read"):
             read()
-    shelf.pod_folder(UID).record.unlink()
-    shelf.pod_folder(UID).record.mkdir()
+    store.pod_folder(UID).record.unlink()
+    store.pod_folder(UID).record.mkdir()
     with pytest.raises(RuntimeDownError, match=r"cannot read .*pod\.json"):
-        shelf.read_pods()
+        store.read_pods()

@@ -222,15 +222,15 @@ def _tried(race: Race) -> str:
 
 
 def test_what_the_shim_opens_is_the_same_file_or_none(tmp_path: Path) -> None:
-    found = tmp_path.stat()
-    wanted = {"path": str(tmp_path), "device": found.st_dev, "inode": found.st_ino}
-    (opened,) = open_host_paths([wanted])
-    assert os.path.samestat(os.fstat(opened), found)
+    status = tmp_path.stat()
+    argument = {"path": str(tmp_path), "device": status.st_dev, "inode": status.st_ino}
+    (opened,) = open_host_paths([argument])
+    assert os.path.samestat(os.fstat(opened), status)
     os.close(opened)
     before = len(open_files())
     for wrong in ({"inode": 1}, {"path": f"{tmp_path}/none"}, {"path": "/proc/self/root"}):
         with pytest.raises(NotStartedError, match="hostPath"):
-            open_host_paths([wanted, {**wanted, **wrong}])
+            open_host_paths([argument, {**argument, **wrong}])
     assert len(open_files()) == before
 
 

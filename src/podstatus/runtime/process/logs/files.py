@@ -189,7 +189,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _lines(data: bytes) -> list[bytes]:
-    """Split into lines with their newlines; the last may have none. Only `\n` ends a line."""
+    """Split into lines with their newlines; the last may have none. Only LF ends a line."""
     lines = [line + b"\n" for line in data.split(b"\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines

@@ -52,7 +52,7 @@ def _prctl(option: int, *values: int) -> None:
 
 
 def join_namespaces(process: int, kinds: Iterable[str]) -> None:
-    """Join these namespaces of a pidfd's process in one call; privileges are checked only once."""
+    """Join these namespaces of a pidfd's process at once, with the current privileges."""
     _check(_libc.setns(process, sum(NAMESPACES[kind] for kind in kinds)))
 
 

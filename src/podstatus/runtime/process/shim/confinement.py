@@ -49,7 +49,7 @@ def join_new_keyring() -> None:
 def limit_inherited_capabilities(numbers: frozenset[int]) -> None:
     """Restrict the capabilities of what bubblewrap executes; bubblewrap itself keeps all it has.
 
-    A program executed by root gets the inheritable capabilities that are in the bounding set;
+    A program executed by root gets the inheritable capabilities and those of the bounding set;
     bubblewrap sets the inheritable ones to those of the command.
     """
     _, permitted, _ = _capabilities()

@@ -49,12 +49,12 @@ def descendants(pid: int) -> list[Process]:
 
 
 def children() -> list[int]:
-    """Return the pids of our children; a pid cannot be reused before we reap it."""
+    """Return the pids of this process's children; a pid is not reused before it is reaped."""
     return [pid for pid in map(int, filter(str.isdecimal, _pids())) if _is_child(pid)]
 
 
 def youngest_children() -> list[int]:
-    """Return our children among the newest few pids of this machine: a very short check."""
+    """Return the children among the newest few pids of this machine: a very short check."""
     last = int(Path("/proc/loadavg").read_bytes().split()[-1])
     return [pid for pid in range(max(last - _MAX_YOUNGEST, 2), last + 1) if _is_child(pid)]
 

@@ -1,4 +1,4 @@
-"""Who follows the board sees each pod as it is, also after having been away."""
+"""A follower of the cache sees each pod in its current state, also after a pause."""
 
 import asyncio
 
@@ -62,7 +62,7 @@ def test_same_again_is_no_news() -> None:
     assert board.revision == number
 
 
-def test_only_what_changed_is_told() -> None:
+def test_only_changes_are_returned() -> None:
     board = SnapshotCache()
     for name in "abc":
         board.put(pod(name))
@@ -75,7 +75,7 @@ def test_only_what_changed_is_told() -> None:
     assert not news.reset
 
 
-def test_number_of_another_board_begins_anew() -> None:
+def test_revision_of_another_cache_is_a_reset() -> None:
     board = SnapshotCache()
     board.put(pod("a"))
     assert board.changes_since(17).reset

@@ -14,7 +14,7 @@ from podstatus.alerts.model import Action, Alert, AlertId, RuleState
 
 
 class DeliveryState(msgspec.Struct, frozen=True, kw_only=True):
-    """Status of a receiver."""
+    """Status of a receiver and its queue."""
 
     name: str
     """Kind and address, without secrets: `webhook https://…`."""

@@ -153,7 +153,7 @@ FOREIGN_STATUS_WRITE: Final = "ForeignStatusWrite"
 manager}"; the node owns it and has set it back to {status} · Pod {namespace}/{name}: Field {field}
 was changed by {…}; the node owns it and has set it back"""
 HISTORY_NOT_KEPT: Final = "HistoryNotKept"
-"""cannot use the history {file}: {why}; move it away to begin a new one"""
+"""cannot use the history {file}: {why}; move it away to start a new one"""
 HISTORY_LOST: Final = "HistoryLost"
 """{file} {was deleted, replaced, truncated or changed by another program}; started a new history"""
 AGENT_RESTARTED: Final = "AgentRestarted"

@@ -1,8 +1,8 @@
-"""What is known now of all pods: put up by one, read and followed by many.
+"""The current summaries of all pods, with one writer and many followers.
 
-Each change has a number. Who follows asks for all that changed after a number, and gets each pod
-once, as it is now; pods that are gone are remembered for a while. Who was away for too long, or
-comes from another life of the board, is told to begin anew.
+Each change has a revision. A follower asks for all changes after a revision, and gets each pod once
+in its current state; removed pods are remembered for a while. A follower whose revision is too old,
+or from another instance of the cache, gets a reset with all pods.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from podstatus.observe.summary.pod import PodSummary
 T = TypeVar("T")
 
 MAX_DELETED = 10_000
-"""Pods that are gone and remembered as such."""
+"""Removed pods that are remembered."""
 
 
 class PodTombstone(msgspec.Struct, frozen=True, gc=False):
-    """A pod that is not there any more."""
+    """A pod that has been removed."""
 
     uid: PodUID
     namespace: str
@@ -33,34 +33,34 @@ class PodTombstone(msgspec.Struct, frozen=True, gc=False):
 
 
 class ChangedSnapshots(msgspec.Struct, frozen=True, kw_only=True):
-    """What changed after a number."""
+    """Changes after a revision, with the pods."""
 
     revision: int
-    """Ask for what comes after this one next."""
+    """The revision to continue from."""
     reset: bool = False
-    """It is all there is, not what changed: the number was too old, or of another board."""
+    """Whether this is the full state, not the changes: the revision was too old or unknown."""
     pods: tuple[PodSummary, ...] = ()
     deleted: tuple[PodTombstone, ...] = ()
 
 
 class ChangedPods(msgspec.Struct, frozen=True, kw_only=True):
-    """Which pods changed after a number, for those who look at each when its turn comes.
+    """Changes after a revision, by UID, for followers that read each pod when its turn comes.
 
-    It keeps no pods alive, so that somebody may take long over it.
+    It keeps no pods in memory, so a follower may process it slowly.
     """
 
     revision: int
-    """Ask for what comes after this one next."""
+    """The revision to continue from."""
     reset: bool = False
     """As in `ChangedSnapshots`."""
     pods: tuple[PodUID, ...] = ()
     """In the order of their latest change."""
     deleted: tuple[tuple[int, PodTombstone], ...] = ()
-    """With their numbers, in that order."""
+    """Removed pods with their revisions, in that order."""
 
 
 class SnapshotCache:
-    """The pods. Written and followed in one event loop; `pods` may be read from anywhere."""
+    """The pods. Written and followed in one event loop; `pods` may be called from any thread."""
 
     def __init__(self, *, max_deleted: int = MAX_DELETED) -> None:
         self._pods: dict[PodUID, tuple[int, PodSummary]] = {}
@@ -69,35 +69,35 @@ class SnapshotCache:
         self._max_deleted = max_deleted
         self._revision = 0
         self._compacted_revision = 0
-        """The number of the latest removal that is not remembered."""
+        """Revision of the latest removal that is no longer remembered."""
         self._epoch = secrets.token_hex(4)
         self._change_event = asyncio.Event()
         self._pods_view: Mapping[PodUID, PodSummary] | None = None
 
     @property
     def epoch(self) -> str:
-        """What tells this board's numbers from those of another."""
+        """Identifies this instance: revisions of another one are not comparable."""
         return self._epoch
 
     @property
     def revision(self) -> int:
-        """Of the latest change."""
+        """The revision of the latest change."""
         return self._revision
 
     def pods(self) -> Mapping[PodUID, PodSummary]:
-        """All pods at this moment."""
+        """Return all current pods, by UID."""
         if self._pods_view is None:
             self._pods_view = MappingProxyType({uid: pod for uid, (_, pod) in self._pods.items()})
         return self._pods_view
 
     def find(self, uid: PodUID) -> tuple[int, PodSummary] | None:
-        """A pod, and the number of its latest change."""
+        """Return a pod and the revision of its latest change."""
         return self._pods.get(uid)
 
     def put(self, pod: PodSummary) -> bool:
-        """The pod is like this now; whether that is news."""
-        known = self._pods.get(pod.uid)
-        if known is not None and known[1] == pod:
+        """Set the current state of a pod; return whether it changed."""
+        current = self._pods.get(pod.uid)
+        if current is not None and current[1] == pod:
             return False
         self._pods.pop(pod.uid, None)
         self._revision += 1
@@ -106,11 +106,11 @@ class SnapshotCache:
         return True
 
     def remove(self, uid: PodUID) -> None:
-        """The pod is not there any more."""
-        known = self._pods.pop(uid, None)
-        if known is None:
+        """Remove a pod, if it is there."""
+        removed = self._pods.pop(uid, None)
+        if removed is None:
             return
-        pod = known[1]
+        pod = removed[1]
         self._revision += 1
         self._deleted.append((self._revision, PodTombstone(uid, pod.namespace, pod.name)))
         if len(self._deleted) > self._max_deleted:
@@ -118,26 +118,26 @@ class SnapshotCache:
         self._notify()
 
     def changes_since(self, after: int | None) -> ChangedSnapshots:
-        """What changed after this number; None: all there is."""
+        """Return the changes after a revision; None: the full state."""
         changed = self.changed_since(after)
         pods = tuple(self._pods[uid][1] for uid in changed.pods)
-        gone = tuple(gone for _, gone in changed.deleted)
+        deleted = tuple(tombstone for _, tombstone in changed.deleted)
         return ChangedSnapshots(
-            revision=changed.revision, reset=changed.reset, pods=pods, deleted=gone
+            revision=changed.revision, reset=changed.reset, pods=pods, deleted=deleted
         )
 
     def changed_since(self, after: int | None) -> ChangedPods:
-        """Which pods changed after this number; None: all there are."""
+        """Return which pods changed after a revision; None: the full state."""
         if after is None or after < self._compacted_revision or after > self._revision:
             return ChangedPods(revision=self._revision, reset=True, pods=tuple(self._pods))
         pods = takewhile(lambda uid: self._pods[uid][0] > after, reversed(self._pods))
-        gone = takewhile(lambda numbered: numbered[0] > after, reversed(self._deleted))
+        deleted = takewhile(lambda numbered: numbered[0] > after, reversed(self._deleted))
         return ChangedPods(
-            revision=self._revision, pods=_oldest_first(pods), deleted=_oldest_first(gone)
+            revision=self._revision, pods=_oldest_first(pods), deleted=_oldest_first(deleted)
         )
 
     async def wait(self, after: int) -> None:
-        """Come back when something has changed after this number."""
+        """Return once there is a change after this revision."""
         while self._revision <= after:
             await self._change_event.wait()
 

@@ -1,4 +1,4 @@
-"""What those who ask and those who show need: the agent has it, and the observer of a cluster."""
+"""The port for readers of the observed state, implemented by the agent and the observer."""
 
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
@@ -12,47 +12,47 @@ from podstatus.observe.snapshot_cache import SnapshotCache
 
 
 class SyncState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How far the API server has what is known here; of an agent alone."""
+    """State of the status sync to the API server; only an agent has it."""
 
     unsent: int = 0
-    """Pods with something that the API server has not acknowledged."""
+    """Pods with a status that the API server has not acknowledged."""
     oldest_unsent_seconds: float = 0.0
     in_flight: int = 0
     quarantined: int = 0
     """Pods whose status the API server rejects."""
     outbox: int = 0
-    """Last statuses on the disk."""
+    """Final statuses on disk that have not been delivered."""
 
 
 class PodSyncProgress(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How far the API server has the status of one pod."""
+    """State of the status sync of one pod."""
 
     version: int
-    """Of the newest status; it grows with every change."""
+    """Version of the newest status; it increases with every change."""
     unsent: int = 0
     """Changes that the API server has not acknowledged."""
     oldest_unsent_seconds: float = 0.0
 
 
 class NodeSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A node."""
+    """The current state of a node."""
 
     name: str
     ready: bool = False
     reason: str = ""
     message: str = ""
     conditions: Mapping[str, str] = {}
-    """By type, the status."""
+    """Status of each condition, by type."""
     capacity: Mapping[str, str] = {}
     allocatable: Mapping[str, str] = {}
     requested: Mapping[str, str] = {}
-    """What the pods on it ask for, cpu and memory, as quantities."""
+    """Sum of the pods' requests of CPU and memory, as quantities."""
     used: Mapping[str, float] = {}
-    """Measured: `cpu` in cores, `memory` in bytes, `pids`; empty where it is not known."""
+    """Measured usage: `cpu` in cores, `memory` in bytes, `pids`; unknown ones are missing."""
     used_fractions: Mapping[str, float] = {}
-    """Of what there is, from 0 to 1: `cpu`, `memory`, and `disk` of what the agent keeps."""
+    """Used fractions from 0 to 1: `cpu`, `memory`, and `disk`, the disk of the root-dir."""
     disk_full_in_seconds: float | None = None
-    """If it goes on as in the last hour; None: not known, or it does not fill."""
+    """At the rate of the last hour; None: unknown, or the disk does not fill up."""
     pods: int = 0
     lease_age_seconds: float | None = None
     version: str = ""
@@ -60,46 +60,46 @@ class NodeSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Freshness(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How old what is shown may be."""
+    """How old the data may be."""
 
     server_reachable: bool = True
     server_age_seconds: float = 0.0
-    """Since the API server was last heard."""
+    """Since the last answer of the API server."""
     runtime_age_seconds: float | None = None
-    """Since the runtime was last listed; of an agent alone."""
+    """Since the last relist of the runtime; only an agent has it."""
     clock_skew_seconds: float | None = None
-    """How far the clocks here and at the API server are apart, at least; None: not known."""
+    """Minimum difference of the local clock and the API server's; None: unknown."""
 
 
 class StatusView(Protocol):
-    """Everything that is known, for those who ask. Nothing here waits but `timeline`."""
+    """Read access to the observed state. Only `timeline` and `transitions` wait."""
 
     @property
     def snapshot_cache(self) -> SnapshotCache:
-        """All pods."""
+        """The current state of all pods."""
 
     def nodes(self) -> Mapping[str, NodeSummary]:
-        """The agent's own, or those of the cluster."""
+        """Return the agent's own node, or those of the cluster."""
 
     def sync(self) -> SyncState | None:
-        """None if nobody here sends statuses."""
+        """Return the state of the status sync; None if this process sends no statuses."""
 
     def freshness(self) -> Freshness:
-        """How old it is."""
+        """Return how old the data may be."""
 
     def history(self) -> HistoryCounts:
-        """What became of transitions."""
+        """Return the counters of the history."""
 
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
-        """What happened to the pods of this name. Raises HistoryError."""
+        """Return the history of all pods of this name. Raises HistoryError."""
 
     async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
-        """What happened on the whole after a number. Raises HistoryError."""
+        """Return the history of all pods after an ID. Raises HistoryError."""
 
 
 @runtime_checkable
 class SupportsPodSync(Protocol):
-    """An observatory of somebody who sends statuses, and knows how far each is."""
+    """A status view of a process that sends statuses."""
 
     def pod_sync(self, uid: PodUID) -> PodSyncProgress | None:
-        """How far the status of a pod has got; None if it has none."""
+        """Return the sync state of a pod's status; None if it has none."""

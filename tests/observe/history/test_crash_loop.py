@@ -32,7 +32,7 @@ def crash(number: int) -> ContainerStatus:
 
 
 def after(container: ContainerStatus, last: ContainerStatus, restarts: int) -> ContainerStatus:
-    """The container, with what is told of the attempt before it."""
+    """The container status, with its last termination state."""
     return structs.replace(container, restart_count=restarts, last_state=last.state)
 
 
@@ -73,7 +73,7 @@ def test_the_timeline_of_a_crash_loop_is_complete(tmp_path: Path) -> None:
         await historian.write_once()
 
     asyncio.run(scene())
-    told = [line(moment, began) for moment in history.timeline("default", "web")]
+    lines = [line(moment, began) for moment in history.timeline("default", "web")]
     expected = [
         "0 seen: →",
         "0 container app: → waiting ContainerCreating",
@@ -102,4 +102,4 @@ def test_the_timeline_of_a_crash_loop_is_complete(tmp_path: Path) -> None:
         f"{at + 250} readiness app: False → True",
         f"{at + 250} condition Ready: False → True",
     ]
-    assert [" ".join(text.split()) for text in told] == expected
+    assert [" ".join(text.split()) for text in lines] == expected

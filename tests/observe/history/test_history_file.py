@@ -81,7 +81,7 @@ def test_many_moments_are_forgotten_in_pieces_and_all_of_them(tmp_path: Path) ->
     assert [moment.at for moment in history.entries_after(0, limit=10)] == [44_998, 44_999]
     assert not history.last_states(PodUID("uid-0"))
     assert history.last_states(PodUID("uid-1")) == {(PHASE, ""): "44998"}
-    # A number that was used is not used again: who follows would take it for another moment.
+    # IDs are not reused: a client that follows by ID would confuse two entries.
     assert history.append(moments(1)) == 45_001
 
 
@@ -139,7 +139,7 @@ def phases(history: History, name: str) -> list[str]:
     return [m.transition.after for m in found if m.transition.kind == PHASE]
 
 
-def test_a_full_disk_loses_nothing_and_is_told(tmp_path: Path) -> None:
+def test_a_full_disk_loses_nothing_and_is_reported(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
     historian = StatusHistoryWriter(history, clock=FakeClock())
 
@@ -254,9 +254,7 @@ def test_events_that_do_not_fit_are_counted_apart(tmp_path: Path) -> None:
     assert (historian.counts.overflowed, historian.counts.lost_events) == (1, 1)
 
 
-def test_pods_of_which_nothing_is_told_do_not_fill_the_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quiet_pods_do_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podstatus.observe.transitions.tracker.MAX_TRACKED_PODS", 2)
     history = History.open(tmp_path / "history.db")
     historian = StatusHistoryWriter(history, clock=FakeClock())
@@ -304,7 +302,7 @@ def test_the_file_is_a_sound_database_with_a_format(tmp_path: Path) -> None:
     assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     database.execute("PRAGMA user_version = 99")
     database.close()
-    with pytest.raises(HistoryError, match="the format 99, known is 1"):
+    with pytest.raises(HistoryError, match="format 99, supported is 1"):
         History.open(path)
 
 
@@ -334,7 +332,7 @@ def test_a_mistake_of_ours_costs_a_batch_and_not_the_node(
         patched.setattr(history, "append", broken)
         tell(historian, "web", "Pending", "Running")
         asyncio.run(historian.write_once())
-    assert "changes of pods not noted: number=2" in caplog.text
+    assert "changes of pods not recorded: count=2" in caplog.text
     assert historian.counts.lost_events == 2
     tell(historian, "web", "Failed")
     asyncio.run(historian.write_once())

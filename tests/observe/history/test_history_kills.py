@@ -15,24 +15,23 @@ from tests.observe.history.write_history import PERIOD
 
 KILLS = 30
 A_SECOND = round(1 / PERIOD)
-"""So many are told in a second, if the machine has time; if it has none, the writer has none to
-tell nor to write them."""
+"""Changes per second on an idle machine; a busy one slows the caller and the writer alike."""
 
 pytestmark = pytest.mark.slow
 
 
-def told_until_killed(path: Path, first: int, seconds: float) -> list[int]:
-    """The numbers that a writer told."""
+def written_until_killed(path: Path, first: int, seconds: float) -> list[int]:
+    """The numbers that a writer printed."""
     words = [sys.executable, "-m", "tests.observe.history.write_history", str(path), str(first)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
-        told = [writer.stdout.readline()]
+        numbers = [writer.stdout.readline()]
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            told.append(writer.stdout.readline())
+            numbers.append(writer.stdout.readline())
         writer.kill()
-        told += writer.stdout.read().splitlines(keepends=True)
-    return [int(line) for line in told if line.endswith("\n")]
+        numbers += writer.stdout.read().splitlines(keepends=True)
+    return [int(line) for line in numbers if line.endswith("\n")]
 
 
 def is_sound(path: Path) -> bool:
@@ -46,7 +45,7 @@ def is_sound(path: Path) -> bool:
 def test_kills_lose_the_last_second_at_most(tmp_path: Path) -> None:
     path, chance, first, worst = tmp_path / "history.db", random.Random(7), 0, 0
     for _ in range(KILLS):
-        told = told_until_killed(path, first, chance.uniform(0.2, 1.5))
+        numbers = written_until_killed(path, first, chance.uniform(0.2, 1.5))
         assert is_sound(path)
         history = History.open(path)
         kept = [
@@ -55,14 +54,14 @@ def test_kills_lose_the_last_second_at_most(tmp_path: Path) -> None:
         history.close()
         assert kept == sorted(kept)
         last = kept[-1] if kept else -1
-        lost = [number for number in told if number > last]
+        lost = [number for number in numbers if number > last]
         worst = max(worst, len(lost))
         assert worst < A_SECOND
         # All before the last that was kept are there too.
-        newest = [number for number in told if number <= last]
+        newest = [number for number in numbers if number <= last]
         assert kept[len(kept) - len(newest) :] == newest
-        first = told[-1] + 1
-    print(f"{KILLS} kills, {first} told, at most {worst} lost")  # noqa: T201
+        first = numbers[-1] + 1
+    print(f"{KILLS} kills, {first} written, at most {worst} lost")  # noqa: T201
 
 
 def _is_phase(moment: object) -> bool:

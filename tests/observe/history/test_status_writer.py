@@ -37,7 +37,7 @@ def tell(historian: StatusHistoryWriter, *phases: str) -> None:
         historian.on_pod_updated(pod, pod.status, is_added=False)
 
 
-def told(history: History) -> list[tuple[str, str, str]]:
+def recorded(history: History) -> list[tuple[str, str, str]]:
     found = history.timeline("default", "web")
     return [(m.transition.kind, m.transition.before_text, m.transition.after_text) for m in found]
 
@@ -51,14 +51,14 @@ def write(historian: StatusHistoryWriter) -> None:
     asyncio.run(historian.write_once())
 
 
-def test_what_was_told_is_written_in_order_with_its_time(history: History) -> None:
+def test_changes_are_written_in_order_with_their_times(history: History) -> None:
     clock = FakeClock()
     historian = StatusHistoryWriter(history, clock=clock)
     tell(historian, "Pending")
     asyncio.run(clock.advance(0.123))
     tell(historian, "Running", "Running")
     write(historian)
-    assert told(history) == [
+    assert recorded(history) == [
         ("seen", "", ""),
         ("phase", "", "Pending"),
         ("phase", "Pending", "Running"),
@@ -75,7 +75,10 @@ def test_restart_notes_only_what_is_new(history: History) -> None:
     after = StatusHistoryWriter(history, clock=FakeClock())
     tell(after, "Running", "Failed")
     write(after)
-    assert told(history)[2:] == [("phase", "Pending", "Running"), ("phase", "Running", "Failed")]
+    assert recorded(history)[2:] == [
+        ("phase", "Pending", "Running"),
+        ("phase", "Running", "Failed"),
+    ]
 
 
 def test_change_during_a_restart_is_noted_against_what_was_written(history: History) -> None:
@@ -85,7 +88,7 @@ def test_change_during_a_restart_is_noted_against_what_was_written(history: Hist
     after = StatusHistoryWriter(history, clock=FakeClock())
     tell(after, "Succeeded")
     write(after)
-    assert told(history)[-1] == ("phase", "Running", "Succeeded")
+    assert recorded(history)[-1] == ("phase", "Running", "Succeeded")
 
 
 def test_overflow_is_counted_and_no_change_is_wrong(history: History) -> None:
@@ -95,7 +98,7 @@ def test_overflow_is_counted_and_no_change_is_wrong(history: History) -> None:
     write(historian)
     tell(historian, "Failed")
     write(historian)
-    assert told(history)[-1] == ("phase", "Running", "Failed")
+    assert recorded(history)[-1] == ("phase", "Running", "Failed")
 
 
 def test_what_waits_is_bounded_in_bytes(history: History) -> None:
@@ -153,7 +156,7 @@ def test_the_rest_is_written_beside_the_loop(
         await asyncio.wait({task})
 
     asyncio.run(live())
-    assert told(history)[-1] == ("phase", "Pending", "Running")
+    assert recorded(history)[-1] == ("phase", "Pending", "Running")
 
 
 def test_it_is_written_while_all_common_threads_wait(history: History) -> None:
@@ -173,7 +176,7 @@ def test_it_is_written_while_all_common_threads_wait(history: History) -> None:
             await waiting
 
     asyncio.run(live())
-    assert told(history)[-1] == ("phase", "", "Pending")
+    assert recorded(history)[-1] == ("phase", "", "Pending")
 
 
 def test_what_cannot_be_written_waits(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +191,7 @@ def test_what_cannot_be_written_waits(history: History, monkeypatch: pytest.Monk
         write(historian)
     assert historian.counts.waiting == 2
     write(historian)
-    assert told(history)[1:] == [("phase", "", "Pending"), ("phase", "Pending", "Running")]
+    assert recorded(history)[1:] == [("phase", "", "Pending"), ("phase", "Pending", "Running")]
     assert historian.counts.waiting == 0
 
 
@@ -211,7 +214,7 @@ def test_what_is_too_old_is_forgotten(history: History) -> None:
         await historian.prune_once()
         assert history.count() == 3
         await keep_clean(historian, clock, hours=2)
-        assert told(history) == [("phase", "Pending", "Running")]
+        assert recorded(history) == [("phase", "Pending", "Running")]
         await keep_clean(historian, clock, hours=24)
         assert history.count() == 0
         assert not history.last_states(POD.uid)
@@ -230,14 +233,14 @@ def test_run_writes_the_rest_when_it_is_cancelled(history: History) -> None:
         await asyncio.wait({task})
 
     asyncio.run(live())
-    assert told(history) == [("seen", "", ""), ("phase", "", "Pending")]
+    assert recorded(history) == [("seen", "", ""), ("phase", "", "Pending")]
 
 
 def test_history_of_another_format_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     with sqlite3.connect(path) as database:
         database.execute("PRAGMA user_version = 99")
-    with pytest.raises(HistoryError, match=r"history\.db has the format 99"):
+    with pytest.raises(HistoryError, match=r"history\.db has format 99"):
         History.open(path)
 
 

@@ -1,4 +1,4 @@
-"""The history of one who keeps summaries: written, and gone on with after a restart."""
+"""The history writer with summaries: written, and continued after a restart."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ def summary(status: PodStatus, name: str = "web", deleted_at: str | None = None)
     return summarize_pod(make_pod(name, status=status, deleted_at=deleted_at))
 
 
-def told(history: History, name: str = "web") -> list[tuple[str, ...]]:
+def recorded(history: History, name: str = "web") -> list[tuple[str, ...]]:
     moments = history.timeline("default", name)
     return [(m.transition.kind, m.transition.before_text, m.transition.after_text) for m in moments]
 
@@ -53,7 +53,7 @@ def test_what_happens_to_a_pod_is_noted_from_its_summaries(history: History) -> 
     one.pod_changed(summary(RUNNING, deleted_at="2026-11-16T02:48:00Z"))
     one.pod_finished(summary(RUNNING))
     write(one)
-    assert told(history) == [
+    assert recorded(history) == [
         ("seen", "", ""),
         ("container", "", "waiting ContainerCreating"),
         ("phase", "", "Pending"),
@@ -71,14 +71,14 @@ def test_the_next_one_notes_what_is_new_against_what_was_noted(history: History)
     before = scribe(history)
     before.pod_changed(summary(CREATING))
     write(before)
-    count = len(told(history))
+    count = len(recorded(history))
     after = scribe(history)
     after.pod_changed(summary(CREATING))
     write(after)
-    assert len(told(history)) == count
+    assert len(recorded(history)) == count
     after.pod_changed(summary(RUNNING))
     write(after)
-    assert told(history)[count:] == [
+    assert recorded(history)[count:] == [
         ("container", "waiting ContainerCreating", "running"),
         ("readiness", "False", "True"),
         ("phase", "Pending", "Running"),
@@ -92,7 +92,7 @@ def test_what_could_not_be_written_is_worked_out_again(
     one = scribe(history)
     one.pod_changed(summary(CREATING))
     write(one)
-    count = len(told(history))
+    count = len(recorded(history))
     one.pod_changed(summary(RUNNING))
 
     def full(_: object) -> int:
@@ -103,7 +103,7 @@ def test_what_could_not_be_written_is_worked_out_again(
         write(one)
     assert one.counts.waiting == 1
     write(one)
-    assert len(told(history)) == count + 4
+    assert len(recorded(history)) == count + 4
 
 
 def test_writing_comes_to_an_end_though_as_much_comes_meanwhile(
@@ -147,7 +147,7 @@ def test_much_that_waits_is_written_with_beats_and_the_file_cleaned_meanwhile(
     assert steps == ["beat"] * 2 + ["cleaned at 1000"] + ["beat"] * 2 + ["cleaned at 2000", "beat"]
 
 
-def test_what_does_not_fit_is_counted_whoever_tells_of_it(history: History) -> None:
+def test_what_does_not_fit_is_counted_from_any_thread(history: History) -> None:
     one = HistoryWriter(
         history, TransitionTracker(SUMMARY_SOURCE), clock=FakeClock(), max_entries=0
     )
@@ -194,7 +194,7 @@ def test_one_that_was_gone_and_came_back_is_seen_again(history: History, *, toge
     one, pod = scribe(history), summary(RUNNING, deleted_at="2026-11-16T02:48:00Z")
     one.pod_changed(pod)
     write(one)
-    first = told(history)
+    first = recorded(history)
     assert (first[0][0], first[1][0]) == ("deletion", "seen")
     one.pod_finished(pod)
     if not together:
@@ -202,6 +202,6 @@ def test_one_that_was_gone_and_came_back_is_seen_again(history: History, *, toge
         write(one)
     one.pod_changed(pod)
     write(one)
-    again = [it for it in told(history)[len(first) :] if it[0] != "event"]
+    again = [it for it in recorded(history)[len(first) :] if it[0] != "event"]
     assert again == [("finished", "", ""), *first]
     assert [it.name for it in history.unfinished_pods()] == ["web"]

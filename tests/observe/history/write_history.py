@@ -1,4 +1,4 @@
-"""A process that keeps a history until it is killed, and says what it told.
+"""A process that keeps a history until it is killed, and prints what it wrote.
 
 python -m tests.observe.history.write_history FILE FIRST
 """

@@ -163,12 +163,12 @@ class Watched:
         )
 
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
-        """Nobody asks."""
+        """Not used."""
         await asyncio.sleep(0)
         return []
 
     async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
-        """Nobody asks."""
+        """Not used."""
         await asyncio.sleep(0)
         return []
 
@@ -178,7 +178,7 @@ def _life(pod: Pod) -> PodLifecycle:
 
 
 def _request(requests: RequestMetrics) -> None:
-    """Two: the first was refused as somebody else, the second was not answered."""
+    """Two: the first was answered with 401, the second was not answered."""
     requests.record_response(401, "PATCH", "api:6443")
     requests.record_response(None, "PATCH", "api:6443")
     requests.record_call(0.001, "PATCH", "api:6443")

@@ -1,4 +1,4 @@
-"""What metrics say of a node, value by value; and all that are declared are told."""
+"""Metrics of a node, value by value; all declared metrics are collected."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ from tests.support.web.fake_alerts import FakeAlerts, an_alert
 
 
 def pages(watched: Watched) -> dict[str, list[Samples]]:
-    """All that is told, by page."""
+    """All samples, by page."""
     return {
         "/metrics": [
             *kubelet_metrics(watched.node),
@@ -67,7 +67,7 @@ def values(moment: Iterable[Samples]) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_all_metrics_that_are_declared_are_told_and_no_others(page: str) -> None:
+def test_all_declared_metrics_are_collected_and_no_others(page: str) -> None:
     moment = pages(Watched())[page]
     assert [it.metric.name for it in moment if not it.values] == []
     assert {it.metric for it in moment} == set(PAGES[page])
@@ -193,23 +193,23 @@ resource_scrape_error{} 0
     ],
 )
 def test_the_values_are_these(page: str, lines: str) -> None:
-    told = values(pages(Watched())[page])
+    collected = values(pages(Watched())[page])
     for line in lines.strip().splitlines():
         name, _, value = line.rpartition(" ")
-        assert told.get(name) == pytest.approx(float(value)), name
+        assert collected.get(name) == pytest.approx(float(value)), name
 
 
 def test_how_pods_are_adds_up_to_all_pods() -> None:
-    told = values(pages(Watched())["/metrics"])
-    assert sum(value for name, value in told.items() if "pod_health" in name) == 3
+    collected = values(pages(Watched())["/metrics"])
+    assert sum(value for name, value in collected.items() if "pod_health" in name) == 3
 
 
 def test_a_stalled_service_is_seen() -> None:
     watched = Watched()
     asyncio.run(watched.clock.advance(11))
-    told = values(agent_metrics(watched.agent))
-    assert told["podstatus_service_stalled{service=relist}"] == 1
-    assert told["podstatus_service_silent_seconds{service=relist}"] == 11
+    collected = values(agent_metrics(watched.agent))
+    assert collected["podstatus_service_stalled{service=relist}"] == 1
+    assert collected["podstatus_service_silent_seconds{service=relist}"] == 11
 
 
 def test_a_pod_that_ends_and_its_successor_are_one_series() -> None:
@@ -228,12 +228,12 @@ def test_a_pod_that_ends_and_its_successor_are_one_series() -> None:
 def test_a_node_that_was_not_measured_says_so() -> None:
     state = Watched().usage()
     unknown = type(state)(snapshot=lambda: None, running=state.running, measures_containers=True)
-    told = values(resource_metrics(unknown))
-    assert told["resource_scrape_error{}"] == 1
-    assert not any(name.startswith("node_") for name in told)
+    collected = values(resource_metrics(unknown))
+    assert collected["resource_scrape_error{}"] == 1
+    assert not any(name.startswith("node_") for name in collected)
 
 
-def test_containers_that_nobody_measures_are_not_told_in_cadvisors_words() -> None:
+def test_containers_that_are_not_measured_have_no_cadvisor_page() -> None:
     watched = Watched()
     assert container_metrics(watched.usage(metered=False)) is None
     assert values(container_metrics(watched.usage()) or ())
@@ -247,12 +247,12 @@ def test_checks_are_made_when_they_are_asked_for_and_counted() -> None:
 
     health = HealthCheckCollector(lambda: {"relist": problems.pop, "broken": broken})
     assert values(health())["kubernetes_healthcheck{name=relist,type=healthz}"] == 0
-    told = values(health())
-    assert told["kubernetes_healthcheck{name=relist,type=healthz}"] == 1
-    assert told["kubernetes_healthcheck{name=broken,type=healthz}"] == 0
-    assert told["kubernetes_healthchecks_total{name=relist,status=error,type=healthz}"] == 1
-    assert told["kubernetes_healthchecks_total{name=relist,status=success,type=healthz}"] == 1
-    assert told["kubernetes_healthchecks_total{name=broken,status=error,type=healthz}"] == 2
+    collected = values(health())
+    assert collected["kubernetes_healthcheck{name=relist,type=healthz}"] == 1
+    assert collected["kubernetes_healthcheck{name=broken,type=healthz}"] == 0
+    assert collected["kubernetes_healthchecks_total{name=relist,status=error,type=healthz}"] == 1
+    assert collected["kubernetes_healthchecks_total{name=relist,status=success,type=healthz}"] == 1
+    assert collected["kubernetes_healthchecks_total{name=broken,status=error,type=healthz}"] == 2
 
 
 def test_pages_are_looked_up_in_the_loop_and_written_elsewhere() -> None:
@@ -294,28 +294,28 @@ def test_what_is_used_has_the_time_at_which_it_was_read() -> None:
     assert len(times) == 6
 
 
-def test_alerts_are_told_as_prometheus_has_them() -> None:
+def test_alerts_have_the_format_of_prometheus() -> None:
     alerts = FakeAlerts(
         an_alert("web"),
         an_alert("db", "NotReady", "pending"),
         an_alert("old", "NotReady", "resolved"),
         an_alert("node-1", "DiskFilling", severity="critical", scope="node"),
     )
-    told = values(alert_metrics(alerts))
-    shown = [name for name in told if name.startswith("ALERTS")]
+    collected = values(alert_metrics(alerts))
+    shown = [name for name in collected if name.startswith("ALERTS")]
     assert [re.findall(r"=(\w*[\w-]*)", name) for name in shown] == [
         ["CrashLoop", "firing", "default", "node-1", "web", "warning"],
         ["DiskFilling", "firing", "", "node-1", "", "critical"],
         ["NotReady", "pending", "default", "node-1", "db", "warning"],
     ]
-    assert told["podstatus_alert_deliveries_total{receiver=log}"] == 3
-    assert told["podstatus_alert_rule_failures_total{rule=CrashLoop}"] == 0
+    assert collected["podstatus_alert_deliveries_total{receiver=log}"] == 3
+    assert collected["podstatus_alert_rule_failures_total{rule=CrashLoop}"] == 0
 
 
 def test_a_page_does_not_grow_with_all_that_goes_wrong_at_once() -> None:
     many = [an_alert(f"p{number}", state="pending") for number in range(MAX_SERIES)]
-    told = values(alert_metrics(FakeAlerts(*many, an_alert("web"), an_alert("db"))))
-    shown = [name for name in told if name.startswith("ALERTS")]
+    collected = values(alert_metrics(FakeAlerts(*many, an_alert("web"), an_alert("db"))))
+    shown = [name for name in collected if name.startswith("ALERTS")]
     assert len(shown) == MAX_SERIES
     assert sum("firing" in name for name in shown) == 2
-    assert told["podstatus_alerts_left_out{}"] == 2
+    assert collected["podstatus_alerts_left_out{}"] == 2

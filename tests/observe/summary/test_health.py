@@ -58,14 +58,14 @@ BACKING_OFF = app(
         (
             pod("Pending", app("waiting ContainerCreating")),
             HealthState.STARTING,
-            "Pending for 1 min 30 s: container app is not started yet.",
+            "Pending for 1 min 30 s: container app has not started yet.",
         ),
         (
             pod("Pending", app("running", kind="init")),
             HealthState.STARTING,
-            "Pending for 1 min 30 s: init container app runs.",
+            "Pending for 1 min 30 s: init container app is running.",
         ),
-        (pod("Pending", node="", created=LONG_AGO), HealthState.STUCK, "no node has taken it"),
+        (pod("Pending", node="", created=LONG_AGO), HealthState.STUCK, "it is not bound to a node"),
         (
             pod(
                 "Running",
@@ -76,7 +76,7 @@ BACKING_OFF = app(
                 ),
             ),
             HealthState.CRASHING,
-            "Container app ended: Error 3, 4 restarts; it is started again after a back-off.",
+            "Container app ended: Error 3, 4 restarts; it is restarted after a back-off.",
         ),
         (
             pod("Running", app("terminated Error 3", restarts=1)),
@@ -88,21 +88,21 @@ BACKING_OFF = app(
             HealthState.BLOCKED,
             "Container app waits, ErrImageNeverPull: no such image",
         ),
-        (pod("Running", app("running")), HealthState.UNREADY, "says its readiness probe"),
+        (pod("Running", app("running")), HealthState.UNREADY, "its readiness probe fails"),
         (
             pod("Running", app("running", started=False)),
             HealthState.UNREADY,
-            "says its startup probe",
+            "has not passed its startup probe",
         ),
         (
             pod("Running", app("running"), deleting=EARLIER),
             HealthState.STUCK,
-            "It should have been gone 90 s ago; container app still runs.",
+            "Its deletion is overdue by 90 s; container app is still running.",
         ),
         (
             pod("Running", app("terminated Completed 0"), deleting=NOW),
             HealthState.ENDING,
-            "It is being deleted; nothing of it runs any more.",
+            "It is being deleted; no container is running.",
         ),
         (pod("Succeeded"), HealthState.DONE, "All containers ended with 0."),
         (
@@ -118,27 +118,27 @@ BACKING_OFF = app(
         (
             pod("Running", app("terminated Error 3"), restart_policy="Always"),
             HealthState.CRASHING,
-            "Container app ended: Error 3; it is started again.",
+            "Container app ended: Error 3; it is restarted.",
         ),
         (
             pod("Running", app("terminated Completed 0"), restart_policy="Always"),
             HealthState.CRASHING,
-            "Container app ended: Completed 0; it is started again.",
+            "Container app ended: Completed 0; it is restarted.",
         ),
         (
             pod("Running", app("terminated Error 3"), LOG, restart_policy="OnFailure"),
             HealthState.CRASHING,
-            "Container app ended: Error 3; it is started again.",
+            "Container app ended: Error 3; it is restarted.",
         ),
         (
             pod("Running", app("terminated Error 3"), LOG, restart_policy="Never"),
             HealthState.FAILED,
-            "Container app ended: Error 3; it stays so.",
+            "Container app ended: Error 3; it is not restarted.",
         ),
         (
             pod("Running", app("terminated Error 3", restarts=1), LOG, restart_policy="Never"),
             HealthState.CRASHING,
-            "Container app ended: Error 3, 1 restart; it is started again after a back-off.",
+            "Container app ended: Error 3, 1 restart; it is restarted after a back-off.",
         ),
         (
             pod("Running", app("terminated Completed 0", restarts=1), restart_policy="OnFailure"),
@@ -148,7 +148,7 @@ BACKING_OFF = app(
         (
             pod("Running", app("terminated Completed 0"), LOG, restart_policy="OnFailure"),
             HealthState.HEALTHY,
-            "Container app ended with 0; container log runs on.",
+            "Container app ended with 0; container log is still running.",
         ),
         (
             pod(
@@ -158,7 +158,7 @@ BACKING_OFF = app(
                 restart_policy="Never",
             ),
             HealthState.UNREADY,
-            "says its readiness probe",
+            "its readiness probe fails",
         ),
         (
             pod(
@@ -176,11 +176,13 @@ BACKING_OFF = app(
         (
             pod("Failed", app("terminated ContainerStatusUnknown 137")),
             HealthState.UNKNOWN,
-            "Nobody saw the end of container app.",
+            "The exit of container app was not seen.",
         ),
     ],
 )
-def test_worst_is_told_with_its_cause(known: PodSummary, word: HealthState, sentence: str) -> None:
+def test_worst_problem_is_reported_with_its_cause(
+    known: PodSummary, word: HealthState, sentence: str
+) -> None:
     health = pod_health(known, NOW)
     assert health.state is word
     assert sentence in health.message

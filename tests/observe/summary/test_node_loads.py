@@ -61,9 +61,9 @@ def test_sums_are_those_of_the_pods_that_are_there(
         there.pop(uid, None)
         if requests is not None:
             there[uid] = node, requests
-        anew = NodeLoads()
+        expected = NodeLoads()
         for other, (where, amounts) in there.items():
-            anew.put(other, where, amounts)
+            expected.put(other, where, amounts)
         for name in "ab":
-            assert loads.get(name).pods == anew.get(name).pods
-            assert loads.get(name).requested == anew.get(name).requested
+            assert loads.get(name).pods == expected.get(name).pods
+            assert loads.get(name).requested == expected.get(name).requested

@@ -37,7 +37,7 @@ def ready(status: str, reason: str = "") -> PodStatus:
     return PodStatus(conditions=(PodCondition(type="Ready", status=status, reason=reason),))
 
 
-def told(found: list[Transition]) -> list[tuple[str, ...]]:
+def fields(found: list[Transition]) -> list[tuple[str, ...]]:
     return [(t.kind, t.subject, t.before_text, t.after_text) for t in found]
 
 
@@ -68,40 +68,40 @@ def told(found: list[Transition]) -> list[tuple[str, ...]]:
 def test_each_change_is_a_row(
     old: PodStatus | None, new: PodStatus, expected: list[tuple[str, ...]]
 ) -> None:
-    assert told(status_transitions(old, new)) == expected
+    assert fields(status_transitions(old, new)) == expected
 
 
 def test_container_that_ended_and_runs_again_has_both_though_only_one_was_shown() -> None:
     new = app(RUNNING, last=failed(7), restart_count=1)
-    assert told(status_transitions(app(RUNNING), new)) == [
+    assert fields(status_transitions(app(RUNNING), new)) == [
         ("container", "app", "running", "terminated Error 7"),
         ("restart", "app", "0", "1"),
         ("container", "app", "terminated Error 7", "running"),
     ]
 
 
-def test_end_that_was_shown_is_not_told_twice() -> None:
+def test_termination_is_not_reported_twice() -> None:
     new = app(RUNNING, last=failed(7), restart_count=1)
-    assert told(status_transitions(app(failed(7)), new)) == [
+    assert fields(status_transitions(app(failed(7)), new)) == [
         ("restart", "app", "0", "1"),
         ("container", "app", "terminated Error 7", "running"),
     ]
 
 
-def test_end_that_is_followed_by_a_wait_is_told_though_nobody_saw_it() -> None:
+def test_unseen_termination_before_a_back_off_is_reported() -> None:
     waits = app(BACK_OFF, last=failed(137))
-    assert told(status_transitions(app(RUNNING), waits)) == [
+    assert fields(status_transitions(app(RUNNING), waits)) == [
         ("container", "app", "running", "terminated Error 137"),
         ("container", "app", "terminated Error 137", "waiting CrashLoopBackOff"),
     ]
     again = app(RUNNING, last=failed(137), restart_count=1)
-    assert told(status_transitions(waits, again)) == [
+    assert fields(status_transitions(waits, again)) == [
         ("restart", "app", "0", "1"),
         ("container", "app", "waiting CrashLoopBackOff", "running"),
     ]
 
 
-def test_reason_and_message_of_an_end_are_told() -> None:
+def test_termination_has_its_reason_and_message() -> None:
     ended = ContainerStateTerminated(exit_code=1, reason="OOMKilled", message="too much")
     (found,) = status_transitions(app(RUNNING), app(ContainerState(terminated=ended)))
     assert (found.reason, found.message) == ("OOMKilled", "too much")

@@ -21,7 +21,7 @@ def summary(status: PodStatus) -> PodSummary:
     return summarize_pod(make_pod("web", status=status))
 
 
-def told(found: list[Transition]) -> list[tuple[str, ...]]:
+def fields(found: list[Transition]) -> list[tuple[str, ...]]:
     return [(it.kind, it.subject, it.before_text, it.after_text, it.reason) for it in found]
 
 
@@ -62,9 +62,9 @@ def test_summaries_tell_of_a_life_what_its_statuses_tell(
     for number in seen:
         shown = every[number]
         new = make_status("Running", shown, Ready=str(shown.ready))
-        expected = told(status_transitions(old, new))
+        expected = fields(status_transitions(old, new))
         before = None if old is None else summary(old)
-        assert told(summary_transitions(before, summary(new))) == expected
+        assert fields(summary_transitions(before, summary(new))) == expected
         old = new
 
 
@@ -79,7 +79,7 @@ def test_summaries_tell_of_a_life_what_its_statuses_tell(
                 ("restart", "app", "0", "1", ""),
                 ("container", "app", ENDED, "running", ""),
             ],
-            id="an end that nobody saw",
+            id="an unseen termination",
         ),
         pytest.param(
             running("app", ready=False),
@@ -88,7 +88,7 @@ def test_summaries_tell_of_a_life_what_its_statuses_tell(
                 ("container", "app", "running", ENDED, "Error"),
                 ("container", "app", ENDED, f"waiting {BACK_OFF}", BACK_OFF),
             ],
-            id="an end that nobody saw, before a wait",
+            id="an unseen termination before a back-off",
         ),
         pytest.param(
             structs.replace(waiting("app", BACK_OFF), last_state=attempt_ended(0, 3)),
@@ -99,7 +99,7 @@ def test_summaries_tell_of_a_life_what_its_statuses_tell(
                 ("restart", "app", "0", "1", ""),
                 ("container", "app", f"waiting {BACK_OFF}", "running", ""),
             ],
-            id="an end that was told before a wait",
+            id="a reported termination before a back-off",
         ),
         pytest.param(
             structs.replace(waiting("app", BACK_OFF), last_state=attempt_ended(0, 3)),
@@ -115,19 +115,19 @@ def test_summaries_tell_of_a_life_what_its_statuses_tell(
         ),
     ],
 )
-def test_ends_are_told(
+def test_terminations_are_reported(
     old: ContainerStatus, new: ContainerStatus, expected: list[tuple[str, ...]]
 ) -> None:
     found = summary_transitions(
         summary(make_status("Running", old)), summary(make_status("Running", new))
     )
-    assert told(found) == expected
+    assert fields(found) == expected
 
 
 def test_conditions_come_change_and_go() -> None:
     old = summary(make_status("Running", Ready="False", Gate="True"))
     new = summary(make_status("Running", Ready="True", Other="Unknown"))
-    assert told(summary_transitions(old, new)) == [
+    assert fields(summary_transitions(old, new)) == [
         ("condition", "Ready", "False", "True", ""),
         ("condition", "Other", "", "Unknown", ""),
         ("condition", "Gate", "True", "", ""),

@@ -74,7 +74,7 @@ class AlertTaints:
         self._backoff = Backoff(initial_seconds=SYNC_SECONDS, max_seconds=_MAX_RETRY_SECONDS)
 
     async def run(self) -> None:
-        """Sync until cancelled."""
+        """Sync periodically, until it is cancelled."""
         while True:
             await self._clock.wait(await self._sync_safely())
 

@@ -107,7 +107,7 @@ _EXPECTING = " expecting {"
 
 
 class Expression:
-    """A compiled expression."""
+    """A compiled CEL expression, ready to evaluate."""
 
     def __init__(self, compiled: cel.Expression) -> None:
         self._compiled = compiled

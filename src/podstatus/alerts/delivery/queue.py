@@ -133,7 +133,7 @@ class DeliveryQueue:
 
     @property
     def waiting(self) -> int:
-        """Number of queued messages."""
+        """Number of messages in the queue."""
         return len(self._waiting)
 
     def firing(self) -> list[Alert]:

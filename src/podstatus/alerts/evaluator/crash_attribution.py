@@ -18,7 +18,7 @@ MAX_STRIKES = 2
 
 
 class WorkerExit(msgspec.Struct, frozen=True, kw_only=True):
-    """How the process ended."""
+    """How the evaluator process ended."""
 
     code: int | None
     """Exit code, negative for a signal; None: it was abandoned while running."""

@@ -43,7 +43,7 @@ class WorkerDiedError(Exception):
 
 
 class WorkerProcess:
-    """One evaluator process."""
+    """One evaluator process and its channel."""
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         """Start the process. Raises EvaluatorError."""

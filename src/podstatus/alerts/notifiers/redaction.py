@@ -33,7 +33,7 @@ class Redactor:
     """Redacts the secrets of one request."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        """Empty secrets are ignored."""
+        """`secrets` as sent; empty ones are ignored."""
         forms = {form for secret in secrets if secret for form in _forms(secret)}
         self._grams = {form[at : at + _GRAM] for form in forms for at in _starts(form)}
         self._lengths = sorted({len(gram) for gram in self._grams})

@@ -72,7 +72,7 @@ class RuleTestStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuleTest(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule test."""
+    """One rule test of a file."""
 
     name: str
     only: frozenset[str] = frozenset()

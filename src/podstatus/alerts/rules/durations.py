@@ -15,7 +15,7 @@ class RuleDurationError(ValueError):
 
 
 def parse_duration(text: str) -> float:
-    """Return seconds. Raises RuleDurationError."""
+    """Return the duration in seconds. Raises RuleDurationError."""
     if text == "0":
         return 0.0
     match = _DURATION.fullmatch(text)

@@ -48,7 +48,7 @@ class ParsedRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_rules(text: str) -> ParsedRules:
-    """Parse a rule file."""
+    """Parse a rule file; errors are in the result."""
     return _RuleFileParser(text).read()
 
 

@@ -23,7 +23,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 class YamlReader:
-    """Parses one YAML text."""
+    """Parses one YAML text and collects its errors."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -149,7 +149,7 @@ class AlertService:
     # The loop
 
     async def run(self) -> None:
-        """Evaluate until cancelled."""
+        """Evaluate and deliver, until it is cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._dispatcher.run(), name="alert receivers")
             tasks.create_task(self._watch_cache(), name="alert news")

@@ -1,8 +1,8 @@
-"""Note since when nobody had seen a pod, when an agent begins to look after it again.
+"""Record for how long no agent ran, when an agent sees a pod again after a restart.
 
-A file beside the history shows until when an agent was there: its time is set every second. Without
-that a pod whose agent was away for an hour would seem to have been looked at all the time. It is a
-file of its own since others who read a history may set the times of its files.
+A heartbeat file beside the history shows until when an agent ran: its mtime is set every second.
+Without it, a pod whose agent was down for an hour would seem to have been watched all the time. It
+is a separate file because other readers of a history may change the times of its files.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ _SECOND = 1_000_000_000
 
 
 def last_alive(history: Path) -> int | None:
-    """Until when an agent was there; None if there was none. Nanoseconds since the Unix epoch."""
-    # An agent of an earlier version set the time of the history itself.
+    """Return until when an agent ran, in nanoseconds since the Unix epoch; None if none did."""
+    # Agents of an earlier version set the mtime of the history itself.
     for path in (_heartbeat_path(history), history):
         with suppress(OSError):
             return path.stat().st_mtime_ns
@@ -39,7 +39,7 @@ def _touch_heartbeat(path: Path, now: int) -> None:
 
 
 class AgentDowntime:
-    """Told of statuses before the historian is, it has the time before the first of each noted."""
+    """A status listener, called before the history writer: adds a downtime entry for each pod."""
 
     def __init__(
         self,
@@ -50,10 +50,10 @@ class AgentDowntime:
         last_alive_at: int | None,
         clock: Clock,
     ) -> None:
-        """`known_pods` are the pods that were seen before; `last_alive_at` is what `last_alive`
-        said then.
+        """`known_pods`: the pods that the previous agent saw; `last_alive_at`: result of
+        `last_alive`.
 
-        The agent is there from now on, whenever the pods are seen.
+        The downtime ends now, whenever the pods are seen.
         """
         self._writer = writer
         self._path = _heartbeat_path(history)
@@ -62,25 +62,25 @@ class AgentDowntime:
         self._downtime_seconds = (
             0.0 if last_alive_at is None else (self._started_at - last_alive_at) / _SECOND
         )
-        # A clock that was set back says nothing.
+        # After a clock step backwards the downtime is unknown.
         self._unreported_pods = set(known_pods) if self._downtime_seconds > 0 else set()
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:  # noqa: ARG002
-        """The pod is seen, perhaps for the first time."""
+        """Add a downtime entry when a known pod is seen for the first time."""
         if pod.uid not in self._unreported_pods:
             return
         self._unreported_pods.discard(pod.uid)
-        away = Transition(kind=AGENT_DOWNTIME, after=f"{self._downtime_seconds:.3f} s")
-        self._writer.add_entry(pod, away, at=self._started_at)
+        downtime = Transition(kind=AGENT_DOWNTIME, after=f"{self._downtime_seconds:.3f} s")
+        self._writer.add_entry(pod, downtime, at=self._started_at)
 
     def on_pod_removed(self, pod: Pod) -> None:
-        """Nothing was missed of a pod that is over."""
+        """Do nothing: a pod that has finished needs no downtime entry."""
 
     async def run(self) -> None:
-        """Show that an agent is there, until cancelled."""
+        """Touch the heartbeat file every second, until cancelled."""
         while True:
             now = self._clock.now()
-            with suppress(OSError):  # the next second may do
-                # In a thread: a disk that hangs must not stop the others.
+            with suppress(OSError):  # retried after a second
+                # In a thread: a disk that hangs must not block the event loop.
                 await asyncio.to_thread(_touch_heartbeat, self._path, now)
             await self._clock.wait(_PERIOD_SECONDS)

@@ -1,7 +1,7 @@
-"""Read the history for those who ask: in a thread of its own.
+"""Asynchronous access to the history, in a dedicated thread.
 
-asyncio's own threads look up names and write to disks, and may all be waiting just when somebody
-wants to know what happened.
+asyncio's default threads resolve names and write to disk, and may all be blocked just when the
+history is needed.
 """
 
 import asyncio
@@ -13,30 +13,30 @@ from podstatus.observe.history.store import HistoryEntry, HistoryReader, open_hi
 
 
 class AsyncHistoryReader:
-    """Reads a history that somebody else writes, one question after the other."""
+    """Reads a history that another thread or process writes, one query at a time."""
 
     def __init__(self, path: Callable[[], Path]) -> None:
-        """`path` says where it is, or raises HistoryError."""
+        """`path` returns the path of the history, or raises HistoryError."""
         self._path = path
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="read-history")
 
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
-        """What happened to the pods of this name. Raises HistoryError."""
+        """Return the entries of all pods of this name. Raises HistoryError."""
         return await self._read(lambda history: history.timeline(namespace, name, after=after))
 
     async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
-        """What happened on the whole after a number. Raises HistoryError."""
+        """Return the entries of all pods after an ID. Raises HistoryError."""
         return await self._read(lambda history: history.entries_after(after, limit=limit))
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread without waiting for it."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     async def _read(
-        self, question: Callable[[HistoryReader], list[HistoryEntry]]
+        self, query: Callable[[HistoryReader], list[HistoryEntry]]
     ) -> list[HistoryEntry]:
         def read() -> list[HistoryEntry]:
             with open_history_reader(self._path()) as history:
-                return question(history)
+                return query(history)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, read)

@@ -1,8 +1,8 @@
-"""Writes the history of a node: what its status manager tells.
+"""The history writer of a node: a listener of the status manager.
 
-historian = Historian(History.open(path), clock=clock)
-statuses.add_notifier(historian)
-tasks.create_task(historian.run())
+writer = StatusHistoryWriter(History.open(path), clock=clock)
+status_manager.add_notifier(writer)
+tasks.create_task(writer.run())
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ __all__ = ["HistoryCounts", "Retention", "StatusHistoryWriter"]
 
 
 class StatusHistoryWriter(HistoryWriter[Pod]):
-    """Notes all that it is told. It may be told from any thread."""
+    """Records every status of the manager. Thread-safe."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class StatusHistoryWriter(HistoryWriter[Pod]):
         max_bytes: int = MAX_BYTES,
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        """As for a `HistoryWriter`."""
+        """The same parameters as for `HistoryWriter`."""
         super().__init__(
             history,
             TransitionTracker(STATUS_SOURCE),
@@ -43,9 +43,9 @@ class StatusHistoryWriter(HistoryWriter[Pod]):
         )
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:  # noqa: ARG002
-        """The pod has a new status: `pod` has it too."""
+        """Record the new status, which `pod` already has."""
         self.pod_changed(pod)
 
     def on_pod_removed(self, pod: Pod) -> None:
-        """The pod has reached the end of its life."""
+        """Record that the pod has finished."""
         self.pod_finished(pod)

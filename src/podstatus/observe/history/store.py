@@ -1,16 +1,15 @@
-"""What happened to pods, on the disk: every transition with its time, for a while.
+"""SQLite file with every transition of every pod and its time, for a retention period.
 
     history = History.open(folder / "history.db")
-    history.append([Moment(...), ...])
+    history.append([HistoryEntry(...), ...])
     history.timeline("default", "web-0")
 
-SQLite in WAL mode, `synchronous=NORMAL`: a killed process loses nothing that was written, a power
-cut at most the last transactions, and neither the file. One thread writes; who reads while it does
-opens the file anew, with `open_history_reader`. Why SQLite, and what it costs:
-docs/decisions/0029-the-history.md.
+WAL mode, `synchronous=NORMAL`: a killed process loses nothing that was written, a power cut at most
+the last transactions, and neither damages the file. One thread writes; concurrent readers open the
+file with `open_history_reader`. Design and cost: docs/decisions/0029-the-history.md.
 
-What other programs do to the file while it is written is noticed by `mend`: a file that is gone
-or damaged is set aside, and a new one begins.
+`recover` detects that another program deleted or damaged the file while it is in use: the damaged
+file is set aside, and a new one begins.
 
     HistoryError     the file cannot be used; the message says why and what to do
 """
@@ -57,12 +56,12 @@ CREATE TABLE IF NOT EXISTS retention_clock (
 CREATE TABLE IF NOT EXISTS retention_marks (nanos INTEGER PRIMARY KEY, newest INTEGER NOT NULL);
 """
 _SCHEMA_VERSION = 1
-"""Of the database, in its `user_version`."""
+"""Schema version, stored in `user_version`."""
 _SET_CLOCK = """
 INSERT INTO retention_clock VALUES (1, ?) ON CONFLICT DO UPDATE SET nanos = excluded.nanos
 """
 _MAX_RETENTION_MARKS = 1_000
-"""Into how many pieces the time that moments are kept is divided, at most."""
+"""Resolution of the retention period: the number of marks it is divided into."""
 _INSERT_ENTRY = "INSERT INTO moments VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)"
 _SELECT_ENTRIES = """
 SELECT moments.id, at, uid, namespace, name, kind, subject, before, after, reason, message
@@ -74,22 +73,21 @@ FROM pods JOIN moments ON moments.id = (SELECT max(id) FROM moments WHERE pod = 
 WHERE kind <> ? AND moments.id > ?
 """
 _NON_STATE_KINDS = (EVENT, SYNC, FOREIGN_WRITE, AGENT_DOWNTIME)
-"""What is no part of a pod, and may be said of one that has ended."""
+"""Kinds that are not part of a pod's state, and may follow its end."""
 _MAX_TEXT_LENGTH = 1024
-"""Characters of a message that are kept."""
+"""Characters of a message that are stored."""
 _BUSY_SECONDS = 5.0
 _MAX_TIMELINE_ENTRIES = 10_000
-"""Moments that are read of the pods of one name: the newest."""
+"""Entries returned for the pods of one name: the newest."""
 _DELETE_BATCH_SIZE = 20_000
-"""Moments that are forgotten in one transaction, so that the journal stays small."""
+"""Entries deleted in one transaction, so that the journal stays small."""
 _JOURNAL_BYTES = 8 * 2**20
 _PRUNE_TARGET_FRACTION = 0.9
-"""Of the size that it may have, what is left when it became too large: not to begin again at
-once."""
+"""Fraction of the maximum size that is left after pruning, so that it does not recur at once."""
 _CORRUPTION_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""Primary result codes of a file that is damaged, or has lost its tables."""
+"""Primary result codes of a damaged file, or of one without its tables."""
 _MAX_FREE_FRACTION = 0.25
-"""Of the file, what may lie fallow before it is given back: it is used again otherwise."""
+"""Fraction of the file that may be free before it is shrunk; below it the pages are reused."""
 
 
 class HistoryError(Exception):
@@ -106,11 +104,11 @@ class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     transition: Transition
     id: int = 0
-    """Grows with every moment that is written; 0 until then."""
+    """Increases with every entry; 0 before it is written."""
 
 
 class HistoryPod(msgspec.Struct, frozen=True, gc=False):
-    """A pod that something was noted of."""
+    """A pod that has entries in the history."""
 
     uid: PodUID
     namespace: str
@@ -118,20 +116,20 @@ class HistoryPod(msgspec.Struct, frozen=True, gc=False):
 
 
 class HistoryReader:
-    """What is in the file, for one thread at a time. All methods raise HistoryError."""
+    """Queries on the file, for one thread at a time. All methods raise HistoryError."""
 
     def __init__(self, database: sqlite3.Connection, path: Path) -> None:
         self._database = database
         self._path = path
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the connection to the file."""
         self._database.close()
 
     def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
-        """What happened to the pods of this name, the oldest first; later than an id.
+        """Return the entries of all pods of this name after an ID, oldest first.
 
-        Of very many moments it is the newest.
+        At most 10,000 entries, the newest.
         """
         where = (
             "WHERE namespace = ? AND name = ? AND moments.id > ? ORDER BY moments.id DESC LIMIT ?"
@@ -139,11 +137,11 @@ class HistoryReader:
         return self._read(where, (namespace, name, after, _MAX_TIMELINE_ENTRIES))[::-1]
 
     def entries_after(self, after: int, *, limit: int) -> list[HistoryEntry]:
-        """What was written after this id, the oldest first."""
+        """Return the entries after an ID, oldest first."""
         return self._read("WHERE moments.id > ? ORDER BY moments.id LIMIT ?", (after, limit))
 
     def count(self) -> int:
-        """How many moments there are."""
+        """Return the number of entries."""
         with self._translate_errors("read"):
             (count,) = self._database.execute("SELECT count(*) FROM moments").fetchone()
         return int(count)
@@ -162,12 +160,12 @@ class HistoryReader:
             raise HistoryError(f"cannot {what} {self._path}: {error}") from error
 
     def _on_error(self, error: sqlite3.Error) -> None:
-        """Called with every failure."""
+        """Hook for subclasses: called with every failure."""
 
 
 @contextmanager
 def open_history_reader(path: Path) -> Iterator[HistoryReader]:
-    """The history in this file, to be read while another thread or process writes.
+    """Open the file read-only, while another thread or process may write it.
 
     Raises HistoryError.
     """
@@ -183,33 +181,33 @@ def open_history_reader(path: Path) -> Iterator[HistoryReader]:
 
 
 class History(HistoryReader):
-    """The file, for the one who writes it."""
+    """The file, opened for reading and writing."""
 
     def __init__(self, database: sqlite3.Connection, path: Path) -> None:
         super().__init__(database, path)
         self._is_suspected_corrupt = False
         self._pod_ids = self._load_pod_ids()
         self._newest_id = self._last_id()
-        """Ids go on from here, whatever becomes of the file."""
+        """IDs continue from here, even in a new file."""
         self._files = SqliteFileMonitor(path)
 
     @classmethod
     def open(cls, path: Path) -> "History":
-        """The history in this file; it is made if it is not there. Raises HistoryError."""
+        """Open the file; create it if it does not exist. Raises HistoryError."""
         try:
             return cls(_open(path), path)
         except (OSError, sqlite3.Error) as error:
             raise _unusable_error(path, error) from error
 
     def recover(self) -> str:
-        """Go on with a new file if other programs have deleted or damaged this one.
+        """Replace the file if another program has deleted or damaged it.
 
-        What happened, if moments were lost; empty otherwise. Raises HistoryError: it is tried again
-        with the next call.
+        Returns what happened if entries were lost, otherwise an empty string. Raises HistoryError;
+        the next call tries again.
         """
         if not self._is_suspected_corrupt and not self._files.is_changed():
             return ""
-        happened = self._files.describe_change()
+        change = self._files.describe_change()
         with suppress(sqlite3.Error):
             self._database.close()
         try:
@@ -219,43 +217,43 @@ class History(HistoryReader):
         self._pod_ids = self._load_pod_ids()
         self._is_suspected_corrupt = False
         self._files.record_write()
-        return f"{self._path} {happened}" if lost else ""
+        return f"{self._path} {change}" if lost else ""
 
     def _reopen(self) -> bool:
-        """Open the file, or a new one; whether moments were lost."""
+        """Open the file, or a new one; return whether entries were lost."""
         self._is_suspected_corrupt = True
-        found = _open_intact(self._path)
-        if found is None:
+        database = _open_intact(self._path)
+        if database is None:
             _quarantine(self._path)
-            found = _open(self._path)
-        self._database = found
+            database = _open(self._path)
+        self._database = database
         lost = self._last_id() < self._newest_id
         if lost:
-            _continue_ids(found, self._newest_id)
+            _continue_ids(database, self._newest_id)
         return lost
 
     def append(self, entries: Sequence[HistoryEntry]) -> int:
-        """Write these down in one transaction; the id of the last. Raises HistoryError."""
-        known = len(self._pod_ids)
+        """Write the entries in one transaction; return the ID of the last. Raises HistoryError."""
+        pod_count = len(self._pod_ids)
         try:
             with self._translate_errors("write to"), self._transaction():
-                rows = [self._row(moment) for moment in entries]
+                rows = [self._row(entry) for entry in entries]
                 self._database.executemany(_INSERT_ENTRY, rows)
                 newest = self._last_id()
         except BaseException:
-            # What was numbered in the transaction is not there.
-            self._pod_ids = dict(list(self._pod_ids.items())[:known])
+            # Pods that were inserted by this transaction do not exist.
+            self._pod_ids = dict(list(self._pod_ids.items())[:pod_count])
             raise
         self._newest_id = newest
         self._files.record_write()
         return newest
 
     def prune(self, *, elapsed: int, max_age: int, max_bytes: int) -> int:
-        """Forget what was written so many nanoseconds ago, and the oldest while it takes more than
-        so many bytes; how many moments went. Raises HistoryError.
+        """Delete entries older than `max_age`, and the oldest until at most `max_bytes` are used.
 
-        The retention clock tells how long ago something was written, whatever the wall clock
-        showed: it is in the file, and goes on by what has passed since the last call.
+        Returns the number of deleted entries. Raises HistoryError. Age is measured by the retention
+        clock, not by the wall clock: it is stored in the file and advanced by `elapsed`, the
+        nanoseconds since the last call.
         """
         with self._translate_errors("write to"):
             with self._transaction():
@@ -276,13 +274,13 @@ class History(HistoryReader):
         return max(0, until - first)
 
     def pod_uids(self) -> frozenset[PodUID]:
-        """All of which something is known."""
+        """Return all pods with entries."""
         return frozenset(self._pod_ids)
 
     def last_states(self, uid: PodUID) -> dict[TransitionKey, TransitionValue]:
-        """The last word on each part of a pod, by kind and subject; empty if it is not known.
+        """Return the latest state of each part of a pod, by kind and subject; empty if unknown.
 
-        One that has ended is not known any more: it may come back. Raises HistoryError.
+        A pod that has finished is unknown: it may come back. Raises HistoryError.
         """
         number = self._pod_ids.get(uid)
         if number is None:
@@ -300,7 +298,7 @@ class History(HistoryReader):
         return last
 
     def unfinished_pods(self, *, after: int = 0) -> list[HistoryPod]:
-        """The pods that were there when something was last noted of them, later than an id.
+        """Return the pods whose last entry is not their end, and is after an ID.
 
         Raises HistoryError.
         """
@@ -309,12 +307,12 @@ class History(HistoryReader):
         return [HistoryPod(*row) for row in rows]
 
     def newest_id(self) -> int:
-        """The id of the last moment that was written, 0 if none ever was. Raises HistoryError."""
+        """Return the ID of the last entry ever written; 0 if there is none. Raises HistoryError."""
         with self._translate_errors("read"):
             return self._last_id()
 
     def _on_error(self, error: sqlite3.Error) -> None:
-        # Made by the sqlite3 module itself, an error has no code.
+        # Errors raised by the sqlite3 module itself have no code.
         code = getattr(error, "sqlite_errorcode", 0)
         self._is_suspected_corrupt = self._is_suspected_corrupt or code & 0xFF in _CORRUPTION_CODES
 
@@ -328,35 +326,35 @@ class History(HistoryReader):
         return dict(self._database.execute("SELECT uid, id FROM pods"))
 
     def _first_id(self) -> int:
-        """The id of the oldest moment, or of the one that will be."""
+        """Return the ID of the oldest entry, or of the next one if there is none."""
         (first,) = self._database.execute("SELECT min(id) FROM moments").fetchone()
         return self._last_id() + 1 if first is None else int(first)
 
     def _advance_clock(self, elapsed: int, max_age: int) -> int:
-        """Move the retention clock on; the newest id that was written before what is kept."""
+        """Advance the retention clock; return the newest ID that has expired."""
         now = self.retention_clock() + elapsed
         self._database.execute(_SET_CLOCK, (now,))
         (marked,) = self._database.execute("SELECT max(nanos) FROM retention_marks").fetchone()
         if marked is None or now - marked > max_age // _MAX_RETENTION_MARKS:
-            # All that is in the file was written by now.
+            # All entries in the file were written before now.
             self._database.execute(
                 "INSERT OR REPLACE INTO retention_marks VALUES (?, ?)", (now, self._last_id())
             )
-        over = "FROM retention_marks WHERE nanos <= ?"
+        expired_marks = "FROM retention_marks WHERE nanos <= ?"
         (expired,) = self._database.execute(
-            f"SELECT max(newest) {over}", (now - max_age,)
+            f"SELECT max(newest) {expired_marks}", (now - max_age,)
         ).fetchone()
-        self._database.execute(f"DELETE {over}", (now - max_age,))
+        self._database.execute(f"DELETE {expired_marks}", (now - max_age,))
         return 0 if expired is None else int(expired)
 
     def retention_clock(self) -> int:
-        """How long this file has been written, in nanoseconds. Raises HistoryError."""
+        """Return for how long this file has been written, in nanoseconds. Raises HistoryError."""
         with self._translate_errors("read"):
             row = self._database.execute("SELECT nanos FROM retention_clock").fetchone()
         return 0 if row is None else int(row[0])
 
     def _excess_entries(self, max_bytes: int) -> int:
-        """How many of the oldest moments have to go, for the rest to take so many bytes."""
+        """Return how many of the oldest entries must be deleted to stay below `max_bytes`."""
         pages, free, bytes_ = (
             self._pragma("page_count"),
             self._pragma("freelist_count"),
@@ -365,25 +363,25 @@ class History(HistoryReader):
         used = (pages - free) * bytes_
         if used <= max_bytes:
             return 0
-        moments = self._last_id() + 1 - self._first_id()
-        return math.ceil(moments * (1 - _PRUNE_TARGET_FRACTION * max_bytes / used))
+        entries = self._last_id() + 1 - self._first_id()
+        return math.ceil(entries * (1 - _PRUNE_TARGET_FRACTION * max_bytes / used))
 
     def _vacuum(self) -> None:
-        """Make the file smaller if much of it is not used."""
+        """Shrink the file if many of its pages are free."""
         free = self._pragma("freelist_count")
         if free > _MAX_FREE_FRACTION * self._pragma("page_count"):
-            # As a script: `execute` would let go of one page.
+            # As a script: `execute` would free only one page.
             self._database.executescript(f"PRAGMA incremental_vacuum({free})")
 
     def _pragma(self, name: str) -> int:
         (number,) = self._database.execute(f"PRAGMA {name}").fetchone()
         return int(number)
 
-    def _row(self, moment: HistoryEntry) -> tuple[int, int, str, str, str, str, str, str]:
-        change = moment.transition
+    def _row(self, entry: HistoryEntry) -> tuple[int, int, str, str, str, str, str, str]:
+        change = entry.transition
         return (
-            self._pod_id(moment),
-            moment.at,
+            self._pod_id(entry),
+            entry.at,
             change.kind,
             change.subject,
             sanitize_text(change.before_text, _MAX_TEXT_LENGTH),
@@ -392,15 +390,15 @@ class History(HistoryReader):
             sanitize_text(change.message, _MAX_TEXT_LENGTH),
         )
 
-    def _pod_id(self, moment: HistoryEntry) -> int:
-        number = self._pod_ids.get(moment.uid)
+    def _pod_id(self, entry: HistoryEntry) -> int:
+        number = self._pod_ids.get(entry.uid)
         if number is None:
             number = self._database.execute(
                 "INSERT INTO pods VALUES (NULL, ?, ?, ?)",
-                (moment.uid, moment.namespace, moment.name),
+                (entry.uid, entry.namespace, entry.name),
             ).lastrowid
             assert number is not None  # noqa: S101 - a row was inserted
-            self._pod_ids[moment.uid] = number
+            self._pod_ids[entry.uid] = number
         return number
 
     def _last_id(self) -> int:
@@ -411,9 +409,9 @@ class History(HistoryReader):
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """The file, made if it is not there. Raises HistoryError, OSError, sqlite3.Error."""
+    """Open or create the file. Raises HistoryError, OSError, sqlite3.Error."""
     _require_regular_file(path)
-    # First, since SQLite gives its journal the permissions of the database.
+    # Before SQLite does: its journal inherits the permissions of the database.
     path.touch(mode=0o600)
     database = _connect(path)
     try:
@@ -425,15 +423,15 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _open_intact(path: Path) -> sqlite3.Connection | None:
-    """The file, if it is a history and undamaged. Raises HistoryError, OSError."""
+    """Open the file if it is an intact history; None otherwise. Raises HistoryError, OSError."""
     _require_regular_file(path)
     if not path.exists():
         return None
     database = _connect(path)
     try:
         (version,) = database.execute("PRAGMA user_version").fetchone()
-        (sound,) = database.execute("PRAGMA quick_check(1)").fetchone()
-        if version == _SCHEMA_VERSION and sound == "ok":
+        (check,) = database.execute("PRAGMA quick_check(1)").fetchone()
+        if version == _SCHEMA_VERSION and check == "ok":
             _prepare(database, path)
             return database
     except sqlite3.DatabaseError as error:
@@ -445,16 +443,14 @@ def _open_intact(path: Path) -> sqlite3.Connection | None:
 
 
 def _require_regular_file(path: Path) -> None:
-    """A pipe would be waited for. Raises HistoryError."""
+    """Raises HistoryError for a pipe or device, on which opening would block."""
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(path.stat().st_mode):
-            raise HistoryError(
-                f"cannot use the history {path}: it is not a regular file; remove it"
-            )
+            raise HistoryError(f"cannot use the history {path}: not a regular file; remove it")
 
 
 def _quarantine(path: Path) -> None:
-    """Keep what is left of a damaged file, one of them, for people. Raises OSError."""
+    """Set a damaged file aside for inspection, replacing an earlier one. Raises OSError."""
     with suppress(FileNotFoundError):
         if path.stat().st_size:
             path.replace(path.with_name(f"{path.name}.damaged"))
@@ -463,13 +459,13 @@ def _quarantine(path: Path) -> None:
 
 
 def _continue_ids(database: sqlite3.Connection, newest: int) -> None:
-    """Clients that follow by number must not take one moment for another."""
+    """Continue the IDs in a new file, so that a client that follows by ID confuses no entries."""
     database.execute("DELETE FROM sqlite_sequence WHERE name = 'moments'")
     database.execute("INSERT INTO sqlite_sequence VALUES ('moments', ?)", (newest,))
 
 
 def _unusable_error(path: Path, error: Exception) -> HistoryError:
-    return HistoryError(f"cannot use the history {path}: {error}; move it away to begin a new one")
+    return HistoryError(f"cannot use the history {path}: {error}; move it away to start a new one")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -482,18 +478,18 @@ def _prepare(database: sqlite3.Connection, path: Path) -> None:
     (version,) = database.execute("PRAGMA user_version").fetchone()
     if version not in (0, _SCHEMA_VERSION):
         raise HistoryError(
-            f"the history {path} has the format {version}, known is {_SCHEMA_VERSION}; "
-            "move it away to begin a new one"
+            f"the history {path} has format {version}, supported is {_SCHEMA_VERSION}; "
+            "move it away to start a new one"
         )
     if version != _SCHEMA_VERSION:
-        # Before there are tables: later it would take a rewrite of the whole file.
+        # Before there are tables: afterwards it would require rewriting the whole file.
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     database.execute("PRAGMA journal_mode = WAL")
     database.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
     database.execute("PRAGMA synchronous = NORMAL")
     database.executescript(_TABLES)
     if version != _SCHEMA_VERSION:
-        # What is there is opened without a write, also on a full disk.
+        # An existing file is opened without a write, so that it works on a full disk.
         database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
 

@@ -1,7 +1,7 @@
-"""What waits to be written to the history: bounded in number and in bytes.
+"""The queue of changes to be written to the history, bounded in number and bytes.
 
-Of a pod only what has to be known of it is held, and what names it: a spec that nobody else holds
-any more would be most of what waits.
+It holds the state of a pod and its name, not the pod: a spec that has no other reference would be
+most of its memory.
 """
 
 import threading
@@ -16,13 +16,13 @@ from podstatus.observe.transitions.status_transitions import Transition
 MAX_ENTRIES = 50_000
 """Changes: more than a minute of 500 a second."""
 MAX_BYTES = 128 * 2**20
-"""About. A change of a pod with one container has 3 KB, so it is 40,000 of those."""
+"""Estimated. A change of a pod with one container has 3 KB, so 40,000 of those."""
 
 S = TypeVar("S")
 
 
 class QueuedState(msgspec.Struct, Generic[S], frozen=True, gc=False):
-    """A pod was told to be like this."""
+    """The state of a pod at a time."""
 
     at: int
     uid: PodUID
@@ -30,12 +30,12 @@ class QueuedState(msgspec.Struct, Generic[S], frozen=True, gc=False):
     name: str
     state: S
     deletion: str | None
-    """What is said of its deletion; None if nobody has asked for one."""
+    """Text of its deletion, the grace period; None if it is not being deleted."""
     size: int
 
 
 class QueuedTransition(msgspec.Struct, frozen=True, gc=False):
-    """Something else was told of a pod."""
+    """A transition of a pod that is not derived from its state."""
 
     at: int
     uid: PodUID
@@ -46,7 +46,7 @@ class QueuedTransition(msgspec.Struct, frozen=True, gc=False):
 
 
 class WriteQueue(Generic[S]):
-    """A queue that may be added to from any thread; one takes from it."""
+    """A thread-safe queue with one consumer."""
 
     def __init__(self, max_entries: int = MAX_ENTRIES, max_bytes: int = MAX_BYTES) -> None:
         self._max_entries = max_entries
@@ -55,13 +55,13 @@ class WriteQueue(Generic[S]):
         self._bytes = 0
         self._lock = threading.Lock()
         self.dropped_states = self.dropped_transitions = 0
-        """Those that did not fit. Counted under the lock, or two threads would count as one."""
+        """Entries dropped because the queue was full. Counted under the lock."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def add(self, entry: QueuedState[S] | QueuedTransition) -> None:
-        """Put it at the end, or count it if it does not fit."""
+        """Append an entry, or count it as dropped if it does not fit."""
         with self._lock:
             size = self._bytes + entry.size
             if len(self._entries) < self._max_entries and size <= self._max_bytes:
@@ -73,15 +73,15 @@ class WriteQueue(Generic[S]):
                 self.dropped_states += 1
 
     def pop(self, limit: int) -> list[QueuedState[S] | QueuedTransition]:
-        """The oldest, so many at most; they are not in it any more."""
+        """Remove and return the oldest entries, at most `limit`."""
         with self._lock:
             count = min(len(self._entries), limit)
-            taken = [self._entries.popleft() for _ in range(count)]
-            self._bytes -= sum(entry.size for entry in taken)
-        return taken
+            popped = [self._entries.popleft() for _ in range(count)]
+            self._bytes -= sum(entry.size for entry in popped)
+        return popped
 
     def requeue(self, entries: list[QueuedState[S] | QueuedTransition]) -> None:
-        """They are the oldest again, whatever came meanwhile."""
+        """Put entries back at the front."""
         with self._lock:
             self._entries.extendleft(reversed(entries))
             self._bytes += sum(entry.size for entry in entries)

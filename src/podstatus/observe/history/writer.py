@@ -1,14 +1,14 @@
-"""Writes the history: takes what is told of pods at once, and notes it a moment later.
+"""Write the history asynchronously: changes are queued, and written in batches.
 
-    scribe = Scribe(History.open(path), LastSeen(SUMMARIES), clock=clock)
-    scribe.told(summary)
-    tasks.create_task(scribe.run())
+    writer = HistoryWriter(History.open(path), TransitionTracker(SUMMARY_SOURCE), clock=clock)
+    writer.pod_changed(summary)
+    tasks.create_task(writer.run())
 
-Who tells it waits for nothing: a change is put into a queue, and the difference to what was told
-before is worked out by the one who writes, many at a time. The queue is bounded; what does not
-fit is counted, and the next change of that pod is noted against the last that did. What it does
-with the disk it does in a thread of its own. A file that other programs delete or damage is noticed
-within a second: a new one begins with all pods as they are.
+Callers never wait: a change is queued, and the difference to the previous state is computed when a
+batch is written. The queue is bounded; a change that does not fit is counted, and the next change
+of that pod is compared with the last one written. Disk access is in a dedicated thread. A file that
+another program deletes or damages is detected within a second: a new one begins with the current
+state of all pods.
 """
 
 import asyncio
@@ -47,58 +47,60 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _PERIOD_SECONDS = 0.25
-"""Between two writes; so a kill loses less than half a second."""
+"""Between two writes; a kill loses less than half a second."""
 _BATCH_SIZE = 500
-"""Changes that are worked out and written at once. A pod that is seen first is a dozen moments;
-with 2,000 pods at a time, as after the first list of a cluster, memory grows for good by a third
-of what an observer takes."""
+"""Changes per batch. A new pod makes a dozen entries; with batches of 2,000 pods, as after the
+first list of a cluster, the memory of an observer would grow permanently by a third.
+"""
 _CHECK_SECONDS = 1.0
-"""Between two looks whether the file is still there."""
+"""Between two checks that the file still exists."""
 _PRUNE_SECONDS = 60.0
 _PRUNE_ENTRIES = 20_000
-"""After so many it is cleaned too, so that a flood does not fill the disk: some 2 MB."""
+"""Entries, about 2 MB, after which the file is pruned as well, so that a flood does not fill the
+disk."""
 _MAX_ELAPSED_NANOS = round(10 * _PRUNE_SECONDS * 1e9)
-"""What counts of the time between two cleanings. More passes only while the process is stopped, or
-where a monotonic clock is faked."""
+"""Upper bound of the elapsed time between two prunings. More elapses only while the process is
+stopped, or with a fake monotonic clock."""
 _DAY_NANOS = 24 * 3600 * 1_000_000_000
 _FOREVER_NANOS = 2**62
-"""146 years; more does not fit into a database."""
+"""146 years; more does not fit into an SQLite integer."""
 _TRANSITION_BYTES = 500
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """How much is kept."""
+    """How much of the history is retained."""
 
     days: float = 7.0
-    """Of time that the history is written: an agent that does not run counts none, and a wall clock
-    that is set does not matter."""
+    """Days during which the history is written: time without an agent does not count, and a wall
+    clock that is set does not matter.
+    """
     size: int = 256 * 2**20
-    """Bytes of the file; about 110 for a moment."""
+    """Bytes of the file; an entry has about 110."""
 
 
 class HistoryCounts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What became of the changes so far."""
+    """Counters of the history writer."""
 
     written: int = 0
-    """Moments."""
+    """Entries written."""
     overflowed: int = 0
-    """Changes that found the queue full: what they changed is noted with the next one."""
+    """Changes dropped because the queue was full; the next change of the pod includes them."""
     lost_events: int = 0
-    """Events that found it full, or could not be noted at all: they are noted nowhere."""
+    """Events dropped because the queue was full, or because of an error."""
     waiting: int = 0
     replaced: int = 0
-    """Files that were lost while they were written, and replaced by new ones."""
+    """Files that were lost while in use and replaced by new ones."""
     by_kind: Mapping[str, int] = {}
-    """Moments, by the kind of their transition."""
+    """Entries written, by the kind of their transition."""
     problem: str = ""
-    """Why nothing is written at the moment, or at all."""
+    """Why nothing is written at the moment; empty if it is."""
 
 
 QueueEntry: TypeAlias = QueuedState[Any] | QueuedTransition
 
 
 class HistoryWriter(Generic[P]):
-    """Notes all that it is told. It may be told from any thread."""
+    """Records changes of pods. Methods that add an entry are thread-safe."""
 
     def __init__(
         self,
@@ -119,43 +121,43 @@ class HistoryWriter(Generic[P]):
         self._queue: WriteQueue[Any] = WriteQueue(max_entries, max_bytes)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="history")
         self._entries_written = self._failed_changes = 0
-        """Moments, and changes that could not be noted; counted by the thread that writes."""
+        """Entries written, and changes lost to an error; updated by the writer thread."""
         self._by_kind: Counter[str] = Counter()
         self._entries_since_prune = 0
         self._pruned_at = clock.monotonic()
         self._writing_count = 0
-        """Changes that are being written."""
-        self._failures = FailureLog(logger, "the history", expected=HistoryError)
+        """Changes in the current batch."""
+        self._failures = FailureLog(logger, "writing the history", expected=HistoryError)
         self._is_file_missing = False
-        """Whether the file is gone, and no new one could be made yet."""
+        """Whether the file is lost and could not be replaced yet."""
         self._loss_message = ""
-        """What happened to the last file, until the new one says so."""
+        """What happened to the lost file, until the new one has an entry about it."""
         self._files_replaced = 0
         self._unreported_losses: list[str] = []
         self.on_loss: Callable[[str], None] = lambda _: None
-        """Called in the event loop with what happened to a file that was lost."""
+        """Called in the event loop with the reason when a file was lost."""
 
-    # What it is told
+    # Adding entries
 
     def pod_changed(self, pod: P) -> None:
-        """The pod is new, or has changed: it is like this now."""
+        """Queue the current state of a new or changed pod."""
         self._queue.add(self._tracker.capture(self._clock.now(), pod))
 
     def pod_finished(self, pod: NamedPod) -> None:
-        """The pod has reached the end of its life."""
+        """Queue the end of a pod."""
         self.add_entry(pod, Transition(kind=FINISHED))
 
     def add_event(
         self, pod: NamedPod, type_: str, reason: str, message: str, container: str = ""
     ) -> None:
-        """Something was said of the pod in an event."""
+        """Queue an event about a pod."""
         self.add_entry(
             pod,
             Transition(kind=EVENT, subject=container, after=type_, reason=reason, message=message),
         )
 
     def add_entry(self, pod: NamedPod, transition: Transition, *, at: int | None = None) -> None:
-        """Something else happened to the pod, now or at that time; it counts as an event."""
+        """Queue a transition, with the current time by default; it counts as an event."""
         at = self._clock.now() if at is None else at
         size = _TRANSITION_BYTES + len(transition.message) + len(transition.reason)
         entry = QueuedTransition(at, PodUID(pod.uid), pod.namespace, pod.name, transition, size)
@@ -163,7 +165,7 @@ class HistoryWriter(Generic[P]):
 
     @property
     def counts(self) -> HistoryCounts:
-        """What became of the changes so far."""
+        """Return the counters so far."""
         return HistoryCounts(
             written=self._entries_written,
             overflowed=self._queue.dropped_states,
@@ -174,10 +176,10 @@ class HistoryWriter(Generic[P]):
             problem="" if self._failures.error is None else str(self._failures.error),
         )
 
-    # What it does
+    # Writing
 
     async def run(self) -> None:
-        """Write until cancelled; then what is left."""
+        """Write until cancelled; then write what is queued."""
         due = check_due = 0.0
         try:
             while True:
@@ -196,9 +198,9 @@ class HistoryWriter(Generic[P]):
             await self._flush()
 
     async def write_once(self) -> None:
-        """Write what waits now. What cannot be written waits on.
+        """Write what is queued now; what cannot be written is queued again.
 
-        What comes meanwhile is for the next time: under load there is always more.
+        Changes that arrive meanwhile are left for the next call: under load there are always more.
         """
         left = len(self._queue)
         while changes := self._queue.pop(min(left, _BATCH_SIZE)):
@@ -210,7 +212,7 @@ class HistoryWriter(Generic[P]):
                 await self.prune_once()
 
     async def _flush(self) -> None:
-        """Write what is left while others come to their end, too: the loop is theirs."""
+        """Write what is queued on shutdown, in the thread, so that other tasks can finish."""
         try:
             while changes := self._queue.pop(_BATCH_SIZE):
                 if not await self._write_in_thread(changes):
@@ -226,7 +228,7 @@ class HistoryWriter(Generic[P]):
             self._writing_count = 0
 
     async def check_once(self) -> None:
-        """Notice a file that other programs deleted or damaged, and begin a new one."""
+        """Detect a file that another program deleted or damaged, and start a new one."""
         try:
             await self._run_to_completion(self._recover_file)
         except HistoryError as error:
@@ -238,24 +240,24 @@ class HistoryWriter(Generic[P]):
             self.on_loss(self._unreported_losses.pop())
 
     async def prune_once(self) -> None:
-        """Forget what is too old, and the oldest if there is too much."""
+        """Delete entries that are too old, and the oldest if the file is too large."""
         self._entries_since_prune = 0
         now = self._clock.monotonic()
-        forget = partial(
+        prune = partial(
             self._history.prune,
             elapsed=min(now - self._pruned_at, _MAX_ELAPSED_NANOS),
             max_age=min(int(self._retention.days * _DAY_NANOS), _FOREVER_NANOS),
             max_bytes=self._retention.size,
         )
         try:
-            await self._run_to_completion(forget)
+            await self._run_to_completion(prune)
         except HistoryError as error:
             self._failures.failed(error)
         else:
             self._pruned_at = now
 
     async def _run_to_completion(self, work: Callable[[], Result]) -> Result:
-        """Do it in the thread; who is cancelled meanwhile waits for it all the same."""
+        """Run `work` in the thread; a cancelled caller still waits for it."""
         working = asyncio.get_running_loop().run_in_executor(self._thread, work)
         try:
             return await asyncio.shield(working)
@@ -264,37 +266,37 @@ class HistoryWriter(Generic[P]):
             raise
 
     def _write(self, changes: list[QueueEntry]) -> bool:
-        """Write these. False if it could not be: then they wait as before."""
-        go_back = self._tracker.savepoint()
+        """Write a batch; return False if it failed and was queued again."""
+        rollback = self._tracker.savepoint()
         try:
             self._recover_file()
-            moments = [moment for entry in changes for moment in self._to_entries(entry)]
-            if moments:
-                self._history.append(moments)
+            entries = [entry for change in changes for entry in self._to_entries(change)]
+            if entries:
+                self._history.append(entries)
         except HistoryError as error:
-            go_back()
+            rollback()
             self._queue.requeue(changes)
             self._failures.failed(error)
             return False
         except Exception:
-            # A mistake of ours is not to end the node, nor to be made again and again.
-            logger.exception("changes of pods not noted: number=%d", len(changes))
-            go_back()
+            # Drop the batch after a bug: it must neither stop the node nor repeat forever.
+            logger.exception("changes of pods not recorded: count=%d", len(changes))
+            rollback()
             self._failed_changes += len(changes)
             return True
         self._failures.recovered()
-        self._count(moments)
+        self._count(entries)
         self._tracker.prune()
         return True
 
     def _recover_file(self) -> None:
-        """See that there is a file to write to. Raises HistoryError."""
+        """Ensure that there is a file to write to. Raises HistoryError."""
         self._is_file_missing, was_broken = True, self._is_file_missing
-        if happened := self._history.recover():
-            logger.error("the history is lost, a new one begins: %s", happened)
-            self._loss_message = happened
+        if reason := self._history.recover():
+            logger.error("history lost, starting a new one: %s", reason)
+            self._loss_message = reason
             self._files_replaced += 1
-            self._unreported_losses.append(happened)
+            self._unreported_losses.append(reason)
         if self._loss_message:
             self._write_baseline()
         self._is_file_missing = False
@@ -302,7 +304,7 @@ class HistoryWriter(Generic[P]):
             self._failures.recovered()
 
     def _write_baseline(self) -> None:
-        """Note all pods as if they were seen first: what was noted before is lost."""
+        """Record all pods as first seen, since their earlier entries are lost."""
         at = self._clock.now()
         gap = Transition(
             kind=AGENT_DOWNTIME,
@@ -310,7 +312,7 @@ class HistoryWriter(Generic[P]):
             reason=reasons.HISTORY_LOST,
             message=self._loss_message,
         )
-        moments = [
+        entries = [
             HistoryEntry(
                 at=at,
                 uid=PodUID(pod.uid),
@@ -318,35 +320,35 @@ class HistoryWriter(Generic[P]):
                 name=pod.name,
                 transition=transition,
             )
-            for pod, noted in self._tracker.baselines()
-            for transition in (gap, *noted)
+            for pod, transitions in self._tracker.baselines()
+            for transition in (gap, *transitions)
         ]
-        if moments:
-            self._history.append(moments)
+        if entries:
+            self._history.append(entries)
         self._loss_message = ""
-        self._count(moments)
+        self._count(entries)
 
-    def _count(self, moments: Sequence[HistoryEntry]) -> None:
-        self._entries_written += len(moments)
-        self._entries_since_prune += len(moments)
+    def _count(self, entries: Sequence[HistoryEntry]) -> None:
+        self._entries_written += len(entries)
+        self._entries_since_prune += len(entries)
         by_kind = self._by_kind.copy()
-        by_kind.update(moment.transition.kind for moment in moments)
+        by_kind.update(entry.transition.kind for entry in entries)
         self._by_kind = by_kind
 
-    def _to_entries(self, entry: QueueEntry) -> list[HistoryEntry]:
-        if isinstance(entry, QueuedState):
-            noted = self._tracker.transitions(entry, self._history.last_states)
+    def _to_entries(self, change: QueueEntry) -> list[HistoryEntry]:
+        if isinstance(change, QueuedState):
+            transitions = self._tracker.transitions(change, self._history.last_states)
         else:
-            noted = [entry.transition]
-            if entry.transition.kind == FINISHED:
-                self._tracker.finish(entry.uid)
+            transitions = [change.transition]
+            if change.transition.kind == FINISHED:
+                self._tracker.finish(change.uid)
         return [
             HistoryEntry(
-                at=entry.at,
-                uid=entry.uid,
-                namespace=entry.namespace,
-                name=entry.name,
+                at=change.at,
+                uid=change.uid,
+                namespace=change.namespace,
+                name=change.name,
                 transition=transition,
             )
-            for transition in noted
+            for transition in transitions
         ]

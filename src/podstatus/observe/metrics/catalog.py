@@ -1,4 +1,4 @@
-"""All metrics there are, by the page they are on. docs/metrics.md is checked against it."""
+"""All metrics, by the page that has them. docs/metrics.md is checked against this."""
 
 from collections.abc import Mapping
 

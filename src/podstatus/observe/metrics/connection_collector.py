@@ -1,4 +1,4 @@
-"""What metrics say of those who are spoken to: the API server, and those who watch here."""
+"""Metrics of connections: requests to the API server, and clients of /v1/watch."""
 
 from collections.abc import Iterator
 
@@ -9,18 +9,17 @@ from podstatus.observe.metrics.watch_counters import CloseReason, LimitScope, Wa
 
 
 def request_metrics(requests: RequestMetrics) -> Iterator[Samples]:
-    """What was asked of the API server."""
+    """Yield the metrics of requests to the API server."""
     yield samples(kubelet_catalog.REQUESTS, requests.responses.snapshot())
     yield samples(kubelet_catalog.REQUEST_DURATION, requests.seconds.snapshot())
 
 
 def watch_metrics(counts: WatchCounts) -> Iterator[Samples]:
-    """Who watches, and what became of those who did."""
+    """Yield the metrics of /v1/watch and its clients."""
     yield single(podstatus_catalog.WATCHERS, counts.connected)
     yield single(podstatus_catalog.WATCH_EVENTS, counts.events)
-    cuts, refusals = counts.closes.snapshot(), counts.rejections.snapshot()
-    yield by_label(
-        podstatus_catalog.WATCHES_CLOSED, {it.value: cuts.get((it.value,), 0) for it in CloseReason}
-    )
-    refused = {it.value: refusals.get((it.value,), 0) for it in LimitScope}
-    yield by_label(podstatus_catalog.WATCHES_REJECTED, refused)
+    closes, rejections = counts.closes.snapshot(), counts.rejections.snapshot()
+    by_reason = {it.value: closes.get((it.value,), 0) for it in CloseReason}
+    yield by_label(podstatus_catalog.WATCHES_CLOSED, by_reason)
+    by_scope = {it.value: rejections.get((it.value,), 0) for it in LimitScope}
+    yield by_label(podstatus_catalog.WATCHES_REJECTED, by_scope)

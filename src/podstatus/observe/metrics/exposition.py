@@ -1,7 +1,7 @@
-"""Write metrics down as Prometheus reads them: as text, or as OpenMetrics.
+"""Render metrics in the Prometheus text format or in OpenMetrics.
 
-Bounds of buckets are written as Go does in each of the two (`le="1"`, `le="1.0"`), so that what was
-written for a kubelet's metrics matches these.
+Bucket bounds are written as Go does in each format (`le="1"`, `le="1.0"`), so that queries written
+for a kubelet match.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,14 +33,14 @@ _OPENMETRICS = "application/openmetrics-text"
 
 
 class MetricsPage(msgspec.Struct, frozen=True):
-    """What is answered."""
+    """The body and content type of a metrics page."""
 
     body: bytes
     content_type: str
 
 
 def accepts_openmetrics(accept: str) -> bool:
-    """Whether somebody who accepts this reads OpenMetrics."""
+    """True if a client with this Accept header reads OpenMetrics."""
     for choice in accept.split(","):
         kind, *parameters = (part.strip().lower() for part in choice.split(";"))
         if kind == _OPENMETRICS and not any(
@@ -51,7 +51,7 @@ def accepts_openmetrics(accept: str) -> bool:
 
 
 def render(entries: Iterable[Samples | LazySamples], accept: str = "") -> MetricsPage:
-    """The page for somebody who accepts this. Takes milliseconds: best in a thread."""
+    """Render a page for this Accept header. Takes milliseconds: call it in a thread."""
     if accepts_openmetrics(accept):
         body: bytes = generate_open(_Collector(entries, _openmetrics_bound))  # type: ignore[no-untyped-call]
         return MetricsPage(body, OPENMETRICS_TYPE)
@@ -61,7 +61,7 @@ def render(entries: Iterable[Samples | LazySamples], accept: str = "") -> Metric
 
 
 class _Collector:
-    """A collector of what was told, for prometheus-client."""
+    """A prometheus-client collector over samples."""
 
     def __init__(
         self, entries: Iterable[Samples | LazySamples], bound: Callable[[float], str]
@@ -71,7 +71,7 @@ class _Collector:
 
     def collect(self) -> Iterable[Family]:
         for it in flatten(self._entries):
-            # One without values would be a name that means nothing.
+            # Without values only HELP and TYPE would be written.
             if it.values:
                 yield self._family(it)
 
@@ -91,7 +91,7 @@ class _Collector:
         family = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
         for labels, value in it.values.items():
             if not isinstance(value, Histogram):
-                raise TypeError(f"{metric.name} is a histogram; {value!r} is none")
+                raise TypeError(f"{metric.name} is a histogram, but its value is {value!r}")
             buckets = [(self._bound(bound), count) for bound, count in value.cumulative()]
             family.add_metric([*map(_escape_label, labels)], buckets, value.sum)
         return family
@@ -99,12 +99,12 @@ class _Collector:
 
 def _number_and_timestamp(metric: Metric, value: Value) -> tuple[float, float | None]:
     if isinstance(value, Histogram):
-        raise TypeError(f"{metric.name} is no histogram; {value!r} is one")
+        raise TypeError(f"{metric.name} is not a histogram, but its value is {value!r}")
     return (value.value, value.timestamp) if isinstance(value, TimestampedValue) else (value, None)
 
 
 def _escape_label(label: str) -> str:
-    """As it can be written: a runtime may say what is no text."""
+    """Return a label value as valid UTF-8: a runtime may report lone surrogates."""
     return label if label.isascii() else label.encode(errors="backslashreplace").decode()
 
 

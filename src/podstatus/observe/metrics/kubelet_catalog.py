@@ -1,4 +1,4 @@
-"""The kubelet's metrics that we have, with its names, labels and buckets; what they mean here.
+"""The kubelet's metrics that podstatus has, with the same names, labels and buckets.
 
 Upstream: pkg/kubelet/metrics/metrics.go, prober/prober_manager.go and
 metrics/collectors/resource_metrics.go v1.36.4, component-base/metrics/prometheus/slis and
@@ -10,7 +10,7 @@ from podstatus.observe.metrics.model import counter, gauge, histogram
 from podstatus.status.metrics import STARTUP_BOUNDS, SYNC_BOUNDS
 
 DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-"""Seconds. Prometheus' own, where upstream says no others."""
+"""Seconds. The defaults of Prometheus, where upstream sets no others."""
 OPERATION_BUCKETS = tuple(0.005 * 2.5**power for power in range(14))
 """Seconds. Upstream: RuntimeOperationsDuration."""
 
@@ -89,7 +89,7 @@ PENDING_RESIZES = gauge(
 )
 RESIZES_IN_PROGRESS = gauge("kubelet_pod_in_progress_resizes", "Number of pod resizes in progress.")
 
-# How long things take
+# Durations
 
 STATUS_SYNC = histogram(
     "kubelet_pod_status_sync_duration_seconds",
@@ -217,7 +217,7 @@ KUBELET_METRICS = (
     REQUESTS,
     REQUEST_DURATION,
 )
-"""On `/metrics`."""
+"""Metrics on `/metrics`, in order."""
 
 # Probes
 
@@ -242,9 +242,9 @@ PROBE_DURATION = histogram(
     "namespace",
 )
 PROBE_METRICS = (PROBES_TOTAL, PROBE_DURATION)
-"""On `/metrics/probes`."""
+"""Metrics on `/metrics/probes`, in order."""
 
-# What is used
+# Resource usage
 
 _CONTAINER_LABELS = ("container", "pod", "namespace")
 _POD_LABELS = ("pod", "namespace")
@@ -292,9 +292,9 @@ RESOURCE_METRICS = (
     POD_MEMORY,
     RESOURCE_ERROR,
 )
-"""On `/metrics/resource`."""
+"""Metrics on `/metrics/resource`, in order."""
 
-# Whether it is well
+# Health checks
 
 HEALTHCHECK = gauge(
     "kubernetes_healthcheck",
@@ -310,4 +310,4 @@ HEALTHCHECKS = counter(
     "status",
 )
 SLI_METRICS = (HEALTHCHECK, HEALTHCHECKS)
-"""On `/metrics/slis`."""
+"""Metrics on `/metrics/slis`, in order."""

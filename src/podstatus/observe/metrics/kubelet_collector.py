@@ -1,4 +1,4 @@
-"""What the kubelet's metrics say of this node at one moment."""
+"""Collect the kubelet's metrics of this node."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -24,12 +24,12 @@ _LIFECYCLES = {
     PodWorkerState.TERMINATED: "terminated",
     PodWorkerState.FINISHED: "terminated",
 }
-"""Upstream keeps what has finished as terminated until it is gone."""
+"""Upstream counts finished pods as terminated until they are removed."""
 _CONFIGS = (("desired", ""), ("desired", "true"), ("orphan", ""), ("orphan", "true"))
 
 
 class KubeletMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the kubelet's metrics come from. Nothing of it waits."""
+    """Sources of the kubelet's metrics. None of them blocks."""
 
     node_name: str
     counts: Callable[[], Counts]
@@ -43,7 +43,7 @@ class KubeletMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kubelet_metrics(state: KubeletMetricsSource) -> Iterator[Samples]:
-    """All of `kubelet_table.KUBELET`."""
+    """Yield the samples of all `kubelet_catalog.KUBELET_METRICS`."""
     yield by_label(table.NODE_NAME, {state.node_name: 1})
     yield from _pod_samples(state)
     yield from _container_samples(state.running())
@@ -69,11 +69,11 @@ def _by_static(pods: Sequence[Pod]) -> dict[str, int]:
 
 
 def _working_pods(lives: Collection[PodLifecycle]) -> dict[Labels, int]:
-    """By lifecycle, config and static; also those of which there are none, as upstream."""
-    found = Counter((_LIFECYCLES[life.state], *_config_labels(life)) for life in lives)
+    """Count by lifecycle, config and static; also those that are 0, as upstream."""
+    counts = Counter((_LIFECYCLES[life.state], *_config_labels(life)) for life in lives)
     configs = (*_CONFIGS, ("runtime_only", "unknown"))
     return {
-        (lifecycle, *config): found[lifecycle, *config]
+        (lifecycle, *config): counts[lifecycle, *config]
         for config in configs
         for lifecycle in ("sync", "terminating", "terminated")
     }
@@ -93,13 +93,13 @@ def _container_samples(pods: Mapping[PodUID, RuntimePod]) -> Iterator[Samples]:
 
 
 def _status_samples(counts: Counts) -> Iterator[Samples]:
-    ends: dict[Labels, int] = {
+    terminations: dict[Labels, int] = {
         (end.container_type.value, str(end.exit_code), end.reason): count
         for end, count in counts.terminated_containers.items()
     }
     for kind, count in counts.other_terminated_containers.items():
-        ends[kind.value, OVERFLOW_LABEL_VALUE, OVERFLOW_LABEL_VALUE] = count
-    yield samples(table.TERMINATED_CONTAINERS, ends)
+        terminations[kind.value, OVERFLOW_LABEL_VALUE, OVERFLOW_LABEL_VALUE] = count
+    yield samples(table.TERMINATED_CONTAINERS, terminations)
     yield by_label(table.PENDING_RESIZES, counts.pending_resizes)
     yield single(table.RESIZES_IN_PROGRESS, counts.resizes_in_progress)
     yield single(table.STATUS_SYNC, counts.status_sync_duration)
@@ -110,17 +110,17 @@ def _status_samples(counts: Counts) -> Iterator[Samples]:
 
 def _work_samples(work: WorkCounts) -> Iterator[Samples]:
     operations, failed = work.operations.snapshot(), work.failed_operations.snapshot()
-    calls = {kind: spread.count for kind, spread in operations.items()}
+    calls = {kind: durations.count for kind, durations in operations.items()}
     yield samples(table.RUNTIME_OPERATIONS, calls)
     yield samples(table.RUNTIME_OPERATIONS_DURATION, operations)
     yield samples(table.RUNTIME_OPERATIONS_ERRORS, failed)
-    # What is counted at the runtime is the same as upstream counts around it.
+    # Counted in the runtime; upstream counts around the same call.
     yield single(table.STARTED_PODS, calls.get((RUN_POD,), 0))
     yield single(table.STARTED_PODS_ERRORS, failed.get((RUN_POD,), 0))
     yield samples(table.STARTED_CONTAINERS, work.started_containers.snapshot())
     yield samples(table.STARTED_CONTAINERS_ERRORS, work.failed_container_starts.snapshot())
-    returned = work.recreated_pods.snapshot()
-    yield by_label(table.RESTARTED_PODS, {it: returned.get((it,), 0) for it in _STATIC})
+    recreated = work.recreated_pods.snapshot()
+    yield by_label(table.RESTARTED_PODS, {it: recreated.get((it,), 0) for it in _STATIC})
     yield single(table.ORPHANED_PODS, work.orphans.snapshot().get((), 0))
     yield samples(table.POD_WORKER, work.pod_worker_durations.snapshot())
     yield samples(table.POD_START, work.pod_starts.snapshot())
@@ -131,14 +131,14 @@ def _work_samples(work: WorkCounts) -> Iterator[Samples]:
 
 
 def probe_metrics(work: WorkCounts) -> Iterator[Samples]:
-    """All of `kubelet_table.PROBES`: of the checks that the agent makes."""
+    """Yield all of `kubelet_catalog.PROBE_METRICS`, for the probes that the agent runs."""
     pods = list(work.probes.values())
     results = {labels: n for pod in pods for labels, n in pod.results.snapshot().items()}
     yield samples(table.PROBES_TOTAL, results)
     seconds: dict[Labels, Histogram] = {}
     for pod in pods:
-        for labels, spread in pod.seconds.snapshot().items():
-            # A pod that ends and its successor have the same name.
-            known = seconds.get(labels)
-            seconds[labels] = spread if known is None else known.merge(spread)
+        for labels, durations in pod.seconds.snapshot().items():
+            # A pod that terminates and its successor have the same name.
+            previous = seconds.get(labels)
+            seconds[labels] = durations if previous is None else previous.merge(durations)
     yield samples(table.PROBE_DURATION, seconds)

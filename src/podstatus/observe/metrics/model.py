@@ -1,7 +1,7 @@
-"""A metric as it is declared once, and what is told of it at one moment.
+"""Declarations of metrics, and their samples at one moment.
 
-yield one(RUNNING_PODS, 3)
-yield each(RESTARTED_PODS, {"": 0, "true": 2})
+yield single(RUNNING_PODS, 3)
+yield by_label(RESTARTED_PODS, {"": 0, "true": 2})
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,11 +12,11 @@ import msgspec
 from podstatus.base.metrics import Histogram
 
 Labels = tuple[str, ...]
-"""The values of a metric's labels, in the order of their names."""
+"""Label values, in the order of the metric's label names."""
 
 
 class MetricKind(Enum):
-    """What is done with the values of a metric."""
+    """The Prometheus type of a metric."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -24,40 +24,40 @@ class MetricKind(Enum):
 
 
 class Metric(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric: docs/metrics.md has all of them, and is checked against this."""
+    """A metric. docs/metrics.md lists all of them and is checked against this."""
 
     name: str
     kind: MetricKind
     help: str
     labels: Labels = ()
     buckets: tuple[float, ...] = ()
-    """Of a histogram."""
+    """Bounds of a histogram."""
 
 
 class TimestampedValue(msgspec.Struct, frozen=True):
-    """A value that was read some time ago."""
+    """A value with the time of its measurement."""
 
     value: float
     timestamp: float
-    """When, since the Unix epoch."""
+    """Seconds since the Unix epoch."""
 
 
 Value = float | Histogram | TimestampedValue
 
 
 class Samples(msgspec.Struct, frozen=True):
-    """What is told of a metric at one moment."""
+    """The samples of a metric at one moment, by label values."""
 
     metric: Metric
     values: Mapping[Labels, Value]
 
 
 LazySamples = Callable[[], Iterable[Samples]]
-"""What takes long to work out, of values that do not change: it is done where pages are written."""
+"""An expensive computation on immutable values, deferred to the thread that renders pages."""
 
 
 def flatten(entries: Iterable[Samples | LazySamples]) -> Iterator[Samples]:
-    """All that is told, worked out now."""
+    """Yield all samples, computing the lazy ones."""
     for it in entries:
         if isinstance(it, Samples):
             yield it
@@ -66,30 +66,30 @@ def flatten(entries: Iterable[Samples | LazySamples]) -> Iterator[Samples]:
 
 
 def samples(metric: Metric, values: Mapping[Labels, Value]) -> Samples:
-    """These values, by those of the labels; a metric without labels has one, of `()`."""
+    """Return samples by label values; a metric without labels has one, with the key `()`."""
     return Samples(metric, values)
 
 
 def by_label(metric: Metric, values: Mapping[str, Value]) -> Samples:
-    """The values of a metric with one label, by that."""
+    """Return samples of a metric with one label, by its value."""
     return Samples(metric, {(label,): value for label, value in values.items()})
 
 
 def single(metric: Metric, value: float | Histogram | None) -> Samples:
-    """The value of a metric without labels; None: nothing is known."""
+    """Return the sample of a metric without labels; None: unknown, so no sample."""
     return Samples(metric, {} if value is None else {(): value})
 
 
 def counter(name: str, text: str, *labels: str) -> Metric:
-    """Declare what only grows."""
+    """Declare a counter, which only increases."""
     return Metric(name=name, kind=MetricKind.COUNTER, help=text, labels=labels)
 
 
 def gauge(name: str, text: str, *labels: str) -> Metric:
-    """Declare what goes up and down."""
+    """Declare a gauge, which may decrease."""
     return Metric(name=name, kind=MetricKind.GAUGE, help=text, labels=labels)
 
 
 def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Metric:
-    """Declare what is spread."""
+    """Declare a histogram with these bucket bounds."""
     return Metric(name=name, kind=MetricKind.HISTOGRAM, help=text, labels=labels, buckets=buckets)

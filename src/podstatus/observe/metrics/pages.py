@@ -1,7 +1,7 @@
-"""The pages of metrics: looked up in the event loop, written down in a thread of their own.
+"""Metrics pages: collected in the event loop, rendered in a dedicated thread.
 
-A page takes milliseconds to write. asyncio's own threads write checkpoints, and may all be waiting
-for a slow disk: just then somebody wants to see metrics.
+Rendering a page takes milliseconds. asyncio's default threads write checkpoints, and may all be
+blocked by a slow disk, just when metrics are needed.
 """
 
 import asyncio
@@ -12,26 +12,26 @@ from podstatus.observe.metrics.exposition import MetricsPage, render
 from podstatus.observe.metrics.model import LazySamples, Samples
 
 CollectSamples = Callable[[], Iterable[Samples | LazySamples] | None]
-"""What is to be told at this moment; None: nobody knows. Must not wait."""
+"""Returns the samples of this moment; None: the page does not exist. Must not block."""
 
 
 class MetricPages:
-    """Answers what is at `/metrics`, and below it. For one event loop."""
+    """Serves `/metrics` and the pages below it. For one event loop."""
 
     def __init__(self, pages: Mapping[str, CollectSamples]) -> None:
-        """By the last part of their path; that of `/metrics` itself is empty."""
+        """`pages` by the last segment of their path; that of `/metrics` itself is empty."""
         self._pages = pages
         self._render_thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="metrics")
 
     async def page(self, name: str, accept: str = "") -> MetricsPage | None:
-        """The page of this name for somebody who accepts this; None if nobody knows."""
-        look = self._pages.get(name)
-        moment = None if look is None else look()
-        if moment is None:
+        """Return the page of this name for an Accept header; None if it does not exist."""
+        collect = self._pages.get(name)
+        entries = None if collect is None else collect()
+        if entries is None:
             return None
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._render_thread, render, list(moment), accept)
+        return await loop.run_in_executor(self._render_thread, render, list(entries), accept)
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread without waiting for it."""
         self._render_thread.shutdown(wait=False)

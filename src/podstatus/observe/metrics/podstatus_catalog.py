@@ -1,4 +1,4 @@
-"""Our own metrics: what a kubelet does not tell."""
+"""podstatus' own metrics, which a kubelet does not have."""
 
 from podstatus.observe.metrics.model import counter, gauge
 
@@ -28,7 +28,7 @@ NODE_LEASE_AGE = gauge(
     "podstatus_node_lease_age_seconds", "Seconds since the lease of the node was renewed.", "node"
 )
 
-# How far the API server has it
+# Status sync
 
 UNSENT = gauge(
     "podstatus_status_unsent",
@@ -53,7 +53,7 @@ SYNC_FAILURES = counter(
     "failure",
 )
 
-# How old what is shown may be
+# Freshness of the data
 
 SERVER_REACHABLE = gauge("podstatus_server_reachable", "1 if the API server answers, 0 otherwise.")
 SERVER_AGE = gauge(
@@ -147,7 +147,7 @@ EVENTS_DROPPED = counter(
 )
 EVENTS_WAITING = gauge("podstatus_events_waiting", "Number of events queued or being sent.")
 
-# Those who watch
+# Watch clients
 
 WATCHERS = gauge("podstatus_watchers", "Number of clients of /v1/watch.")
 WATCH_EVENTS = counter(

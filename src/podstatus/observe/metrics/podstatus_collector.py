@@ -1,4 +1,4 @@
-"""What our own metrics say at one moment, of an agent or of a whole cluster."""
+"""Collect podstatus' own metrics, of an agent or of a whole cluster."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -26,7 +26,7 @@ _OTHER_PHASE = "Unknown"
 
 
 class AgentMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
-    """What only an agent knows. Nothing of it waits."""
+    """Sources that only an agent has. None of them blocks."""
 
     counts: Callable[[], Counts]
     events: Callable[[], EventCounts]
@@ -34,9 +34,9 @@ class AgentMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def podstatus_metrics(view: StatusView, clock: Clock) -> Iterator[Samples | LazySamples]:
-    """What is told of everything that is known, whoever knows it."""
+    """Yield the metrics that agents and observers share."""
     yield by_label(table.BUILD_INFO, {__version__: 1})
-    # Of the 5,000 pods of a cluster it would take 16 ms.
+    # Deferred to the render thread: 5,000 pods of a cluster take 16 ms.
     yield partial(_pod_samples, view.snapshot_cache.pods(), Time.from_unix_nanos(clock.now()))
     yield from _node_samples(view)
     yield from _freshness_samples(view)
@@ -47,14 +47,14 @@ def podstatus_metrics(view: StatusView, clock: Clock) -> Iterator[Samples | Lazy
 
 
 def agent_metrics(state: AgentMetricsSource) -> Iterator[Samples]:
-    """What is told of an agent besides."""
+    """Yield the metrics that only an agent has."""
     yield by_label(table.SYNC_FAILURES, state.counts().sync_failures)
     yield from _event_samples(state.events())
     yield from service_metrics(state.heartbeats)
 
 
 def service_metrics(heartbeats: Heartbeats) -> Iterator[Samples]:
-    """Whether the services of this process do something."""
+    """Yield the heartbeat metrics of this process' services."""
     names = heartbeats.names()
     yield by_label(table.SERVICE_SILENT, {name: heartbeats.silent_seconds(name) for name in names})
     stalled = {name: int(heartbeats.find_stalled(name) is not None) for name in names}
@@ -62,7 +62,7 @@ def service_metrics(heartbeats: Heartbeats) -> Iterator[Samples]:
 
 
 def process_metrics() -> Iterator[Samples]:
-    """What the agent's own process uses; with the names that all programs give to it."""
+    """Yield the resource usage of this process, with the standard names of Prometheus clients."""
     process = psutil.Process()
     with process.oneshot():
         times, memory = process.cpu_times(), process.memory_info()
@@ -79,7 +79,7 @@ def _pod_samples(pods: Mapping[PodUID, PodSummary], now: Time) -> Iterator[Sampl
     ready: Counter[Labels] = Counter()
     restarts: Counter[Labels] = Counter()
     for pod in pods.values():
-        # A phase is a word of somebody else's, and there are not to be more than these.
+        # The phase comes from an API server: bound the label values.
         phases[pod.node, pod.phase if pod.phase in _PHASES else _OTHER_PHASE] += 1
         healths[pod.node, pod_health(pod, now).state.value] += 1
         ready[pod.node,] += pod.ready
@@ -90,8 +90,8 @@ def _pod_samples(pods: Mapping[PodUID, PodSummary], now: Time) -> Iterator[Sampl
     yield samples(table.RESTARTS, restarts)
 
 
-def _node_samples(observatory: StatusView) -> Iterator[Samples]:
-    nodes = observatory.nodes()
+def _node_samples(view: StatusView) -> Iterator[Samples]:
+    nodes = view.nodes()
     yield by_label(table.NODE_READY, {name: int(node.ready) for name, node in nodes.items()})
     ages = {
         name: node.lease_age_seconds
@@ -101,11 +101,11 @@ def _node_samples(observatory: StatusView) -> Iterator[Samples]:
     yield by_label(table.NODE_LEASE_AGE, ages)
 
 
-def _freshness_samples(observatory: StatusView) -> Iterator[Samples]:
-    known = observatory.freshness()
-    yield single(table.SERVER_REACHABLE, int(known.server_reachable))
-    yield single(table.SERVER_AGE, known.server_age_seconds)
-    yield single(table.RUNTIME_AGE, known.runtime_age_seconds)
+def _freshness_samples(view: StatusView) -> Iterator[Samples]:
+    freshness = view.freshness()
+    yield single(table.SERVER_REACHABLE, int(freshness.server_reachable))
+    yield single(table.SERVER_AGE, freshness.server_age_seconds)
+    yield single(table.RUNTIME_AGE, freshness.runtime_age_seconds)
 
 
 def _sync_samples(sync: SyncState) -> Iterator[Samples]:

@@ -1,4 +1,4 @@
-"""What node, pods and containers use, as the kubelet's `/metrics/resource` tells it."""
+"""Collect the resource usage of node, pods and containers, as the kubelet's `/metrics/resource`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -23,16 +23,16 @@ _SECOND = 1_000_000_000
 
 
 class ResourceMetricsSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Where it is known from. Nothing of it waits."""
+    """Sources of resource metrics. None of them blocks."""
 
     snapshot: Callable[[], UsageSnapshot | None]
     running: Callable[[], Mapping[PodUID, RuntimePod]]
     measures_containers: bool
-    """Whether anybody measures what containers use."""
+    """Whether the runtime measures containers."""
 
 
 def resource_metrics(state: ResourceMetricsSource) -> Iterator[Samples]:
-    """All of `kubelet_table.RESOURCES`. What nobody measures is not there."""
+    """Yield all of `kubelet_catalog.RESOURCE_METRICS`. What is not measured is omitted."""
     snapshot, running = state.snapshot(), state.running()
     yield single(table.RESOURCE_ERROR, 1 if snapshot is None else 0)
     yield samples(table.CONTAINER_START, _start_times(running))
@@ -45,7 +45,7 @@ def resource_metrics(state: ResourceMetricsSource) -> Iterator[Samples]:
 
 
 def container_metrics(state: ResourceMetricsSource) -> Iterable[Samples] | None:
-    """What cAdvisor would tell and we know: of containers. None if nobody measures them."""
+    """Return the container metrics of cAdvisor's page; None if containers are not measured."""
     snapshot, running = state.snapshot(), state.running()
     if not state.measures_containers:
         return None

@@ -1,4 +1,4 @@
-"""Counts those who watch, and what becomes of them."""
+"""Counters of /v1/watch and its clients."""
 
 from enum import Enum
 
@@ -6,42 +6,42 @@ from podstatus.base.metrics import CounterVec
 
 
 class CloseReason(Enum):
-    """Why somebody who watched was cut off."""
+    """Why a client of /v1/watch was disconnected."""
 
     SLOW = "slow"
-    """It took nothing for too long."""
+    """It read nothing for too long."""
     LONG = "long"
-    """It watched for so long that it has to be asked again who it is."""
+    """It reached the maximum duration, after which it has to authenticate again."""
     HISTORY = "history"
     """The history cannot be read."""
     STOP = "stop"
-    """The server stops."""
+    """The server is stopping."""
 
 
 class LimitScope(Enum):
-    """Whose places are taken when somebody is refused."""
+    """Which limit was reached when a client was rejected."""
 
     ALL = "all"
     CLIENT = "client"
-    """Those that one client may have."""
+    """The limit of one client."""
 
 
 class WatchCounts:
-    """What was done for those who watch. Counted in one event loop; may be read from anywhere."""
+    """Counters of watch clients. Updated in one event loop; readable from any thread."""
 
     def __init__(self) -> None:
         self.connected = 0
         self.events = 0
-        """That were sent to them."""
+        """Events sent to clients."""
         self.closes = CounterVec()
-        """By `CloseReason`."""
+        """Disconnected clients, by `CloseReason`."""
         self.rejections = CounterVec()
-        """By `LimitScope`."""
+        """Rejected clients, by `LimitScope`."""
 
     def count_close(self, reason: CloseReason) -> None:
-        """Somebody was cut off."""
+        """Count a client that was disconnected."""
         self.closes.inc(reason.value)
 
     def count_rejection(self, scope: LimitScope) -> None:
-        """Somebody was not let in."""
+        """Count a client that was rejected."""
         self.rejections.inc(scope.value)

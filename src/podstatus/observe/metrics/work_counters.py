@@ -1,4 +1,4 @@
-"""Counts what the rooms do while they do it: an observer for all of them at once."""
+"""Counters of work that leaves no state to collect: one observer for all packages."""
 
 from podstatus.base.metrics import CounterVec, HistogramVec
 from podstatus.kube.objects.pod import PodUID
@@ -12,13 +12,13 @@ _RESULTS = {
     CheckOutcome.FAILURE: "failed",
     CheckOutcome.UNKNOWN: "unknown",
 }
-"""Upstream's words: probeResultSuccessful and so on, prober_manager.go v1.36.4."""
+"""Upstream's label values: probeResultSuccessful and so on, prober_manager.go v1.36.4."""
 _MAX_REASONS = 100
-"""Reasons why containers did not start: they are words, but those of a runtime."""
+"""Bound of the reasons of failed container starts, which the runtime chooses."""
 
 
 class PodProbeCounters:
-    """What the checks of one pod came to; bounded by its probes."""
+    """Probe results of one pod; bounded by its number of probes."""
 
     def __init__(self) -> None:
         self.results = CounterVec()
@@ -28,61 +28,61 @@ class PodProbeCounters:
 
 
 class WorkCounts:
-    """What was done so far. Counted in one event loop; the counts may be read from anywhere."""
+    """Counters and durations. Updated in one event loop; readable from any thread."""
 
     def __init__(self) -> None:
         self.operations = HistogramVec(*OPERATION_BUCKETS)
-        """Of the runtime, by operation."""
+        """Runtime operations, by operation."""
         self.failed_operations = CounterVec()
         self.pod_worker_durations = HistogramVec(*DEFAULT_BUCKETS)
-        """Of pods, by operation."""
+        """Steps of pod workers, by operation."""
         self.pod_worker_starts = HistogramVec(*DEFAULT_BUCKETS)
-        """How long after a pod was first seen."""
+        """Time from first seeing a pod to the first step of its worker."""
         self.pod_starts = HistogramVec(*STARTUP_BOUNDS)
         self.relists = HistogramVec(*DEFAULT_BUCKETS)
         self.relist_intervals = HistogramVec(*DEFAULT_BUCKETS)
         self.pod_relists = HistogramVec(*DEFAULT_BUCKETS)
         self.started_containers = CounterVec()
-        """By type."""
+        """By container type."""
         self.failed_container_starts = CounterVec(max_series=_MAX_REASONS)
-        """By type and reason."""
+        """By container type and reason."""
         self.recreated_pods = CounterVec()
-        """By `static`: `true` or nothing."""
+        """By `static`: `true` or empty."""
         self.orphans = CounterVec()
         self.probes: dict[PodUID, PodProbeCounters] = {}
 
-    # The runtime
+    # Runtime
 
     def runtime_operation(self, operation: str, seconds: float, *, failed: bool) -> None:
-        """An operation came to its end."""
+        """A runtime operation has finished."""
         self.operations.observe(seconds, operation)
         if failed:
             self.failed_operations.inc(operation)
 
     def relist_began(self, since_last: float) -> None:
-        """All pods are to be listed."""
+        """A relist starts, `since_last` seconds after the previous one."""
         self.relist_intervals.observe(since_last)
 
     def relisted(self, seconds: float) -> None:
-        """The list has come, or has failed."""
+        """A relist has finished or failed."""
         self.relists.observe(seconds)
 
     def pod_relisted(self, seconds: float) -> None:
-        """The same, of one pod."""
+        """A relist of one pod has finished or failed."""
         self.pod_relists.observe(seconds)
 
-    # The workers
+    # Pod workers
 
     def pod_sync_finished(self, operation: str, seconds: float) -> None:
-        """A step of a pod was taken."""
+        """A step of a pod worker has finished."""
         self.pod_worker_durations.observe(seconds, operation)
 
     def worker_started(self, seconds: float) -> None:
-        """The first step of a new pod begins."""
+        """The first step of a new pod worker starts."""
         self.pod_worker_starts.observe(seconds)
 
     def pod_running(self, seconds: float) -> None:
-        """The phase of a pod is Running."""
+        """A pod has reached the phase Running."""
         self.pod_starts.observe(seconds)
 
     def container_start_attempted(self, container_type: str) -> None:
@@ -90,21 +90,21 @@ class WorkCounts:
         self.started_containers.inc(container_type)
 
     def container_start_failed(self, container_type: str, reason: str) -> None:
-        """It could not be started."""
+        """A container could not be started."""
         self.failed_container_starts.inc(container_type, reason)
 
     def pod_recreated(self, *, static: bool) -> None:
-        """A pod has ended, and begins again under the same UID."""
+        """A pod has terminated and starts again with the same UID."""
         self.recreated_pods.inc("true" if static else "")
 
     def orphan_found(self) -> None:
-        """The runtime has something of a pod that nobody asks for."""
+        """The runtime has a pod that no source desires."""
         self.orphans.inc()
 
-    # The probes
+    # Probes
 
     def check_finished(self, target: ProbeTarget, outcome: CheckOutcome, seconds: float) -> None:
-        """A check was made, or was tried in vain; how long a failed one took says nothing."""
+        """A probe has finished or could not run; the duration of a failed one is not recorded."""
         pod, key = target.pod, target.key
         probes = self.probes.setdefault(key.uid, PodProbeCounters())
         kind = key.kind.value.capitalize()
@@ -113,5 +113,5 @@ class WorkCounts:
             probes.seconds.observe(seconds, kind, key.container, pod.name, pod.namespace)
 
     def pod_removed(self, uid: PodUID) -> None:
-        """Nothing of this pod is checked any more."""
+        """Drop the probe counters of a removed pod."""
         self.probes.pop(uid, None)

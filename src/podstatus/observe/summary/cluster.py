@@ -1,7 +1,7 @@
-"""What is kept of the pods, nodes and leases of a cluster: as much as is shown of each.
+"""Summaries of the pods, nodes and leases of a cluster: as much as is shown of each.
 
-A pod takes 20 KB once it is decoded, and its summary 2. What many pods say in the same words, as
-those of a Deployment do, is kept once.
+A decoded pod takes 20 KB, its summary 2. Values that many pods share, as those of a Deployment do,
+are stored once.
 """
 
 import sys
@@ -20,11 +20,11 @@ from podstatus.observe.summary.node import cpu_and_memory_requests, summarize_no
 from podstatus.observe.summary.pod import PodSummary, summarize_pod
 
 _MAX_SHARED_REQUESTS = 4096
-"""Different ones that are kept once each."""
+"""Distinct resource requests that are shared."""
 
 
 class SummaryMetadata(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Which state of which object it is."""
+    """Identity and resource version of the summarized object."""
 
     namespace: str
     name: str
@@ -33,7 +33,7 @@ class SummaryMetadata(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def from_metadata(cls, metadata: ObjectMeta) -> "SummaryMetadata":
-        """That of an object."""
+        """Return the identity of an object."""
         return cls(
             namespace=sys.intern(metadata.namespace),
             name=metadata.name,
@@ -43,16 +43,16 @@ class SummaryMetadata(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class ClusterPod(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod."""
+    """A pod of the cluster: its summary and its resource requests."""
 
     metadata: SummaryMetadata
     summary: PodSummary
     requests: Mapping[str, Quantity] | None
-    """What it takes of its node, cpu and memory; None if it has none, or has ended."""
+    """CPU and memory requests; None if it is not bound to a node, or has terminated."""
 
 
 class ClusterNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node, without what is known of it elsewhere: pods, what they ask for, its lease."""
+    """A node, without its pods, their requests and its lease."""
 
     metadata: SummaryMetadata
     summary: NodeSummary
@@ -63,21 +63,21 @@ class NodeLease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     metadata: SummaryMetadata
     renewed_at: int | None
-    """When it was renewed last, in nanoseconds since the Unix epoch."""
+    """Last renewal, in nanoseconds since the Unix epoch."""
 
 
 def to_cluster_pod(pod: Pod) -> ClusterPod:
-    """What is kept of a pod."""
-    takes = bool(pod.spec.node_name) and not is_terminal_phase(pod.status.phase)
+    """Return the summary of a pod."""
+    uses_node = bool(pod.spec.node_name) and not is_terminal_phase(pod.status.phase)
     return ClusterPod(
         metadata=SummaryMetadata.from_metadata(pod.metadata),
         summary=summarize_pod(pod),
-        requests=_requests(pod) if takes else None,
+        requests=_requests(pod) if uses_node else None,
     )
 
 
 def to_cluster_node(node: Node) -> ClusterNode:
-    """What is kept of a node."""
+    """Return the summary of a node."""
     return ClusterNode(
         metadata=SummaryMetadata.from_metadata(node.metadata),
         summary=summarize_node(node, pods=0, requested={}),
@@ -85,7 +85,7 @@ def to_cluster_node(node: Node) -> ClusterNode:
 
 
 def to_node_lease(lease: Lease) -> NodeLease:
-    """What is kept of a lease."""
+    """Return the renewal time of a lease."""
     renewed = lease.spec.renew_time
     return NodeLease(
         metadata=SummaryMetadata.from_metadata(lease.metadata),
@@ -97,7 +97,7 @@ def _requests(pod: Pod) -> Mapping[str, Quantity]:
     try:
         return _shared_requests(tuple(cpu_and_memory_requests(pod.spec).items()))
     except QuantityError:
-        # Too large to be added up: nobody grants it, and the pod is shown all the same.
+        # Too large to add up: no node can satisfy it, but the pod is still shown.
         return {}
 
 

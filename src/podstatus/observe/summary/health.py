@@ -1,9 +1,7 @@
-"""How a pod is, in one word and one sentence, with its cause.
+"""The health of a pod: a state for tables and alerts, and a sentence with the cause.
 
-    crashing   Container app ended with Error 3, 4 restarts; it is started again after a back-off.
-    stuck      It should have been gone 95 s ago; container app still runs.
-
-The word is for tables and alerts, the sentence for people.
+crashing   Container app ended: Error 3, 4 restarts; it is restarted after a back-off.
+stuck      Its deletion is overdue by 95 s; container app is still running.
 """
 
 from enum import StrEnum
@@ -21,31 +19,31 @@ from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 
 _SECOND = 1_000_000_000
 STUCK_DELETION_SECONDS = 60
-"""Beyond the time that a deletion may take."""
+"""Time beyond the grace period after which a deletion is stuck."""
 STUCK_PENDING_SECONDS = 300
-"""A pod that has not started by then does not merely take its time."""
+"""Time after which a Pending pod is stuck."""
 
 
 class HealthState(StrEnum):
-    """How a pod is."""
+    """Health states of a pod."""
 
     HEALTHY = "healthy"
-    """It does what it should."""
+    """It works as specified."""
     STARTING = "starting"
     ENDING = "ending"
     DONE = "done"
-    """It ended as it should."""
+    """It completed successfully."""
     UNREADY = "unready"
-    """It runs, and says itself, or by a gate, that it cannot serve."""
+    """It runs, but a readiness probe or gate fails."""
     CRASHING = "crashing"
-    """A container ends again and again."""
+    """A container exits repeatedly."""
     BLOCKED = "blocked"
     """A container cannot be started."""
     STUCK = "stuck"
-    """It takes far longer than it may."""
+    """It takes much longer than it should."""
     FAILED = "failed"
     UNKNOWN = "unknown"
-    """What became of it was not seen."""
+    """Its outcome was not seen."""
 
 
 class PodHealth(msgspec.Struct, frozen=True):
@@ -56,9 +54,9 @@ class PodHealth(msgspec.Struct, frozen=True):
 
 
 def pod_health(pod: PodSummary, now: Time) -> PodHealth:
-    """How the pod is at this moment. What is worst is told, in one line."""
-    found = _pod_health(pod, now)
-    return PodHealth(found.state, " ".join(found.message.split()))
+    """Return the health of a pod at `now`: its worst problem, in one line."""
+    health = _pod_health(pod, now)
+    return PodHealth(health.state, " ".join(health.message.split()))
 
 
 def _pod_health(pod: PodSummary, now: Time) -> PodHealth:
@@ -67,24 +65,24 @@ def _pod_health(pod: PodSummary, now: Time) -> PodHealth:
     if pod.deleting:
         return _deletion_health(pod, now)
     for container in pod.containers:
-        if (found := _container_health(pod, container)) is not None:
-            return found
+        if (health := _container_health(pod, container)) is not None:
+            return health
     if pod.ready:
         return PodHealth(HealthState.HEALTHY, _ready_message(pod, now))
     if pod.phase == "Pending":
         return _pending_health(pod, now)
-    if (some := _completed_containers_health(pod)) is not None:
-        return some
+    if (health := _completed_containers_health(pod)) is not None:
+        return health
     return PodHealth(HealthState.UNREADY, _unready_message(pod))
 
 
 def _terminal_health(pod: PodSummary) -> PodHealth:
     if pod.phase == "Succeeded":
         return PodHealth(HealthState.DONE, "All containers ended with 0.")
-    # One that waited to be started again when the pod ended is shown so, too: its end is known.
+    # A container in back-off when the pod ended is reported so, too, but its exit is known.
     unknown = [c.name for c in pod.containers if _is_unknown(c) and c.last_state is None]
     if unknown:
-        return PodHealth(HealthState.UNKNOWN, f"Nobody saw the end of container {unknown[0]}.")
+        return PodHealth(HealthState.UNKNOWN, f"The exit of container {unknown[0]} was not seen.")
     if pod.reason:
         return PodHealth(HealthState.FAILED, f"{pod.reason}: {pod.message or 'the node ended it'}")
     failed = [c for c in pod.containers if _has_failed(c)]
@@ -99,14 +97,14 @@ def _terminal_health(pod: PodSummary) -> PodHealth:
 def _deletion_health(pod: PodSummary, now: Time) -> PodHealth:
     late = (now - pod.deleting) / _SECOND
     running = [c.name for c in pod.containers if _is_running(c)]
-    what = f"container {running[0]} still runs" if running else "nothing of it runs any more"
+    what = f"container {running[0]} is still running" if running else "no container is running"
     if late > STUCK_DELETION_SECONDS:
-        return PodHealth(HealthState.STUCK, f"It should have been gone {late:.0f} s ago; {what}.")
+        return PodHealth(HealthState.STUCK, f"Its deletion is overdue by {late:.0f} s; {what}.")
     return PodHealth(HealthState.ENDING, f"It is being deleted; {what}.")
 
 
 def _container_health(pod: PodSummary, container: ContainerSummary) -> PodHealth | None:
-    """What is wrong with a container, if something is."""
+    """Return the health by a container's problem; None if it has none."""
     state, name = container.state, container.name
     if state is None or state.is_starting:
         return None
@@ -121,35 +119,34 @@ def _container_health(pod: PodSummary, container: ContainerSummary) -> PodHealth
         return PodHealth(HealthState.CRASHING, _crash_message(container))
     if _has_failed(container) and pod.phase == "Running":
         return PodHealth(
-            HealthState.FAILED, f"Container {name} ended: {_termination_text(state)}; it stays so."
+            HealthState.FAILED,
+            f"Container {name} ended: {_termination_text(state)}; it is not restarted.",
         )
     return None
 
 
 def _will_restart(pod: PodSummary, container: ContainerSummary) -> bool:
-    """Whether a container that has ended is to run again."""
+    """True if a terminated container will be restarted."""
     if container.kind != "init" and (
         container.kind == "sidecar" or pod.restart_policy in ("", "Always")
     ):
         return True
-    # One that was restarted though its pod's are not has rules of its own.
+    # A container that was restarted although the pod's policy is Never has its own rules.
     return _has_failed(container) and (pod.restart_policy != "Never" or container.restarts > 0)
 
 
 def _completed_containers_health(pod: PodSummary) -> PodHealth | None:
-    """A pod that is not Ready because some containers have done their work, and not otherwise."""
+    """Return the health of a pod that is not Ready only because some containers have completed."""
     regular = [c for c in pod.containers if c.kind in ("container", "sidecar")]
-    over = [c.name for c in regular if _is_terminated(c) and not _has_failed(c)]
+    completed = [c.name for c in regular if _is_terminated(c) and not _has_failed(c)]
     others = [c.name for c in regular if c.ready]
-    if not over or pod.gates or len(over) + len(others) < len(regular):
+    if not completed or pod.gates or len(completed) + len(others) < len(regular):
         return None
     if not others:
         return PodHealth(HealthState.DONE, "All containers ended with 0.")
-    ended, runs = _format_names("Container", over), _format_names("container", others)
-    return PodHealth(
-        HealthState.HEALTHY,
-        f"{ended} ended with 0; {runs} run{'s' if len(others) == 1 else ''} on.",
-    )
+    ended, running = _format_names("Container", completed), _format_names("container", others)
+    verb = "is" if len(others) == 1 else "are"
+    return PodHealth(HealthState.HEALTHY, f"{ended} ended with 0; {running} {verb} still running.")
 
 
 def _format_names(word: str, names: list[str]) -> str:
@@ -158,13 +155,11 @@ def _format_names(word: str, names: list[str]) -> str:
 
 def _crash_message(container: ContainerSummary) -> str:
     ended = container.state if _is_terminated(container) else container.last_state
-    how = _termination_text(ended) or "somehow"
+    how = _termination_text(ended) or "unknown"
     if not container.restarts:
-        return f"Container {container.name} ended: {how}; it is started again."
+        return f"Container {container.name} ended: {how}; it is restarted."
     times = f"{container.restarts} restart{'s' if container.restarts != 1 else ''}"
-    return (
-        f"Container {container.name} ended: {how}, {times}; it is started again after a back-off."
-    )
+    return f"Container {container.name} ended: {how}, {times}; it is restarted after a back-off."
 
 
 def _termination_text(state: ContainerStateSummary | None) -> str:
@@ -175,14 +170,14 @@ def _termination_text(state: ContainerStateSummary | None) -> str:
 
 
 def _termination_detail(container: ContainerSummary) -> str:
-    """How it ended; also one of which the status says only that it was to be started again."""
+    """Return how a container ended, from the last state if the current one is unknown."""
     return _termination_text(
         container.last_state or container.state if _is_unknown(container) else container.state
     )
 
 
 def _has_failed(container: ContainerSummary) -> bool:
-    """Whether it ended without success."""
+    """True if a container terminated with a non-zero exit code."""
     return container.state is not None and container.state.has_failed
 
 
@@ -216,11 +211,11 @@ def _pending_health(pod: PodSummary, now: Time) -> PodHealth:
     init = next((c for c in pod.containers if c.kind == "init" and _is_running(c)), None)
     what = "it waits to be started"
     if init is not None:
-        what = f"init container {init.name} runs"
+        what = f"init container {init.name} is running"
     elif waiting is not None:
-        what = f"container {waiting.name} is not started yet"
+        what = f"container {waiting.name} has not started yet"
     if not pod.node:
-        what = "no node has taken it"
+        what = "it is not bound to a node"
     if waited > STUCK_PENDING_SECONDS:
         return PodHealth(HealthState.STUCK, f"Pending for {format_duration(waited)}: {what}.")
     return PodHealth(HealthState.STARTING, f"Pending for {format_duration(waited)}: {what}.")
@@ -231,21 +226,21 @@ def _unready_message(pod: PodSummary) -> str:
     for container in pod.containers:
         if container.kind in ("container", "sidecar") and not container.ready:
             if container.started is False and _is_running(container):
-                return f"Container {container.name} has not started, says its startup probe."
+                return f"Container {container.name} has not passed its startup probe."
             if _is_running(container):
-                return f"Container {container.name} is not ready, says its readiness probe."
+                return f"Container {container.name} is not ready: its readiness probe fails."
             if not _is_terminated(container):
                 state = format_container_state(container.state)
-                return f"Container {container.name} is {state or 'not there yet'}."
+                return f"Container {container.name} is {state or 'not created yet'}."
     return ready.message if ready and ready.message else "It is not ready."
 
 
 def format_duration(seconds: float) -> str:
-    """A length of time, in its two largest units."""
+    """Format a duration in its two largest units."""
     left = max(0, int(seconds))
     days, left = divmod(left, 86400)
     hours, left = divmod(left, 3600)
     minutes, left = divmod(left, 60)
     parts = [(days, "d"), (hours, "h"), (minutes, "min"), (left, "s")]
-    told = [f"{count} {unit}" for count, unit in parts if count] or ["0 s"]
-    return " ".join(told[:2])
+    units = [f"{count} {unit}" for count, unit in parts if count] or ["0 s"]
+    return " ".join(units[:2])

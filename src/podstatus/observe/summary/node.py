@@ -29,7 +29,7 @@ def summarize_node(
     disk_full_in_seconds: float | None = None,
     lease_age_seconds: float | None = None,
 ) -> NodeSummary:
-    """The summary of a node, with what is known of it elsewhere."""
+    """Return the summary of a node, with measurements from other sources."""
     status = node.status
     conditions = {condition.type: condition for condition in status.conditions or ()}
     ready = conditions.get("Ready")
@@ -53,19 +53,19 @@ def summarize_node(
 
 
 def requested_resources(specs: Iterable[PodSpec]) -> dict[str, str]:
-    """What pods ask for together, of cpu and memory."""
+    """Return the total CPU and memory requests of pods."""
     return total_requests(map(cpu_and_memory_requests, specs))
 
 
 def cpu_and_memory_requests(spec: PodSpec) -> dict[str, Quantity]:
-    """What a pod asks for, of cpu and memory."""
+    """Return the CPU and memory requests of a pod."""
     return {
         name: amount for name, amount in pod_requests(spec).items() if name in _SUMMARY_RESOURCES
     }
 
 
 def total_requests(requests: Iterable[Mapping[str, Quantity]]) -> dict[str, str]:
-    """What is asked for together, without what is too large to be added."""
+    """Return the sum of requests, without those that are too large to add."""
     total: dict[str, Quantity] = {}
     for amounts in requests:
         for name, quantity in amounts.items():
@@ -77,12 +77,12 @@ def _add_quantities(one: Quantity, other: Quantity) -> Quantity:
     try:
         return one.plus(other)
     except QuantityError:
-        # So far apart that no node has the larger. The other pods are to be seen all the same.
+        # So far apart that no node has the larger one. The other pods must still be counted.
         return one if one.compare(other) < 0 else other
 
 
 def used_fractions(snapshot: UsageSnapshot | None) -> dict[str, float]:
-    """How much of the machine is used, from 0 to 1, as far as it is known."""
+    """Return the used fraction of each resource, 0 to 1; unknown ones are missing."""
     if snapshot is None:
         return {}
     machine, used = snapshot.machine, snapshot.node
@@ -91,7 +91,7 @@ def used_fractions(snapshot: UsageSnapshot | None) -> dict[str, float]:
         "memory": (used.memory_bytes, machine.memory_bytes),
     }
     if (disk := machine.disk) is not None:
-        # As df reckons: what is kept for root is neither used nor there.
+        # As df does: space reserved for root counts neither as used nor as available.
         parts["disk"] = disk.used_bytes, disk.used_bytes + disk.available_bytes
     return {
         name: min(1.0, part / whole)
@@ -112,14 +112,14 @@ def _usage_amounts(used: Usage | None) -> dict[str, float]:
 
 
 class NodeLoad(msgspec.Struct, frozen=True, kw_only=True):
-    """What is on a node."""
+    """Number and total requests of the pods on a node."""
 
     pods: int = 0
     requested: Mapping[str, str] = {}
 
 
 class NodeLoads:
-    """What is on all nodes. A sum is worked out anew if a pod of that node came, went or ended."""
+    """The load of all nodes. The sum of a node is recomputed after a change of one of its pods."""
 
     def __init__(self) -> None:
         self._nodes: dict[PodUID, str] = {}
@@ -127,9 +127,9 @@ class NodeLoads:
         self._totals: dict[str, NodeLoad] = {}
 
     def put(self, uid: PodUID, node: str, requests: Mapping[str, Quantity] | None) -> None:
-        """A pod takes this of the node; None: nothing, it is on none, or has ended."""
-        known = self._requests.get(self._nodes.get(uid, ""), {}).get(uid)
-        if requests is not None and self._nodes.get(uid) == node and known == requests:
+        """Set the requests of a pod; None if it is not bound to a node, or has terminated."""
+        previous = self._requests.get(self._nodes.get(uid, ""), {}).get(uid)
+        if requests is not None and self._nodes.get(uid) == node and previous == requests:
             return
         self.remove(uid)
         if requests is not None:
@@ -138,7 +138,7 @@ class NodeLoads:
             self._totals.pop(node, None)
 
     def remove(self, uid: PodUID) -> None:
-        """The pod takes nothing any more."""
+        """Remove a pod from the load of its node."""
         node = self._nodes.pop(uid, None)
         if node is None:
             return
@@ -149,7 +149,7 @@ class NodeLoads:
         self._totals.pop(node, None)
 
     def get(self, node: str) -> NodeLoad:
-        """What is on a node."""
+        """Return the load of a node."""
         load = self._totals.get(node)
         if load is None:
             pods = self._requests.get(node, {})

@@ -1,6 +1,6 @@
 """Summarize a pod in about 2 KB, small enough to retain for thousands of pods.
 
-Text that comes from others is cut to length and made printable and storable.
+Text from outside is truncated and made valid UTF-8.
 """
 
 import sys
@@ -23,20 +23,20 @@ from podstatus.observe.summary.container_state import (
 
 
 def sanitize_text(text: str, max_length: int) -> str:
-    """The beginning of a text; what is no character in it becomes a question mark.
+    """Truncate a text, and replace lone surrogates by question marks.
 
-    A message of a container that was cut inside of a character ends in lone surrogates, which
-    neither JSON nor a database takes.
+    A container message that was cut inside of a character ends in lone surrogates, which neither
+    JSON nor a database accepts.
     """
     text = text[:max_length]
-    # Python knows this without looking.
+    # Python knows this without scanning the text.
     if text.isascii():
         return text
     return text.encode("utf-8", "replace").decode()
 
 
 _MAX_MESSAGE_LENGTH = 512
-"""Characters of a message that are kept."""
+"""Characters of a message that are retained."""
 
 
 class ConditionSummary(
@@ -61,7 +61,7 @@ class ContainerSummary(
     """`container`, `init`, `sidecar` or `ephemeral`."""
     image: str = ""
     state: ContainerStateSummary | None = None
-    """None: not known yet."""
+    """None if it is unknown."""
     last_state: ContainerStateSummary | None = None
     """How the previous attempt terminated; None: there was none."""
     ready: bool = False
@@ -70,7 +70,7 @@ class ContainerSummary(
 
 
 class PodSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A pod."""
+    """The observed state of a pod."""
 
     uid: PodUID
     namespace: str
@@ -85,33 +85,33 @@ class PodSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     created: Time = UNSET_TIME
     started: Time = UNSET_TIME
     deleting: Time = UNSET_TIME
-    """Until when it is to be gone: when somebody asked for its deletion, and its grace."""
+    """The deletion timestamp: the time of the request plus the grace period."""
     restart_policy: str = ""
     ips: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
-    """The conditions that others have to set before it is Ready."""
+    """Condition types of its readiness gates."""
     conditions: tuple[ConditionSummary, ...] = ()
     containers: tuple[ContainerSummary, ...] = ()
-    """Init containers first, then the others, then ephemeral ones."""
+    """Init containers first, then regular ones, then ephemeral ones."""
 
     def condition(self, type_: str) -> ConditionSummary | None:
-        """The condition of this type."""
+        """Return the condition of this type, if any."""
         return next((c for c in self.conditions if c.type == type_), None)
 
     @property
     def ready(self) -> bool:
-        """Whether it says that it is."""
-        found = self.condition("Ready")
-        return found is not None and found.status == "True"
+        """Whether the condition Ready is True."""
+        ready = self.condition("Ready")
+        return ready is not None and ready.status == "True"
 
     @property
     def restarts(self) -> int:
-        """Of all its containers."""
+        """Number of restarts over all containers."""
         return sum(container.restarts for container in self.containers)
 
 
 def summarize_pod(pod: Pod) -> PodSummary:
-    """The summary of a pod with its status. Words that many pods share are kept once."""
+    """Return the summary of a pod with its status. Strings that many pods share are interned."""
     meta, spec, status = pod.metadata, pod.spec, pod.status
     init = [
         "sidecar" if is_restartable_init_container(c) else "init"
@@ -164,7 +164,7 @@ def _condition(condition: PodCondition) -> ConditionSummary:
 def _containers(
     specs: Sequence[Container], kinds: Sequence[str], statuses: Sequence[ContainerStatus] | None
 ) -> list[ContainerSummary]:
-    """In the order of the spec; `kinds` of each, or one for all."""
+    """Return the containers in spec order; `kinds` has one kind for each, or one for all."""
     by_name = {status.name: status for status in statuses or ()}
     return [
         _container(

@@ -1,4 +1,4 @@
-"""What is new about a pod that was noted before, by one who sees it for the first time."""
+"""Transitions of a pod that an earlier process recorded and this one sees for the first time."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,47 +17,47 @@ TransitionKey = tuple[str, str]
 """Kind and subject of a transition."""
 _CONTAINER_KINDS = (CONTAINER, RESTART, READINESS)
 TransitionValue = str | ContainerStateSummary | None
-"""What a transition led to: the state of a container, or a text."""
+"""The new value of a transition: the state of a container, or a text."""
 
 
 def resume_transitions(
     last: Mapping[TransitionKey, TransitionValue], current: Sequence[Transition]
 ) -> list[Transition]:
-    """What changed, given the last word that was noted on each part of the pod.
+    """Return what changed since the last recorded state of each part of the pod.
 
-    `current` are what would be told of it as it is now, if nothing had been noted.
+    `current`: the transitions from an empty state to the current one.
     """
-    seen = _with_removals(last, current)
-    newest = {_key(transition): transition for transition in seen}
-    shown, found = dict(last), []
-    for transition in seen:
+    transitions = _with_removals(last, current)
+    newest = {_key(transition): transition for transition in transitions}
+    recorded, changed = dict(last), []
+    for transition in transitions:
         key = _key(transition)
         if newest[key] is not transition and not _missed_termination(transition, last, newest):
             continue
-        before, after = shown.get(key), _value(transition)
+        before, after = recorded.get(key), _value(transition)
         if (before or None) != (after or None):
-            found.append(_with_before(transition, before))
-            shown[key] = after
-    return found
+            changed.append(_with_before(transition, before))
+            recorded[key] = after
+    return changed
 
 
 def _with_removals(
-    last: Mapping[TransitionKey, TransitionValue], seen: Sequence[Transition]
+    last: Mapping[TransitionKey, TransitionValue], current: Sequence[Transition]
 ) -> list[Transition]:
-    """All that can be said, also that something is not so any more."""
-    said = {_key(transition) for transition in seen}
-    parts = [it for it in seen if it.kind in _CONTAINER_KINDS]
+    """Add transitions for recorded parts that no longer exist."""
+    keys = {_key(transition) for transition in current}
+    parts = [it for it in current if it.kind in _CONTAINER_KINDS]
     unready = [
         Transition(kind=READINESS, subject=name, after="False")
         for kind, name in last
-        if kind == READINESS and (kind, name) not in said
+        if kind == READINESS and (kind, name) not in keys
     ]
     removed = [
         Transition(kind=CONDITION, subject=type_)
         for kind, type_ in last
-        if kind == CONDITION and (kind, type_) not in said
+        if kind == CONDITION and (kind, type_) not in keys
     ]
-    return [*parts, *unready, *seen[len(parts) :], *removed]
+    return [*parts, *unready, *current[len(parts) :], *removed]
 
 
 def _missed_termination(
@@ -65,15 +65,15 @@ def _missed_termination(
     last: Mapping[TransitionKey, TransitionValue],
     newest: Mapping[TransitionKey, Transition],
 ) -> bool:
-    """Whether a container ended, and waits or was started again, while nobody noted it."""
-    stored, now = last.get(_key(end)), newest[_key(end)].state_after
-    noted = stored if isinstance(stored, ContainerStateSummary) else None
-    is_crash_loop = noted is not None and noted.reason == CRASH_LOOP_BACK_OFF
-    # One that waited to be started again had ended before.
+    """True if a container terminated, and waits or was restarted, without a record."""
+    value, now = last.get(_key(end)), newest[_key(end)].state_after
+    recorded = value if isinstance(value, ContainerStateSummary) else None
+    is_crash_loop = recorded is not None and recorded.reason == CRASH_LOOP_BACK_OFF
+    # A container in back-off had terminated before.
     if _new_restarts(end.subject, last, newest) > (1 if is_crash_loop else 0):
         return True
-    may_have_ended = noted is not None and not (noted.is_running or noted.is_starting)
-    return not may_have_ended and now is not None and now.is_waiting and now != noted
+    may_have_ended = recorded is not None and not (recorded.is_running or recorded.is_starting)
+    return not may_have_ended and now is not None and now.is_waiting and now != recorded
 
 
 def _new_restarts(

@@ -1,4 +1,4 @@
-"""What changed between two statuses of a pod, one change after the other.
+"""The transitions between two statuses of a pod, in causal order.
 
 phase Pending → Running
 container app: waiting ContainerCreating → running
@@ -35,18 +35,18 @@ EVENT = "event"
 SYNC = "sync"
 FOREIGN_WRITE = "foreign"
 AGENT_DOWNTIME = "away"
-"""No agent was there, for so long before."""
+"""No agent ran before this entry, for the duration in `after`."""
 
 
 class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One change."""
+    """One change of a pod."""
 
     kind: str
-    """Which part of the status changed: one of the constants of this module."""
+    """Which part changed: one of the constants of this module."""
     subject: str = ""
-    """The type of the condition, or the name of the container; empty for the pod as a whole."""
+    """Condition type or container name; empty for the pod as a whole."""
     before: str = ""
-    """The phase, the status of the condition, the count; empty: there was none."""
+    """The previous phase, condition status or count; empty if there was none."""
     after: str = ""
     state_before: ContainerStateSummary | None = None
     """Of a `container` transition, which has no `before` and `after`; None: there was none."""
@@ -70,37 +70,37 @@ class Condition(Protocol):
 
     @property
     def type(self) -> str:
-        """Which one it is."""
+        """Type of the condition, such as Ready."""
 
     @property
     def status(self) -> str:
-        """True, False or Unknown."""
+        """Status: True, False or Unknown."""
 
     @property
     def reason(self) -> str:
-        """Why, in a word."""
+        """Machine-readable reason of the status, in CamelCase."""
 
     @property
     def message(self) -> str:
-        """Why, in a sentence."""
+        """Human-readable explanation of the status."""
 
 
 _EMPTY_STATUS = PodStatus()
 
 
 def status_transitions(old: PodStatus | None, new: PodStatus) -> list[Transition]:
-    """What changed, causes before what follows from them: containers, phase, conditions.
+    """Return the transitions, causes before effects: containers, phase, conditions.
 
-    Times, addresses and resources are no transitions.
+    Times, addresses and resources are not transitions.
     """
     old = _EMPTY_STATUS if old is None else old
-    found: list[Transition] = []
+    transitions: list[Transition] = []
     for lists in _CONTAINER_LISTS:
         before, after = lists(old), lists(new)
         if before is not after:
-            found.extend(_containers(before or (), after or ()))
+            transitions.extend(_containers(before or (), after or ()))
     if old.phase != new.phase:
-        found.append(
+        transitions.append(
             Transition(
                 kind=PHASE,
                 before=old.phase,
@@ -110,8 +110,8 @@ def status_transitions(old: PodStatus | None, new: PodStatus) -> list[Transition
             )
         )
     if old.conditions is not new.conditions:
-        found.extend(condition_transitions(old.conditions or (), new.conditions or ()))
-    return found
+        transitions.extend(condition_transitions(old.conditions or (), new.conditions or ()))
+    return transitions
 
 
 _CONTAINER_LISTS: tuple[Callable[[PodStatus], Sequence[ContainerStatus] | None], ...] = (
@@ -124,28 +124,28 @@ _CONTAINER_LISTS: tuple[Callable[[PodStatus], Sequence[ContainerStatus] | None],
 def _containers(
     before: Sequence[ContainerStatus], after: Sequence[ContainerStatus]
 ) -> Iterator[Transition]:
-    known = {status.name: status for status in before}
+    previous = {status.name: status for status in before}
     for status in after:
-        old = known.get(status.name)
+        old = previous.get(status.name)
         if old is not status:
             yield from _container(old or ContainerStatus(name=status.name), status)
 
 
 def _container(old: ContainerStatus, new: ContainerStatus) -> Iterator[Transition]:
-    """One that waits or runs again has ended between two looks: its last state tells how."""
-    shown = brief_container_state(old.state)
+    """A container that waits or runs may have terminated in between: its last state has it."""
+    before = brief_container_state(old.state)
     ended = new.last_state.terminated
     if ended is not None and not _already_reported(old, ended):
         last = brief_container_state(new.last_state)
         yield Transition(
             kind=CONTAINER,
             subject=new.name,
-            state_before=shown,
+            state_before=before,
             state_after=last,
             reason=ended.reason,
             message=ended.message,
         )
-        shown = last
+        before = last
     if new.restart_count != old.restart_count:
         yield Transition(
             kind=RESTART,
@@ -154,13 +154,13 @@ def _container(old: ContainerStatus, new: ContainerStatus) -> Iterator[Transitio
             after=str(new.restart_count),
         )
     now = brief_container_state(new.state)
-    # One that has ended twice in the same way has ended twice.
-    if now != shown or new.restart_count != old.restart_count:
+    # A container that terminated twice with the same state has two transitions.
+    if now != before or new.restart_count != old.restart_count:
         reason, message = _reason_and_message(new.state)
         yield Transition(
             kind=CONTAINER,
             subject=new.name,
-            state_before=shown,
+            state_before=before,
             state_after=now,
             reason=reason,
             message=message,
@@ -175,9 +175,11 @@ def _container(old: ContainerStatus, new: ContainerStatus) -> Iterator[Transitio
 
 
 def _already_reported(old: ContainerStatus, ended: ContainerStateTerminated) -> bool:
-    """Whether this end was seen before: as the state, or while the next attempt had to wait."""
-    told = (old.state.terminated, old.last_state.terminated)
-    return any(end is not None and _termination_key(end) == _termination_key(ended) for end in told)
+    """True if this termination was a transition before: as the state, or as the last state."""
+    reported = (old.state.terminated, old.last_state.terminated)
+    return any(
+        it is not None and _termination_key(it) == _termination_key(ended) for it in reported
+    )
 
 
 def _termination_key(end: ContainerStateTerminated) -> tuple[str, int, Time]:
@@ -195,10 +197,10 @@ def _reason_and_message(state: ContainerState) -> tuple[str, str]:
 def condition_transitions(
     before: Sequence[Condition], after: Sequence[Condition]
 ) -> Iterator[Transition]:
-    """What changed of conditions, or of their summaries: status and reason count."""
-    known = {condition.type: condition for condition in before}
+    """Yield the transitions of conditions, or of their summaries: changes of status or reason."""
+    previous = {condition.type: condition for condition in before}
     for condition in after:
-        old = known.pop(condition.type, None)
+        old = previous.pop(condition.type, None)
         if old is None or (old.status, old.reason) != (condition.status, condition.reason):
             yield Transition(
                 kind=CONDITION,
@@ -208,7 +210,7 @@ def condition_transitions(
                 reason=condition.reason,
                 message=condition.message,
             )
-    for old in known.values():
+    for old in previous.values():
         yield Transition(kind=CONDITION, subject=old.type, before=old.status)
 
 

@@ -1,7 +1,7 @@
-"""What changed between two summaries of a pod, for those who keep no more of it.
+"""The transitions between two summaries of a pod, in the order of `status_transitions`.
 
-As `transitions` does of two statuses, and in the same order. A summary does not say when an attempt
-ended, so ends that look alike are told apart by how often the container was started.
+A summary does not have the time of a termination, so equal terminations are distinguished by the
+restart count.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from podstatus.observe.transitions.status_transitions import (
 
 
 def summary_transitions(old: PodSummary | None, new: PodSummary) -> list[Transition]:
-    """What changed, causes before what follows from them: containers, phase, conditions."""
-    found = list(_containers(() if old is None else old.containers, new.containers))
+    """Return the transitions, causes before effects: containers, phase, conditions."""
+    transitions = list(_containers(() if old is None else old.containers, new.containers))
     before = "" if old is None else old.phase
     if before != new.phase:
-        found.append(
+        transitions.append(
             Transition(
                 kind=PHASE,
                 before=before,
@@ -32,32 +32,32 @@ def summary_transitions(old: PodSummary | None, new: PodSummary) -> list[Transit
                 message=new.message,
             )
         )
-    found.extend(condition_transitions(() if old is None else old.conditions, new.conditions))
-    return found
+    transitions.extend(condition_transitions(() if old is None else old.conditions, new.conditions))
+    return transitions
 
 
 def _containers(
     before: tuple[ContainerSummary, ...], after: tuple[ContainerSummary, ...]
 ) -> Iterator[Transition]:
-    known = {container.name: container for container in before}
+    previous = {container.name: container for container in before}
     for container in after:
-        old = known.get(container.name) or ContainerSummary(name=container.name)
+        old = previous.get(container.name) or ContainerSummary(name=container.name)
         if old != container:
             yield from _container(old, container)
 
 
 def _container(old: ContainerSummary, new: ContainerSummary) -> Iterator[Transition]:
-    shown, last = _brief(old.state), new.last_state
+    before, last = _brief(old.state), new.last_state
     if last is not None and last.is_terminated and not _already_reported(old, new):
-        yield _container_transition(new.name, shown, last)
-        shown = last.brief()
+        yield _container_transition(new.name, before, last)
+        before = last.brief()
     if new.restarts != old.restarts:
         yield Transition(
             kind=RESTART, subject=new.name, before=str(old.restarts), after=str(new.restarts)
         )
-    # One that has ended twice in the same way has ended twice.
-    if _brief(new.state) != shown or new.restarts != old.restarts:
-        yield _container_transition(new.name, shown, new.state)
+    # A container that terminated twice with the same state has two transitions.
+    if _brief(new.state) != before or new.restarts != old.restarts:
+        yield _container_transition(new.name, before, new.state)
     if old.ready is not new.ready:
         yield Transition(
             kind=READINESS, subject=new.name, before=str(old.ready), after=str(new.ready)
@@ -65,16 +65,16 @@ def _container(old: ContainerSummary, new: ContainerSummary) -> Iterator[Transit
 
 
 def _already_reported(old: ContainerSummary, new: ContainerSummary) -> bool:
-    """Whether the end that `last` tells of was seen before: as the state, or as the last one."""
+    """True if the termination in `last_state` was reported before."""
     is_over = old.state is not None and old.state.is_terminated
     reported = old.restarts + 1 if is_over else _termination_count(old)
     return reported >= _termination_count(new)
 
 
 def _termination_count(container: ContainerSummary) -> int:
-    """How many attempts have ended, up to the one that `last` tells of.
+    """Return the number of terminations, up to the one in `last_state`.
 
-    One that waits to be started again has not been counted as a restart yet.
+    A container in back-off is not counted as a restart yet.
     """
     is_waiting = container.state is not None and container.state.is_waiting
     return container.restarts + (1 if is_waiting and container.last_state is not None else 0)

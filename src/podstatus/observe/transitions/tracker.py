@@ -33,11 +33,11 @@ _CONTAINER_BYTES = 1_500
 _CONTAINER_SUMMARY_BYTES = 300
 _CONTAINER_STATE_BYTES = 150
 _LABEL_BYTES = 150
-"""What objects take without the words that others choose, as measured of usual ones."""
+"""Memory of objects without the texts that others choose, measured on typical ones."""
 
 
 def estimate_status_size(status: PodStatus) -> int:
-    """Of a status."""
+    """Return the estimated memory of a status, in bytes."""
     size = _STATUS_BYTES + len(status.message)
     for condition in status.conditions or ():
         size += _CONDITION_BYTES + len(condition.message)
@@ -46,9 +46,11 @@ def estimate_status_size(status: PodStatus) -> int:
         status.container_statuses,
         status.ephemeral_container_statuses,
     ):
-        for found in containers or ():
+        for container in containers or ():
             size += (
-                _CONTAINER_BYTES + _message_length(found.state) + _message_length(found.last_state)
+                _CONTAINER_BYTES
+                + _message_length(container.state)
+                + _message_length(container.last_state)
             )
     return size
 
@@ -60,7 +62,7 @@ def _message_length(state: ContainerState) -> int:
 
 
 def estimate_summary_size(pod: PodSummary) -> int:
-    """Of a summary."""
+    """Return the estimated memory of a summary, in bytes."""
     size = _STATUS_BYTES + len(pod.message) + _LABEL_BYTES * len(pod.labels)
     for condition in pod.conditions:
         size += _CONDITION_BYTES + len(condition.message)
@@ -72,7 +74,7 @@ def estimate_summary_size(pod: PodSummary) -> int:
 
 
 MAX_TRACKED_PODS = 20_000
-"""Pods of which something is remembered; what is known of the others is in the history."""
+"""Pods whose last state is retained; that of others is read from the history."""
 
 
 P = TypeVar("P", bound=NamedPod)
@@ -80,52 +82,52 @@ S = TypeVar("S")
 
 
 class TransitionSource(msgspec.Struct, Generic[P, S], frozen=True, kw_only=True):
-    """How to look at what is told of pods."""
+    """How to derive transitions from a kind of pod object."""
 
     state_of: Callable[[P], S]
-    """What has to be known of it when it is told of again."""
+    """Returns the state to retain for the next comparison."""
     diff: Callable[[S | None, S], list[Transition]]
-    """What changed."""
+    """Returns the transitions between two states."""
     deletion: Callable[[P], str | None]
-    """What is said of its deletion; None if nobody has asked for one."""
+    """Returns the text of its deletion, the grace period; None if it is not being deleted."""
     estimate_size: Callable[[S], int]
-    """Bytes that what is remembered takes, about."""
+    """Returns the estimated memory of a state, in bytes."""
 
 
 class TransitionTracker(Generic[P, S]):
-    """How each pod was when it was last told of. For one thread at a time."""
+    """The last state of each pod. For one thread at a time."""
 
     def __init__(self, source: TransitionSource[P, S]) -> None:
         self._source = source
         self._states: dict[PodUID, S] = {}
-        """Who was told of last comes last."""
+        """Last states, the most recently updated last."""
         self._names: dict[PodUID, tuple[str, str]] = {}
-        """Namespace and name of those."""
+        """Namespace and name of these pods."""
         self._deleting: set[PodUID] = set()
         self._finished: set[PodUID] = set()
-        """Of these the history may not know yet that they have ended."""
+        """Pods whose end may not be in the history yet."""
 
     def __len__(self) -> int:
         return len(self._states)
 
     def savepoint(self) -> Callable[[], None]:
-        """What makes it all as it is now, for one who may have to go back."""
-        known, deleting = dict(self._states), set(self._deleting)
+        """Return a function that restores the current state."""
+        states, deleting = dict(self._states), set(self._deleting)
         finished, names = set(self._finished), dict(self._names)
 
-        def go_back() -> None:
-            self._states, self._deleting, self._finished = known, deleting, finished
+        def rollback() -> None:
+            self._states, self._deleting, self._finished = states, deleting, finished
             self._names = names
 
-        return go_back
+        return rollback
 
     def capture(self, at: int, pod: P) -> QueuedState[S]:
-        """What has to be kept of a pod that is told of, until it is asked what is new about it."""
-        view = self._source
-        seen = view.state_of(pod)
-        uid, deletion = PodUID(pod.uid), view.deletion(pod)
+        """Return what is needed to compute the transitions of a pod later."""
+        source = self._source
+        state = source.state_of(pod)
+        uid, deletion = PodUID(pod.uid), source.deletion(pod)
         return QueuedState(
-            at, uid, pod.namespace, pod.name, seen, deletion, view.estimate_size(seen)
+            at, uid, pod.namespace, pod.name, state, deletion, source.estimate_size(state)
         )
 
     def transitions(
@@ -133,35 +135,35 @@ class TransitionTracker(Generic[P, S]):
         entry: QueuedState[S],
         load_last: Callable[[PodUID], Mapping[TransitionKey, TransitionValue]],
     ) -> list[Transition]:
-        """What is new about a pod; `load_last` says what was noted of one that is not known."""
-        uid, seen, deletion = entry.uid, entry.state, entry.deletion
+        """Return the transitions of a pod; `load_last` reads the recorded state of a new one."""
+        uid, state, deletion = entry.uid, entry.state, entry.deletion
         before = self._states.pop(uid, None)
         if before is None:
             last = {} if uid in self._finished else load_last(uid)
-            found = self._initial_transitions(uid, seen, last)
+            transitions = self._initial_transitions(uid, state, last)
         else:
-            found = self._source.diff(before, seen)
-        self._states[uid] = seen
+            transitions = self._source.diff(before, state)
+        self._states[uid] = state
         self._names[uid] = entry.namespace, entry.name
         if deletion is not None and uid not in self._deleting:
             self._deleting.add(uid)
-            found.insert(0, Transition(kind=DELETION, after=deletion))
-        return found
+            transitions.insert(0, Transition(kind=DELETION, after=deletion))
+        return transitions
 
     def baselines(self) -> Iterator[tuple[NamedPod, list[Transition]]]:
-        """All pods that are remembered, each with what is noted of one that is seen first."""
-        for uid, seen in self._states.items():
+        """Yield all retained pods, each with the transitions of a pod that is seen first."""
+        for uid, state in self._states.items():
             namespace, name = self._names[uid]
             pod = ObjectReference(namespace=namespace, name=name, uid=uid)
-            yield pod, self._initial_transitions(uid, seen, {})
+            yield pod, self._initial_transitions(uid, state, {})
 
     def finish(self, uid: PodUID) -> None:
-        """All is over with this one; if it comes back, it is seen for the first time."""
+        """Forget a pod that has finished; if it comes back, it is seen for the first time."""
         self._forget(uid)
         self._finished.add(uid)
 
     def prune(self) -> None:
-        """All of it is in the history: keep those that were told of last."""
+        """Retain only the latest updated pods; call it when the history has all transitions."""
         self._finished.clear()
         for uid in list(self._states)[: max(0, len(self._states) - MAX_TRACKED_PODS)]:
             self._forget(uid)
@@ -172,15 +174,15 @@ class TransitionTracker(Generic[P, S]):
         self._deleting.discard(uid)
 
     def _initial_transitions(
-        self, uid: PodUID, seen: S, last: Mapping[TransitionKey, TransitionValue]
+        self, uid: PodUID, state: S, last: Mapping[TransitionKey, TransitionValue]
     ) -> list[Transition]:
-        """What is new about a pod that is seen first: another may have noted it."""
-        words = self._source.diff(None, seen)
+        """Return the transitions of a pod that is seen first; `last` is its recorded state."""
+        transitions = self._source.diff(None, state)
         if not last:
-            return [Transition(kind=FIRST_SEEN), *words]
+            return [Transition(kind=FIRST_SEEN), *transitions]
         if (DELETION, "") in last:
             self._deleting.add(uid)
-        return resume_transitions(last, words)
+        return resume_transitions(last, transitions)
 
 
 def _status_of(pod: Pod) -> PodStatus:

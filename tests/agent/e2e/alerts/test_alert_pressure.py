@@ -1,4 +1,4 @@
-"""A node that is short of memory or process ids, and is not any more: NodePressure in both
+"""A node that is short of memory or process IDs, and is not any more: NodePressure in both
 directions, on a whole agent. Of the disk: test_default_rules.py, which fills one."""
 
 import asyncio
@@ -34,8 +34,8 @@ MEMORY: dict[str, Any] = {"memory_available_bytes": 99 << 20}
 PIDS: dict[str, Any] = {"max_pids": 1000, "pids": 951}
 PRESSED = [
     (MEMORY, {"MemoryPressure"}, "memory"),
-    (PIDS, {"PIDPressure"}, "process ids"),
-    (MEMORY | PIDS, {"MemoryPressure", "PIDPressure"}, "memory and process ids"),
+    (PIDS, {"PIDPressure"}, "process IDs"),
+    (MEMORY | PIDS, {"MemoryPressure", "PIDPressure"}, "memory and process IDs"),
 ]
 PLENTY: dict[str, Any] = {"memory_available_bytes": 1 << 30, "max_pids": 1000, "pids": 100}
 

@@ -140,7 +140,7 @@ def test_a_pod_that_is_stuck_terminating(node: Alerting) -> None:
     node.cluster.delete("stuck")
     node.cluster.delete("ends")
     fired = node.wait("PodStuckTerminating", "stuck", "firing")
-    assert "A container of it still runs" in fired["annotations"]["description"]
+    assert "A container is still running" in fired["annotations"]["description"]
     node.wait("PodStuckTerminating", "stuck", "resolved")
     node.cluster.wait_gone("stuck")
     node.cluster.wait_gone("ends")
@@ -160,7 +160,7 @@ def test_a_pod_in_a_crash_loop(node: Alerting) -> None:
     node.create("crashes", "run=0.2s, exit=3")
     node.create("once", "run=0.2s, exit=3; run=forever")
     fired = node.wait("PodCrashLooping", "crashes", "firing")
-    assert "last with Error 3" in fired["annotations"]["description"]
+    assert "last exit: Error 3" in fired["annotations"]["description"]
     node.cluster.delete("crashes")
     node.wait("PodCrashLooping", "crashes", "resolved")
     assert "PodCrashLooping once" not in node.seen

@@ -35,7 +35,7 @@ UPGRADE = {
         ("/healthz/", 200, "ok"),
         ("/healthz?verbose", 200, "[+]ping ok\nhealthz check passed\n"),
         ("/healthz/ping", 200, "ok"),
-        ("/healthz/nope", 404, "404 page not found; there is /healthz, and below it ping\n"),
+        ("/healthz/nope", 404, "404 page not found; the checks below /healthz are ping\n"),
     ],
 )
 def test_health_is_told_to_everybody(tmp_path: Path, path: str, code: int, text: str) -> None:
@@ -204,7 +204,7 @@ def test_a_fault_is_told_without_its_details(
         scene.pods.pods = None  # type: ignore[assignment, method-assign]
         return await scene.get("/pods")
 
-    assert play(tmp_path, act) == (500, "Internal error occurred; the agent's log says more\n")
+    assert play(tmp_path, act) == (500, "Internal error occurred; see the agent's log\n")
     assert "request failed: method=GET path=/pods" in caplog.text
 
 
@@ -234,7 +234,7 @@ def test_a_client_that_goes_before_it_is_answered_is_no_fault(
 
     with caplog.at_level("DEBUG", "podstatus"):
         play(tmp_path, act)
-    assert "client went away: path=" in caplog.text
+    assert "client disconnected: path=" in caplog.text
     assert [record for record in caplog.records if record.levelname != "DEBUG"] == []
 
 

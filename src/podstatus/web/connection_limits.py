@@ -1,7 +1,7 @@
-"""How many connections the ports of an agent take, and what their servers log of bad requests.
+"""Connection limits of the agent's ports, and the logger of their HTTP servers.
 
-The limits are those for 1024 descriptors, of which the agent has the other half for its own work:
-watches of the API server, pods and their logs, commands in containers, files.
+The limits are for a soft limit of 1024 file descriptors; the ports take at most half of them. The
+rest is for API server watches, pods and their logs, exec sessions and files.
 """
 
 import logging
@@ -12,12 +12,12 @@ from podstatus.base.net.connection_table import StageLimits
 NODE_PORT_LIMITS = StageLimits(
     silent=48, handshake=96, head=48, unauthenticated=64, authenticated=200
 )
-"""Known clients have room for all streams (100) and watches (100) that are allowed at once."""
+"""`authenticated` covers the maximum number of streams (100) and of watches (100)."""
 HEALTH_PORT_LIMITS = StageLimits(silent=24, head=16, unauthenticated=16)
 
 
 def http_logger(name: str) -> logging.Logger:
-    """A logger for aiohttp, which logs what could not be parsed: there may be a token in it."""
+    """A rate-limited logger for aiohttp that drops request content: it may contain a token."""
     logger = logging.getLogger(f"{name}.http")
     if not logger.filters:
         logger.addFilter(RateLimitFilter())

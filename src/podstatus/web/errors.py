@@ -1,6 +1,6 @@
-"""What is answered instead of what was asked for.
+"""HTTP errors that handlers raise and the server turns into responses.
 
-Refusal     the request is refused: with this code and this text, for whoever asked
+HttpError     the request is rejected with a status code and a text for the client
 """
 
 from http import HTTPStatus
@@ -12,11 +12,11 @@ SECURITY_HEADERS = {
     "Cache-Control": "no-store",
     "Server": "podstatus",
 }
-"""Headers of every answer: it is what it says, nobody keeps it, and what made it is not told."""
+"""Headers of every response: no MIME sniffing, no caching, no version of the server software."""
 
 
 class HttpError(Exception):
-    """A request that is not answered as it wants; the text says why and what to do."""
+    """An error response; the text says what is wrong and what to do."""
 
     def __init__(self, code: HTTPStatus, text: str, **headers: str) -> None:
         super().__init__(text)
@@ -26,27 +26,27 @@ class HttpError(Exception):
 
 
 def bad_request(text: str) -> HttpError:
-    """The request itself makes no sense, or cannot be met as things are."""
+    """400: the request is invalid, or cannot be served in the current state."""
     return HttpError(HTTPStatus.BAD_REQUEST, text)
 
 
 def not_found(text: str) -> HttpError:
-    """What it is about is not there."""
+    """404: the object or path does not exist."""
     return HttpError(HTTPStatus.NOT_FOUND, text)
 
 
 def too_long(text: str) -> HttpError:
-    """More is asked for than anybody needs."""
+    """414: the query is longer than any valid one."""
     return HttpError(HTTPStatus.REQUEST_URI_TOO_LONG, text)
 
 
 def unavailable(text: str) -> HttpError:
-    """It cannot be answered now, and perhaps later."""
+    """503 with Retry-After: a later attempt may succeed."""
     return HttpError(HTTPStatus.SERVICE_UNAVAILABLE, text, **{"Retry-After": "1"})
 
 
 def error_document(code: HTTPStatus, text: str) -> str:
-    """The same in JSON, in the form of a `v1.Status`."""
+    """The error as a `v1.Status` in JSON, with a final newline."""
     status = {
         "kind": "Status",
         "apiVersion": "v1",

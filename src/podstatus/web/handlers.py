@@ -1,4 +1,4 @@
-"""What the agent answers, to those who may ask.
+"""Dispatch an authorized request to the handler of its route.
 
 Upstream: the handlers of pkg/kubelet/server/server.go v1.36.4.
 """
@@ -50,34 +50,29 @@ _CLOSE_SECONDS = 0.2
 
 
 class HandlerDependencies(msgspec.Struct, frozen=True, kw_only=True):
-    """Where answers come from."""
+    """The data sources of the handlers; None where this process does not have one."""
 
     checks: HealthChecks
     routes: tuple[Route, ...] = ROUTES
-    """What can be asked."""
     pods: NodePods | None = None
-    """Of a node; None where there is none."""
+    """None on an observer."""
     runtime: object = None
-    """Logs and processes, if it is `Logs` and `Streaming`."""
+    """Serves logs if it is `Logs`, exec and attach if it is `Streaming`."""
     logs: Path
-    """The folder of the agent's own logs."""
+    """The directory of the agent's own log files."""
     drain: Drain | None = None
-    """Who ends all pods, if anybody can."""
     metrics: MetricPages | None = None
     view: StatusView | None = None
-    """What is known, and what happened."""
+    """Snapshot and history for the query API and its watch."""
     alerts: AlertReader | None = None
-    """What is wrong, if somebody asks rules."""
+    """None if alerting is disabled."""
     watch_counts: WatchCounts | None = None
-    """Who counts those who watch."""
     usage: UsageProvider | None = None
-    """What is used of the node."""
     agent_info: AgentDescription | None = None
-    """What the agent tells of itself."""
 
 
 class Handlers:
-    """Answers requests; what takes long is counted, and ended when the agent stops."""
+    """Handles requests. Streams are limited in number, and cancelled by `stop`."""
 
     def __init__(
         self, dependencies: HandlerDependencies, options: ServerOptions, clock: Clock
@@ -86,29 +81,27 @@ class Handlers:
         self._options = options
         self._clock = clock
         self._streams: set[asyncio.Task[object]] = set()
-        observatory = dependencies.view
+        view = dependencies.view
         self.watch_service = (
-            None
-            if observatory is None
-            else WatchService(observatory, clock, counts=dependencies.watch_counts)
+            None if view is None else WatchService(view, clock, counts=dependencies.watch_counts)
         )
 
     @property
     def routes(self) -> tuple[Route, ...]:
-        """What can be asked."""
+        """The routes that this server has."""
         return self._dependencies.routes
 
     @property
     def streams(self) -> int:
-        """How many there are."""
+        """The number of open log and exec streams."""
         return len(self._streams)
 
     async def handle(
         self, request: web.BaseRequest, match: RouteMatch, user: str = ""
     ) -> web.StreamResponse:
-        """The answer to one who is this, if that is known; sent as far as it takes long.
+        """The response to an authorized request; a stream has been sent when this returns.
 
-        Raises Refusal.
+        `user` is empty for an anonymous client. Raises HttpError.
         """
         match match.route.kind:
             case RouteKind.HEALTH:
@@ -133,7 +126,7 @@ class Handlers:
                 return await self._handle_data(request, match)
 
     async def stop(self) -> None:
-        """End all streams; those who talk are told."""
+        """End all streams; exec and watch clients receive the reason."""
         streams = list(self._streams)
         for task in streams:
             task.cancel()
@@ -144,100 +137,102 @@ class Handlers:
 
     def _health(self, request: web.BaseRequest) -> web.Response:
         verbose = "verbose" in request.query
-        code, told = health_response(request.path, self._dependencies.checks(), verbose=verbose)
+        code, text = health_response(request.path, self._dependencies.checks(), verbose=verbose)
         return web.Response(
-            status=code, text=told, content_type="text/plain", headers=SECURITY_HEADERS
+            status=code, text=text, content_type="text/plain", headers=SECURITY_HEADERS
         )
 
     def _drain(self, method: str) -> web.Response:
-        """Begin, or cancel; how far it is then."""
+        """Start a drain (POST), cancel it (DELETE), and return its progress."""
         drain = self._dependencies.drain
         if drain is None:
-            raise not_found("nobody ends pods here")
+            raise not_found("drain is not available here")
         if method == "POST":
             drain.begin()
         elif method == "DELETE":
             drain.cancel()
         return json_response(msgspec.json.encode(drain.progress()))
 
-    async def _handle_data(self, request: web.BaseRequest, found: RouteMatch) -> web.Response:
-        """What is known, and told at once."""
-        sources, about = self._dependencies, found.route.kind
-        if about is RouteKind.METRICS:
-            return await handle_metrics(sources.metrics, request, found)
-        if about is RouteKind.QUERY:
+    async def _handle_data(self, request: web.BaseRequest, match: RouteMatch) -> web.Response:
+        """A response that is complete at once."""
+        sources, kind = self._dependencies, match.route.kind
+        if kind is RouteKind.METRICS:
+            return await handle_metrics(sources.metrics, request, match)
+        if kind is RouteKind.QUERY:
             now = self._clock.now()
             return await handle_query(
-                sources.view, sources.alerts, request, found, now, self.routes
+                sources.view, sources.alerts, request, match, now, self.routes
             )
-        if about is RouteKind.STATS:
+        if kind is RouteKind.STATS:
             running = self._pods.running_pods()
             return handle_stats(sources.usage, request, running, self._options.node_name)
-        return handle_zpage(sources.agent_info, about, self._clock.now(), self.routes)
+        return handle_zpage(sources.agent_info, kind, self._clock.now(), self.routes)
 
-    async def _watch(self, request: web.BaseRequest, who: str) -> web.StreamResponse:
+    async def _watch(self, request: web.BaseRequest, user: str) -> web.StreamResponse:
         if self.watch_service is None:
-            raise not_found("nothing is watched here")
-        return await self.watch_service.handle(request, who)
+            raise not_found("watch is not available here")
+        return await self.watch_service.handle(request, user)
 
     async def _container_log(
-        self, request: web.BaseRequest, found: RouteMatch
+        self, request: web.BaseRequest, match: RouteMatch
     ) -> web.StreamResponse:
-        container = found.parameters["container"]
-        asked = log_request(read_query(request.rel_url.raw_query_string), self._clock.now())
-        pod = self._pod(found, f'pod "{found.parameters["pod"]}" does not exist')
+        container = match.parameters["container"]
+        selection = log_request(read_query(request.rel_url.raw_query_string), self._clock.now())
+        pod = self._pod(match, f'pod "{match.parameters["pod"]}" does not exist')
         check_container(pod, container)
-        attempt = container_with_logs(pod, container, previous=asked.previous)
+        attempt = container_with_logs(pod, container, previous=selection.previous)
         runtime = self._dependencies.runtime
         if not isinstance(runtime, Logs):
             raise _not_supported("keeps no logs")
         with self._stream():
-            pieces = runtime.container_logs(pod.uid, attempt, asked.options)
+            chunks = runtime.container_logs(pod.uid, attempt, selection.options)
             idle = self._idle_timeout(request)
-            return await send_container_log(request, pieces, idle, follow=asked.options.follow)
+            return await send_container_log(request, chunks, idle, follow=selection.options.follow)
 
-    async def _exec(self, request: web.BaseRequest, found: RouteMatch) -> web.StreamResponse:
+    async def _exec(self, request: web.BaseRequest, match: RouteMatch) -> web.StreamResponse:
         query = read_query(request.rel_url.raw_query_string)
-        wanted = stream_options(query)
+        options = stream_options(query)
         command = exec_command(query)
-        pod = self._pod(found, "pod does not exist")
-        attempt = self._running_container(pod, found.parameters["container"])
+        pod = self._pod(match, "pod does not exist")
+        attempt = self._running_container(pod, match.parameters["container"])
         runtime = self._dependencies.runtime
         if not isinstance(runtime, Streaming):
             raise _not_supported("cannot run commands in containers")
-        talk = _ExecTarget(wanted, lambda: runtime.exec(pod.uid, attempt, command, wanted))
-        return await self._run_exec_session(request, talk)
+        target = _ExecTarget(options, lambda: runtime.exec(pod.uid, attempt, command, options))
+        return await self._run_exec_session(request, target)
 
-    async def _attach(self, request: web.BaseRequest, found: RouteMatch) -> web.StreamResponse:
-        wanted = stream_options(read_query(request.rel_url.raw_query_string))
-        pod = self._pod(found, "pod does not exist")
-        container = found.parameters["container"]
+    async def _attach(self, request: web.BaseRequest, match: RouteMatch) -> web.StreamResponse:
+        query = stream_options(read_query(request.rel_url.raw_query_string))
+        pod = self._pod(match, "pod does not exist")
+        container = match.parameters["container"]
         attempt = self._running_container(pod, container)
-        # Whether there is a terminal was decided when the container was started.
+        # The container's spec decides about the TTY, not the query.
         tty = has_tty(pod, container)
-        wanted = msgspec.structs.replace(wanted, tty=tty, stderr=wanted.stderr and not tty)
+        options = msgspec.structs.replace(query, tty=tty, stderr=query.stderr and not tty)
         runtime = self._dependencies.runtime
         if not isinstance(runtime, Streaming):
             raise _not_supported("cannot attach to containers")
-        talk = _ExecTarget(wanted, lambda: runtime.attach(pod.uid, attempt, wanted), attached=True)
-        return await self._run_exec_session(request, talk)
+        target = _ExecTarget(
+            options, lambda: runtime.attach(pod.uid, attempt, options), attached=True
+        )
+        return await self._run_exec_session(request, target)
 
     async def _agent_logs(self, request: web.BaseRequest, name: str) -> web.StreamResponse:
-        folder = self._dependencies.logs
+        directory = self._dependencies.logs
         if not name:
-            page = await asyncio.to_thread(list_logs, folder)
+            page = await asyncio.to_thread(list_logs, directory)
             return web.Response(text=page, content_type="text/html", headers=SECURITY_HEADERS)
         with self._stream():
-            return await send_agent_log(request, folder, name, self._idle_timeout(request))
+            return await send_agent_log(request, directory, name, self._idle_timeout(request))
 
     async def _run_exec_session(
-        self, request: web.BaseRequest, talk: "_ExecTarget"
+        self, request: web.BaseRequest, target: "_ExecTarget"
     ) -> web.StreamResponse:
-        """Talk, and only then refuse how somebody wants to.
+        """Run the session over a WebSocket. The protocol is checked last, all else before.
 
-        kubectl tries SPDY if a WebSocket is refused, and shows what comes of that: so whatever
-        else is wrong has been said before. And a text with a colon and a space is YAML to it, of
-        which it shows nothing: these texts have none.
+        When a WebSocket is rejected, kubectl falls back to SPDY and shows the error of that
+        attempt, so other errors must have been returned before. kubectl parses an error text with
+        a colon and a space as YAML and prints nothing of it: these texts have none.
         """
         with self._stream():
             protocol = _check_upgrade(request)
@@ -245,19 +240,19 @@ class Handlers:
                 protocols=(protocol,),
                 timeout=CLOSE_SECONDS,
                 max_msg_size=MAX_MESSAGE_BYTES,
-                # Not worth its time, and a small message could become a huge one.
+                # A small compressed message could expand to a huge one.
                 compress=False,
             )
             await socket.prepare(request)
             idle = self._idle_timeout(request)
-            conversation = ExecSession(socket, talk.options, protocol, idle, attached=talk.attached)
+            session = ExecSession(socket, target.options, protocol, idle, attached=target.attached)
             try:
-                await conversation.run(talk.open_stream)
+                await session.run(target.open_stream)
             except asyncio.CancelledError:
-                await _close_on_stop(socket, conversation)
+                await _close_on_stop(socket, session)
                 raise
             except ConnectionError:
-                pass  # It has gone, and with it whoever could be told.
+                pass  # The client has disconnected; there is no receiver for an error.
             finally:
                 _close_transport(request, socket)
             return socket
@@ -266,11 +261,11 @@ class Handlers:
     def _pods(self) -> NodePods:
         pods = self._dependencies.pods
         if pods is None:
-            raise not_found("this is no node, and has no pods of its own")
+            raise not_found("an observer has no pods of its own; query the agent of a node")
         return pods
 
-    def _pod(self, found: RouteMatch, missing: str) -> Pod:
-        names = found.parameters
+    def _pod(self, match: RouteMatch, missing: str) -> Pod:
+        names = match.parameters
         pod = self._pods.find_pod(names["namespace"], names["pod"], names.get("uid", ""))
         if pod is None:
             raise not_found(missing)
@@ -289,17 +284,17 @@ class Handlers:
 
     @contextmanager
     def _stream(self) -> Iterator[None]:
-        """Be one of those that take long. Raises Refusal if there are too many."""
-        most = self._options.max_streams
-        if len(self._streams) >= most:
+        """Register this task as a stream. Raises HttpError (429) at the limit."""
+        maximum = self._options.max_streams
+        if len(self._streams) >= maximum:
             raise HttpError(
                 HTTPStatus.TOO_MANY_REQUESTS,
-                f"{most} logs and commands are being sent already, and no more are allowed "
-                "(--max-streams); end some of them, or try again later",
+                f"{maximum} log and exec streams are open, which is the limit (--max-streams); "
+                "close some of them, or try again later",
                 **{"Retry-After": "1"},
             )
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - we are in one
+        assert task is not None  # noqa: S101 - handlers run in tasks
         self._streams.add(task)
         try:
             yield
@@ -308,7 +303,7 @@ class Handlers:
 
 
 class _ExecTarget(msgspec.Struct, frozen=True):
-    """What somebody wants to talk to, and how."""
+    """The process of an exec session, and the streams that the client requested."""
 
     options: StreamOptions
     open_stream: OpenStream
@@ -316,17 +311,17 @@ class _ExecTarget(msgspec.Struct, frozen=True):
 
 
 def _check_upgrade(request: web.BaseRequest) -> str:
-    """The protocol to speak. Raises Refusal."""
+    """The WebSocket subprotocol. Raises HttpError."""
     upgrade = request.headers.get("Upgrade", "").lower()
     if upgrade.startswith("spdy/"):
         raise bad_request(
-            "this node speaks WebSocket, and not SPDY; use kubectl 1.30 or newer (without "
-            "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false) and an API server that speaks WebSocket to "
+            "this node supports WebSocket, not SPDY; use kubectl 1.30 or newer (without "
+            "KUBECTL_REMOTE_COMMAND_WEBSOCKETS=false) and an API server that uses WebSocket to "
             "nodes (feature gate ExtendWebSocketsToKubelet)"
         )
     if upgrade != "websocket":
         raise bad_request(
-            f"Upgrade request required; ask for a WebSocket with the protocol {PROTOCOLS[0]}"
+            f"Upgrade request required; use a WebSocket with the protocol {PROTOCOLS[0]}"
         )
     offered = ",".join(request.headers.getall("Sec-WebSocket-Protocol", []))
     protocol = choose_protocol(offered)
@@ -338,19 +333,19 @@ def _check_upgrade(request: web.BaseRequest) -> str:
     return protocol
 
 
-async def _close_on_stop(socket: web.WebSocketResponse, conversation: ExecSession) -> None:
-    """Tell a client that it is not its fault; it has no time to answer.
+async def _close_on_stop(socket: web.WebSocketResponse, session: ExecSession) -> None:
+    """Send the reason on the error channel and close with code 1000, without waiting for a reply.
 
-    In words, and with the code of an ordinary end: kubectl shows any other one three times over.
+    kubectl prints an error for any other close code three times.
     """
     with suppress(ConnectionError, TimeoutError, RuntimeError):
         async with asyncio.timeout(_CLOSE_SECONDS):
-            await socket.send_bytes(conversation.failure("the agent of the node stops"))
+            await socket.send_bytes(session.failure("the agent of the node is stopping"))
             await socket.close(drain=False)
 
 
 def _close_transport(request: web.BaseRequest, socket: web.WebSocketResponse) -> None:
-    """Let go of a client that does not take what it was sent last."""
+    """Close the connection of a client that does not read the last message."""
     if socket.closed and request.transport is not None and not request.transport.is_closing():
         request.transport.close()
 
@@ -358,5 +353,5 @@ def _close_transport(request: web.BaseRequest, socket: web.WebSocketResponse) ->
 def _not_supported(what: str) -> HttpError:
     return HttpError(
         HTTPStatus.NOT_IMPLEMENTED,
-        f"the runtime of this node {what}; see docs/runtimes.md for what a runtime may offer",
+        f"the runtime of this node {what}; docs/runtimes.md lists the optional features",
     )

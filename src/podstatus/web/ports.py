@@ -1,4 +1,4 @@
-"""What the agent's HTTPS port needs from others."""
+"""The interfaces through which the HTTPS port gets its data, and its options."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -29,82 +29,83 @@ __all__ = [
 
 
 class NodePods(Protocol):
-    """The pods of this node. Must not wait."""
+    """The pods of this node. Implementations must not block."""
 
     def pods(self) -> Sequence[Pod]:
-        """All that are to run here, each with its newest status."""
+        """The desired pods of this node, each with its newest status."""
 
     def find_pod(self, namespace: str, name: str, uid: str = "") -> Pod | None:
-        """One of them; if a UID is given, only if it has that one, or its mirror pod has."""
+        """The pod of this name; with a UID, only if the pod or its mirror pod has that UID."""
 
     def running_pods(self) -> Sequence[RuntimePod]:
-        """Those of which the runtime has something."""
+        """All pods that the runtime lists."""
 
 
 class Drain(Protocol):
-    """Who ends all pods of this node, and says how far that is. Must not wait."""
+    """Terminates all pods of this node. Implementations must not block."""
 
     def begin(self) -> None:
-        """End all pods, and take none."""
+        """Terminate all pods, and reject new ones."""
 
     def cancel(self) -> None:
-        """Take pods again."""
+        """Accept pods again."""
 
     def progress(self) -> msgspec.Struct:
-        """How far it is, as it is told."""
+        """The progress, as it is sent to clients."""
 
 
 class UsageProvider(Protocol):
-    """Who measures what node and pods use. Must not wait."""
+    """Measures the resource usage of the node and its pods. Must not block."""
 
     @property
     def snapshot(self) -> UsageSnapshot | None:
-        """The newest one, or None before the first."""
+        """The newest measurement; None before the first one."""
 
 
 class AgentDescription(msgspec.Struct, frozen=True, kw_only=True):
-    """What the agent tells of itself; no secrets are in it."""
+    """The agent's version and configuration, without secrets."""
 
     version: str
     kubernetes: str
-    """The version that it is like."""
+    """The Kubernetes version whose kubelet it follows."""
     python: str
     started: int
     """In nanoseconds since the Unix epoch."""
     configuration: Mapping[str, Any]
-    """A KubeletConfiguration with what is honoured of it."""
+    """The supported fields of the KubeletConfiguration."""
     flags: Mapping[str, str]
-    """All of them, as they would be given."""
+    """All flags by name, without dashes."""
 
 
 class ReviewClient(Protocol):
-    """Who asks the API server about others. Raises the errors of `podstatus.kube.errors`."""
+    """Sends reviews to the API server. Raises the errors of `podstatus.kube.errors`."""
 
     async def review_token(self, spec: TokenReviewSpec) -> TokenReviewStatus:
-        """Whose token it is."""
+        """Authenticate a bearer token."""
 
     async def review_access(self, spec: SubjectAccessReviewSpec) -> SubjectAccessReviewStatus:
-        """Whether somebody may do something."""
+        """Authorize an action of a user."""
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How the owner of the node wants its port."""
+    """Authentication, authorization and limits of the port."""
 
     node_name: str
     token: str
-    """Who has it may everything."""
+    """The agent's token; it authorizes everything."""
     token_webhook: bool = False
-    """Whether the API server is asked whose the other tokens are."""
+    """Whether the API server authenticates other tokens (TokenReview)."""
     authorization_webhook: bool = False
-    """Whether it is asked what others may; otherwise all that are known may everything."""
+    """Whether the API server authorizes users (SubjectAccessReview); if not, any authenticated user
+    is authorized."""
     token_cache_seconds: float = 120.0
-    """How long an answer about a token is good for."""
+    """How long to cache the result of a token review."""
     allowed_cache_seconds: float = 300.0
     denied_cache_seconds: float = 30.0
     idle_timeout_seconds: float = 4 * 3600.0
-    """After which a stream on which nothing happens is ended; 0: never."""
+    """How long a stream may be idle before it is closed; 0: for ever."""
     max_streams: int = 100
-    """How many logs are sent, and processes talked to, at the same time."""
+    """Maximum number of concurrent log, exec and attach streams."""
 
     def __repr__(self) -> str:
-        return f"Wishes(node_name={self.node_name!r}, …)"
+        return f"ServerOptions(node_name={self.node_name!r}, …)"

@@ -1,8 +1,8 @@
-"""What a query asks for: the part of a log, or how to talk to a process.
+"""Parse the query parameters of logs, exec and attach.
 
 Upstream: getContainerLogs, server.go; ValidatePodLogOptions, apis/core/v1/validation; NewOptions,
-cri-streaming/pkg/streaming/remotecommand/httpstream.go; v1.36.4. Its texts, and ours after them
-where they say too little.
+cri-streaming/pkg/streaming/remotecommand/httpstream.go; v1.36.4. Error texts are upstream's,
+followed by a detail in parentheses where they name no parameter.
 """
 
 import re
@@ -20,22 +20,22 @@ Query = Mapping[str, Sequence[str]]
 """The values of each parameter, in order."""
 
 _INTEGER = re.compile(r"([+-]?)0*(\d{1,19})", re.ASCII)
-"""Not more digits than a number can have here: Python refuses to read very long ones."""
+"""At most 19 digits, as an int64 has: Python refuses to parse very long numbers."""
 _MAX_INT64 = 2**63 - 1
 _SECOND = 1_000_000_000
 _STREAMS = {"All": None, "Stdout": OutputStream.STDOUT, "Stderr": OutputStream.STDERR}
 
 
 class LogRequest(msgspec.Struct, frozen=True):
-    """Which log, and which part of it."""
+    """Which attempt's log to read, and which part of it."""
 
     options: LogOptions
     previous: bool = False
-    """Of the attempt before the newest."""
+    """The log of the previous attempt."""
 
 
 def read_query(raw: str) -> dict[str, list[str]]:
-    """The parameters of a query as it was sent; bytes that are no text stay what they are."""
+    """The parameters of a raw query; bytes that are not UTF-8 become surrogate escapes."""
     query: dict[str, list[str]] = {}
     for name, value in parse_qsl(raw, keep_blank_values=True, errors="surrogateescape"):
         query.setdefault(name, []).append(value)
@@ -43,7 +43,10 @@ def read_query(raw: str) -> dict[str, list[str]]:
 
 
 def log_request(query: Query, now: int) -> LogRequest:
-    """What is to be read; `now` in nanoseconds since the Unix epoch. Raises Refusal."""
+    """The parameters of a log request; `now` in nanoseconds since the Unix epoch.
+
+    Raises HttpError.
+    """
     tail = _first(query, "tail") or _first(query, "tailLines")
     tail_lines = None if tail in (None, "all") else _parse_int("tailLines", tail)
     limit_bytes = _int_parameter(query, "limitBytes")
@@ -82,11 +85,11 @@ def _since(query: Query, now: int) -> int | None:
 
 
 def stream_options(query: Query) -> StreamOptions:
-    """Which streams are wanted, by the kubelet's names or the API server's. Raises Refusal."""
+    """The requested streams, by the kubelet's names or the API server's. Raises HttpError."""
     tty = _is_set(query, "tty")
     stdin = _is_set(query, "input", "stdin")
     stdout = _is_set(query, "output", "stdout")
-    # A terminal has one output only; upstream leaves the other out, too.
+    # A TTY has one output stream; upstream ignores stderr, too.
     stderr = _is_set(query, "error", "stderr") and not tty
     if not (stdin or stdout or stderr):
         raise bad_request("you must specify at least 1 of stdin, stdout, stderr")
@@ -94,12 +97,12 @@ def stream_options(query: Query) -> StreamOptions:
 
 
 def exec_command(query: Query) -> tuple[str, ...]:
-    """The command to run. Raises Refusal if there is none."""
+    """The command to run. Raises HttpError if it is empty or has a null byte."""
     command = tuple(query.get("command", ()))
     if not command or not command[0]:
         raise bad_request("you must specify the command to run, as in command=ls&command=-l")
     if any("\0" in part for part in command):
-        raise bad_request("a command cannot hold a null byte")
+        raise bad_request("a command cannot contain a null byte")
     return command
 
 
@@ -113,7 +116,7 @@ def _is_set(query: Query, *names: str) -> bool:
 
 
 def _bool_parameter(query: Query, name: str) -> bool:
-    """As upstream reads one: whatever is there is true, but for these two."""
+    """As upstream: any value but `0` and `false` is true, the empty one included."""
     value = _first(query, name)
     return value is not None and value != "0" and value.lower() != "false"
 
@@ -124,8 +127,8 @@ def _int_parameter(query: Query, name: str) -> int | None:
 
 
 def _parse_int(name: str, text: str | None) -> int:
-    found = _INTEGER.fullmatch(text or "")
-    number = int(found[1] + found[2]) if found else _MAX_INT64 + 1
+    match = _INTEGER.fullmatch(text or "")
+    number = int(match[1] + match[2]) if match else _MAX_INT64 + 1
     if abs(number) > _MAX_INT64:
         raise _undecodable(name)
     return number

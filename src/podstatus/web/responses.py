@@ -24,19 +24,19 @@ from podstatus.web.v1.wire import encode_response
 
 _MISSING_PAGES = {
     "cadvisor": "the runtime of this node does not measure containers; "
-    "/metrics/resource has what is known of pods and node",
+    "/metrics/resource has the usage of pods and node",
 }
 
 
 async def handle_metrics(
     pages: MetricPages | None, request: web.BaseRequest, match: RouteMatch
 ) -> web.Response:
-    """The page at this path, in the form that whoever asks reads best. Raises Refusal."""
+    """The metrics page of this path, in the format that `Accept` prefers. Raises HttpError."""
     name = match.route.pattern.removeprefix("/metrics").removeprefix("/")
     accept = ",".join(request.headers.getall("Accept", ()))
     page = None if pages is None else await pages.page(name, accept)
     if page is None:
-        raise not_found(_MISSING_PAGES.get(name, "nothing is measured here"))
+        raise not_found(_MISSING_PAGES.get(name, "metrics are not available here"))
     return web.Response(
         body=page.body, headers={**SECURITY_HEADERS, "Content-Type": page.content_type}
     )
@@ -50,17 +50,17 @@ async def handle_query(
     now: int,
     routes: tuple[Route, ...],
 ) -> web.Response:
-    """What our own API is asked. Raises Refusal."""
+    """The response of a /v1 endpoint, or the OpenAPI document. Raises HttpError."""
     pattern = match.route.pattern
     if pattern in OPENAPI_PATHS:
         return json_response(openapi_document(routes))
     if view is None:
-        raise not_found("nobody keeps here what is known of pods")
+        raise not_found("the query API is not available here")
     raw_query = request.rel_url.raw_query_string
-    asked = QueryRequest.read(pattern, match.parameters, raw_query, Time.from_unix_nanos(now))
-    answer = json_response(encode_response(await run_query(view, asked, alerts)))
-    answer.headers[FRESHNESS_HEADER] = f"{view.freshness().server_age_seconds:.3f}"
-    return answer
+    query = QueryRequest.read(pattern, match.parameters, raw_query, Time.from_unix_nanos(now))
+    response = json_response(encode_response(await run_query(view, query, alerts)))
+    response.headers[FRESHNESS_HEADER] = f"{view.freshness().server_age_seconds:.3f}"
+    return response
 
 
 def handle_stats(
@@ -69,9 +69,9 @@ def handle_stats(
     running: Sequence[RuntimePod],
     node_name: str,
 ) -> web.Response:
-    """What node and pods use. Raises Refusal."""
+    """The response of /stats/summary. Raises HttpError."""
     if machine is None:
-        raise not_found("nobody measures here what is used")
+        raise not_found("usage is not measured here")
     query = read_query(request.rel_url.raw_query_string)
     return json_response(stats_summary(node_name, machine, running, query))
 
@@ -79,17 +79,17 @@ def handle_stats(
 def handle_zpage(
     agent: AgentDescription | None, kind: RouteKind, now: int, routes: tuple[Route, ...]
 ) -> web.Response:
-    """How the agent is configured, was started, or since when it runs. Raises Refusal."""
+    """The response of /configz, /flagz or /statusz. Raises HttpError."""
     if agent is None:
-        raise not_found("nobody tells here how it was started")
+        raise not_found("z-pages are not available here")
     if kind is RouteKind.CONFIGZ:
         return json_response(configz(agent))
-    told = flagz(agent) if kind is RouteKind.FLAGZ else statusz(agent, now, routes)
+    text = flagz(agent) if kind is RouteKind.FLAGZ else statusz(agent, now, routes)
     return web.Response(
-        text=told, content_type="text/plain", charset="utf-8", headers=SECURITY_HEADERS
+        text=text, content_type="text/plain", charset="utf-8", headers=SECURITY_HEADERS
     )
 
 
 def json_response(body: bytes) -> web.Response:
-    """JSON, as it is."""
+    """A response whose body is encoded already."""
     return web.Response(body=body, content_type="application/json", headers=SECURITY_HEADERS)

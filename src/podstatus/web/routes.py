@@ -1,4 +1,4 @@
-"""What the agent can be asked, and what a path is about. docs/node-server.md is checked against it.
+"""The routes of the agent's HTTPS port. docs/node-server.md is checked against them.
 
 Upstream: InstallAuthNotRequiredHandlers, InstallAuthRequiredHandlers and InstallSystemLogHandler,
 pkg/kubelet/server/server.go v1.36.4.
@@ -14,7 +14,7 @@ from podstatus.web.v1.endpoints import ENDPOINTS, WATCH_ENDPOINT
 
 
 class RouteKind(Enum):
-    """What a request is about."""
+    """What a route serves; one handler each."""
 
     HEALTH = "health"
     PODS = "pods"
@@ -29,25 +29,25 @@ class RouteKind(Enum):
     FLAGZ = "flagz"
     STATUSZ = "statusz"
     QUERY = "query"
-    """Of our own API: `query_paths` says more."""
+    """An endpoint of the query API; see `v1.endpoints`."""
     METRICS = "metrics"
     WATCH = "watch"
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """A form that paths can have; `{names}` stand for one part of it each."""
+    """A path pattern; each `{name}` stands for one path segment."""
 
     pattern: str
     kind: RouteKind
     methods: tuple[str, ...] = ("GET",)
     allows_anonymous_local: bool = False
-    """Whether everybody on this machine may ask: it only tells how things are."""
+    """Whether clients on this machine need no credentials: the endpoint is read-only."""
     allows_anonymous: bool = False
-    """Whether everybody else may, too: it tells next to nothing."""
+    """Whether no client needs credentials: the response reveals next to nothing."""
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What is between the slashes."""
+        """The segments of the pattern."""
         return tuple(self.pattern.strip("/").split("/"))
 
 
@@ -55,7 +55,7 @@ _UPGRADE_METHODS = ("GET", "POST")
 _READ_METHODS = ("GET", "HEAD")
 
 OWN_API_PREFIXES = ("/v1/", "/openapi")
-"""How the paths of our own API begin."""
+"""Path prefixes of the query API, which returns errors as JSON."""
 
 ROUTES = (
     Route(pattern="/healthz", kind=RouteKind.HEALTH, methods=_READ_METHODS, allows_anonymous=True),
@@ -100,12 +100,12 @@ ROUTES = (
     Route(pattern="/statusz", kind=RouteKind.STATUSZ),
     *(
         Route(
-            pattern=question.pattern,
+            pattern=endpoint.pattern,
             kind=RouteKind.QUERY,
             methods=_READ_METHODS,
             allows_anonymous_local=True,
         )
-        for question in ENDPOINTS
+        for endpoint in ENDPOINTS
     ),
     Route(pattern=WATCH_ENDPOINT.pattern, kind=RouteKind.WATCH, allows_anonymous_local=True),
 )
@@ -130,20 +130,20 @@ OBSERVER_ROUTES = tuple(
     if route.kind in _OBSERVER_KINDS
     and (route.kind is not RouteKind.METRICS or route.pattern in _OBSERVER_METRICS)
 )
-"""What one can be asked who looks on: not what only a node can tell, or do."""
+"""The routes of an observer: without those that need a node."""
 
 
 class RouteMatch(msgspec.Struct, frozen=True):
-    """The route of a path, and what stands for its names."""
+    """The route of a path, and the values of its `{names}`."""
 
     route: Route
     parameters: Mapping[str, str]
 
 
 def match_route(raw_path: str, routes: Sequence[Route] = ROUTES) -> RouteMatch | None:
-    """What a path is about, as it was sent; None if nothing that is there.
+    """The route of a raw path; None if there is none.
 
-    Each part is decoded by itself, so that an encoded slash never becomes one.
+    Each segment is percent-decoded by itself, so that an encoded slash does not separate segments.
     """
     parts = _parts(raw_path)
     if parts is None:
@@ -156,7 +156,7 @@ def match_route(raw_path: str, routes: Sequence[Route] = ROUTES) -> RouteMatch |
 
 
 def _parts(raw_path: str) -> tuple[str, ...] | None:
-    """The parts of a path; None if it could be meant to lead elsewhere."""
+    """The segments of a path; None if one is empty, a dot segment, or has a slash or null byte."""
     if not raw_path.startswith("/"):
         return None
     parts = raw_path[1:].removesuffix("/").split("/")
@@ -170,9 +170,9 @@ def _match(pattern: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str] |
     if len(pattern) != len(parts):
         return None
     names = {}
-    for wanted, part in zip(pattern, parts, strict=True):
-        if wanted.startswith("{"):
-            names[wanted[1:-1]] = part
-        elif wanted != part:
+    for expected, part in zip(pattern, parts, strict=True):
+        if expected.startswith("{"):
+            names[expected[1:-1]] = part
+        elif expected != part:
             return None
     return names

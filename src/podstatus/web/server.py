@@ -1,4 +1,4 @@
-"""The agent's HTTPS port on its socket: who may ask, how many at once, and the end of it."""
+"""The agent's HTTPS server: accept connections, authorize each request, dispatch it."""
 
 import logging
 import ssl
@@ -25,21 +25,21 @@ from podstatus.web.routes import OWN_API_PREFIXES, Route, RouteKind, RouteMatch,
 logger = logging.getLogger(__name__)
 
 _MAX_LINE_BYTES = 2**20
-"""Of a request's first line, as in Go: commands travel in there."""
+"""Of the request line, as in Go: the query of an exec holds the command."""
 _MAX_FIELD_BYTES = 66 * 2**10
-"""Of a header: tokens of 64 KiB are looked at."""
+"""Of a header: tokens of up to 64 KiB are reviewed."""
 _MAX_HEADERS = 64
 _MAX_LOGGED_PATH = 200
 _CLOSE_SECONDS = 0.5
-"""For those who are being answered when the server stops."""
+"""For requests in flight when the server stops."""
 _KEEP_ALIVE_SECONDS = 60.0
-"""For a connection that nobody asks anything on."""
+"""For a connection without a request."""
 _LINGER_SECONDS = 2.0
-"""For a body that nobody wants: a client may not look for an answer before it has sent it."""
+"""For an unread request body: some clients read the response only after they have sent it."""
 
 
 class NodeServer:
-    """Listens, and answers those who may ask."""
+    """Serves the routes of `handlers` over TLS. For one event loop."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class NodeServer:
         port: int,
         names: Iterable[str] = (),
     ) -> None:
-        """`names` are those that clients may call it by, beside its addresses and localhost."""
+        """`names` are accepted in the Host header, beside addresses and localhost."""
         self._handlers = handlers
         self._names = tuple(names)
         self._routes = handlers.routes
@@ -63,7 +63,7 @@ class NodeServer:
         self._connections: AcceptLoop | None = None
 
     async def start(self) -> int:
-        """Begin to listen; the port. Raises OSError."""
+        """Start listening, and return the port. Raises OSError."""
         server = web.Server(
             self._serve,
             handler_cancellation=True,
@@ -90,7 +90,7 @@ class NodeServer:
         return port
 
     async def stop(self) -> None:
-        """End all streams and connections."""
+        """Close all streams and connections."""
         runner, self._runner = self._runner, None
         if runner is None or runner.server is None or self._connections is None:
             return
@@ -101,7 +101,7 @@ class NodeServer:
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         if self._connections is None:
-            raise ConnectionAbortedError  # it has stopped meanwhile
+            raise ConnectionAbortedError  # the server was stopped meanwhile
         with self._connections.serving(request.protocol):
             return await self._respond(request, self._connections)
 
@@ -110,18 +110,18 @@ class NodeServer:
     ) -> web.StreamResponse:
         try:
             return await self._authorize_and_handle(request, connections)
-        except HttpError as refusal:
-            return _error_response(refusal, as_json=_is_own_api(request))
+        except HttpError as error:
+            return _error_response(error, as_json=_is_own_api(request))
         except Exception as error:
             path = request.path[:_MAX_LOGGED_PATH]
             if isinstance(error, ConnectionError) and _is_disconnected(request):
-                logger.debug("client went away: path=%s error=%r", path, error)
+                logger.debug("client disconnected: path=%s error=%r", path, error)
             else:
                 logger.exception("request failed: method=%s path=%s", request.method, path)
             return _error_response(
                 HttpError(
                     HTTPStatus.INTERNAL_SERVER_ERROR,
-                    "Internal error occurred; the agent's log says more",
+                    "Internal error occurred; see the agent's log",
                 ),
                 as_json=_is_own_api(request),
             )
@@ -131,23 +131,25 @@ class NodeServer:
     ) -> web.StreamResponse:
         check_origin(request.headers, self._names)
         raw_path = request.rel_url.raw_path
-        found = match_route(raw_path, self._routes)
-        # What is asked for is what would be answered, however it was written: `/%6cogs/`.
-        asked = _request_attributes(request, raw_path if found is None else found.route.pattern)
-        who = ""
-        if found is None or not _allows_anonymous(request, found.route):
-            who = await self._authorizer.authorize(asked)
-        elif self._authorizer.has_agent_token(asked):
-            who = AGENT_USER
-        elif found.route.kind is RouteKind.WATCH:
-            # It is open, but there are places for those who say who they are.
-            who = await self._authorizer.identify(asked)
-        if who and not connections.mark_authenticated(request.protocol):
+        match = match_route(raw_path, self._routes)
+        # Authorize the route that is served, however its path is encoded: `/%6cogs/`.
+        attributes = _request_attributes(
+            request, raw_path if match is None else match.route.pattern
+        )
+        user = ""
+        if match is None or not _allows_anonymous(request, match.route):
+            user = await self._authorizer.authorize(attributes)
+        elif self._authorizer.has_agent_token(attributes):
+            user = AGENT_USER
+        elif match.route.kind is RouteKind.WATCH:
+            # Anonymous watches are allowed, but identified users have places of their own.
+            user = await self._authorizer.identify(attributes)
+        if user and not connections.mark_authenticated(request.protocol):
             raise _too_many_connections()
-        if found is None:
+        if match is None:
             raise not_found(_not_found_text(self._routes))
-        _check_method(request.method, found)
-        return await self._handlers.handle(request, found, who)
+        _check_method(request.method, match)
+        return await self._handlers.handle(request, match, user)
 
 
 def _request_attributes(request: web.BaseRequest, path: str) -> RequestAttributes:
@@ -164,7 +166,7 @@ def _request_attributes(request: web.BaseRequest, path: str) -> RequestAttribute
 
 
 def _allows_anonymous(request: web.BaseRequest, route: Route) -> bool:
-    """Whether nobody has to say who he is: for what is open here, both ends have to be here."""
+    """Whether the route needs no credentials; a local one only if both ends are on loopback."""
     if route.allows_anonymous or not route.allows_anonymous_local or request.transport is None:
         return route.allows_anonymous
     ends = map(request.transport.get_extra_info, ("sockname", "peername"))
@@ -172,30 +174,30 @@ def _allows_anonymous(request: web.BaseRequest, route: Route) -> bool:
 
 
 def _is_disconnected(request: web.BaseRequest) -> bool:
-    """Whether nobody is there any more to be answered."""
+    """Whether the client has closed the connection."""
     return request.transport is None or request.transport.is_closing()
 
 
 def _is_own_api(request: web.BaseRequest) -> bool:
-    """Whether it is for our own API, which answers in JSON whatever it answers."""
+    """Whether the request is for the query API, which returns errors as JSON."""
     return request.rel_url.raw_path.startswith(OWN_API_PREFIXES)
 
 
-def _check_method(method: str, found: RouteMatch) -> None:
-    if method not in found.route.methods:
-        allowed = ", ".join(found.route.methods)
-        text = f"405: Method Not Allowed; {found.route.pattern} takes {allowed}"
+def _check_method(method: str, match: RouteMatch) -> None:
+    if method not in match.route.methods:
+        allowed = ", ".join(match.route.methods)
+        text = f"405: Method Not Allowed; {match.route.pattern} allows {allowed}"
         raise HttpError(HTTPStatus.METHOD_NOT_ALLOWED, text, Allow=allowed)
 
 
 def _too_many_connections() -> HttpError:
-    text = "too many connections are being answered, and no more are allowed"
+    text = "too many connections are in use; try again later"
     return HttpError(HTTPStatus.SERVICE_UNAVAILABLE, text, **{"Retry-After": "1"})
 
 
 def _not_found_text(routes: Iterable[Route]) -> str:
-    there = "\n".join(f"  {route.pattern}" for route in routes)
-    return f"404 page not found; there is\n{there}"
+    patterns = "\n".join(f"  {route.pattern}" for route in routes)
+    return f"404 page not found; the paths are\n{patterns}"
 
 
 def _error_response(error: HttpError, *, as_json: bool) -> web.Response:

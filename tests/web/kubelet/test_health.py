@@ -50,8 +50,8 @@ def faulty() -> str:
         ("/healthz/", 200, "ok"),
         ("/healthz/ping", 200, "ok"),
         ("/healthz?verbose", 200, "[+]log ok\n[+]ping ok\nhealthz check passed\n"),
-        ("/healthz/nope", 404, "404 page not found; there is /healthz, and below it log, ping\n"),
-        ("/", 404, "404 page not found; there is /healthz, and below it log, ping\n"),
+        ("/healthz/nope", 404, "404 page not found; the checks below /healthz are log, ping\n"),
+        ("/", 404, "404 page not found; the checks below /healthz are log, ping\n"),
     ],
 )
 def test_all_is_well(path: str, code: int, text: str) -> None:

@@ -104,4 +104,4 @@ def test_an_observer_says_that_it_asks_none(tmp_path: Path) -> None:
 
     status, told = play(tmp_path, act)
     assert status == 404
-    assert "an observer asks no rules" in told
+    assert "an observer evaluates no alert rules" in told

@@ -69,12 +69,12 @@ def test_a_query_selects_pods(query: str, selected: bool) -> None:
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("namespace=a&namespace=b", "namespace is given 2 times; give it once"),
+        ("namespace=a&namespace=b", "namespace is given 2 times; specify it once"),
         ("labelSelector=a+b", "labelSelector=a b: unable to parse requirement: found 'b'"),
-        ("phase=Runing", "phase: there is no 'Runing'; there is Pending, Running,"),
-        ("condition=Ready:no", "condition=Ready: there is no 'no'; there is True, False, Unknown"),
-        ("condition=:True", "names no condition; write it like Ready:False"),
-        ("health=bad", "health: there is no 'bad'; there is healthy, starting"),
+        ("phase=Runing", "phase: unknown value 'Runing'; one of Pending, Running,"),
+        ("condition=Ready:no", "condition=Ready: unknown value 'no'; one of True, False, Unknown"),
+        ("condition=:True", "has no type; write it as Ready:False"),
+        ("health=bad", "health: unknown value 'bad'; one of healthy, starting"),
     ],
 )
 def test_a_query_that_makes_no_sense_is_refused_with_a_reason(query: str, told: str) -> None:
@@ -94,6 +94,6 @@ def test_a_pod_is_as_healthy_as_the_moment_says() -> None:
 def test_unknown_parameters_are_refused() -> None:
     check_parameters(read_query("namespace=a&phase="), FILTERS)
     with pytest.raises(
-        HttpError, match="unknown parameter labelselector; there is namespace, label"
+        HttpError, match="unknown parameter labelselector; known parameters: namespace, label"
     ):
         check_parameters(read_query("labelselector=app"), FILTERS)

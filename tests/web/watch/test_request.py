@@ -42,11 +42,11 @@ def test_a_query_says_what_to_watch_and_from_where_on(
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("after=17", "is no id of an event; they look like"),
-        ("transitions=perhaps", "transitions=perhaps is neither 1 nor 0"),
+        ("after=17", "is not the id of an event, such as"),
+        ("transitions=perhaps", "transitions=perhaps is not 1 or 0"),
         ("transitions=1&phase=Running", "transitions can be filtered by namespace only"),
         ("health=stuck", "no filter by health"),
-        ("labels=a", "unknown parameter labels; there is namespace"),
+        ("labels=a", "unknown parameter labels; known parameters: namespace"),
     ],
 )
 def test_what_cannot_be_watched_is_refused_with_a_reason(query: str, told: str) -> None:

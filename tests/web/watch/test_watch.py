@@ -173,7 +173,7 @@ def test_too_many_are_refused_until_one_has_gone(tmp_path: Path) -> None:
             async with scene.client() as session, session.get("/v1/watch") as refused:
                 assert refused.status == 429
                 assert refused.headers["Retry-After"] == "5"
-                assert "1 clients watch already" in await refused.text()
+                assert "1 watch clients are connected" in await refused.text()
         await until(lambda: watches.count == 0)
         async with watching(scene) as stream:
             await stream.until("synced")
@@ -221,7 +221,7 @@ def test_who_watches_is_told_that_the_agent_stops(tmp_path: Path) -> None:
             await stream.until("synced")
             stopping = asyncio.create_task(scene.server.stop())
             (event,) = await stream.until("closing")
-            assert event.data["reason"] == "the server stops; come back later"
+            assert event.data["reason"] == "the server is stopping; reconnect later"
             await stopping
             assert counts.closes.snapshot() == {("stop",): 1}
 
@@ -243,7 +243,7 @@ def test_a_client_that_takes_nothing_is_cut_off_with_a_reason_and_comes_back(
             await until(lambda: watches.count == 1)
             await until(lambda: watches.count == 0)
             last = await read_all(answer, copy)
-        assert copy.cut == "you have taken nothing for 1 s; come back and go on"
+        assert copy.cut == "the client has read nothing for 1 s; reconnect to resume"
         assert counts.closes.snapshot() == {("slow",): 1}
         assert 0 < len(copy.pods) < 3_000
         board.remove(PodUID("uid-p0"))
@@ -280,7 +280,7 @@ def test_who_has_watched_for_long_has_to_come_back(tmp_path: Path) -> None:
         async with watching(scene) as stream:
             await stream.until("synced")
             (event,) = await stream.until("closing")
-            assert event.data["reason"] == "you have watched for 1 s; come back and go on"
+            assert event.data["reason"] == "a watch lasts at most 1 s; reconnect to resume"
             assert await stream.next() is None
             assert counts.closes.snapshot() == {("long",): 1}
 
@@ -344,7 +344,7 @@ def test_a_history_that_cannot_be_read_is_told(tmp_path: Path) -> None:
             scene.observatory.broken = True
             write(scene, moment(1))
             (event,) = await stream.until("closing")
-            assert event.data["reason"] == "the history cannot be read; the log says why"
+            assert event.data["reason"] == "the history cannot be read; see the agent's log"
         code, text = await scene.get("/v1/watch?transitions=1")
         assert code == 503
         assert "disk full" in text

@@ -196,7 +196,7 @@ async def follow(folder: Path) -> None:
     assert [fault for verifier in (*verifiers, sleeper) for fault in verifier.faults] == []
     assert {verifier.connections for verifier in verifiers} == {1}
     assert sleeper.cuts == [
-        f"you have taken nothing for {WatchLimits().stall_seconds:g} s; come back and go on"
+        f"the client has read nothing for {WatchLimits().stall_seconds:g} s; reconnect to resume"
     ]
     assert left["peak_mb"] - alone["rss_mb"] < MOST_MEGABYTES * CLIENTS
 

@@ -1,9 +1,9 @@
-"""What a request to the agent is, in the words of authorization.
+"""Map a request to the verb and the node subresources that authorize it.
 
 Upstream: GetRequestAttributes, pkg/kubelet/server/auth.go v1.36.4.
 """
 
-# Ours: upstream has no verb for HEAD, and so refuses it to all but the mightiest.
+# Differs from upstream, which has no verb for HEAD and so denies it to all but cluster admins.
 _VERBS = {
     "POST": "create",
     "GET": "get",
@@ -19,7 +19,7 @@ _EXCLUSIVE_SUBRESOURCES = {
     "checkpoint": "checkpoint",
     "statusz": "statusz",
 }
-"""Parts of the node that the right to `nodes/proxy` does not cover."""
+"""Subresources that the right to `nodes/proxy` does not cover."""
 _PROXY_COVERED_SUBRESOURCES = {
     "pods": "pods",
     "runningpods": "pods",
@@ -29,9 +29,9 @@ _PROXY_COVERED_SUBRESOURCES = {
     "openapi": "pods",
     "openapi.json": "pods",
 }
-"""Parts of the node that have a right of their own; `nodes/proxy` covers them too.
+"""Subresources with a right of their own; `nodes/proxy` covers them, too.
 
-Our own API tells of pods what `/pods` tells, and less of their specs.
+The query API needs the right of `/pods`: it shows the same pods, with less of their specs.
 """
 
 
@@ -41,7 +41,7 @@ def request_verb(method: str) -> str:
 
 
 def node_subresources(path: str) -> tuple[str, ...]:
-    """The parts of the Node of which the right to any one is enough for a path."""
+    """The subresources of the Node for a path; the right to any of them is sufficient."""
     root = path.removeprefix("/").partition("/")[0]
     if root == "flagz":
         return ("configz",)

@@ -1,7 +1,7 @@
-"""Who may ask the agent what.
+"""Authenticate and authorize requests to the agent.
 
-The token of the agent opens everything. Others are known by a certificate that the client CA has
-signed, or by a token that the API server knows, and may do what the API server says they may.
+The agent's token authorizes everything. Other clients authenticate with a certificate signed by the
+client CA, or with a token that the API server reviews; the API server authorizes them.
 
 Upstream: InstallAuthFilter, pkg/kubelet/server/server.go; pkg/server/options/authentication and
 plugin/pkg/authorizer/webhook, apiserver v0.36.4.
@@ -37,31 +37,31 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MAX_CACHED_DECISIONS = 1000
-"""Remembered of each kind; the oldest go."""
+"""Of each cache; the oldest entries are evicted."""
 _MAX_REVIEWS_IN_FLIGHT = 8
-"""To the API server at the same time: nobody makes us flood it."""
+"""Concurrent reviews, so that clients cannot make the agent flood the API server."""
 _MAX_TOKEN_BYTES = 64 * 2**10
 AUTHENTICATED = "system:authenticated"
 AGENT_USER = "the agent's owner"
-"""Who has the agent's token."""
+"""User name of clients with the agent's token."""
 _IDENTIFY_TIMEOUT_SECONDS = 2.0
 
 
 class RequestAttributes(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks for what, as far as the connection tells."""
+    """Method, path and credentials of a request."""
 
     method: str
     path: str
     token: bytes = b""
     certificate: UserInfo | None = None
-    """Who it is by a certificate that has been verified."""
+    """The user of a verified client certificate."""
 
     def __repr__(self) -> str:
-        return f"Asked(method={self.method!r}, path={self.path!r}, …)"
+        return f"RequestAttributes(method={self.method!r}, path={self.path!r}, …)"
 
 
 class Authorizer:
-    """Lets those in who may; all others get a Refusal."""
+    """Authenticates and authorizes requests; caches reviews. For one event loop."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Authorizer:
         reviews: ReviewClient | None,
         monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
-        """`monotonic`: nanoseconds of a clock that nobody sets."""
+        """`monotonic` returns nanoseconds of a monotonic clock; caches expire by it."""
         self._options = options
         self._token = options.token.encode()
         self._reviews = reviews
@@ -79,23 +79,26 @@ class Authorizer:
         self._log_rate = LogRateLimiter(monotonic)
 
     async def identify(self, attributes: RequestAttributes) -> str:
-        """Who asks, where that does not matter for what may be asked; empty if nobody knows."""
+        """The user name, for a request that needs no authorization; empty if it is unknown.
+
+        Waits at most 2 s for a token review.
+        """
         if self.has_agent_token(attributes):
             return AGENT_USER
         user = attributes.certificate
         if user is None:
-            # An API server that hangs keeps nobody from what is open.
+            # A hanging API server must not block what needs no credentials.
             with suppress(TimeoutError):
                 async with asyncio.timeout(_IDENTIFY_TIMEOUT_SECONDS):
                     user = await self._review_token(attributes.token)
         return "" if user is None else user.username
 
     def has_agent_token(self, attributes: RequestAttributes) -> bool:
-        """Whether it is asked with the agent's token."""
+        """Whether the request has the agent's token. Compares in constant time."""
         return bool(self._token) and hmac.compare_digest(attributes.token, self._token)
 
     async def authorize(self, attributes: RequestAttributes) -> str:
-        """Who asks. Raises Refusal unless this may be asked by him."""
+        """The user name. Raises HttpError: 401 or 403, or 500 if authorization fails."""
         if self.has_agent_token(attributes):
             return AGENT_USER
         user = attributes.certificate or await self._review_token(attributes.token)
@@ -113,28 +116,28 @@ class Authorizer:
             return None
         spec = TokenReviewSpec(token=token.decode())
 
-        async def ask() -> tuple[UserInfo | None, float]:
-            found = await reviews.review_token(spec)
-            return found.user if found.authenticated else None, self._options.token_cache_seconds
+        async def review() -> tuple[UserInfo | None, float]:
+            status = await reviews.review_token(spec)
+            return status.user if status.authenticated else None, self._options.token_cache_seconds
 
         try:
-            # What is remembered are no secrets that a core dump could give away.
+            # The key is a hash, so that no core dump of the cache reveals a token.
             return await self._cached_or_review(
-                self._token_cache, hashlib.sha256(token).hexdigest(), ask
+                self._token_cache, hashlib.sha256(token).hexdigest(), review
             )
         except ApiError as error:
             if self._log_rate.allow("token"):
-                logger.warning("token could not be reviewed, caller is refused: error=%s", error)
+                logger.warning("token review failed, request rejected: error=%s", error)
             return None
 
-    async def _is_allowed(self, user: UserInfo, asked: RequestAttributes) -> bool:
-        for subresource in node_subresources(asked.path):
-            if await self._review_access(user, request_verb(asked.method), subresource):
+    async def _is_allowed(self, user: UserInfo, attributes: RequestAttributes) -> bool:
+        for subresource in node_subresources(attributes.path):
+            if await self._review_access(user, request_verb(attributes.method), subresource):
                 return True
         return False
 
     async def _review_access(self, user: UserInfo, verb: str, subresource: str) -> bool:
-        reviews, wishes = self._reviews, self._options
+        reviews, options = self._reviews, self._options
         if reviews is None:
             return False
         spec = SubjectAccessReviewSpec(
@@ -143,7 +146,7 @@ class Authorizer:
                 version="v1",
                 resource="nodes",
                 subresource=subresource,
-                name=wishes.node_name,
+                name=options.node_name,
             ),
             user=user.username,
             uid=user.uid,
@@ -151,12 +154,14 @@ class Authorizer:
             extra=user.extra,
         )
 
-        async def ask() -> tuple[bool, float]:
-            allowed = (await reviews.review_access(spec)).allowed
-            return allowed, wishes.allowed_cache_seconds if allowed else wishes.denied_cache_seconds
+        async def review() -> tuple[bool, float]:
+            if (await reviews.review_access(spec)).allowed:
+                return True, options.allowed_cache_seconds
+            return False, options.denied_cache_seconds
 
+        key = msgspec.json.encode(spec)
         try:
-            return await self._cached_or_review(self._access_cache, msgspec.json.encode(spec), ask)
+            return await self._cached_or_review(self._access_cache, key, review)
         except ApiError as error:
             what = f"user={user.username}, verb={verb}, resource=nodes, subresource={subresource}"
             logger.warning("authorization error: user=%s error=%s", user.username, error)
@@ -166,26 +171,26 @@ class Authorizer:
 
     async def _cached_or_review(
         self,
-        answers: "_DecisionCache[T]",
+        cache: "_DecisionCache[T]",
         key: object,
-        ask: Callable[[], Awaitable[tuple[T, float]]],
+        review: Callable[[], Awaitable[tuple[T, float]]],
     ) -> T:
-        """What is remembered, or what is said when it is asked for."""
-        if (known := answers.get(key)) is not None:
-            return known[0]
+        """The cached decision, or that of a review, which also returns how long to cache it."""
+        if (entry := cache.get(key)) is not None:
+            return entry[0]
         async with self._reviews_in_flight:
-            # Another one may have asked the same meanwhile.
-            if (known := answers.get(key)) is not None:
-                return known[0]
-            answer, seconds = await ask()
-        answers.put(key, answer, seconds)
-        return answer
+            # Another request may have got the same decision meanwhile.
+            if (entry := cache.get(key)) is not None:
+                return entry[0]
+            decision, seconds = await review()
+        cache.put(key, decision, seconds)
+        return decision
 
 
 class _DecisionCache(Generic[T]):
-    """Answers, each for some time; not more than so many.
+    """Decisions with an expiry, at most `_MAX_CACHED_DECISIONS`.
 
-    A clock that is set back would let somebody in whose rights were taken away long ago.
+    Expiry uses the monotonic clock: a wall clock that is set back would extend revoked rights.
     """
 
     def __init__(self, monotonic: Callable[[], int]) -> None:
@@ -193,35 +198,36 @@ class _DecisionCache(Generic[T]):
         self._entries: OrderedDict[object, tuple[T, int]] = OrderedDict()
 
     def get(self, key: object) -> tuple[T] | None:
-        known = self._entries.get(key)
-        if known is None or known[1] <= self._monotonic():
+        entry = self._entries.get(key)
+        if entry is None or entry[1] <= self._monotonic():
             return None
-        return (known[0],)
+        return (entry[0],)
 
-    def put(self, key: object, answer: T, seconds: float) -> None:
+    def put(self, key: object, decision: T, seconds: float) -> None:
         self._entries.pop(key, None)
-        self._entries[key] = (answer, self._monotonic() + round(seconds * 1e9))
+        self._entries[key] = (decision, self._monotonic() + round(seconds * 1e9))
         while len(self._entries) > _MAX_CACHED_DECISIONS:
             self._entries.popitem(last=False)
 
 
-def _forbidden(user: UserInfo, asked: RequestAttributes) -> HttpError:
-    subresources = " ".join(node_subresources(asked.path))
+def _forbidden(user: UserInfo, attributes: RequestAttributes) -> HttpError:
+    subresources = " ".join(node_subresources(attributes.path))
     return HttpError(
         HTTPStatus.FORBIDDEN,
-        f"Forbidden (user={user.username}, verb={request_verb(asked.method)}, resource=nodes, "
+        f"Forbidden (user={user.username}, verb={request_verb(attributes.method)}, "
+        "resource=nodes, "
         f"subresource(s)=[{subresources}])\n",
     )
 
 
 def bearer_token(headers: Mapping[str, str]) -> bytes:
-    """What a client gives as its token; headers can hold any bytes."""
+    """The bearer token of the Authorization header, as raw bytes; empty if there is none."""
     scheme, _, token = headers.get("Authorization", "").strip().partition(" ")
     return token.strip().encode(errors="surrogateescape") if scheme.lower() == "bearer" else b""
 
 
 def certificate_user(certificate: Mapping[str, Any] | None) -> UserInfo | None:
-    """Who a verified certificate says that it is; `None` if there is none, or it has no name.
+    """The user of a verified client certificate; None without one, or without a common name.
 
     Upstream: CommonNameUserConversion, apiserver/pkg/authentication/request/x509/x509.go v0.36.4.
     """

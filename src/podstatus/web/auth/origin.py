@@ -1,11 +1,11 @@
-"""Which requests may come from a page of somebody else's, and which from this machine.
+"""Reject cross-origin requests and foreign Host headers; recognize loopback addresses.
 
-A browser sends what other people's pages ask it to, perhaps with a certificate of its user; and
-a name of theirs can be made to mean this machine (DNS rebinding). So what a page of another site
-asks is refused, and so is what was asked of a name that is not ours.
+A browser sends requests of other sites' pages, perhaps with a client certificate of its user, and
+a foreign host name can be made to resolve to this machine (DNS rebinding). So cross-origin requests
+are rejected, and so are requests whose Host header does not name this node.
 
 Upstream: CrossOriginProtection, net/http of Go 1.26, for the order of `Sec-Fetch-Site` and
-`Origin`; here for all methods, since what is read is worth as much as what is done.
+`Origin`; here for all methods, since reading is as sensitive as writing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,29 +19,29 @@ _LOCAL = "localhost"
 
 
 def check_origin(headers: Mapping[str, str], names: Iterable[str]) -> None:
-    """Raise Refusal for what was asked by others' pages, or of a host that is not ours.
+    """Raise HttpError for a cross-origin request, or for a Host that does not name this node.
 
-    `names` are those that this node goes by, `*.` in front for all below one; addresses and
-    `localhost` always are ours. Who sends no Host is no browser.
+    `names` are the names of this node, with `*.` for all below one; IP addresses and `localhost`
+    always match. A request without a Host header is accepted: no browser sends one.
     """
     host = headers.get("Host")
     if host is not None and not is_own_host(host, names):
         raise HttpError(
             HTTPStatus.MISDIRECTED_REQUEST,
-            "this node does not go by that name; ask it by an address, by localhost, or by a name "
-            "that its certificate has",
+            "the Host header does not name this node; use an IP address, localhost, or a name of "
+            "its certificate",
         )
     site = headers.get("Sec-Fetch-Site")
     if site is None:
-        is_others = _is_cross_origin(headers.get("Origin"), host)
+        is_cross_origin = _is_cross_origin(headers.get("Origin"), host)
     else:
-        is_others = site not in ("none", "same-origin")
-    if is_others:
-        raise HttpError(HTTPStatus.FORBIDDEN, "requests of other sites' pages are refused")
+        is_cross_origin = site not in ("none", "same-origin")
+    if is_cross_origin:
+        raise HttpError(HTTPStatus.FORBIDDEN, "cross-origin requests are not allowed")
 
 
 def is_own_host(host: str, names: Iterable[str]) -> bool:
-    """Whether a Host header names this node. Raises Refusal for one that makes no sense."""
+    """Whether a Host header names this node. Raises HttpError for an invalid one."""
     name = _host_name(host)
     if name == _LOCAL or is_address(name):
         return True
@@ -50,19 +50,19 @@ def is_own_host(host: str, names: Iterable[str]) -> bool:
 
 
 def is_loopback(address: object) -> bool:
-    """Whether an end of a connection, as sockets tell it, is on this machine alone."""
+    """Whether a socket address, as `getpeername` returns it, is on loopback."""
     if not isinstance(address, tuple) or not address:
         return False
     host = str(address[0]).partition("%")[0]
     if not is_address(host):
         return False
-    found = ip_address(host)
-    mapped = getattr(found, "ipv4_mapped", None)
-    return bool((mapped or found).is_loopback)
+    parsed = ip_address(host)
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return bool((mapped or parsed).is_loopback)
 
 
 def is_address(text: str) -> bool:
-    """Whether it is an address and no name."""
+    """Whether the text is an IP address, not a host name."""
     try:
         ip_address(text)
     except ValueError:
@@ -71,20 +71,20 @@ def is_address(text: str) -> bool:
 
 
 def _host_name(host: str) -> str:
-    """The name in a Host header, without port, brackets and a last dot, in small letters."""
+    """The host of a Host header in lower case, without port, brackets and final dot."""
     try:
-        found = urlsplit(f"//{host}")
-        _ = found.port
+        url = urlsplit(f"//{host}")
+        _ = url.port
     except ValueError as error:
-        raise bad_request("the Host header is no host") from error
-    name = found.hostname or ""
-    if not name or found.netloc != host or "@" in host:
-        raise bad_request("the Host header is no host")
+        raise bad_request("the Host header is not a valid host") from error
+    name = url.hostname or ""
+    if not name or url.netloc != host or "@" in host:
+        raise bad_request("the Host header is not a valid host")
     return name.removesuffix(".")
 
 
 def _is_cross_origin(origin: str | None, host: str | None) -> bool:
-    """Whether the page is of another origin; `null`, of a page that has none, is another."""
+    """Whether the Origin differs from the Host; `null`, an opaque origin, always does."""
     if origin is None:
         return False
     _, _, where = origin.partition("://")

@@ -1,4 +1,4 @@
-"""How streams share one WebSocket: each message begins with the number of its channel.
+"""The channel protocol: streams share one WebSocket, each message starts with a channel number.
 
 Upstream: wsstream/conn.go, streaming v0.36.4; remotecommand/{constants,exec}.go, cri-streaming
 v0.36.4.
@@ -14,7 +14,7 @@ from podstatus.runtime.streams import OutputStream, StreamOptions, TerminalSize
 V5 = "v5.channel.k8s.io"
 V4 = "v4.channel.k8s.io"
 PROTOCOLS = (V5, V4)
-"""The ones we speak, the best one first. In the older one nobody can say that input has ended."""
+"""Supported subprotocols, the preferred one first. v4 cannot signal the end of stdin."""
 
 _MAX_TERMINAL_SIDE = 2**16 - 1
 """Terminals count their columns and rows in 16 bits."""
@@ -32,23 +32,23 @@ class ChannelNumber(IntEnum):
 
 
 class StdinData(msgspec.Struct, frozen=True):
-    """Something for the process to read."""
+    """Data for the stdin of the process."""
 
     data: bytes
 
 
 class StdinClosed(msgspec.Struct, frozen=True):
-    """There is no more for it to read."""
+    """The end of stdin."""
 
 
 class Resize(msgspec.Struct, frozen=True):
-    """The terminal has another size."""
+    """A new size of the terminal."""
 
     size: TerminalSize
 
 
 class ProtocolError(msgspec.Struct, frozen=True):
-    """This is not how one talks here; the connection is to be closed."""
+    """A violation of the protocol; the connection must be closed."""
 
     reason: str
 
@@ -71,10 +71,10 @@ class _Details(msgspec.Struct, frozen=True):
 
 
 class _Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`v1.Status`, as far as it is needed."""
+    """The fields of `v1.Status` that the error channel uses."""
 
     metadata: dict[str, str]
-    """Always there, and empty."""
+    """Always present and empty."""
     status: str
     message: str = ""
     reason: str = ""
@@ -83,13 +83,13 @@ class _Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def choose_protocol(offered: str) -> str | None:
-    """The best of the protocols in a header that we speak."""
+    """The preferred protocol of a Sec-WebSocket-Protocol header; None if none is supported."""
     names = {name.strip() for name in offered.split(",")}
     return next((protocol for protocol in PROTOCOLS if protocol in names), None)
 
 
 def read_message(data: bytes, protocol: str) -> ClientMessage | None:
-    """What a client says; None if it is nothing that matters."""
+    """Decode a message of the client; None for one that is ignored."""
     if not data:
         return None
     number, rest = data[0], data[1:]
@@ -99,7 +99,7 @@ def read_message(data: bytes, protocol: str) -> ClientMessage | None:
         return _resize(rest)
     if number == ChannelNumber.CLOSE and protocol == V5:
         return _close(rest)
-    # Upstream lets pass what nobody reads, too.
+    # Upstream ignores messages on unused channels, too.
     return None
 
 
@@ -115,30 +115,30 @@ def _resize(rest: bytes) -> Resize | None:
 
 def _close(rest: bytes) -> StdinClosed | ProtocolError | None:
     if len(rest) != 1 or rest[0] > ChannelNumber.RESIZE:
-        return ProtocolError("after 255 the number of one channel is expected, from 0 to 4")
+        return ProtocolError("the byte after 255 must be one channel number from 0 to 4")
     return StdinClosed() if rest[0] == ChannelNumber.STDIN else None
 
 
 def output_message(channel: OutputStream, data: bytes) -> bytes:
-    """What a process wrote."""
+    """The message for output of the process."""
     number = ChannelNumber.STDOUT if channel is OutputStream.STDOUT else ChannelNumber.STDERR
     return bytes([number]) + data
 
 
 def is_requested(channel: OutputStream, request: StreamOptions) -> bool:
-    """Whether the client asked for this."""
+    """Whether the client requested this stream."""
     return request.stdout if channel is OutputStream.STDOUT else request.stderr
 
 
 def hello_frame(request: StreamOptions) -> bytes:
-    """The empty message that tells a client that it is connected."""
+    """The empty first message, which tells the client that it is connected."""
     if request.stdout:
         return bytes([ChannelNumber.STDOUT])
     return bytes([ChannelNumber.STDERR if request.stderr else ChannelNumber.ERROR])
 
 
 def exit_message(code: int) -> bytes:
-    """How a process ended."""
+    """The final message for a process that exited with this code."""
     if code == 0:
         return _status_message(_Status(metadata={}, status="Success"))
     return _status_message(
@@ -153,7 +153,7 @@ def exit_message(code: int) -> bytes:
 
 
 def failure_message(reason: str) -> bytes:
-    """Why there is nobody to talk to."""
+    """The final message for a session that failed."""
     message = f"Internal error occurred: {reason}"
     return _status_message(
         _Status(

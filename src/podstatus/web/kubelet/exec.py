@@ -1,4 +1,4 @@
-"""Pass on what a client and a process say to each other, over a WebSocket, until one ends it.
+"""Relay the streams of a process over a WebSocket: exec and attach.
 
 Upstream: createWebSocketStreams, apiserver/pkg/util/proxy/websocket.go v0.36.4; ServeExec and
 ServeAttach, cri-streaming v0.36.4.
@@ -29,18 +29,18 @@ from podstatus.web.kubelet.idle_timeout import IdleTimeout
 logger = logging.getLogger(__name__)
 
 OpenStream = Callable[[], Awaitable[ProcessStream]]
-"""Start the process, or find it. Raises NoStreamError."""
+"""Start the process, or attach to it. Raises StreamUnavailableError."""
 
 MAX_MESSAGE_BYTES = 2**20
-"""Of what a client sends; kubectl sends 32 KiB at a time."""
+"""Of a client's message; kubectl sends 32 KiB at a time."""
 _MAX_QUEUED_INPUT = 8
-"""Messages for a process that does not read. Then the client has to wait: nobody reads on."""
+"""Messages for a process that does not read; then the client's messages are not read either."""
 CLOSE_SECONDS = 10.0
-"""How long a client may take to hear how it ended, and to say goodbye."""
+"""For the client to read the final message and to complete the closing handshake."""
 
 
 class ExecSession:
-    """One talk over one WebSocket."""
+    """One exec or attach session over one WebSocket."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ExecSession:
         *,
         attached: bool = False,
     ) -> None:
-        """`attached`: to what runs anyway. How that ends is for its pod's status to tell."""
+        """`attached`: to the container's own process, whose exit is reported in the pod status."""
         self._socket = socket
         self._options = options
         self._protocol = protocol
@@ -60,41 +60,41 @@ class ExecSession:
         self._input: asyncio.Queue[StdinData | StdinClosed] = asyncio.Queue(_MAX_QUEUED_INPUT)
 
     async def run(self, open_stream: OpenStream) -> None:
-        """Talk until the process or the client ends it, or nothing happens for too long."""
+        """Relay until the process exits, the client disconnects, or the idle timeout expires."""
         await self._socket.send_bytes(hello_frame(self._options))
-        talk = await self._open(open_stream)
-        if talk is None:
+        stream = await self._open(open_stream)
+        if stream is None:
             return
         try:
-            last_words = await self._relay(talk)
-            if last_words is not None:
-                await self._close(last_words)
+            final_message = await self._relay(stream)
+            if final_message is not None:
+                await self._close(final_message)
         finally:
-            # Also for one who is cancelled: the process must not be left behind.
-            await asyncio.shield(talk.close())
+            # Shielded: the process must not outlive a cancelled session.
+            await asyncio.shield(stream.close())
 
-    async def _open(self, begin: OpenStream) -> ProcessStream | None:
+    async def _open(self, open_stream: OpenStream) -> ProcessStream | None:
         try:
-            return await begin()
+            return await open_stream()
         except StreamUnavailableError as error:
             await self._close(self.failure(str(error)))
         except Exception as error:
-            # Whatever a runtime of somebody else's raises is for whoever asked, and for the log.
-            logger.exception("talk could not begin")
+            # A third-party runtime may raise anything: the client and the log get it.
+            logger.exception("exec session could not be started")
             await self._close(self.failure(f"{type(error).__name__}: {error}"))
         return None
 
-    async def _relay(self, talk: ProcessStream) -> bytes | None:
-        """Pass everything on; what is to be told in the end, None if nobody is there."""
+    async def _relay(self, stream: ProcessStream) -> bytes | None:
+        """Relay all streams, and return the final message; None if the client has disconnected."""
         tasks = [
-            asyncio.create_task(self._relay_output(talk), name="output"),
-            asyncio.create_task(self._relay_input(talk), name="input"),
-            asyncio.create_task(self._receive(talk), name="listen"),
+            asyncio.create_task(self._relay_output(stream), name="output"),
+            asyncio.create_task(self._relay_input(stream), name="input"),
+            asyncio.create_task(self._receive(stream), name="listen"),
             asyncio.create_task(self._watch_idle(), name="idle"),
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            # By their order: what was said last is passed on even to one who is leaving.
+            # In this order: if both are done, the exit of the process wins over a disconnect.
             return self._final_message(next(task for task in tasks if task in done))
         finally:
             for task in tasks:
@@ -107,60 +107,60 @@ class ExecSession:
             return task.result()
         if isinstance(error, ConnectionError):
             return None
-        logger.warning("talk broke off: error=%r", error)
+        logger.warning("exec session failed: error=%r", error)
         return self.failure(f"{type(error).__name__}: {error}")
 
     def failure(self, reason: str) -> bytes:
-        """What a client is told of a talk that nobody can go on with."""
+        """The final message of a session that failed for this reason."""
         what = "attaching to container" if self._attached else "executing command in container"
         return failure_message(f"error {what}: {reason}")
 
     async def _watch_idle(self) -> bytes | None:
-        logger.info("talk ended: why=%s", await self._idle_timeout.wait_idle())
+        logger.info("exec session ended: reason=%s", await self._idle_timeout.wait_idle())
         return None
 
-    async def _relay_output(self, talk: ProcessStream) -> bytes:
-        while (piece := await talk.read()) is not None:
-            channel, data = piece
+    async def _relay_output(self, stream: ProcessStream) -> bytes:
+        while (chunk := await stream.read()) is not None:
+            channel, data = chunk
             if data and is_requested(channel, self._options):
                 await self._socket.send_bytes(output_message(channel, data))
                 self._idle_timeout.touch()
-        code = await talk.wait()
+        code = await stream.wait()
         return exit_message(0 if self._attached else code)
 
-    async def _receive(self, talk: ProcessStream) -> bytes | None:
-        """Take what the client sends, until it has gone."""
-        async for message in self._socket:
+    async def _receive(self, stream: ProcessStream) -> bytes | None:
+        """Read the client's messages until it disconnects."""
+        async for frame in self._socket:
             self._idle_timeout.touch()
-            if message.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
+            if frame.type not in (WSMsgType.BINARY, WSMsgType.TEXT):
                 continue
-            data = message.data.encode() if message.type is WSMsgType.TEXT else message.data
-            told = read_message(data, self._protocol)
-            if isinstance(told, Resize):
-                talk.resize(told.size)
-            elif isinstance(told, ProtocolError):
+            data = frame.data.encode() if frame.type is WSMsgType.TEXT else frame.data
+            message = read_message(data, self._protocol)
+            if isinstance(message, Resize):
+                stream.resize(message.size)
+            elif isinstance(message, ProtocolError):
                 await self._socket.close(
-                    code=WSCloseCode.PROTOCOL_ERROR, message=told.reason.encode()
+                    code=WSCloseCode.PROTOCOL_ERROR, message=message.reason.encode()
                 )
-            elif told is not None and self._options.stdin:
-                await self._input.put(told)
+            elif message is not None and self._options.stdin:
+                await self._input.put(message)
         return None
 
-    async def _relay_input(self, talk: ProcessStream) -> bytes | None:
-        has_ended = False
+    async def _relay_input(self, stream: ProcessStream) -> bytes | None:
+        is_closed = False
         while True:
-            told = await self._input.get()
-            if has_ended:
+            message = await self._input.get()
+            if is_closed:
                 continue
-            if isinstance(told, StdinClosed):
-                has_ended = True
-                await talk.close_stdin()
+            if isinstance(message, StdinClosed):
+                is_closed = True
+                await stream.close_stdin()
             else:
-                await talk.write(told.data)
+                await stream.write(message.data)
                 self._idle_timeout.touch()
 
-    async def _close(self, last_words: bytes) -> None:
+    async def _close(self, final_message: bytes) -> None:
         with suppress(ConnectionError, TimeoutError):
             async with asyncio.timeout(CLOSE_SECONDS):
-                await self._socket.send_bytes(last_words)
+                await self._socket.send_bytes(final_message)
                 await self._socket.close()

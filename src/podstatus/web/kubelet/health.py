@@ -1,11 +1,11 @@
-"""`/healthz`: whether the agent is well, and if not, what is not.
+"""`/healthz`: run the health checks of the agent.
 
-GET /healthz            `ok`, or 500 with every check and why it fails
-GET /healthz?verbose    every check, also if all is well
-GET /healthz/relist     one of them
+GET /healthz            `ok`, or 500 with the result of every check
+GET /healthz?verbose    the result of every check
+GET /healthz/relist     one check
 
-Upstream: pkg/server/healthz/healthz.go, apiserver v0.36.4. Reasons are told here, which upstream
-withholds: it listens on loopback, and whoever asks wants to know.
+Upstream: pkg/server/healthz/healthz.go, apiserver v0.36.4. Upstream withholds the reasons of
+failures; here they are returned: the port listens on loopback, and its clients need them.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,35 +19,35 @@ from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.web.connection_limits import HEALTH_PORT_LIMITS, http_logger
 
 HealthCheck = Callable[[], str | None]
-"""Why something is not well; None if it is. Must not wait."""
+"""Return the reason of a failure; None if healthy. Must not block."""
 HealthChecks = Callable[[], Mapping[str, HealthCheck]]
-"""All checks there are at the moment, by name."""
+"""Return the current checks by name."""
 
 _PATH = "/healthz"
 _CLOSE_SECONDS = 1.0
 _FIRST_REQUEST_SECONDS = 5.0
 _KEEP_ALIVE_SECONDS = 30.0
 _LINGER_SECONDS = 1.0
-"""For a body, which is not read."""
+"""For a request body, which is not read."""
 
 
 def healthy() -> None:
-    """The check that always passes: whoever answers is there (`ping`)."""
+    """The check that always passes (`ping`): the process responds."""
 
 
 def heartbeat_checks(heartbeats: Heartbeats) -> dict[str, HealthCheck]:
-    """The checks that are always there, as the kubelet's, and one for each service that beats."""
+    """The kubelet's constant checks, and one for each service with a heartbeat."""
     checks: dict[str, HealthCheck] = {"ping": healthy, "log": healthy}
     return checks | {name: partial(_stall_problem, heartbeats, name) for name in heartbeats.names()}
 
 
 def _stall_problem(heartbeats: Heartbeats, name: str) -> str | None:
-    found = heartbeats.find_stalled(name)
-    return None if found is None else str(found)
+    stalled = heartbeats.find_stalled(name)
+    return None if stalled is None else str(stalled)
 
 
 class HealthListener:
-    """Answers on a socket of its own, so that it does while all else is busy."""
+    """Serves `/healthz` on a port of its own, so that a busy HTTPS port does not block it."""
 
     def __init__(self, host: str, port: int, checks: HealthChecks) -> None:
         self._host = host
@@ -57,7 +57,7 @@ class HealthListener:
         self._connections: AcceptLoop | None = None
 
     async def start(self) -> int:
-        """Begin to listen; the port. Raises OSError."""
+        """Start listening, and return the port. Raises OSError."""
         server = web.Server(
             self._serve,
             access_log=None,
@@ -96,16 +96,18 @@ class HealthListener:
 
     def _respond(self, request: web.BaseRequest) -> web.Response:
         if request.method not in ("GET", "HEAD"):
-            return _text_response(HTTPStatus.METHOD_NOT_ALLOWED, "only GET\n", Allow="GET, HEAD")
+            return _text_response(
+                HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n", Allow="GET, HEAD"
+            )
         verbose = "verbose" in request.query
-        code, told = health_response(request.path, self._checks(), verbose=verbose)
-        return _text_response(code, told)
+        code, text = health_response(request.path, self._checks(), verbose=verbose)
+        return _text_response(code, text)
 
 
 def health_response(
     path: str, checks: Mapping[str, HealthCheck], *, verbose: bool = False
 ) -> tuple[HTTPStatus, str]:
-    """What is said about a path."""
+    """Status code and text for a path."""
     path = path.rstrip("/")
     if path == _PATH:
         return _check_all(checks, verbose=verbose)
@@ -114,7 +116,7 @@ def health_response(
         names = ", ".join(sorted(checks))
         return (
             HTTPStatus.NOT_FOUND,
-            f"404 page not found; there is {_PATH}, and below it {names}\n",
+            f"404 page not found; the checks below {_PATH} are {names}\n",
         )
     problem = _run_check(check)
     if problem is None:
@@ -124,19 +126,19 @@ def health_response(
 
 def _check_all(checks: Mapping[str, HealthCheck], *, verbose: bool) -> tuple[HTTPStatus, str]:
     problems = {name: _run_check(check) for name, check in sorted(checks.items())}
-    told = "".join(
+    results = "".join(
         f"[+]{name} ok\n" if problem is None else f"[-]{name} failed: {problem}\n"
         for name, problem in problems.items()
     )
     if any(problem is not None for problem in problems.values()):
-        return HTTPStatus.INTERNAL_SERVER_ERROR, f"{told}healthz check failed\n"
-    return HTTPStatus.OK, f"{told}healthz check passed\n" if verbose else "ok"
+        return HTTPStatus.INTERNAL_SERVER_ERROR, f"{results}healthz check failed\n"
+    return HTTPStatus.OK, f"{results}healthz check passed\n" if verbose else "ok"
 
 
 def _run_check(check: HealthCheck) -> str | None:
     try:
         return check()
-    except Exception as error:  # noqa: BLE001 - a check that breaks is a failed one
+    except Exception as error:  # noqa: BLE001 - a check that raises has failed
         return f"the check itself failed: {type(error).__name__}: {error}"
 
 

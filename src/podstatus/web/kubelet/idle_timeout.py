@@ -1,4 +1,4 @@
-"""Notice that nothing happens on a connection any more, or that nobody is there."""
+"""Detect connections that are idle for too long, or closed by the client."""
 
 import asyncio
 
@@ -9,12 +9,12 @@ _POLL_SECONDS = 5.0
 
 
 class IdleTimeout:
-    """Comes back from `watch` when a connection has been idle for too long, or has gone."""
+    """`wait_idle` returns when the connection is idle for too long, or closed."""
 
     def __init__(
         self, transport: asyncio.BaseTransport | None, seconds: float, clock: Clock
     ) -> None:
-        """`seconds`: how long it may be idle; 0: for ever."""
+        """`seconds` is the maximum idle time; 0: no limit."""
         self._transport = transport
         self.seconds = seconds
         self._clock = clock
@@ -23,16 +23,16 @@ class IdleTimeout:
         enable_keepalive(transport)
 
     def touch(self) -> None:
-        """Something happened."""
+        """Restart the idle time: data was sent or received."""
         self._last_activity = self._elapsed.seconds()
 
     async def wait_idle(self) -> str:
-        """Wait for the end; why it is one."""
+        """Wait until the connection is idle for too long or closed, and return which."""
         while True:
             idle = self._elapsed.seconds() - self._last_activity
             if self.seconds and idle >= self.seconds:
-                return f"nothing happened for {self.seconds:g} s"
+                return f"idle for {self.seconds:g} s"
             if not is_connected(self._transport):
-                return "the client has gone"
+                return "client disconnected"
             left = self.seconds - idle if self.seconds else _POLL_SECONDS
             await self._clock.wait(min(left, _POLL_SECONDS))

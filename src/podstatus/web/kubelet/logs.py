@@ -1,6 +1,6 @@
 """Stream container logs and the agent's own log files, at the pace of the client.
 
-The agent's own logs are the regular files of one folder; symbolic links are not followed.
+The agent's own logs are the regular files of one directory; symbolic links are not followed.
 `list_logs` and `open_log` block on the disk: call them in a thread.
 """
 
@@ -22,57 +22,57 @@ from podstatus.web.errors import bad_request, not_found
 from podstatus.web.kubelet.idle_timeout import IdleTimeout
 
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Without waiting: opening a pipe that nobody writes to would not come back.
+# Non-blocking: opening a named pipe without a writer would block for ever.
 _FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def list_logs(folder: Path) -> str:
-    """The names of the files, as a page with links, as upstream's file server has it."""
-    with _open_directory(folder) as descriptor:
-        there = sorted(os.listdir(descriptor))  # noqa: PTH208 - a descriptor is no path
-        names = [name for name in there if _is_file(descriptor, name)]
+def list_logs(directory: Path) -> str:
+    """An HTML page with links to the files, as upstream's file server returns it."""
+    with _open_directory(directory) as descriptor:
+        entries = sorted(os.listdir(descriptor))  # noqa: PTH208 - a descriptor is not a path
+        names = [name for name in entries if _is_file(descriptor, name)]
     links = (f'<a href="{quote(name)}">{html.escape(name)}</a>\n' for name in names)
     return f"<pre>\n{''.join(links)}</pre>\n"
 
 
-def open_log(folder: Path, name: str) -> tuple[BinaryIO, int]:
-    """A file and its size now. Raises Refusal if there is no such file."""
+def open_log(directory: Path, name: str) -> tuple[BinaryIO, int]:
+    """An open file and its current size. Raises HttpError if there is no such file."""
     if not name or name.startswith(".") or "/" in name or "\0" in name:
         raise _log_not_found(name)
-    with _open_directory(folder) as descriptor:
+    with _open_directory(directory) as descriptor:
         try:
             file = os.open(name, _FILE_FLAGS, dir_fd=descriptor)
         except OSError as error:
             raise _log_not_found(name) from error
-    found = os.fstat(file)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
         os.close(file)
         raise _log_not_found(name)
-    return os.fdopen(file, "rb"), found.st_size
+    return os.fdopen(file, "rb"), status.st_size
 
 
 @contextmanager
-def _open_directory(folder: Path) -> Iterator[int]:
+def _open_directory(directory: Path) -> Iterator[int]:
     try:
-        descriptor = os.open(folder, _DIRECTORY_FLAGS)
+        descriptor = os.open(directory, _DIRECTORY_FLAGS)
     except OSError as error:
-        raise not_found("404 page not found: the agent keeps no logs here") from error
+        raise not_found("404 page not found: the agent has no log directory") from error
     try:
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _is_file(folder: int, name: str) -> bool:
+def _is_file(directory: int, name: str) -> bool:
     try:
-        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and not name.startswith(".")
+    return stat.S_ISREG(status.st_mode) and not name.startswith(".")
 
 
 def _log_not_found(name: str) -> Exception:
-    return not_found(f"404 page not found: no log {name[:80]!a}; /logs/ has the names")
+    return not_found(f"404 page not found: no log {name[:80]!a}; /logs/ lists the names")
 
 
 logger = logging.getLogger(__name__)
@@ -83,43 +83,45 @@ _FIRST_CHUNK_SECONDS = 0.5
 
 
 async def send_container_log(
-    request: web.BaseRequest, pieces: AsyncIterator[bytes], idle: IdleTimeout, *, follow: bool
+    request: web.BaseRequest, chunks: AsyncIterator[bytes], idle: IdleTimeout, *, follow: bool
 ) -> web.StreamResponse:
-    """A container's log, as it comes. Raises Refusal if there is none.
+    """Stream a container's log. Raises HttpError if there is none.
 
-    Who follows a log that says nothing is not idle: only who does not take what there is.
+    The idle timeout applies to a client that does not read, not to a followed log without output.
     """
     response = web.StreamResponse(headers=_PLAIN)
-    first = asyncio.ensure_future(anext(pieces, None))
+    first = asyncio.ensure_future(anext(chunks, None))
     try:
-        # A log may be silent for long, and whoever follows it wants to know that he does.
+        # A followed log may have no output for long; the client gets the headers meanwhile.
         await asyncio.wait([first], timeout=_FIRST_CHUNK_SECONDS if follow else None)
         if first.done():
             first.result()
         await response.prepare(request)
-        piece = await first
-        while piece is not None:
-            await _write(response, piece, idle)
-            piece = await anext(pieces, None)
+        chunk = await first
+        while chunk is not None:
+            await _write(response, chunk, idle)
+            chunk = await anext(chunks, None)
         await response.write_eof()
     except StreamUnavailableError as error:
         if not response.prepared:
             raise bad_request(str(error)) from error
-        logger.info("log broke off: path=%s error=%s", request.path, error)
+        logger.info("container log stream failed: path=%s error=%s", request.path, error)
         _abort_connection(request)
     except (ConnectionError, TimeoutError) as error:
-        logger.debug("reader of a log went away: path=%s error=%r", request.path, error)
+        logger.debug(
+            "client of a container log disconnected: path=%s error=%r", request.path, error
+        )
         _abort_connection(request)
     finally:
-        await _close_reader(first, pieces)
+        await _close_reader(first, chunks)
     return response
 
 
 async def send_agent_log(
-    request: web.BaseRequest, folder: Path, name: str, idle: IdleTimeout
+    request: web.BaseRequest, directory: Path, name: str, idle: IdleTimeout
 ) -> web.StreamResponse:
-    """A file of ours as it is now. Raises Refusal if there is none."""
-    file, size = await asyncio.to_thread(open_log, folder, name)
+    """Send a log file of the agent up to its current size. Raises HttpError if there is none."""
+    file, size = await asyncio.to_thread(open_log, directory, name)
     with file:
         response = web.StreamResponse(headers=_PLAIN)
         response.content_length = size
@@ -128,7 +130,7 @@ async def send_agent_log(
             await _send_file(response, file, size, idle)
             await response.write_eof()
         except (OSError, TimeoutError) as error:
-            logger.debug("log was not sent to its end: file=%s error=%r", name, error)
+            logger.debug("agent log was not sent completely: file=%s error=%r", name, error)
             _abort_connection(request)
     return response
 
@@ -137,32 +139,32 @@ async def _send_file(
     response: web.StreamResponse, file: BinaryIO, size: int, idle: IdleTimeout
 ) -> None:
     while size > 0:
-        piece = await asyncio.to_thread(file.read, min(_CHUNK_BYTES, size))
-        if not piece:
-            raise ConnectionError("the file became shorter meanwhile")
-        size -= len(piece)
-        await _write(response, piece, idle)
+        chunk = await asyncio.to_thread(file.read, min(_CHUNK_BYTES, size))
+        if not chunk:
+            raise ConnectionError("the file was truncated while it was sent")
+        size -= len(chunk)
+        await _write(response, chunk, idle)
 
 
-async def _write(response: web.StreamResponse, piece: bytes, idle: IdleTimeout) -> None:
+async def _write(response: web.StreamResponse, chunk: bytes, idle: IdleTimeout) -> None:
     async with asyncio.timeout(idle.seconds or None):
-        await response.write(piece)
+        await response.write(chunk)
 
 
 async def _close_reader(
-    first: "asyncio.Future[bytes | None]", pieces: AsyncIterator[bytes]
+    first: "asyncio.Future[bytes | None]", chunks: AsyncIterator[bytes]
 ) -> None:
-    """Read no more, and let who reads for us know."""
+    """Stop reading, and close the runtime's iterator."""
     first.cancel()
     await asyncio.wait([first])
     if not first.cancelled():
-        first.exception()  # what went wrong after the reader had gone is told to nobody
-    close = getattr(pieces, "aclose", None)
+        first.exception()  # retrieved, so that asyncio does not log it: the client is gone
+    close = getattr(chunks, "aclose", None)
     if close is not None:
         await close()
 
 
 def _abort_connection(request: web.BaseRequest) -> None:
-    """End the connection in the middle: what came is not all, and the client is to know."""
+    """Abort the connection, so that the client does not take the response for complete."""
     if request.transport is not None:
         request.transport.abort()

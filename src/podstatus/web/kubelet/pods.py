@@ -20,10 +20,10 @@ from podstatus.web.errors import HttpError, bad_request, not_found
 
 
 def pod_list(pods: Iterable[Pod]) -> bytes:
-    """The list, as it travels."""
+    """Encode a `v1.PodList`."""
     items: list[dict[str, Any]] = [to_document(pod) for pod in pods]
     for item in items:
-        # A list says once for all what its items are.
+        # The items of a typed list have no kind and apiVersion.
         item.pop("kind", None)
         item.pop("apiVersion", None)
     document: dict[str, Any] = {
@@ -36,8 +36,8 @@ def pod_list(pods: Iterable[Pod]) -> bytes:
 
 
 def running_pods(pods: Sequence[RuntimePod]) -> list[Pod]:
-    """The pods of a runtime that have running containers, with no more than it knows of them."""
-    return [made for pod in pods if (made := _running(pod)).spec.containers]
+    """The pods with running containers, with the fields that the runtime knows."""
+    return [running for pod in pods if (running := _running(pod)).spec.containers]
 
 
 def _running(pod: RuntimePod) -> Pod:
@@ -53,7 +53,7 @@ def _running(pod: RuntimePod) -> Pod:
 
 
 def running_container(pods: Sequence[RuntimePod], uid: str, container: str) -> str | None:
-    """The ID of the attempt that runs now; None if none does."""
+    """The container ID of the running attempt; None if there is none."""
     for pod in pods:
         if pod.uid != uid:
             continue
@@ -67,30 +67,30 @@ _WAITING = {
     "ErrImagePull": "image can't be pulled",
     "ImagePullBackOff": "trying and failing to pull image",
 }
-"""What is said in place of the reason."""
+"""Upstream's texts for these reasons."""
 
 
 def check_container(pod: Pod, container: str) -> None:
-    """Raise Refusal unless the pod's spec has it."""
+    """Raise HttpError unless the pod's spec has the container."""
     if _spec(pod, container) is None:
         raise not_found(f'container "{container}" not found in pod "{pod.name}"')
 
 
 def has_tty(pod: Pod, container: str) -> bool:
-    """Whether a container of the pod's spec has a terminal."""
-    found = _spec(pod, container)
-    return found is not None and found.tty
+    """Whether the container's spec has `tty: true`."""
+    spec = _spec(pod, container)
+    return spec is not None and spec.tty
 
 
 def _spec(pod: Pod, container: str) -> Container | None:
     spec = pod.spec
     kinds = (spec.containers, spec.init_containers, spec.ephemeral_containers)
-    found = (each for kind in kinds for each in kind or () if each.name == container)
-    return next(found, None)
+    matches = (each for kind in kinds for each in kind or () if each.name == container)
+    return next(matches, None)
 
 
 def container_with_logs(pod: Pod, container: str, *, previous: bool) -> str:
-    """The ID of the attempt whose log is wanted. Raises Refusal."""
+    """The container ID of the attempt whose log to read. Raises HttpError."""
     where = f'container "{container}" in pod "{pod.name}"'
     status = _status(pod, container)
     if status is None:
@@ -102,12 +102,12 @@ def container_with_logs(pod: Pod, container: str, *, previous: bool) -> str:
         return last
     if status.state.running is not None:
         return status.container_id
-    has_ended = status.state.terminated is not None
-    if has_ended or status.last_state.terminated is not None:
-        found = _terminated_id(status.state) or last
-        if not found:
+    is_terminated = status.state.terminated is not None
+    if is_terminated or status.last_state.terminated is not None:
+        attempt = _terminated_id(status.state) or last
+        if not attempt:
             raise bad_request(f"{where} is terminated")
-        return found
+        return attempt
     raise _not_started(where, status.state)
 
 
@@ -118,8 +118,8 @@ def _status(pod: Pod, container: str) -> ContainerStatus | None:
         status.init_container_statuses,
         status.ephemeral_container_statuses,
     )
-    found = (each for kind in kinds for each in kind or () if each.name == container)
-    return next(found, None)
+    matches = (each for kind in kinds for each in kind or () if each.name == container)
+    return next(matches, None)
 
 
 def _terminated_id(state: ContainerState) -> str:

@@ -1,6 +1,6 @@
-"""What node and pods use, as the kubelet's `/stats/summary` tells it.
+"""Resource usage of node and pods as the kubelet's `/stats/summary`.
 
-What nobody measures here is left out, as upstream leaves it out: network, swap, pressure.
+Fields that are not measured are omitted, as upstream does: network, swap, pressure.
 
 Upstream: Summary, kubelet/pkg/apis/stats/v1alpha1/types.go v0.36.4; handleSummary,
 pkg/kubelet/server/stats/handler.go v1.36.4.
@@ -26,10 +26,10 @@ _NANOS = 1_000_000_000
 def stats_summary(
     node: str, machine: UsageProvider, running: Sequence[RuntimePod], query: Query
 ) -> bytes:
-    """The summary, as it travels; all of it, or processors and memory only. Raises Refusal."""
+    """Encode the summary, with `only_cpu_and_memory=true` these two only. Raises HttpError."""
     snapshot = machine.snapshot
     if snapshot is None:
-        raise unavailable("nothing has been measured yet; ask again in a few seconds")
+        raise unavailable("usage has not been measured yet; try again in a few seconds")
     only_some = list(query.get("only_cpu_and_memory", ())) == ["true"]
     pods = [_pod(pod, snapshot, only_some=only_some) for pod in running if _running(pod)]
     return msgspec.json.encode({"node": _node(node, snapshot, only_some=only_some), "pods": pods})
@@ -94,7 +94,7 @@ def _pod(pod: RuntimePod, snapshot: UsageSnapshot, *, only_some: bool) -> dict[s
 
 
 def _used(used: Usage | None, *, available: int | None = None) -> dict[str, Any]:
-    """Processors and memory, as far as they are known."""
+    """CPU and memory usage, as far as it is known."""
     if used is None:
         return {}
     at = _time(used.at)

@@ -1,9 +1,8 @@
-"""What the agent tells of itself: how it is configured, how it was started, since when it runs.
+"""Z-pages: `/configz`, `/flagz` and `/statusz`.
 
 Upstream: configz, component-base/configz/configz.go; flagz and statusz, apiserver/pkg/server/flagz
-and statusz, textserializer.go; v0.36.4. Their texts are for people: upstream changes the mark
-between a name and its value from one time to the next so that nobody parses them; here it is
-always the same.
+and statusz, textserializer.go; v0.36.4. The texts are for people: upstream chooses the separator
+of name and value at random so that clients do not parse them; here it is always the same.
 """
 
 from collections.abc import Iterable
@@ -21,11 +20,11 @@ _WARNING = (
 )
 _SECOND = 1_000_000_000
 _NOT_LISTED = {"/openapi", "/openapi.json"}
-"""Upstream leaves out what is no debugging."""
+"""Upstream lists debugging endpoints only."""
 
 
 def configz(agent: AgentDescription) -> bytes:
-    """The configuration, as JSON."""
+    """The KubeletConfiguration as JSON."""
     return msgspec.json.encode({"kubeletconfig": agent.configuration})
 
 
@@ -36,7 +35,7 @@ def flagz(agent: AgentDescription) -> str:
 
 
 def statusz(agent: AgentDescription, now: int, routes: Iterable[Route] = ROUTES) -> str:
-    """Since when it runs, what it is, and where it can be asked."""
+    """Start time, uptime, versions and paths; `now` in nanoseconds since the Unix epoch."""
     up = max(0, now - agent.started) // _SECOND
     paths = sorted({f"/{route.parts[0]}" for route in routes} - _NOT_LISTED)
     return (

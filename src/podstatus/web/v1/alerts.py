@@ -1,4 +1,4 @@
-"""Which alerts are asked for, and how they are shown: `?state=firing&severity=critical`."""
+"""Filter and encode alerts: `/v1/alerts?state=firing&severity=critical`."""
 
 from collections.abc import Iterable, Mapping
 
@@ -15,18 +15,18 @@ FILTERS: Mapping[str, str] = {
     "state": "alerts in one of these states, separated by commas: pending, firing, resolved",
     "severity": "alerts of one of these severities, separated by commas: info, warning, critical",
     "rule": "alerts of one of these rules, separated by commas",
-    "namespace": "alerts about pods of this namespace",
+    "namespace": "alerts about pods in this namespace",
 }
-"""What alerts can be asked for by, and what it means."""
+"""The filter parameters with their descriptions."""
 MAX_ALERTS = 5_000
-"""In one answer."""
+"""Of one response."""
 STATES: tuple[AlertState, ...] = ("firing", "pending", "resolved")
-"""In the order that they are shown."""
+"""In the order of a response."""
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning", "info")
 
 
 class AlertFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which alerts; without anything, all."""
+    """Selects alerts; an empty field selects all."""
 
     states: tuple[str, ...] = ()
     severities: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class AlertFilter(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: tuple[str, ...] = ()
 
     def matches(self, alert: Alert) -> bool:
-        """Whether the alert is one of them."""
+        """Whether all non-empty fields match the alert."""
         return (
             alert.state in (self.states or (alert.state,))
             and alert.severity in (self.severities or (alert.severity,))
@@ -44,7 +44,7 @@ class AlertFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def alert_filter(query: Query) -> AlertFilter:
-    """The filter of a query. Raises Refusal."""
+    """The filter of a query. Raises HttpError for an unknown value."""
     return AlertFilter(
         states=tuple(parse_choice("state", it, STATES) for it in list_values(query, "state")),
         severities=tuple(
@@ -58,20 +58,20 @@ def alert_filter(query: Query) -> AlertFilter:
 def list_alerts(
     alerts: AlertReader, freshness: Freshness, query: Query, limit: int
 ) -> AlertsResponse:
-    """What is answered. Raises Refusal."""
-    wanted = alert_filter(query)
-    found = sort_alerts(it for it in alerts.alerts().values() if wanted.matches(it))
+    """The response of /v1/alerts. Raises HttpError."""
+    filter_ = alert_filter(query)
+    selected = sort_alerts(it for it in alerts.alerts().values() if filter_.matches(it))
     return AlertsResponse(
         freshness=freshness,
-        alerts=tuple(map(alert_view, found[:limit])),
-        remaining=max(0, len(found) - limit),
+        alerts=tuple(map(alert_view, selected[:limit])),
+        remaining=max(0, len(selected) - limit),
         rules=tuple(alerts.rules()),
         deliveries=tuple(alerts.deliveries()),
     )
 
 
 def sort_alerts(alerts: Iterable[Alert]) -> list[Alert]:
-    """Those that fire first, of these the gravest; then by whom they are about."""
+    """Sort by state (firing first), severity (critical first), subject, rule and time."""
     return sorted(alerts, key=_sort_key)
 
 
@@ -88,7 +88,7 @@ def _sort_key(alert: Alert) -> tuple[int, int, str, str, str, int]:
 
 
 def alert_view(alert: Alert) -> AlertView:
-    """An alert as it travels."""
+    """The wire form of an alert."""
     return AlertView(
         id=alert.id,
         rule=alert.rule,

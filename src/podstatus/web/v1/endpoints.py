@@ -1,7 +1,6 @@
-"""What our own API can be asked: paths, parameters, and what is answered.
+"""The endpoints of the query API: paths, parameters and response types.
 
-Everything follows from this table: the routes, which parameters are taken, and the OpenAPI
-document.
+Routes, the check of parameters and the OpenAPI document are derived from this table.
 """
 
 from typing import Literal
@@ -22,13 +21,13 @@ from podstatus.web.v1.wire import (
 from podstatus.web.watch import request
 
 MAX_PODS = 1_000
-"""In one answer: each takes some 20 µs, in which nothing else is done."""
+"""Of one response: encoding a pod blocks the event loop for some 20 µs."""
 MAX_TRANSITIONS = 5_000
 DEFAULT_LIMIT = 500
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """One that a query may have."""
+    """A query parameter."""
 
     name: str
     help: str
@@ -37,13 +36,13 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that can be asked."""
+    """A path with its parameters and its response."""
 
     pattern: str
     help: str
     """One sentence."""
     response: type[msgspec.Struct] | None = None
-    """None: it is not a value of ours."""
+    """None: not a struct of `wire`."""
     parameters: tuple[Parameter, ...] = ()
     media_type: str = "application/json"
 
@@ -54,55 +53,55 @@ _FILTERS = tuple(
 _ALERT_FILTERS = tuple(
     Parameter(name=name, help=f"Only {help}.") for name, help in alerts.FILTERS.items()
 )
-_NAMESPACE = Parameter(name="namespace", help="Only what happened to pods of this namespace.")
+_NAMESPACE = Parameter(name="namespace", help="Only transitions of pods in this namespace.")
 
 
 def _limit(maximum: int) -> Parameter:
-    help = f"At most so many, up to {maximum}; {DEFAULT_LIMIT} if nothing is said."
+    help = f"Maximum number of items, at most {maximum}; {DEFAULT_LIMIT} by default."
     return Parameter(name="limit", help=help, kind="integer")
 
 
-_CONTINUE = Parameter(name="continue", help="What the answer before gave, for the next ones.")
+_CONTINUE = Parameter(name="continue", help="The `continue` of the previous page.")
 _AFTER = Parameter(
-    name="after", help="Only what is later than the moment with this id.", kind="integer"
+    name="after", help="Only transitions after the one with this id.", kind="integer"
 )
 
 ENDPOINTS = (
     Endpoint(
         pattern="/v1/pods",
-        help="Pods, each with its health in one word and one sentence.",
+        help="Pods with their health.",
         response=PodsResponse,
         parameters=(*_FILTERS, _limit(MAX_PODS), _CONTINUE),
     ),
     Endpoint(
         pattern="/v1/pods/{namespace}/{name}",
-        help="One pod, and how far its status has got.",
+        help="One pod, and how much of its status the API server has.",
         response=PodResponse,
     ),
     Endpoint(
         pattern="/v1/pods/{namespace}/{name}/timeline",
-        help="What happened to the pods of this name, also to those that are gone.",
+        help="Transitions of all pods that had this name, deleted ones included.",
         response=TransitionsResponse,
         parameters=(_AFTER, _limit(MAX_TRANSITIONS)),
     ),
-    Endpoint(pattern="/v1/node", help="The node, if there is one only.", response=NodeResponse),
-    Endpoint(pattern="/v1/nodes", help="All nodes that are known here.", response=NodesResponse),
+    Endpoint(pattern="/v1/node", help="The node of this agent.", response=NodeResponse),
+    Endpoint(pattern="/v1/nodes", help="All known nodes.", response=NodesResponse),
     Endpoint(pattern="/v1/nodes/{name}", help="One node.", response=NodeResponse),
     Endpoint(
         pattern="/v1/events",
-        help="What was said of pods in events.",
+        help="Events of pods, from the history.",
         response=TransitionsResponse,
         parameters=(_NAMESPACE, _AFTER, _limit(MAX_TRANSITIONS)),
     ),
     Endpoint(
         pattern="/v1/alerts",
-        help="Alerts that are pending, fire, or resolved a while ago.",
+        help="Pending, firing and recently resolved alerts.",
         response=AlertsResponse,
         parameters=(*_ALERT_FILTERS, _limit(MAX_ALERTS)),
     ),
     Endpoint(
         pattern="/v1/status",
-        help="How old what is known here is, and how far it has got.",
+        help="Counts of pods and nodes, freshness, and the state of sync and history.",
         response=StatusResponse,
     ),
     Endpoint(pattern="/openapi.json", help="This document."),
@@ -111,7 +110,7 @@ ENDPOINTS = (
 
 WATCH_ENDPOINT = Endpoint(
     pattern="/v1/watch",
-    help="Pods as they are, then what changes, as server-sent events.",
+    help="All pods and then their changes, as server-sent events.",
     parameters=tuple(
         Parameter(name=name, help=f"{help[:1].upper()}{help[1:]}.")
         for name, help in request.PARAMETERS.items()

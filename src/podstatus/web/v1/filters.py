@@ -1,7 +1,7 @@
-"""Which pods are asked for: `?namespace=default&labelSelector=app=web&condition=Ready:False`.
+"""Filter pods: `?namespace=default&labelSelector=app=web&condition=Ready:False`.
 
-All that is given must be true of a pod. What may be one of several is given with commas, or more
-than once: `phase=Pending,Failed`. A condition without a status is one that is True.
+All parameters must match. Alternatives are separated by commas, or the parameter is repeated:
+`phase=Pending,Failed`. A condition without a status means `True`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,33 +20,32 @@ from podstatus.web.errors import bad_request
 from podstatus.web.query_parameters import Query
 
 FILTERS: Mapping[str, str] = {
-    "namespace": "pods of this namespace",
-    "labelSelector": "pods with labels like these, as kubectl's -l: app=web,tier in (1,2),!old",
+    "namespace": "pods in this namespace",
+    "labelSelector": "pods that match this selector, as for kubectl -l: app=web,tier in (1,2),!old",
     "phase": "pods in one of these phases, separated by commas",
-    "condition": "pods whose condition is so: Ready:False; several are separated by commas, "
-    "and all of them must be",
-    "health": "pods that are so, in one word: crashing; one of several with commas",
-    "node": "pods of this node",
+    "condition": "pods with this condition, such as Ready:False; several, separated by commas, "
+    "must all match",
+    "health": "pods in one of these health states, separated by commas",
+    "node": "pods on this node",
 }
-"""What pods can be asked for by, and what it means."""
+"""The filter parameters with their descriptions."""
 _PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 _STATUSES = ("True", "False", "Unknown")
 
 
 class PodFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which pods; without anything, all."""
+    """Selects pods; an empty field selects all."""
 
     namespace: str = ""
     node: str = ""
     labels: ParsedLabelSelector = ParsedLabelSelector()
     phases: tuple[str, ...] = ()
     conditions: tuple[tuple[str, str], ...] = ()
-    """Types, and the status that each must have."""
+    """Pairs of type and status."""
     health_states: tuple[HealthState, ...] = ()
-    """How it may be."""
 
     def matches(self, pod: PodSummary, now: Time) -> bool:
-        """Whether the pod is one of them at this moment; only its health asks for the time."""
+        """Whether all non-empty fields match the pod; only its health depends on `now`."""
         return (
             (not self.namespace or pod.namespace == self.namespace)
             and (not self.node or pod.node == self.node)
@@ -58,7 +57,7 @@ class PodFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pod_filter(query: Query) -> PodFilter:
-    """The filter of a query; other parameters are left alone. Raises Refusal."""
+    """The filter of a query; other parameters are ignored. Raises HttpError."""
     return PodFilter(
         namespace=_single_value(query, "namespace"),
         node=_single_value(query, "node"),
@@ -68,36 +67,36 @@ def pod_filter(query: Query) -> PodFilter:
         ),
         conditions=tuple(map(_condition, list_values(query, "condition"))),
         health_states=tuple(
-            HealthState(parse_choice("health", word, list(HealthState)))
-            for word in list_values(query, "health")
+            HealthState(parse_choice("health", state, list(HealthState)))
+            for state in list_values(query, "health")
         ),
     )
 
 
-def check_parameters(query: Query, known: Iterable[str]) -> None:
-    """Raise Refusal for what nobody understands: a filter with a typing error would show all."""
-    known = list(known)
-    unknown = [name for name in query if name not in known]
+def check_parameters(query: Query, allowed: Iterable[str]) -> None:
+    """Raise HttpError for an unknown parameter: a filter with a typo would return everything."""
+    allowed = list(allowed)
+    unknown = [name for name in query if name not in allowed]
     if unknown:
-        there = f"there is {', '.join(known)}" if known else "it takes none"
-        raise bad_request(f"unknown parameter {unknown[0]}; {there}")
+        hint = f"known parameters: {', '.join(allowed)}" if allowed else "this path has none"
+        raise bad_request(f"unknown parameter {unknown[0]}; {hint}")
 
 
 def _has_condition(pod: PodSummary, type_: str, status: str) -> bool:
-    found = pod.condition(type_)
-    return found is not None and found.status == status
+    condition = pod.condition(type_)
+    return condition is not None and condition.status == status
 
 
 def _single_value(query: Query, name: str) -> str:
-    """The value of what can be given once; empty stands for not given, as in Kubernetes."""
+    """The value of a parameter that may occur once; empty means absent, as in Kubernetes."""
     values = query.get(name, ())
     if len(values) > 1:
-        raise bad_request(f"{name} is given {len(values)} times; give it once")
+        raise bad_request(f"{name} is given {len(values)} times; specify it once")
     return values[0] if values else ""
 
 
 def list_values(query: Query, name: str) -> list[str]:
-    """The values of what may be one of several: with commas, or given more than once."""
+    """The values of a parameter that may have several: with commas, or repeated."""
     values = (part.strip() for value in query.get(name, ()) for part in value.split(","))
     return [value for value in values if value]
 
@@ -112,13 +111,13 @@ def _selector(text: str) -> ParsedLabelSelector:
 def _condition(text: str) -> tuple[str, str]:
     type_, colon, status = text.partition(":")
     if not type_:
-        raise bad_request(f"condition={text} names no condition; write it like Ready:False")
+        raise bad_request(f"condition={text} has no type; write it as Ready:False")
     return type_, parse_choice(f"condition={type_}", status, _STATUSES) if colon else "True"
 
 
-def parse_choice(name: str, value: str, known: Sequence[str]) -> str:
-    """As it is written in Kubernetes; however it was written here."""
-    for word in known:
-        if word.lower() == value.lower():
-            return word
-    raise bad_request(f"{name}: there is no {value!r}; there is {', '.join(known)}")
+def parse_choice(name: str, value: str, choices: Sequence[str]) -> str:
+    """The choice that equals the value, ignoring case. Raises HttpError if there is none."""
+    for choice in choices:
+        if choice.lower() == value.lower():
+            return choice
+    raise bad_request(f"{name}: unknown value {value!r}; one of {', '.join(choices)} is expected")

@@ -1,6 +1,6 @@
-"""Answer what our own API is asked, out of what is known: each a function of the observatory.
+"""Handlers of the query API: each computes a response from the status view.
 
-While the API server is away it is all answered as before, and says how old it is.
+No handler waits for the API server; while it is unreachable, `freshness` says how old the data is.
 """
 
 from collections import Counter
@@ -35,17 +35,17 @@ from podstatus.web.v1.wire import (
 
 ALERTS_PATH = "/v1/alerts"
 MAX_QUERY_BYTES = 8 * 2**10
-"""Bytes of a query; a selector of kubectl's is far shorter."""
+"""Of a query; label selectors of kubectl are far shorter."""
 _MAX_NAME_LENGTH = 253
-"""Characters of a name in Kubernetes."""
+"""Characters of a Kubernetes name."""
 _MAX_ID = 2**63 - 1
 _MAX_SCANNED_ENTRIES = 50_000
-"""Moments that are read for one answer; who wants more asks on from where it ended."""
+"""History entries scanned for one response; the client continues from its `after`."""
 _SCAN_BATCH_SIZE = 2_000
 
 
 class QueryRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked, and when."""
+    """A request to an endpoint, with its parameters and its time."""
 
     pattern: str
     path_parameters: Mapping[str, str] = {}
@@ -56,52 +56,54 @@ class QueryRequest(msgspec.Struct, frozen=True, kw_only=True):
     def read(
         cls, pattern: str, path_parameters: Mapping[str, str], raw_query: str, now: Time
     ) -> "QueryRequest":
-        """From a request. Raises Refusal for a parameter that there is not."""
+        """Parse a request. Raises HttpError for an unknown parameter."""
         if len(raw_query) > MAX_QUERY_BYTES:
-            raise too_long(f"the query has more than {MAX_QUERY_BYTES} bytes; ask for less")
+            raise too_long(
+                f"the query is longer than {MAX_QUERY_BYTES} bytes; use fewer parameters"
+            )
         if any(len(name) > _MAX_NAME_LENGTH for name in path_parameters.values()):
-            raise not_found(f"no name has more than {_MAX_NAME_LENGTH} characters")
+            raise not_found(f"names have at most {_MAX_NAME_LENGTH} characters")
         query = read_query(raw_query)
         check_parameters(query, _PARAMETERS[pattern])
         return cls(pattern=pattern, path_parameters=path_parameters, query=query, now=now)
 
     def number(self, name: str, default: int, *, minimum: int, maximum: int) -> int:
-        """A whole number of the query. Raises Refusal."""
+        """An integer parameter. Raises HttpError if it is out of range."""
         text = self.text(name)
         if not text:
             return default
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else minimum - 1
         if not minimum <= number <= maximum:
-            raise bad_request(f"{name} has to be a whole number from {minimum} to {maximum}")
+            raise bad_request(f"{name} must be an integer from {minimum} to {maximum}")
         return number
 
     def text(self, name: str) -> str:
-        """A parameter that may be there once; empty if it is not. Raises Refusal."""
+        """A parameter that may occur once; empty if it is absent. Raises HttpError."""
         values = self.query.get(name, ())
         if len(values) > 1:
-            raise bad_request(f"{name} is given {len(values)} times; give it once")
+            raise bad_request(f"{name} is given {len(values)} times; specify it once")
         return values[0] if values else ""
 
     def limit(self, maximum: int) -> int:
-        """How many are wanted at most. Raises Refusal."""
+        """The maximum number of items. Raises HttpError."""
         return self.number("limit", DEFAULT_LIMIT, minimum=1, maximum=maximum)
 
     @property
     def after(self) -> int:
-        """The moment that only later ones are wanted than. Raises Refusal."""
+        """The id after which transitions are selected. Raises HttpError."""
         return self.number("after", 0, minimum=0, maximum=_MAX_ID)
 
 
 _PARAMETERS = {
-    question.pattern: [parameter.name for parameter in question.parameters]
-    for question in ENDPOINTS
+    endpoint.pattern: [parameter.name for parameter in endpoint.parameters]
+    for endpoint in ENDPOINTS
 }
 
 
 async def run_query(
     view: StatusView, request: QueryRequest, alerts: AlertReader | None = None
 ) -> msgspec.Struct:
-    """What is answered. Raises Refusal."""
+    """The response to a request. Raises HttpError."""
     if request.pattern == ALERTS_PATH:
         return _alerts(view, request, alerts)
     try:
@@ -110,127 +112,127 @@ async def run_query(
         raise unavailable(f"the history cannot be read now: {error}") from error
 
 
-def _alerts(known: StatusView, asked: QueryRequest, alerts: AlertReader | None) -> AlertsResponse:
+def _alerts(view: StatusView, request: QueryRequest, alerts: AlertReader | None) -> AlertsResponse:
     if alerts is None:
-        # Nobody but an observer sends no statuses.
-        if known.sync() is None:
-            raise not_found("an observer asks no rules; ask the agent of a node")
-        raise not_found("no rules are asked here (--no-alerts)")
-    return list_alerts(alerts, known.freshness(), asked.query, asked.limit(MAX_ALERTS))
+        # Only an observer has no sync state.
+        if view.sync() is None:
+            raise not_found("an observer evaluates no alert rules; query the agent of a node")
+        raise not_found("alerting is disabled (--no-alerts)")
+    return list_alerts(alerts, view.freshness(), request.query, request.limit(MAX_ALERTS))
 
 
-async def _pods(known: StatusView, asked: QueryRequest) -> PodsResponse:
+async def _pods(view: StatusView, request: QueryRequest) -> PodsResponse:
     page = paginate_pods(
-        known.snapshot_cache.pods().values(),
-        pod_filter(asked.query),
-        asked.now,
-        limit=asked.limit(MAX_PODS),
-        after=asked.text("continue"),
+        view.snapshot_cache.pods().values(),
+        pod_filter(request.query),
+        request.now,
+        limit=request.limit(MAX_PODS),
+        after=request.text("continue"),
     )
     return PodsResponse(
-        freshness=known.freshness(),
-        pods=tuple(pod_view(pod, asked.now) for pod in page.pods),
+        freshness=view.freshness(),
+        pods=tuple(pod_view(pod, request.now) for pod in page.pods),
         remaining=page.remaining,
         continue_=page.next,
     )
 
 
-async def _pod(known: StatusView, asked: QueryRequest) -> PodResponse:
-    """The newest, if one of the same name is still ending."""
-    namespace, name = asked.path_parameters["namespace"], asked.path_parameters["name"]
-    found = [
+async def _pod(view: StatusView, request: QueryRequest) -> PodResponse:
+    """The newest pod of this name: an older one may still be terminating."""
+    namespace, name = request.path_parameters["namespace"], request.path_parameters["name"]
+    pods = [
         pod
-        for pod in known.snapshot_cache.pods().values()
+        for pod in view.snapshot_cache.pods().values()
         if pod.name == name and pod.namespace == namespace
     ]
-    if not found:
+    if not pods:
         raise not_found(
-            f"no pod {namespace}/{name} is known here; what happened to one that is gone is at "
+            f"pod {namespace}/{name} is unknown; the history of a deleted pod is at "
             f"/v1/pods/{namespace}/{name}/timeline"
         )
-    newest = max(found, key=lambda pod: pod.created)
+    newest = max(pods, key=lambda pod: pod.created)
     return PodResponse(
-        freshness=known.freshness(),
-        pod=pod_view(newest, asked.now),
-        sync=known.pod_sync(newest.uid) if isinstance(known, SupportsPodSync) else None,
+        freshness=view.freshness(),
+        pod=pod_view(newest, request.now),
+        sync=view.pod_sync(newest.uid) if isinstance(view, SupportsPodSync) else None,
     )
 
 
-async def _timeline(known: StatusView, asked: QueryRequest) -> TransitionsResponse:
-    namespace, name = asked.path_parameters["namespace"], asked.path_parameters["name"]
-    after, limit = asked.after, asked.limit(MAX_TRANSITIONS)
-    found = await known.timeline(namespace, name, after=after)
-    if not found and not after and not _pod_exists(known, namespace, name):
-        raise not_found(f"nothing is known of a pod {namespace}/{name}, and nothing happened to it")
-    return _transitions_response(known, found[:limit], after, more=len(found) > limit)
+async def _timeline(view: StatusView, request: QueryRequest) -> TransitionsResponse:
+    namespace, name = request.path_parameters["namespace"], request.path_parameters["name"]
+    after, limit = request.after, request.limit(MAX_TRANSITIONS)
+    entries = await view.timeline(namespace, name, after=after)
+    if not entries and not after and not _pod_exists(view, namespace, name):
+        raise not_found(f"pod {namespace}/{name} is unknown and has no history")
+    return _transitions_response(view, entries[:limit], after, more=len(entries) > limit)
 
 
-def _pod_exists(known: StatusView, namespace: str, name: str) -> bool:
-    pods = known.snapshot_cache.pods().values()
+def _pod_exists(view: StatusView, namespace: str, name: str) -> bool:
+    pods = view.snapshot_cache.pods().values()
     return any(pod.name == name and pod.namespace == namespace for pod in pods)
 
 
-async def _events(known: StatusView, asked: QueryRequest) -> TransitionsResponse:
-    """Events are few among moments: they are looked for until there are enough."""
-    namespace, limit = asked.text("namespace"), asked.limit(MAX_TRANSITIONS)
-    found: list[HistoryEntry] = []
-    after = seen = asked.after
+async def _events(view: StatusView, request: QueryRequest) -> TransitionsResponse:
+    """Scan the history until there are enough events: few of its entries are events."""
+    namespace, limit = request.text("namespace"), request.limit(MAX_TRANSITIONS)
+    events: list[HistoryEntry] = []
+    after = scanned = request.after
     for _ in range(_MAX_SCANNED_ENTRIES // _SCAN_BATCH_SIZE):
-        moments = await known.transitions(seen, limit=_SCAN_BATCH_SIZE)
-        for moment in moments:
-            seen = moment.id
-            if moment.transition.kind != EVENT or namespace not in ("", moment.namespace):
+        batch = await view.transitions(scanned, limit=_SCAN_BATCH_SIZE)
+        for entry in batch:
+            scanned = entry.id
+            if entry.transition.kind != EVENT or namespace not in ("", entry.namespace):
                 continue
-            found.append(moment)
-            if len(found) == limit:
-                return _transitions_response(known, found, after, more=True, upto=seen)
-        if len(moments) < _SCAN_BATCH_SIZE:
-            return _transitions_response(known, found, after, more=False, upto=seen)
-    return _transitions_response(known, found, after, more=True, upto=seen)
+            events.append(entry)
+            if len(events) == limit:
+                return _transitions_response(view, events, after, more=True, upto=scanned)
+        if len(batch) < _SCAN_BATCH_SIZE:
+            return _transitions_response(view, events, after, more=False, upto=scanned)
+    return _transitions_response(view, events, after, more=True, upto=scanned)
 
 
 def _transitions_response(
-    known: StatusView, found: list[HistoryEntry], after: int, *, more: bool, upto: int = 0
+    view: StatusView, entries: list[HistoryEntry], after: int, *, more: bool, upto: int = 0
 ) -> TransitionsResponse:
     return TransitionsResponse(
-        freshness=known.freshness(),
-        history=known.history(),
-        transitions=tuple(map(transition_view, found)),
-        after=upto or (found[-1].id if found else after),
+        freshness=view.freshness(),
+        history=view.history(),
+        transitions=tuple(map(transition_view, entries)),
+        after=upto or (entries[-1].id if entries else after),
         more=more,
     )
 
 
-async def _node(known: StatusView, asked: QueryRequest) -> NodeResponse:
-    nodes, name = known.nodes(), asked.path_parameters.get("name", "")
+async def _node(view: StatusView, request: QueryRequest) -> NodeResponse:
+    nodes, name = view.nodes(), request.path_parameters.get("name", "")
     if name:
         node = nodes.get(name)
         if node is None:
-            raise not_found(f"no node {name} is known here; /v1/nodes has those that are")
-        return NodeResponse(freshness=known.freshness(), node=node)
+            raise not_found(f"node {name} is unknown; /v1/nodes lists the known ones")
+        return NodeResponse(freshness=view.freshness(), node=node)
     if len(nodes) != 1:
-        raise not_found(f"{len(nodes)} nodes are known here, not one; ask /v1/nodes")
+        raise not_found(f"{len(nodes)} nodes are known here, not one; use /v1/nodes")
     (node,) = nodes.values()
-    return NodeResponse(freshness=known.freshness(), node=node)
+    return NodeResponse(freshness=view.freshness(), node=node)
 
 
-async def _nodes(known: StatusView, _: QueryRequest) -> NodesResponse:
-    nodes = known.nodes()
+async def _nodes(view: StatusView, _: QueryRequest) -> NodesResponse:
+    nodes = view.nodes()
     return NodesResponse(
-        freshness=known.freshness(), nodes=tuple(nodes[name] for name in sorted(nodes))
+        freshness=view.freshness(), nodes=tuple(nodes[name] for name in sorted(nodes))
     )
 
 
-async def _status(known: StatusView, asked: QueryRequest) -> StatusResponse:
-    pods = known.snapshot_cache.pods().values()
+async def _status(view: StatusView, request: QueryRequest) -> StatusResponse:
+    pods = view.snapshot_cache.pods().values()
     return StatusResponse(
-        freshness=known.freshness(),
-        history=known.history(),
-        sync=known.sync(),
+        freshness=view.freshness(),
+        history=view.history(),
+        sync=view.sync(),
         pods=len(pods),
-        nodes=len(known.nodes()),
+        nodes=len(view.nodes()),
         phases=dict(Counter(pod.phase or "Unknown" for pod in pods)),
-        health=dict(Counter(pod_health(pod, asked.now).state.value for pod in pods)),
+        health=dict(Counter(pod_health(pod, request.now).state.value for pod in pods)),
     )
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of all endpoints, with the JSON schemas of the /v1 values.
+"""The OpenAPI 3.1 document of all endpoints, with the JSON schemas of the /v1 responses.
 
 msgspec derives the schemas. It does not know the wire form of `Time`, so it is given copies of the
 structs that have strings in these fields. Kubelet endpoints are listed by path only.
@@ -23,16 +23,16 @@ REFERENCE = "#/components/schemas/{name}"
 
 
 def schemas(kinds: Iterable[type[msgspec.Struct]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The schema of each of these kinds, and those that they refer to, by name."""
-    found, components = msgspec.json.schema_components(
+    """The schema of each struct, and the schemas that they refer to, by name."""
+    references, components = msgspec.json.schema_components(
         [_wire_type(kind) for kind in kinds], ref_template=REFERENCE
     )
-    return list(found), components
+    return list(references), components
 
 
 @cache
 def _wire_type(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """The kind with texts in place of times."""
+    """A copy of the struct with strings in place of times."""
     hints = typing.get_type_hints(kind)
     fields = [_field(field, _wire_hint(hints[field.name])) for field in structs.fields(kind)]
     return msgspec.defstruct(
@@ -48,13 +48,13 @@ def _field(field: structs.FieldInfo, kind: Any) -> tuple[str, Any, Any]:
     default = field.default
     if kind is _TIMESTAMP and default == UNSET_TIME:
         kind, default = kind | msgspec.UnsetType, msgspec.UNSET
-    # Either of the two may be missing, which a value of msgspec's own stands for.
-    given: dict[str, Any] = {"default": default, "default_factory": field.default_factory}
-    return field.name, kind, msgspec.field(name=field.encode_name, **given)
+    # msgspec marks an absent one of the two with NODEFAULT.
+    defaults: dict[str, Any] = {"default": default, "default_factory": field.default_factory}
+    return field.name, kind, msgspec.field(name=field.encode_name, **defaults)
 
 
 def _wire_hint(hint: Any) -> Any:
-    """What a field's type becomes."""
+    """The type of a field with strings in place of times."""
     if hint is Time:
         return _TIMESTAMP
     if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
@@ -62,23 +62,23 @@ def _wire_hint(hint: Any) -> Any:
     parts = typing.get_args(hint)
     if not parts or typing.get_origin(hint) is typing.Literal:
         return hint
-    changed = tuple(_wire_hint(part) for part in parts)
-    if changed == parts:
+    converted = tuple(_wire_hint(part) for part in parts)
+    if converted == parts:
         return hint
     origin = typing.get_origin(hint)
-    return typing.Union[changed] if origin not in (tuple, list, dict) else origin[changed]  # noqa: UP007
+    return typing.Union[converted] if origin not in (tuple, list, dict) else origin[converted]  # noqa: UP007
 
 
 OPENAPI_PATHS = ("/openapi.json", "/openapi/v3")
-"""Where it is."""
+"""The paths of the document itself."""
 FRESHNESS_HEADER = "X-Podstatus-Age"
 _ERROR_RESPONSE = {
-    "description": "It was not answered; the message says why and what to do.",
+    "description": "An error; the message says what is wrong and what to do.",
     "content": {"application/json": {"schema": {"$ref": REFERENCE.format(name="ErrorResponse")}}},
 }
 _AGE_HEADER = {
     FRESHNESS_HEADER: {
-        "description": "Seconds since the API server was last heard.",
+        "description": "Seconds since the last answer of the API server.",
         "schema": {"type": "number"},
     }
 }
@@ -86,18 +86,18 @@ _AGE_HEADER = {
 
 @cache
 def openapi_document(routes: tuple[Route, ...] = ROUTES) -> bytes:
-    """The document, OpenAPI 3.1, as it travels."""
-    answers = [question.response for question in ENDPOINTS if question.response is not None]
-    found, components = schemas([*answers, ErrorResponse])
-    by_kind = dict(zip(answers, found, strict=False))
-    asked = {question.pattern: question for question in (*ENDPOINTS, WATCH_ENDPOINT)}
-    paths = {route.pattern: _path(route, asked.get(route.pattern), by_kind) for route in routes}
+    """The encoded document for these routes."""
+    responses = [it.response for it in ENDPOINTS if it.response is not None]
+    references, components = schemas([*responses, ErrorResponse])
+    by_kind = dict(zip(responses, references, strict=False))
+    endpoints = {it.pattern: it for it in (*ENDPOINTS, WATCH_ENDPOINT)}
+    paths = {route.pattern: _path(route, endpoints.get(route.pattern), by_kind) for route in routes}
     document = {
         "openapi": "3.1.0",
         "info": {
             "title": "podstatus",
             "version": "v1",
-            "description": "What is known of pods and their node, and what happened to them.",
+            "description": "Pods, their node, their history and alerts.",
         },
         "paths": paths,
         "components": {
@@ -109,22 +109,22 @@ def openapi_document(routes: tuple[Route, ...] = ROUTES) -> bytes:
 
 
 def _path(
-    route: Route, question: Endpoint | None, by_kind: dict[type[msgspec.Struct], dict[str, Any]]
+    route: Route, endpoint: Endpoint | None, by_kind: dict[type[msgspec.Struct], dict[str, Any]]
 ) -> dict[str, Any]:
     parameters: Sequence[Parameter] = ()
-    if question is None:
-        answered: dict[str, Any] = {"200": {"description": "As a kubelet answers."}}
-        help, tag = f"As of a kubelet: {route.kind.value}.", "kubelet"
+    if endpoint is None:
+        responses: dict[str, Any] = {"200": {"description": "As the kubelet's response."}}
+        help, tag = f"Kubelet endpoint: {route.kind.value}.", "kubelet"
     else:
-        answered = {"200": _success_response(question, by_kind), "default": _ERROR_RESPONSE}
-        help, parameters, tag = question.help, question.parameters, "podstatus"
+        responses = {"200": _success_response(endpoint, by_kind), "default": _ERROR_RESPONSE}
+        help, parameters, tag = endpoint.help, endpoint.parameters, "podstatus"
     return {
         method.lower(): {
             "operationId": f"{method.lower()}{_operation_name(route.pattern)}",
             "summary": help,
             "tags": [tag],
             "parameters": [*_path_parameters(route.pattern), *_query_parameters(parameters)],
-            "responses": answered,
+            "responses": responses,
             "security": [{"token": []}] if not _allows_anonymous(route) else [{}, {"token": []}],
         }
         for method in route.methods
@@ -136,14 +136,14 @@ def _allows_anonymous(route: Route) -> bool:
 
 
 def _success_response(
-    question: Endpoint, by_kind: dict[type[msgspec.Struct], dict[str, Any]]
+    endpoint: Endpoint, by_kind: dict[type[msgspec.Struct], dict[str, Any]]
 ) -> dict[str, Any]:
-    if question.response is None:
-        return {"description": question.help, "content": {question.media_type: {"schema": {}}}}
+    if endpoint.response is None:
+        return {"description": endpoint.help, "content": {endpoint.media_type: {"schema": {}}}}
     return {
-        "description": (question.response.__doc__ or "").strip(),
+        "description": (endpoint.response.__doc__ or "").strip(),
         "headers": _AGE_HEADER,
-        "content": {question.media_type: {"schema": by_kind[question.response]}},
+        "content": {endpoint.media_type: {"schema": by_kind[endpoint.response]}},
     }
 
 
@@ -163,5 +163,5 @@ def _query_parameters(parameters: Sequence[Parameter]) -> Iterator[dict[str, Any
 
 
 def _operation_name(pattern: str) -> str:
-    """A path as one name: `/v1/pods/{name}` is `V1PodsName`."""
+    """The path in PascalCase: `/v1/pods/{name}` becomes `V1PodsName`."""
     return "".join(word[:1].upper() + word[1:] for word in re.findall(r"\w+", pattern))

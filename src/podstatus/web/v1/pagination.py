@@ -1,4 +1,4 @@
-"""Pods in an order that lasts, a page at a time."""
+"""Paginate pods by a key that stays valid when pods are created or deleted."""
 
 import base64
 import binascii
@@ -12,29 +12,29 @@ from podstatus.web.errors import bad_request
 from podstatus.web.v1.filters import PodFilter
 
 PodPosition = tuple[str, str, str]
-"""Where a pod is in the order: by namespace, name and UID."""
+"""The sort key of a pod: namespace, name and UID."""
 _POSITION_DECODER = msgspec.json.Decoder(tuple[str, str, str])
 
 
 class PodPage(msgspec.Struct, frozen=True):
-    """Some of the pods."""
+    """One page of pods."""
 
     pods: tuple[PodSummary, ...]
     remaining: int
     next: str
-    """Where the next page begins; empty: there is none."""
+    """Token of the next page; empty: this is the last one."""
 
 
 def paginate_pods(
     pods: Iterable[PodSummary], filter_: PodFilter, now: Time, *, limit: int, after: str = ""
 ) -> PodPage:
-    """The first pods that are wanted, after those that were given before. Raises Refusal.
+    """The page after the token `after`. Raises HttpError for an invalid token.
 
-    Pods that come and go between two pages are in one of them, or not: none is there twice, and
-    none that stays is missing.
+    A pod that is created or deleted between two pages may be missing; none is listed twice, and
+    none that exists throughout is missing.
     """
     begin = _decode_token(after) if after else None
-    found = sorted(
+    matches = sorted(
         (
             pod
             for pod in pods
@@ -42,9 +42,9 @@ def paginate_pods(
         ),
         key=_position,
     )
-    shown = tuple(found[:limit])
-    remaining = len(found) - len(shown)
-    return PodPage(shown, remaining, _encode_token(shown[-1]) if remaining else "")
+    page = tuple(matches[:limit])
+    remaining = len(matches) - len(page)
+    return PodPage(page, remaining, _encode_token(page[-1]) if remaining else "")
 
 
 def _position(pod: PodSummary) -> PodPosition:
@@ -60,5 +60,5 @@ def _decode_token(text: str) -> PodPosition:
         return _POSITION_DECODER.decode(base64.urlsafe_b64decode(text.encode()))
     except (binascii.Error, msgspec.DecodeError, UnicodeError, ValueError) as error:
         raise bad_request(
-            "continue is not what an answer gave; leave it out to begin anew"
+            "continue is not a token of a previous response; leave it out to start over"
         ) from error

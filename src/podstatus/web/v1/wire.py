@@ -200,10 +200,10 @@ class DeletedEvent(Wire, frozen=True, kw_only=True):
     name: str
 
 
-def round_floats(answer: S) -> S:
-    """The answer with what was measured to three places: it is not known better than that."""
+def round_floats(response: S) -> S:
+    """Round measured values to three decimals, which is their precision."""
     return structs.replace(
-        answer, **{name: _round_value(value) for name, value in structs.asdict(answer).items()}
+        response, **{name: _round_value(value) for name, value in structs.asdict(response).items()}
     )
 
 
@@ -221,7 +221,7 @@ def _round_value(value: object) -> object:
 
 
 def pod_view(pod: PodSummary, now: Time) -> PodView:
-    """A pod, and how it is at this moment."""
+    """The wire form of a pod, with its health at this time."""
     return PodView(health=pod_health(pod, now), **structs.asdict(pod))
 
 
@@ -267,17 +267,17 @@ def parse_transition(view: TransitionView) -> HistoryEntry:
 
 
 def rfc3339_millis(at: int) -> str:
-    """An instant, in nanoseconds since the Unix epoch, with three digits after the second."""
+    """RFC 3339 in UTC with milliseconds, from nanoseconds since the Unix epoch."""
     seconds = str(Time.from_unix_nanos(at - at % _SECOND)).removesuffix("Z")
     return f"{seconds}.{at % _SECOND // _MILLI:03}Z"
 
 
-def encode_response(answer: msgspec.Struct) -> bytes:
-    """An answer as it travels."""
-    return msgspec.json.encode(answer, enc_hook=_encode_hook)
+def encode_response(response: msgspec.Struct) -> bytes:
+    """Encode a struct of this module as JSON."""
+    return msgspec.json.encode(response, enc_hook=_encode_hook)
 
 
 def _encode_hook(value: object) -> str:
     if isinstance(value, Time | Quantity):
         return str(value)
-    raise NotImplementedError(f"a {type(value).__name__} does not travel")
+    raise NotImplementedError(f"a {type(value).__name__} has no wire form")

@@ -1,7 +1,8 @@
-"""The pods on the board, sent to somebody who watches: all there are, then what changes.
+"""Stream the snapshot cache to a client: all pods, then their changes.
 
-Nobody has a queue. Who has taken what there was is given all that changed since, each pod once and
-as it is then: a slow client gets fewer states of a pod, and never an old one after a new one.
+There is no queue per client. A client that has read everything gets what changed since, each pod
+once in its current state: a slow client skips intermediate states, and never gets an old state
+after a newer one.
 """
 
 import asyncio
@@ -26,24 +27,24 @@ from podstatus.web.watch.sse import (
 )
 
 _CHUNK_BYTES = 32 * 2**10
-"""Bytes that are sent at a time, about."""
+"""Approximate size of one write."""
 _FRESH_NANOS = 2 * 1_000_000_000
 
 
 class WatchTiming(msgspec.Struct, frozen=True, kw_only=True):
-    """How often something is sent."""
+    """How often events and heartbeats are sent."""
 
     batch_seconds: float = 0.05
-    """For changes that come soon after another: they are sent together."""
+    """How long to collect changes that are sent together."""
     heartbeat_seconds: float = 15.0
-    """Of silence, then a sign of life."""
+    """Time without an event after which a comment is sent."""
 
 
 class PodEventCache:
-    """Events of pods, made once for all who watch.
+    """Encoded pod events, shared by all clients.
 
-    What they say of a pod's health is as old as they are, which is twice the span at most; and so
-    there are not more of them than pods that somebody was sent meanwhile.
+    Entries are discarded after 2 to 4 s, since an event contains the health at the time of
+    encoding. So the cache holds only pods that were sent within that time.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -52,16 +53,16 @@ class PodEventCache:
         self._old: dict[int, bytes] = {}
         self._generation_started_at = 0
 
-    def get(self, number: int, pod: PodSummary) -> bytes:
-        """The event of the pod as it is since the change with this number."""
+    def get(self, revision: int, pod: PodSummary) -> bytes:
+        """The event of the pod in the state that it has since this revision."""
         self._expire()
-        found = self._new.get(number) or self._old.get(number)
-        if found is None:
-            found = self._new[number] = pod_body(pod, Time.from_unix_nanos(self._clock.now()))
-        return found
+        body = self._new.get(revision) or self._old.get(revision)
+        if body is None:
+            body = self._new[revision] = pod_body(pod, Time.from_unix_nanos(self._clock.now()))
+        return body
 
     def clear(self) -> None:
-        """Nobody watches."""
+        """Discard all entries: there are no clients."""
         self._new, self._old = {}, {}
 
     def _expire(self) -> None:
@@ -75,7 +76,7 @@ class PodEventCache:
 
 
 class PodStream:
-    """What one client is sent."""
+    """The events of one client."""
 
     def __init__(
         self,
@@ -92,26 +93,26 @@ class PodStream:
         self._timing = timing
         self._selection = PodSelection(request.filter, resumed=True)
         self._revision = 0
-        """All changes up to this one have been sent."""
+        """All changes up to this revision have been processed."""
         self._sent_revision = 0
-        """The number that the client was told."""
+        """The revision of the last id that was sent."""
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """One after the other, without end. Never long silent."""
-        came_back = self._request.after is not None
+        """Yield encoded events without end, and a heartbeat when there is none."""
+        is_reconnect = self._request.after is not None
         after, is_first = self._resume(), True
         while True:
             changed = self._cache.changed_since(after)
             if changed.reset:
                 self._selection = PodSelection(self._request.filter, resumed=False)
-            if changed.reset and came_back:
+            if changed.reset and is_reconnect:
                 yield self._event(reset_body(self._reset_reason(after)))
-            for piece in self._changes(changed):
-                yield piece
+            for chunk in self._changes(changed):
+                yield chunk
             after = self._revision = changed.revision
             if is_first or changed.reset:
                 yield self._event(synced_body(resumed=not changed.reset))
-            came_back, is_first = True, False
+            is_reconnect, is_first = True, False
             while not await self._wait_for_changes(after):
                 yield self._heartbeat()
 
@@ -124,11 +125,11 @@ class PodStream:
 
     def _reset_reason(self, after: int | None) -> str:
         if after is None:
-            return "what you have seen was of another life of this server; it was restarted"
-        return "so much has happened since that not all of it is remembered"
+            return "the server was restarted since the given id"
+        return "the given id is too old: not all deletions since are known"
 
     async def _wait_for_changes(self, after: int) -> bool:
-        """Wait for changes, and a little longer for those that come with them."""
+        """Wait for a change, then collect others for `batch_seconds`; False for a heartbeat."""
         try:
             async with asyncio.timeout(self._timing.heartbeat_seconds):
                 await self._cache.wait(after)
@@ -138,7 +139,7 @@ class PodStream:
         return True
 
     def _changes(self, changed: ChangedPods) -> Iterator[bytes]:
-        """Their events, some at a time. What is last has the number of all."""
+        """Their events in chunks; the last event has the revision of all changes."""
         events: list[bytes] = []
         size = 0
         for body in self._event_bodies(changed):
@@ -153,25 +154,25 @@ class PodStream:
             yield b"".join(events)
 
     def _event_bodies(self, changed: ChangedPods) -> Iterator[bytes]:
-        """Those that are gone first: a pod that came back is there.
+        """Deletions first, so that a recreated pod exists in the end.
 
-        A pod may have changed again since: it is sent as it is now, and once more when the later
-        change has its turn, so that a client that is cut off meanwhile misses nothing.
+        A pod may have changed again since: its current state is sent now, and again for the later
+        change, so that a client that is disconnected in between misses nothing.
         """
-        for _, gone in changed.deleted:
-            if self._selection.on_deleted(gone) is WatchAction.DELETED:
-                yield deleted_body(gone.uid, gone.namespace, gone.name)
+        for _, deleted in changed.deleted:
+            if self._selection.on_deleted(deleted) is WatchAction.DELETED:
+                yield deleted_body(deleted.uid, deleted.namespace, deleted.name)
         now = Time.from_unix_nanos(self._clock.now())
         for uid in changed.pods:
-            found = self._cache.find(uid)
-            if found is None:
+            entry = self._cache.find(uid)
+            if entry is None:
                 continue
-            number, pod = found
-            if number <= changed.revision:
-                self._revision = number
+            revision, pod = entry
+            if revision <= changed.revision:
+                self._revision = revision
             match self._selection.on_pod(pod, now):
                 case WatchAction.POD:
-                    yield self._event_cache.get(number, pod)
+                    yield self._event_cache.get(revision, pod)
                 case WatchAction.DELETED:
                     yield deleted_body(pod.uid, pod.namespace, pod.name)
 
@@ -180,7 +181,7 @@ class PodStream:
         return with_id(ResumePoint(self._cache.epoch, self._revision), body)
 
     def _heartbeat(self) -> bytes:
-        """Who is told nothing, since other pods change, is told how far he has got."""
+        """A comment, with the current id if other clients' pods have moved the revision on."""
         if self._sent_revision == self._revision:
             return HEARTBEAT
         self._sent_revision = self._revision

@@ -1,4 +1,4 @@
-"""What somebody wants to watch, and from where on."""
+"""Parse the parameters of a watch."""
 
 import re
 
@@ -9,19 +9,19 @@ from podstatus.web.query_parameters import Query
 from podstatus.web.v1.filters import FILTERS, PodFilter, check_parameters, pod_filter
 
 TRANSITIONS_EPOCH = "transitions"
-"""Stands for the board's life in the ids of moments, which go on when the agent is restarted."""
+"""The epoch in ids of transitions, which continue across restarts of the agent."""
 PARAMETERS = {
     **{name: what for name, what in FILTERS.items() if name != "health"},
-    "after": "go on after the event with this id; the header Last-Event-ID goes before it",
-    "transitions": "1: every transition, from the history, instead of pods as they are",
+    "after": "resume after the event with this id; the header Last-Event-ID takes precedence",
+    "transitions": "1: every transition, from the history, instead of pods",
 }
-"""What a watch can be asked with, and what it means."""
+"""The parameters with their descriptions."""
 _FLAGS = {"1": True, "true": True, "0": False, "false": False, "": False}
 _EVENT_ID = re.compile(r"([0-9a-z]+)-([0-9]{1,18})", re.ASCII)
 
 
 class ResumePoint(msgspec.Struct, frozen=True):
-    """How far somebody has got."""
+    """The id of an event: the epoch of its source and a revision."""
 
     epoch: str
     revision: int
@@ -31,57 +31,57 @@ class ResumePoint(msgspec.Struct, frozen=True):
 
 
 UNKNOWN_RESUME_POINT = ResumePoint("", 0)
-"""A place that nobody knows."""
+"""Of an id that cannot be parsed: the client gets `reset` and the whole state."""
 
 
 class WatchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What to send."""
+    """What to send to a client."""
 
     filter: PodFilter = PodFilter()
     transitions: bool = False
     after: ResumePoint | None = None
-    """None: from the beginning."""
+    """None: send the whole state."""
 
 
 def parse_watch_request(query: Query, last_event_id: str = "") -> WatchRequest:
-    """What a query asks for, by one who has seen the event with this id. Raises Refusal."""
+    """Parse a query and the header Last-Event-ID. Raises HttpError."""
     if "health" in query:
         raise bad_request(
-            "a watch has no filter by health, which changes with time alone; look at the health "
-            "that each event has, or ask /v1/pods?health="
+            "a watch has no filter by health, which also changes with time; read the health in "
+            "each event, or use /v1/pods?health="
         )
     check_parameters(query, PARAMETERS)
     transitions = _flag(query, "transitions")
-    wanted = WatchRequest(
+    request = WatchRequest(
         filter=pod_filter(query), transitions=transitions, after=_after(query, last_event_id)
     )
-    if transitions and wanted.filter != PodFilter(namespace=wanted.filter.namespace):
+    if transitions and request.filter != PodFilter(namespace=request.filter.namespace):
         raise bad_request(
             "transitions can be filtered by namespace only; leave the other filters out"
         )
-    return wanted
+    return request
 
 
 def _flag(query: Query, name: str) -> bool:
     value = [*query.get(name, ()), ""][0]
     if value not in _FLAGS:
-        raise bad_request(f"{name}={value} is neither 1 nor 0")
+        raise bad_request(f"{name}={value} is not 1 or 0")
     return _FLAGS[value]
 
 
 def _after(query: Query, last_event_id: str) -> ResumePoint | None:
-    """Browsers ask again with the same query, and tell in the header what they have seen."""
+    """The header wins: a browser reconnects with the original query and sets the header."""
     if last_event_id:
         return _parse_event_id(last_event_id) or UNKNOWN_RESUME_POINT
-    given = [value for value in query.get("after", ()) if value]
-    if not given:
+    values = [value for value in query.get("after", ()) if value]
+    if not values:
         return None
-    place = _parse_event_id(given[-1])
-    if place is None:
-        raise bad_request(f"after={given[-1]} is no id of an event; they look like 1f2e3d4c-17")
-    return place
+    point = _parse_event_id(values[-1])
+    if point is None:
+        raise bad_request(f"after={values[-1]} is not the id of an event, such as 1f2e3d4c-17")
+    return point
 
 
 def _parse_event_id(text: str) -> ResumePoint | None:
-    found = _EVENT_ID.fullmatch(text)
-    return None if found is None else ResumePoint(found[1], int(found[2]))
+    match = _EVENT_ID.fullmatch(text)
+    return None if match is None else ResumePoint(match[1], int(match[2]))

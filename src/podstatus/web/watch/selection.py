@@ -1,4 +1,4 @@
-"""What somebody who watches some pods only is told of a change."""
+"""Decide which event a change causes for a client with a filter."""
 
 from enum import Enum
 
@@ -10,7 +10,7 @@ from podstatus.web.v1.filters import PodFilter
 
 
 class WatchAction(Enum):
-    """What to tell."""
+    """The event to send."""
 
     POD = "pod"
     DELETED = "deleted"
@@ -18,22 +18,22 @@ class WatchAction(Enum):
 
 
 class PodSelection:
-    """Which pods a client knows, as far as that is not plain from the filter.
+    """Tracks which pods a client has, where the filter alone does not tell.
 
-    A pod that does not match any more is gone for the client, if it may know it: it was told of it
-    here, or perhaps before it came back.
+    A pod that stops matching is reported as deleted if the client may have it: it was sent on this
+    connection, or perhaps on an earlier one that this one resumes.
     """
 
     def __init__(self, filter_: PodFilter, *, resumed: bool) -> None:
         self._filter = filter_
         self._resumed = resumed
         self._can_change = filter_ != PodFilter(namespace=filter_.namespace)
-        """Whether a pod can be selected at one time and not at another."""
+        """Whether a pod can start or stop matching."""
         self._client_has: dict[PodUID, bool] = {}
-        """Whether the client has a pod. As many as there are pods; none if nothing can change."""
+        """By pod; empty if the filter cannot change its result."""
 
     def on_pod(self, pod: PodSummary, now: Time) -> WatchAction:
-        """The pod is like this."""
+        """The event for a pod in a new state."""
         if self._filter.namespace not in ("", pod.namespace):
             return WatchAction.NOTHING
         if not self._can_change:
@@ -45,7 +45,7 @@ class PodSelection:
         return WatchAction.DELETED if has else WatchAction.NOTHING
 
     def on_deleted(self, deleted: PodTombstone) -> WatchAction:
-        """The pod is not there any more."""
+        """The event for a deleted pod."""
         if self._filter.namespace not in ("", deleted.namespace):
             return WatchAction.NOTHING
         has = not self._can_change or self._client_has.pop(deleted.uid, self._resumed)

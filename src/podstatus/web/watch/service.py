@@ -1,7 +1,7 @@
-"""Those who watch: how many there may be, how long they may take, and their end.
+"""Serve /v1/watch: limit the number of clients, and disconnect slow ones.
 
-Each holds a bounded number of bytes here. Who leaves them where they are for too long is cut off
-with a reason, and may come back and go on after what it has seen.
+The bytes buffered for a client are bounded. A client that does not read for too long is
+disconnected with a reason, and can reconnect and resume after the last event it has seen.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 _HEADERS = {
     **SECURITY_HEADERS,
     "Content-Type": "text/event-stream",
-    # Proxies are not to collect events until a buffer is full.
+    # Keep proxies from buffering events.
     "X-Accel-Buffering": "no",
 }
 _STOP_SECONDS = 0.5
@@ -40,27 +40,27 @@ _CLOSE_SECONDS = 0.2
 
 
 class WatchLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What those who watch may cost."""
+    """Limits of clients, time and memory."""
 
     max_clients: int = 100
-    """Clients at the same time."""
+    """Concurrent clients."""
     max_clients_per_user: int = 60
-    """Of them, those of one user, and those who do not say who they are: so that these, who may be
-    any program of this machine, do not keep others out."""
+    """Concurrent clients of one user. Anonymous clients count as one user: they may be any program
+    of this machine, and must not keep others out."""
     stall_seconds: float = 15.0
-    """In which a client has to take something of what waits for it."""
+    """How long a client may read nothing while data is waiting."""
     max_seconds: float = 3600.0
-    """After which one has to come back: who may watch is asked then only."""
+    """Duration of a watch. Authorization is checked only when a client connects."""
     linger_seconds: float = 15.0
-    """For one that was cut off to take the rest, and the reason."""
+    """For a disconnected client to read the rest and the reason."""
     buffer_bytes: int = 128 * 2**10
-    """That wait for a client in this process, about."""
+    """Approximate bytes buffered for a client in this process."""
     socket_bytes: int = 128 * 2**10
-    """That wait for it in the kernel, which doubles it: with more, it would keep some megabytes."""
+    """SO_SNDBUF, which the kernel doubles; its default would buffer some megabytes."""
 
 
 class WatchService:
-    """Answers those who watch."""
+    """Handles watch requests. For one event loop."""
 
     def __init__(
         self,
@@ -80,34 +80,36 @@ class WatchService:
         self._counts = counts or WatchCounts()
         self._stopping = False
         self._tasks: dict[asyncio.Task[object], str] = {}
-        """Those who watch; who each is."""
+        """The task of each client, with its user."""
 
     @property
     def count(self) -> int:
-        """How many watch."""
+        """The number of connected clients."""
         return len(self._tasks)
 
     async def handle(self, request: web.BaseRequest, user: str = "") -> web.StreamResponse:
-        """Send events until the client has gone, or is cut off. Raises Refusal.
+        """Send events until the client disconnects or is disconnected. Raises HttpError.
 
-        `user` is the client, if it says so.
+        `user` is empty for an anonymous client.
         """
         raw = request.rel_url.raw_query_string
         if len(raw) > MAX_QUERY_BYTES:
-            raise too_long(f"the query has more than {MAX_QUERY_BYTES} bytes; ask for less")
-        wanted = parse_watch_request(read_query(raw), request.headers.get("Last-Event-ID", ""))
+            raise too_long(
+                f"the query is longer than {MAX_QUERY_BYTES} bytes; use fewer parameters"
+            )
+        selection = parse_watch_request(read_query(raw), request.headers.get("Last-Event-ID", ""))
         with self._register(user):
-            async with aclosing(self._chunks(wanted)) as pieces:
-                first = await _first_chunk(pieces)
+            async with aclosing(self._chunks(selection)) as chunks:
+                first = await _first_chunk(chunks)
                 response = web.StreamResponse(headers=_HEADERS)
                 response.force_close()
                 self._limit_buffers(request.transport)
                 await response.prepare(request)
-                await self._send(request, response, first, pieces)
+                await self._send(request, response, first, chunks)
                 return response
 
     async def stop(self) -> None:
-        """Cut everybody off."""
+        """Disconnect all clients."""
         self._stopping = True
         tasks = list(self._tasks)
         for task in tasks:
@@ -115,61 +117,62 @@ class WatchService:
         if tasks:
             await asyncio.wait(tasks, timeout=_STOP_SECONDS)
 
-    def _chunks(self, wanted: WatchRequest) -> AsyncGenerator[bytes, None]:
-        clock, pace = self._clock, self._timing
-        if wanted.transitions:
-            return TransitionStream(self._transition_pages, wanted, clock, pace).chunks()
-        return PodStream(self._view.snapshot_cache, wanted, self._event_cache, clock, pace).chunks()
+    def _chunks(self, request: WatchRequest) -> AsyncGenerator[bytes, None]:
+        clock, timing = self._clock, self._timing
+        if request.transitions:
+            return TransitionStream(self._transition_pages, request, clock, timing).chunks()
+        cache = self._view.snapshot_cache
+        return PodStream(cache, request, self._event_cache, clock, timing).chunks()
 
     async def _send(
         self,
         request: web.BaseRequest,
         response: web.StreamResponse,
         first: bytes,
-        pieces: AsyncGenerator[bytes, None],
+        chunks: AsyncGenerator[bytes, None],
     ) -> None:
         try:
             await self._write(response, RETRY + first)
-            await self._write_all(response, pieces)
+            await self._write_all(response, chunks)
         except _WatchClosedError as error:
             self._counts.count_close(error.reason)
-            await self._close(request, response, f"{error}; come back and go on")
+            await self._close(request, response, f"{error}; reconnect to resume")
         except HistoryError as error:
-            logger.warning("watch of moments ended: error=%s", error)
+            logger.warning("watch of transitions failed: error=%s", error)
             self._counts.count_close(CloseReason.HISTORY)
-            await self._close(request, response, "the history cannot be read; the log says why")
+            await self._close(request, response, "the history cannot be read; see the agent's log")
         except ConnectionError as error:
-            logger.debug("one who watched went away: error=%r", error)
+            logger.debug("watch client disconnected: error=%r", error)
         except asyncio.CancelledError:
             if self._stopping:
                 self._counts.count_close(CloseReason.STOP)
-            await self._close(request, response, "the server stops; come back later")
+            await self._close(request, response, "the server is stopping; reconnect later")
             raise
 
     async def _write_all(
-        self, response: web.StreamResponse, pieces: AsyncGenerator[bytes, None]
+        self, response: web.StreamResponse, chunks: AsyncGenerator[bytes, None]
     ) -> None:
-        longest, elapsed = self._limits.max_seconds, Elapsed(self._clock)
-        async for piece in pieces:
-            await self._write(response, piece)
-            if elapsed.seconds() > longest:
-                raise _WatchClosedError(CloseReason.LONG, f"you have watched for {longest:g} s")
+        maximum, elapsed = self._limits.max_seconds, Elapsed(self._clock)
+        async for chunk in chunks:
+            await self._write(response, chunk)
+            if elapsed.seconds() > maximum:
+                raise _WatchClosedError(CloseReason.LONG, f"a watch lasts at most {maximum:g} s")
 
-    async def _write(self, response: web.StreamResponse, piece: bytes) -> None:
+    async def _write(self, response: web.StreamResponse, chunk: bytes) -> None:
         try:
             async with asyncio.timeout(self._limits.stall_seconds):
-                await response.write(piece)
-                self._counts.events += count_events(piece)
+                await response.write(chunk)
+                self._counts.events += count_events(chunk)
         except TimeoutError as error:
             seconds = self._limits.stall_seconds
             raise _WatchClosedError(
-                CloseReason.SLOW, f"you have taken nothing for {seconds:g} s"
+                CloseReason.SLOW, f"the client has read nothing for {seconds:g} s"
             ) from error
 
     async def _close(
         self, request: web.BaseRequest, response: web.StreamResponse, reason: str
     ) -> None:
-        """Say why, if the client still listens, and let go of it soon in any case."""
+        """Send the reason if the client still reads, and abort after `linger_seconds`."""
         transport = request.transport
         if transport is None or transport.is_closing():
             return
@@ -180,24 +183,24 @@ class WatchService:
                 await response.write(closing_event(reason))
                 await response.write_eof()
                 return
-        # It goes when what waits has been taken.
+        # Closes once the buffered data has been read.
         transport.close()
 
     def _limit_buffers(self, transport: asyncio.Transport | None) -> None:
         enable_keepalive(transport)
         if transport is not None:
             transport.set_write_buffer_limits(high=self._limits.buffer_bytes)
-        found = transport_socket(transport)
-        if found is not None:
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.socket_bytes)
+        raw_socket = transport_socket(transport)
+        if raw_socket is not None:
+            raw_socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.socket_bytes)
 
     @contextmanager
-    def _register(self, who: str) -> Iterator[None]:
-        """Be one of those who watch. Raises Refusal if there are too many."""
-        self._check_limits(who)
+    def _register(self, user: str) -> Iterator[None]:
+        """Register this task as a client. Raises HttpError (429) at a limit."""
+        self._check_limits(user)
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - we are in one
-        self._tasks[task] = who
+        assert task is not None  # noqa: S101 - handlers run in tasks
+        self._tasks[task] = user
         self._counts.connected += 1
         try:
             yield
@@ -207,24 +210,24 @@ class WatchService:
             if not self._tasks:
                 self._event_cache.clear()
 
-    def _check_limits(self, who: str) -> None:
+    def _check_limits(self, user: str) -> None:
         limits = self._limits
         if len(self._tasks) >= limits.max_clients:
             self._counts.count_rejection(LimitScope.ALL)
             raise _too_many_watches(
-                f"{limits.max_clients} clients watch already, and no more are allowed"
+                f"{limits.max_clients} watch clients are connected, which is the limit"
             )
-        if sum(it == who for it in self._tasks.values()) >= limits.max_clients_per_user:
+        if sum(it == user for it in self._tasks.values()) >= limits.max_clients_per_user:
             self._counts.count_rejection(LimitScope.CLIENT)
-            whose = f"of {who}" if who else "that do not say who they are (by a token)"
+            whose = f"of {user}" if user else "without credentials (a token)"
             raise _too_many_watches(
-                f"{limits.max_clients_per_user} clients {whose} watch already, and no more "
-                "are allowed"
+                f"{limits.max_clients_per_user} watch clients {whose} are connected, which is the "
+                "limit"
             )
 
 
 class _WatchClosedError(Exception):
-    """The client has had enough time: of which it has taken nothing, or for all."""
+    """The server closes the watch: the client stalled, or the maximum duration is over."""
 
     def __init__(self, reason: CloseReason, message: str) -> None:
         super().__init__(message)
@@ -237,9 +240,9 @@ def _too_many_watches(why: str) -> HttpError:
     )
 
 
-async def _first_chunk(pieces: AsyncGenerator[bytes, None]) -> bytes:
-    """There is one soon, be it that all was sent. Raises Refusal."""
+async def _first_chunk(chunks: AsyncGenerator[bytes, None]) -> bytes:
+    """The first chunk, which is available at once: at least `synced`. Raises HttpError."""
     try:
-        return await anext(pieces)
+        return await anext(chunks)
     except HistoryError as error:
         raise unavailable(f"the history cannot be read now: {error}") from error

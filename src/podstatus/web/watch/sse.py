@@ -1,4 +1,4 @@
-"""Server-sent events: what is sent to those who watch.
+"""Encode the server-sent events of a watch.
 
     id: 1f2e3d4c-17
     event: pod
@@ -27,60 +27,60 @@ from podstatus.web.v1.wire import (
 from podstatus.web.watch.request import ResumePoint
 
 RETRY = b"retry: 1000\n\n"
-"""After so many milliseconds, a browser that was cut off asks again."""
+"""A browser reconnects after this many milliseconds."""
 
 HEARTBEAT = b":\n\n"
-"""A comment: nothing happened."""
+"""A comment, which shows that the connection is alive."""
 
 
 def pod_body(pod: PodSummary, now: Time) -> bytes:
-    """A pod, and how it is at this moment."""
+    """Event `pod`, with the pod's health at this time."""
     return _body("pod", pod_view(pod, now))
 
 
 def deleted_body(uid: PodUID, namespace: str, name: str) -> bytes:
-    """A pod that is not there any more, or is not like what is asked for."""
+    """Event `deleted`: the pod is gone, or does not match the filter any more."""
     return _body("deleted", DeletedEvent(uid=uid, namespace=namespace, name=name))
 
 
 def transition_body(entry: HistoryEntry) -> bytes:
-    """Something that happened to a pod."""
+    """Event `transition`, from an entry of the history."""
     return _body("transition", transition_view(entry))
 
 
 def gap_body(after: int, before: int) -> bytes:
-    """Moments that are not there any more."""
+    """Event `gap`: the transitions between these ids have been pruned."""
     return _body("gap", GapEvent(after=after, before=before))
 
 
 def synced_body(*, resumed: bool) -> bytes:
-    """From here on there are changes."""
+    """Event `synced`: the initial state is complete."""
     return _body("synced", SyncedEvent(resumed=resumed))
 
 
 def reset_body(reason: str) -> bytes:
-    """What was sent before does not count; all there is follows."""
+    """Event `reset`: the whole state follows."""
     return _body("reset", ResetEvent(reason=reason))
 
 
 def closing_event(reason: str) -> bytes:
-    """The last event. It has no id: one goes on after what came before it."""
+    """Event `closing`, the last one. It has no id: a client resumes after the event before."""
     return _body("closing", ClosingEvent(reason=reason))
 
 
 def with_id(point: ResumePoint, body: bytes) -> bytes:
-    """An event of which the client will say that it has seen it."""
+    """Prefix an event with its id, which the client sends to resume."""
     return b"id: %b\n%b" % (str(point).encode(), body)
 
 
 def id_event(point: ResumePoint) -> bytes:
-    """No event, but the client will say that it has got so far."""
+    """A block with an id and no data: not an event, but the client resumes after it."""
     return b"id: %b\n\n" % str(point).encode()
 
 
-def count_events(piece: bytes) -> int:
-    """How many numbered events a piece has: their data has no line break in it."""
-    return piece.count(b"\nevent: ")
+def count_events(chunk: bytes) -> int:
+    """The number of events with an id in a chunk; their data has no line breaks."""
+    return chunk.count(b"\nevent: ")
 
 
 def _body(name: str, value: msgspec.Struct) -> bytes:

@@ -1,7 +1,7 @@
-"""Every transition, sent to somebody who watches: complete and in order, from the history.
+"""Stream every transition of the history to a client, complete and in order.
 
-The history is asked again when it says that something was written. Moments are numbered without
-gaps: where one is missing it has been forgotten, and the client is told.
+The history is read again when its counter of written entries changes. Ids are consecutive: a
+missing one has been pruned, and the client receives a `gap`.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ from podstatus.web.watch.sse import (
 )
 
 PAGE_SIZE = 200
-"""About 64 KB."""
+"""Entries; about 64 KB."""
 _POLL_SECONDS = 0.1
 _MAX_PAGES = 4
 
 
 class TransitionPages:
-    """Moments, read once for all who have got equally far, and by one at a time.
+    """Pages of the history, read once for all clients at the same position, one at a time.
 
-    So those who watch never take up the threads that others need, and least of all who writes.
+    So watches do not occupy the threads of other readers, nor delay the writer.
     """
 
     def __init__(self, view: StatusView) -> None:
@@ -42,11 +42,11 @@ class TransitionPages:
 
     @property
     def written_count(self) -> int:
-        """How many have been written: with another number there is more to read."""
+        """The number of entries written; if it changes, there is more to read."""
         return self._view.history().written
 
     async def page(self, after: int, written: int) -> list[HistoryEntry]:
-        """Those after this one, when so many had been written. Raises HistoryError."""
+        """The entries after an id, when so many had been written. Raises HistoryError."""
         key = after, written
         async with self._reading:
             page = self._pages.get(key)
@@ -59,7 +59,7 @@ class TransitionPages:
 
 
 class TransitionStream:
-    """What one client is sent."""
+    """The events of one client."""
 
     def __init__(
         self, pages: TransitionPages, request: WatchRequest, clock: Clock, timing: WatchTiming
@@ -71,19 +71,19 @@ class TransitionStream:
         self._last_id = self._sent_id = 0
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """One after the other, without end. Never long silent. Raises HistoryError."""
+        """Yield encoded events without end, and heartbeats. Raises HistoryError."""
         resumed = await self._resume()
         if not resumed and self._request.after is not None:
-            why = "what you have seen is not of this history; it was begun anew"
-            yield self._event(reset_body(why))
+            reason = "the given id is not in this history, which was started again"
+            yield self._event(reset_body(reason))
         is_first = True
         while True:
             written = self._pages.written_count
-            moments = await self._pages.page(self._last_id, written)
-            events = b"".join(self._events(moments))
+            entries = await self._pages.page(self._last_id, written)
+            events = b"".join(self._events(entries))
             if events:
                 yield events
-            if len(moments) == PAGE_SIZE:
+            if len(entries) == PAGE_SIZE:
                 continue
             if is_first:
                 yield self._event(synced_body(resumed=resumed))
@@ -92,7 +92,7 @@ class TransitionStream:
                 yield self._heartbeat()
 
     async def _resume(self) -> bool:
-        """Whether one can go on after what was seen: it is there, or something later is."""
+        """Whether the client can resume: its id, or a later one, is in the history."""
         after = self._request.after
         if after is None or after.epoch != TRANSITIONS_EPOCH or not after.revision:
             return False
@@ -102,23 +102,23 @@ class TransitionStream:
         return True
 
     async def _wait_for_entries(self, written: int) -> bool:
-        """Wait until more has been written."""
-        silent = Elapsed(self._clock)
+        """Wait for new entries; False for a heartbeat."""
+        silence = Elapsed(self._clock)
         while self._pages.written_count == written:
             await self._clock.wait(_POLL_SECONDS)
-            if silent.seconds() > self._timing.heartbeat_seconds:
+            if silence.seconds() > self._timing.heartbeat_seconds:
                 return False
         return True
 
-    def _events(self, moments: Sequence[HistoryEntry]) -> Iterator[bytes]:
-        wanted = self._request.filter.namespace
-        for moment in moments:
-            before, self._last_id = self._last_id, moment.id
-            # Who begins with the oldest that is there misses nothing.
-            if before and moment.id > before + 1:
-                yield self._event(gap_body(before, moment.id))
-            if wanted in ("", moment.namespace):
-                yield self._event(transition_body(moment))
+    def _events(self, entries: Sequence[HistoryEntry]) -> Iterator[bytes]:
+        namespace = self._request.filter.namespace
+        for entry in entries:
+            before, self._last_id = self._last_id, entry.id
+            # A client that starts with the oldest entry has no gap.
+            if before and entry.id > before + 1:
+                yield self._event(gap_body(before, entry.id))
+            if namespace in ("", entry.namespace):
+                yield self._event(transition_body(entry))
 
     def _event(self, body: bytes) -> bytes:
         self._sent_id = self._last_id

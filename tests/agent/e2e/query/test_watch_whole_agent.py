@@ -163,7 +163,9 @@ async def follow(running: AgentProcess) -> None:
     assert len(delays) >= 0.9 * VERIFYING * flips, "hardly any are put together"
     assert statistics.quantiles(delays, n=100)[98] < LATEST
     assert {it.connections for it in verifiers} == {1}
-    stalled = f"you have taken nothing for {WatchLimits().stall_seconds:g} s; come back and go on"
+    stalled = (
+        f"the client has read nothing for {WatchLimits().stall_seconds:g} s; reconnect to resume"
+    )
     assert sleeper.cuts == [stalled]
     assert len(sleeper.ready) == COUNT
     assert samples["podstatus_watchers"] == CLIENTS + 1

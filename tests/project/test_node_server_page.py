@@ -1,4 +1,4 @@
-"""docs/node-server.md has every route, with its methods and who may, and no other."""
+"""docs/node-server.md lists exactly the routes, with their methods and authorization."""
 
 import re
 from pathlib import Path
@@ -10,13 +10,13 @@ PAGE = (Path(__file__).parents[2] / "docs" / "node-server.md").read_text()
 ROWS = re.findall(r"^\| `(/[^`]*)` \| ([A-Z, ]+) \| ([^|]+) \| [^|]+ \|$", PAGE, re.MULTILINE)
 
 
-def who_may(route: Route) -> str:
+def authorization(route: Route) -> str:
     if route.allows_anonymous:
-        return "everybody"
+        return "none"
     rights = " or ".join(f"`nodes/{part}`" for part in node_subresources(route.pattern))
-    return f"here everybody, else {rights}" if route.allows_anonymous_local else rights
+    return f"loopback, else {rights}" if route.allows_anonymous_local else rights
 
 
 def test_the_page_has_every_route_and_no_other() -> None:
-    there = [(route.pattern, ", ".join(route.methods), who_may(route)) for route in ROUTES]
+    there = [(route.pattern, ", ".join(route.methods), authorization(route)) for route in ROUTES]
     assert there == ROWS

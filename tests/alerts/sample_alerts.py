@@ -11,11 +11,11 @@ from podstatus.kube.objects.pod import PodUID
 
 SECOND = 1_000_000_000
 START = 4102444800 * SECOND
-"""Where the fake clock begins."""
+"""Start time of the fake clock."""
 
 
 def firing(name: str = "a", *, life: int = 1, rule: str = "CrashLoop", **fields: Any) -> Alert:
-    """An alert of a pod; `life` tells those of the same pod apart."""
+    """An alert of a pod; `life` distinguishes alerts of the same pod."""
     subject = Subject(
         scope="pod", name=f"pod-{name}", namespace="web", uid=PodUID(f"u-{name}"), node="n1"
     )
@@ -48,14 +48,14 @@ class Listener:
     """A notifier that records messages, fails on request, and hangs while it is shut."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, str]] = []
+        self.received: list[tuple[str, str]] = []
         self.tries = 0
         self.errors: list[Exception] = []
-        """Of the next tries."""
+        """Errors of the next attempts."""
         self.is_away: Exception | None = None
-        """What every try fails with."""
+        """The error of every attempt."""
         self.never: set[str] = set()
-        """Ids that fail with `is_away` alone."""
+        """IDs that fail only while `is_away`."""
         self.open = asyncio.Event()
         self.open.set()
 
@@ -66,7 +66,7 @@ class Listener:
             raise self.errors.pop(0)
         if self.is_away is not None and (not self.never or alert.id in self.never):
             raise self.is_away
-        self.heard.append(message(alert))
+        self.received.append(message(alert))
 
 
 class BatchListener:
@@ -88,5 +88,5 @@ class BatchListener:
         self.batches.append([message(alert) for alert in alerts])
 
     @property
-    def heard(self) -> list[tuple[str, str]]:
+    def received(self) -> list[tuple[str, str]]:
         return [one for batch in self.batches for one in batch]

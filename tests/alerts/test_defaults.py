@@ -29,9 +29,9 @@ def test_nothing_is_wrong_with_them() -> None:
     assert len(NAMES) == 15
 
 
-@pytest.mark.parametrize("rehearsal", REHEARSALS.tests, ids=lambda it: it.name)
-def test_each_fires_and_resolves_as_rehearsed(rehearsal: RuleTest) -> None:
-    outcome = run_rule_test(rehearsal, DEFAULTS.rules, EVALUATOR)
+@pytest.mark.parametrize("rule_test", REHEARSALS.tests, ids=lambda it: it.name)
+def test_each_fires_and_resolves_as_rehearsed(rule_test: RuleTest) -> None:
+    outcome = run_rule_test(rule_test, DEFAULTS.rules, EVALUATOR)
     assert (outcome.differences, outcome.problems) == ((), ())
 
 
@@ -59,7 +59,7 @@ _DECIMAL = re.compile(r"(?<![\w.])(0\.\d+)")
 
 
 def spoilt(rule: Rule) -> Iterator[Rule]:
-    """The rule with one of its numbers a little larger or smaller, or one of its waits."""
+    """The rule with one of its numbers or durations slightly changed."""
     text = rule.expression
     for found in _NUMBER.finditer(text):
         for number in (int(found[1]) - 1, int(found[1]) + 1):
@@ -77,8 +77,8 @@ def spoilt(rule: Rule) -> Iterator[Rule]:
             yield replace(rule, keep_firing_for_seconds=longer)
 
 
-def rules_of(rehearsal: RuleTest) -> set[str]:
-    return {it.rule for step in rehearsal.steps for it in step.expect or ()}
+def rules_of(rule_test: RuleTest) -> set[str]:
+    return {it.rule for step in rule_test.steps for it in step.expect or ()}
 
 
 @pytest.mark.parametrize("name", NAMES)

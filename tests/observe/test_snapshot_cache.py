@@ -15,7 +15,7 @@ def pod(name: str, phase: str = "Running") -> PodSummary:
 
 
 class Follower:
-    """Keeps a copy, from news alone."""
+    """Maintains a copy from changes alone."""
 
     def __init__(self) -> None:
         self.number: int | None = None
@@ -41,54 +41,54 @@ STEPS = st.lists(
 def test_follower_has_what_the_board_has_however_often_it_looks(
     steps: list[tuple[str, str]], most_gone: int
 ) -> None:
-    board, follower = SnapshotCache(max_deleted=most_gone), Follower()
+    snapshots, follower = SnapshotCache(max_deleted=most_gone), Follower()
     for name, what in steps:
         if what == "look":
-            follower.take(board.changes_since(follower.number))
-            assert follower.pods == dict(board.pods())
+            follower.take(snapshots.changes_since(follower.number))
+            assert follower.pods == dict(snapshots.pods())
         elif what == "gone":
-            board.remove(PodUID(f"uid-{name}"))
+            snapshots.remove(PodUID(f"uid-{name}"))
         else:
-            board.put(pod(name, what))
-    follower.take(board.changes_since(follower.number))
-    assert follower.pods == dict(board.pods())
+            snapshots.put(pod(name, what))
+    follower.take(snapshots.changes_since(follower.number))
+    assert follower.pods == dict(snapshots.pods())
 
 
 def test_same_again_is_no_news() -> None:
-    board = SnapshotCache()
-    assert board.put(pod("a"))
-    number = board.revision
-    assert not board.put(pod("a"))
-    assert board.revision == number
+    snapshots = SnapshotCache()
+    assert snapshots.put(pod("a"))
+    number = snapshots.revision
+    assert not snapshots.put(pod("a"))
+    assert snapshots.revision == number
 
 
 def test_only_changes_are_returned() -> None:
-    board = SnapshotCache()
+    snapshots = SnapshotCache()
     for name in "abc":
-        board.put(pod(name))
-    number = board.revision
-    board.put(pod("b", "Failed"))
-    board.remove(PodUID("uid-a"))
-    news = board.changes_since(number)
+        snapshots.put(pod(name))
+    number = snapshots.revision
+    snapshots.put(pod("b", "Failed"))
+    snapshots.remove(PodUID("uid-a"))
+    news = snapshots.changes_since(number)
     assert [known.name for known in news.pods] == ["b"]
     assert [gone.name for gone in news.deleted] == ["a"]
     assert not news.reset
 
 
 def test_revision_of_another_cache_is_a_reset() -> None:
-    board = SnapshotCache()
-    board.put(pod("a"))
-    assert board.changes_since(17).reset
-    assert board.changes_since(None).reset
+    snapshots = SnapshotCache()
+    snapshots.put(pod("a"))
+    assert snapshots.changes_since(17).reset
+    assert snapshots.changes_since(None).reset
 
 
 def test_waiting_ends_with_the_next_change() -> None:
     async def live() -> None:
-        board = SnapshotCache()
-        waiting = asyncio.create_task(board.wait(0))
+        snapshots = SnapshotCache()
+        waiting = asyncio.create_task(snapshots.wait(0))
         await asyncio.sleep(0)
         assert not waiting.done()
-        board.put(pod("a"))
+        snapshots.put(pod("a"))
         await asyncio.wait_for(waiting, 1)
 
     asyncio.run(live())

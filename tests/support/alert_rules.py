@@ -32,9 +32,9 @@ class BlockingLocalEvaluator:
         compiled = [compile_checked(it.rule, environments) for it in rules if not it.problem]
         self._evaluation = RuleEvaluation(compiled, environments)
 
-    def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
+    def evaluate(self, requests: Sequence[EvaluationRequest]) -> EvaluationResult:
         return self._evaluation.evaluate(
-            [SubjectFacts(it.subject.scope, it.facts) for it in questions]
+            [SubjectFacts(it.subject.scope, it.facts) for it in requests]
         )
 
 
@@ -44,11 +44,11 @@ class LocalEvaluator:
     def __init__(self, rules: Iterable[LoadedRule]) -> None:
         self._blocking = BlockingLocalEvaluator(rules)
 
-    async def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
-        return self._blocking.evaluate(questions)
+    async def evaluate(self, requests: Sequence[EvaluationRequest]) -> EvaluationResult:
+        return self._blocking.evaluate(requests)
 
 
-class AskingEngine(Engine):
+class EvaluatingEngine(Engine):
     """An engine whose rules are evaluated where it gets facts."""
 
     def __init__(
@@ -61,12 +61,12 @@ class AskingEngine(Engine):
         super().__init__(rules, instance_id=era)
         self._evaluator = BlockingLocalEvaluator(rules, environments)
 
-    def tell(
+    def update(
         self, subject: Subject, facts: Facts, now: int, *, young: frozenset[str] = frozenset()
     ) -> list[Alert]:
-        question = EvaluationRequest(subject=subject, facts=facts, now=now, warming_up=young)
-        (answers,) = self._evaluator.evaluate([question]).results
-        return self.apply(subject, answers, now, warming_up=young)
+        request = EvaluationRequest(subject=subject, facts=facts, now=now, warming_up=young)
+        (results,) = self._evaluator.evaluate([request]).results
+        return self.apply(subject, results, now, warming_up=young)
 
 
 def checked(rule: Rule, environments: Environments = ENVIRONMENTS) -> LoadedRule:
@@ -75,8 +75,8 @@ def checked(rule: Rule, environments: Environments = ENVIRONMENTS) -> LoadedRule
     return LoadedRule(rule=rule, problem=problem)
 
 
-def engine(*rules: Rule, environments: Environments = ENVIRONMENTS) -> AskingEngine:
-    return AskingEngine([checked(rule, environments) for rule in rules], environments)
+def engine(*rules: Rule, environments: Environments = ENVIRONMENTS) -> EvaluatingEngine:
+    return EvaluatingEngine([checked(rule, environments) for rule in rules], environments)
 
 
 def pod(name: str = "web", *, node: str = "n1", uid: str = "") -> Subject:

@@ -1,4 +1,4 @@
-"""Which taints alerts want: while they fire, if their own file allows it and it is no dry run."""
+"""The taints of firing alerts, if their file allows it and is not a dry run."""
 
 from podstatus.alerts.actions.desired_taints import KIND, desired_taints, format_taint
 from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject

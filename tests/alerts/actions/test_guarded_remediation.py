@@ -23,7 +23,7 @@ def alert(name: str = "web", id_: str = "1", **changed: object) -> Alert:
 
 
 class Deletes:
-    """Remembers whom it deleted; a `Change`."""
+    """A `Remediation` that records what it deleted."""
 
     def __init__(self) -> None:
         self.did: list[str] = []
@@ -44,7 +44,7 @@ class Deletes:
 
 
 class RecordedEvents:
-    """Remembers events."""
+    """Records events."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []
@@ -67,7 +67,7 @@ class Scene:
         )
 
     def do(self, alert: Alert) -> str:
-        """What came of it: nothing, or the error."""
+        """Return the error, or an empty string."""
         try:
             asyncio.run(self.guarded.send(ACTION, alert))
         except ActionError as error:
@@ -127,7 +127,7 @@ def test_a_recreated_pod_shares_the_rate_limit_of_its_name() -> None:
     assert came == ["", *["ActionError: the rate limit is exceeded"] * 2]
     scene.passes(10)
     assert again(3) == ""
-    # What did not come to pass was not counted against others either.
+    # An action that was not done does not count for the limit of others either.
     assert [scene.do(alert(f"p{number}", f"p{number}")) for number in range(9)] == [""] * 9
 
 

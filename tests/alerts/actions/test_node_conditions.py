@@ -28,7 +28,7 @@ class Scene:
         self.looks += 1
 
     async def reports(self, times: int, *, seconds: float) -> int:
-        """How often the status was made, of an alert that comes and goes so often."""
+        """Return the number of status updates of an alert that changes this often."""
         before = self.looks
         for _ in range(times):
             await self.notifier.send(Action(kind="nodeCondition", options={"type": "Bad"}), ALERT)

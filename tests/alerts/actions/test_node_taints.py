@@ -1,4 +1,4 @@
-"""Taints that are ours are as the alerts want them, and those of others are left alone."""
+"""Alert taints follow the firing alerts; other taints are left alone."""
 
 import asyncio
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ FULL = taint("full")
 
 
 class Server:
-    """A node; a `NodeApi`, as far as it is asked. Fails in these ways, one after the other."""
+    """A partial `NodeApi` with one node, which fails with these errors in turn."""
 
     def __init__(self, *taints: Taint) -> None:
         self.failures: list[ApiError] = []
@@ -76,7 +76,7 @@ class _Plain(msgspec.Struct):
 
 
 class Events:
-    """Remembers events about the node."""
+    """Records events about the node."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []
@@ -89,7 +89,7 @@ class Events:
 
 
 class Scene:
-    """A node with these taints, as the agent finds it when it starts."""
+    """A node that has these taints when the agent starts."""
 
     def __init__(self, *there: Taint) -> None:
         self.server, self.clock, self.events = Server(*there), FakeClock(), Events()
@@ -108,7 +108,7 @@ class Scene:
         )
 
     def sync(self, *wanted: Taint) -> list[str]:
-        """What the node has when these are wanted."""
+        """Return the taints of the node after a sync with these desired ones."""
         self.wanted = wanted
         asyncio.run(self.taints.sync())
         return [it.key.removeprefix(PREFIX) for it in self.server.node.spec.taints or ()]

@@ -1,4 +1,4 @@
-"""Changes that alerts ask for: what cannot be done is said, others' things are left alone."""
+"""Remediations: errors say why, and other objects are left alone."""
 
 import asyncio
 from typing import Any
@@ -51,7 +51,7 @@ def a_pod(policy: str = "Always", own: str | None = None, **changed: Any) -> Pod
 
 
 class Running:
-    """What a runtime has: these containers run; a `RuntimeView`, as far as it is asked."""
+    """A partial `Pleg`, with these running containers."""
 
     def __init__(self, *names: str, has_listed: bool = True) -> None:
         self.names = names
@@ -66,7 +66,7 @@ class Running:
 
 
 class Book:
-    """Whom it was to restart; a `ProbeBook`, as far as it is asked."""
+    """A partial `ProbeResultStore` that records restart requests."""
 
     def __init__(self) -> None:
         self.restarted: list[str] = []
@@ -122,7 +122,7 @@ def test_what_cannot_be_restarted_is_said(
 
 
 class Server:
-    """Pods; fails once in each of these ways, one after the other."""
+    """A pod API that fails with these errors in turn."""
 
     def __init__(self, *failures: ApiError) -> None:
         self.failures = list(failures)
@@ -165,7 +165,7 @@ def test_a_static_pod_is_never_deleted() -> None:
 
 
 def critical(priority: int | None = None, name: str = "") -> Pod:
-    """The pod ns/p, of this priority or priority class."""
+    """The pod ns/p with this priority or priority class."""
     pod = a_pod()
     spec = structs.replace(pod.spec, priority=priority, priority_class_name=name)
     return structs.replace(pod, spec=spec)
@@ -187,7 +187,7 @@ def test_a_critical_pod_is_neither_deleted_nor_restarted_unless_named(pod: Pod, 
         delete(pod, server, criticalPods=names)
     with pytest.raises(ActionError, match="to criticalPods"):
         restart(pod, "a", criticalPods=names)
-    # Also if it became critical after the guard has asked.
+    # Also if it became critical after `describe`.
     with pytest.raises(ActionError, match="to criticalPods"):
         asyncio.run(
             DeletePod(known(pod), server).apply(  # type: ignore[arg-type]
@@ -245,7 +245,7 @@ def test_an_alert_about_a_node_restarts_and_deletes_nothing() -> None:
 
 
 def test_what_an_agent_has_yet_to_learn_after_its_start_is_waited_for() -> None:
-    """A pod that is deleted because of an alert of its last life is not known at first."""
+    """After a restart, the pod of a restored alert is not known at first."""
     deletes = DeletePod(known(all_known=False), Server())  # type: ignore[arg-type]
     with pytest.raises(RetryableError, match="pods of this node are not known"):
         deletes.describe(action("deletePod"), alert(a_pod()))

@@ -1,4 +1,4 @@
-"""Rules that use more than their share of a round are found, others are never blamed."""
+"""Rules that use more than their share of a round are disabled, and no others."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from tests.support.alert_rules import ENVIRONMENTS, pod_like
 
 
 class FakeMeter:
-    """A `Meter` by which each evaluation of these rules takes so long."""
+    """A `Meter` with fixed costs for these rules."""
 
     def __init__(self, **seconds: float) -> None:
         self._costs = seconds

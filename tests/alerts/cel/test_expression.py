@@ -1,4 +1,4 @@
-"""Expressions: what is wrong with them is found when they are compiled, and where."""
+"""Expressions: errors are found on compilation, with their locations."""
 
 import subprocess
 import sys
@@ -192,7 +192,7 @@ for text in [%s]:
 
 
 def test_no_expression_ends_the_agent() -> None:
-    """In a process of its own: a crash would not be an error of Python."""
+    """In a child process: a crash would not be a Python exception."""
     program = PROGRAM % ", ".join(MONSTERS.strip().splitlines())
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60

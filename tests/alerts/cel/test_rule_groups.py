@@ -1,4 +1,4 @@
-"""Rules that are asked together say the same as one after the other."""
+"""A group has the same results as its rules one by one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Lengths of time, and templates."""
+"""Durations and templates."""
 
 import pytest
 

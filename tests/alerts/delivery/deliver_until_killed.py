@@ -1,4 +1,4 @@
-"""A process that tells a webhook of alerts until it is killed, and says what is on its disk.
+"""A process that sends alerts to a webhook until it is killed, and prints what is on its disk.
 
 python -m tests.alerts.delivery.deliver_until_killed FILE URL FIRST [drain]
 
@@ -33,8 +33,8 @@ def end(dispatcher: AlertDispatcher, alert: Alert) -> None:
         dispatcher.dispatch(resolved(alert, SystemClock().now()), [])
 
 
-async def tell(path: Path, url: str, first: int, *, drain: bool) -> None:
-    """Live for a while."""
+async def update(path: Path, url: str, first: int, *, drain: bool) -> None:
+    """Run the dispatcher for a while."""
     clock = SystemClock()
     http = HttpPostClient(clock=clock)
     notifier = WebhookNotifier(http, clock=clock)
@@ -64,5 +64,5 @@ async def tell(path: Path, url: str, first: int, *, drain: bool) -> None:
 
 if __name__ == "__main__":
     asyncio.run(
-        tell(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), drain="drain" in sys.argv[4:])
+        update(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), drain="drain" in sys.argv[4:])
     )

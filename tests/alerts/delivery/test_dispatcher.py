@@ -41,7 +41,7 @@ NEVER = ActionError("never")
 async def dispatching(
     notifiers: Mapping[str, AlertNotifier | BatchAlertNotifier], clock: FakeClock
 ) -> AsyncIterator[AlertDispatcher]:
-    """One that runs, without a disk and without chance."""
+    """A running dispatcher without a store and without jitter."""
     made = AlertDispatcher(notifiers, None, clock=clock, random=lambda: 0.0)
     task = asyncio.create_task(made.run())
     try:
@@ -67,16 +67,16 @@ def test_firing_and_resolved_are_sent_once_each_and_pending_is_not() -> None:
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(pending(alert), [HOOK])
             await run_ready_tasks()
-            assert hook.heard == []
+            assert hook.received == []
             for _ in range(3):  # a sent alert is not sent again
                 dispatcher.dispatch(alert, [HOOK])
             await run_ready_tasks()
-            assert hook.heard == [message(alert)]
+            assert hook.received == [message(alert)]
             dispatcher.dispatch(resolved(alert), [HOOK])
             await run_ready_tasks()
             dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(3600)
-            assert hook.heard == [message(alert), message(resolved(alert))]
+            assert hook.received == [message(alert), message(resolved(alert))]
             assert only(dispatcher) == DeliveryState(name="hook", delivered=2)
 
     play(scene)
@@ -94,7 +94,7 @@ def test_an_alert_that_resolves_during_an_outage_is_not_sent() -> None:
             dispatcher.dispatch(resolved(alert), [HOOK])
             hook.is_away = None
             await clock.advance(3600)
-            assert hook.heard == []
+            assert hook.received == []
             assert only(dispatcher) == DeliveryState(name="hook")
 
     play(scene)
@@ -106,11 +106,11 @@ def test_a_resolution_is_sent_if_the_outcome_of_the_first_send_is_unknown() -> N
         hook.errors = [BUSY, AWAY]
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(alert, [HOOK])
-            await clock.advance(1.5)  # once it may have been heard, once certainly not
+            await clock.advance(1.5)  # once it may have been received, once certainly not
             assert hook.tries == 2
             dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(10)
-            assert hook.heard == [message(resolved(alert))]
+            assert hook.received == [message(resolved(alert))]
 
     play(scene)
 
@@ -122,21 +122,21 @@ def test_a_hanging_receiver_delays_no_other_and_is_retried() -> None:
         async with dispatching({"hook": slow, "other": quick}, clock) as dispatcher:
             dispatcher.dispatch(alert, [HOOK, OTHER])
             await run_ready_tasks()
-            assert quick.heard == [message(alert)]
+            assert quick.received == [message(alert)]
             await clock.advance(31)
             states = {state.name: state for state in dispatcher.deliveries()}
             assert states["hook"].problem == "not sent within 30 s"
             assert states["other"].problem == ""
             slow.open.set()
             await clock.advance(5)
-            assert slow.heard == [message(alert)]
+            assert slow.received == [message(alert)]
             assert all(state.problem == "" for state in dispatcher.deliveries())
 
     play(scene)
 
 
 class MistakenListener(BatchListener):
-    """Cannot always say how often it wants to hear of what fires."""
+    """A batch notifier whose `resend_seconds` may raise."""
 
     is_mistaken = False
 
@@ -161,7 +161,7 @@ def test_an_error_between_two_attempts_is_logged_and_ends_no_receiver(
             assert only(dispatcher).problem == ""
             dispatcher.dispatch(resolved(alert), [HOOK])
             await clock.advance(5)
-            assert hook.heard[-1] == message(resolved(alert))
+            assert hook.received[-1] == message(resolved(alert))
 
     play(scene)
     assert caplog.text.count("sending to hook failed, will retry: error=a mistake") == 1
@@ -180,7 +180,7 @@ def test_tries_become_rarer_up_to_one_in_five_minutes_and_go_on_while_it_fires()
             assert hook.tries == 10 + 24 * 12
             hook.is_away = None
             await clock.advance(300)
-            assert hook.heard == [message(alert)]
+            assert hook.received == [message(alert)]
 
     play(scene)
 
@@ -206,7 +206,7 @@ def test_a_clock_step_delays_no_delivery(days: int) -> None:
             await clock.advance(5)
             hook.is_away = None
             await clock.advance(120)  # the rest that was cut by it does not count
-            assert hook.heard == [message(firing())]
+            assert hook.received == [message(firing())]
             assert 2 <= len(many.batches) <= 4
 
     play(scene)
@@ -242,7 +242,7 @@ def test_who_asks_to_be_left_alone_is_left_alone_by_news_too() -> None:
             await clock.advance(39.9)
             assert hook.tries == 1
             await clock.advance(0.2)
-            assert sorted(hook.heard) == [message(firing("a")), message(firing("b"))]
+            assert sorted(hook.received) == [message(firing("a")), message(firing("b"))]
 
     play(scene)
 
@@ -257,11 +257,11 @@ def test_one_alert_that_always_fails_holds_up_no_other() -> None:
             for name in "abc":
                 dispatcher.dispatch(firing(name), [HOOK])
                 await clock.advance(1.5)
-            assert [id_ for id_, _ in hook.heard] == [firing(name).id for name in "abc"]
+            assert [id_ for id_, _ in hook.received] == [firing(name).id for name in "abc"]
             assert only(dispatcher).waiting == 1
             hook.is_away = None
             await clock.advance(300)
-            assert hook.heard[-1] == message(firing("bad"))
+            assert hook.received[-1] == message(firing("bad"))
             assert only(dispatcher).problem == ""
 
     play(scene)
@@ -278,8 +278,8 @@ def test_of_news_that_come_together_one_that_fails_holds_up_no_other() -> None:
                 dispatcher.dispatch(firing(name), [HOOK])
             tries = hook.tries
             await clock.advance(1.5)
-            assert hook.heard == [message(firing("a")), message(firing("b"))]
-            # What failed waits nevertheless.
+            assert hook.received == [message(firing("a")), message(firing("b"))]
+            # The failed alert still backs off.
             assert hook.tries == tries + 3
 
     play(scene)
@@ -297,7 +297,7 @@ def test_news_during_a_short_outage_put_off_nothing() -> None:
             assert hook.tries <= 31 + 6  # a second apart, and 1, 2, 4 … s after the first
             hook.is_away = None
             await clock.advance(32)
-            assert set(hook.heard) == {message(alert) for alert in alerts}
+            assert set(hook.received) == {message(alert) for alert in alerts}
 
     play(scene)
 
@@ -317,10 +317,10 @@ def test_news_about_the_same_name_keep_their_order(uid: str) -> None:
             await clock.advance(100)
             dispatcher.dispatch(firing("other"), [HOOK])
             await clock.advance(2)
-            assert hook.heard == [message(first), message(firing("other"))]
+            assert hook.received == [message(first), message(firing("other"))]
             hook.is_away = None
             await clock.advance(300)
-            assert hook.heard[2:] == [message(resolved(first)), message(second)]
+            assert hook.received[2:] == [message(resolved(first)), message(second)]
 
     play(scene)
 
@@ -337,7 +337,7 @@ def test_a_rejected_alert_is_counted_and_neither_retried_nor_resolved() -> None:
             dispatcher.dispatch(resolved(alert), [HOOK])
             dispatcher.dispatch(firing("b"), [HOOK])
             await clock.advance(10)
-            assert hook.heard == [message(firing("b"))]
+            assert hook.received == [message(firing("b"))]
             assert only(dispatcher).problem == ""
 
     play(scene)
@@ -352,7 +352,7 @@ def test_a_mistake_in_a_deed_is_logged_with_its_place_and_tried_again(
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(alert, [HOOK])
             await clock.advance(5)
-            assert hook.heard == [message(alert)]
+            assert hook.received == [message(alert)]
 
     play(scene)
     assert "sending to hook failed, will retry" in caplog.text
@@ -365,7 +365,7 @@ def test_a_kind_that_is_not_there_is_a_problem_of_that_receiver_alone() -> None:
         async with dispatching({"hook": hook}, clock) as dispatcher:
             dispatcher.dispatch(alert, [Action(kind="fax", place=Location(7, 3)), HOOK])
             await run_ready_tasks()
-            assert hook.heard == [message(alert)]
+            assert hook.received == [message(alert)]
             fax = dispatcher.deliveries()[0]
             assert (fax.name, fax.dropped) == ("fax", 1)
             assert "action kind 'fax' is not available" in fax.problem
@@ -383,7 +383,7 @@ def test_a_resolution_goes_to_the_receivers_of_the_firing_alert_though_the_rule_
             await run_ready_tasks()
             dispatcher.dispatch(resolved(alert), [])
             await run_ready_tasks()
-            assert hook.heard[-1] == message(resolved(alert))
+            assert hook.received[-1] == message(resolved(alert))
 
     play(scene)
 
@@ -433,7 +433,7 @@ def test_after_an_outage_of_ten_minutes_all_are_sent_and_nothing_piles_up() -> N
                 assert only(dispatcher).waiting <= 3
             many.is_away = None
             await clock.advance(61)
-            assert set(many.heard) == {message(old), message(resolved(early)), message(short)}
+            assert set(many.received) == {message(old), message(resolved(early)), message(short)}
             assert only(dispatcher).problem == ""
 
     play(scene)
@@ -451,7 +451,7 @@ def test_who_was_away_hears_at_once_of_all_that_fires_for_it_may_have_forgotten(
             many.is_away = None
             many.batches.clear()
             await clock.advance(2)
-            assert set(many.heard) == {message(firing("old")), message(firing("new"))}
+            assert set(many.received) == {message(firing("old")), message(firing("new"))}
 
     play(scene)
 
@@ -465,7 +465,9 @@ def test_one_that_is_refused_is_found_among_many() -> None:
             for alert in alerts:
                 dispatcher.dispatch(alert, [HOOK])
             await run_ready_tasks(500)
-            assert set(many.heard) == {message(alert) for alert in alerts} - {message(alerts[13])}
+            assert set(many.received) == {message(alert) for alert in alerts} - {
+                message(alerts[13])
+            }
             assert (only(dispatcher).delivered, only(dispatcher).dropped) == (19, 1)
 
     play(scene)
@@ -485,12 +487,12 @@ def test_a_rejected_repetition_delays_no_other(
             for _ in range(3):
                 many.batches.clear()
                 await clock.advance(60)
-                assert sorted(many.heard) == [message(a) for a in alerts if a is not alerts[1]]
+                assert sorted(many.received) == [message(a) for a in alerts if a is not alerts[1]]
             assert only(dispatcher).problem == "never"
             many.refused.clear()
             many.batches.clear()
             await clock.advance(60)
-            assert sorted(many.heard) == [message(alert) for alert in alerts]
+            assert sorted(many.received) == [message(alert) for alert in alerts]
             assert only(dispatcher).problem == ""
 
     play(scene)
@@ -513,12 +515,12 @@ def test_a_repetition_that_always_fails_comes_last(error: Exception) -> None:
             for _ in range(3):
                 many.batches.clear()
                 await clock.advance(60)
-                assert {message(alert) for alert in alerts[2:]} <= set(many.heard)
+                assert {message(alert) for alert in alerts[2:]} <= set(many.received)
 
     play(scene)
 
 
-# The end
+# Shutdown
 
 
 def test_the_end_waits_for_a_try_that_is_under_way_but_not_long() -> None:
@@ -541,7 +543,7 @@ def test_the_end_waits_for_a_try_that_is_under_way_but_not_long() -> None:
         with suppress(asyncio.CancelledError):
             await task
         assert loop.time() - began < 20.0  # a second, on a machine that has time
-        assert slow.heard == [message(firing("a"))]  # and no other after it
-        assert stuck.heard == []
+        assert slow.received == [message(firing("a"))]  # and no other after it
+        assert stuck.received == []
 
     play(scene)

@@ -19,12 +19,12 @@ pytestmark = pytest.mark.slow
 
 
 class Hook(ThreadingHTTPServer):
-    """Counts what it hears; takes a moment for it, so that kills fall into that."""
+    """Counts requests, slowly, so that kills fall into one."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
-        self.heard: Counter[str] = Counter()
+        self.received: Counter[str] = Counter()
         super().__init__(("127.0.0.1", 0), _Handler)
 
     @property
@@ -37,7 +37,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.heard[self.headers["webhook-id"]] += 1
+        self.server.received[self.headers["webhook-id"]] += 1
         time.sleep(0.001)
         self.send_response(200)
         self.send_header("Content-Length", "0")
@@ -72,16 +72,16 @@ def words(path: Path, hook: Hook, *more: str) -> list[str]:
 
 
 def kept_until_killed(path: Path, hook: Hook, first: int, seconds: float) -> list[int]:
-    """The numbers of the alerts that were on the disk when it was killed."""
+    """Return the numbers of the alerts on disk when it was killed."""
     given = words(path, hook, str(first))
-    with subprocess.Popen(given, stdout=subprocess.PIPE, text=True) as teller:
-        assert teller.stdout is not None
-        lines = [teller.stdout.readline()]
+    with subprocess.Popen(given, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline()]
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            lines.append(teller.stdout.readline())
-        teller.kill()
-        lines += teller.stdout.read().splitlines(keepends=True)
+            lines.append(process.stdout.readline())
+        process.kill()
+        lines += process.stdout.read().splitlines(keepends=True)
     return [int(line.split()[1]) for line in lines if line.endswith("\n")]
 
 
@@ -92,14 +92,14 @@ def test_no_alert_is_lost_and_only_those_in_flight_are_sent_twice(tmp_path: Path
             # One more than it reported may have been sent before it could report it.
             kept += kept_until_killed(path, hook, kept[-1] + 2, chance.uniform(0.05, 0.5))
         subprocess.run(words(path, hook, "0", "drain"), check=True, timeout=60)
-    fires = {id_.removesuffix("-firing") for id_ in hook.heard if id_.endswith("-firing")}
-    ends = {id_.removesuffix("-resolved") for id_ in hook.heard if id_.endswith("-resolved")}
+    fires = {id_.removesuffix("-firing") for id_ in hook.received if id_.endswith("-firing")}
+    ends = {id_.removesuffix("-resolved") for id_ in hook.received if id_.endswith("-resolved")}
     forever = {f"CrashLoop-{number}-1" for number in kept[1:] if number % 3 == 0}
     # Firing alerts have been sent, and the resolutions of all that were sent before.
     assert forever <= fires
     assert {id_ for id_ in fires if int(id_.split("-")[1]) % 3} <= ends
     assert not any(int(id_.split("-")[1]) % 3 == 0 for id_ in ends)
-    again = sum(count - 1 for count in hook.heard.values())
+    again = sum(count - 1 for count in hook.received.values())
     print(f"{KILLS} kills, {len(kept) - 1} alerts, {again} sent twice")  # noqa: T201
     assert again <= KILLS
-    assert max(hook.heard.values()) <= 3
+    assert max(hook.received.values()) <= 3

@@ -39,7 +39,7 @@ Notifiers = Mapping[str, AlertNotifier | BatchAlertNotifier]
 
 @asynccontextmanager
 async def living(path: Path, notifiers: Notifiers) -> AsyncIterator[AlertDispatcher]:
-    """One life of the agent, as far as alerts go."""
+    """One process with a dispatcher."""
     store = AlertStore.open(path / "alerts.db")
     dispatcher = AlertDispatcher(notifiers, store, clock=SystemClock(), random=lambda: 1.0)
     task = asyncio.create_task(dispatcher.run())
@@ -74,19 +74,19 @@ def test_a_sent_alert_is_not_sent_again_and_its_resolution_is(tmp_path: Path) ->
         hook, alert = Listener(), firing()
         async with living(tmp_path, {"hook": hook}) as first:
             first.dispatch(alert, [HOOK])
-            await until(lambda: bool(hook.heard))
+            await until(lambda: bool(hook.received))
         assert on_disk(tmp_path) == {alert.id: ("firing", ["sent"])}
         async with living(tmp_path, {"hook": hook}) as second:
             assert second.restored == {alert.id: alert}
-            # The rule stands elsewhere in its file now, and has one action more.
+            # The rule has moved in its file, and has one more action.
             moved = Action(kind="hook", options=HOOK.options, place=Location(40, 2))
             other = Listener()
             second._notifiers = {"hook": hook, "other": other}
             second.dispatch(alert, [moved, OTHER])
-            await until(lambda: other.heard == [message(alert)])
+            await until(lambda: other.received == [message(alert)])
             second.dispatch(resolved(alert), [])
-            await until(lambda: len(hook.heard) == 2)
-        assert hook.heard == [message(alert), message(resolved(alert))]
+            await until(lambda: len(hook.received) == 2)
+        assert hook.received == [message(alert), message(resolved(alert))]
         assert on_disk(tmp_path) == {}
 
     asyncio.run(scene())
@@ -97,7 +97,7 @@ def test_an_unsent_alert_is_sent_by_the_next_process(tmp_path: Path) -> None:
         hook, alert, over = Listener(), firing("a"), firing("b")
         async with living(tmp_path, {"hook": hook}) as first:
             first.dispatch(over, [HOOK])
-            await until(lambda: bool(hook.heard))
+            await until(lambda: bool(hook.received))
             hook.is_away = NotSentError("away")
             first.dispatch(alert, [HOOK])
             end = SystemClock().now()
@@ -112,8 +112,8 @@ def test_an_unsent_alert_is_sent_by_the_next_process(tmp_path: Path) -> None:
         hook.is_away = None
         async with living(tmp_path, {"hook": hook}) as second:
             assert set(second.restored) == {alert.id, firing("c").id}
-            await until(lambda: len(hook.heard) == 3)
-        assert set(hook.heard[1:]) == {message(alert), message(resolved(over))}
+            await until(lambda: len(hook.received) == 3)
+        assert set(hook.received[1:]) == {message(alert), message(resolved(over))}
         assert set(on_disk(tmp_path)) == {alert.id, firing("c").id}
 
     asyncio.run(scene())
@@ -135,9 +135,9 @@ def test_an_alert_in_flight_at_shutdown_is_sent_once_more(
             if not still_fires:
                 # A receiver that may know that it fires gets the resolution.
                 second.dispatch(resolved(alert, SystemClock().now()), [HOOK])
-            await until(lambda: bool(hook.heard))
+            await until(lambda: bool(hook.received))
         expected = alert if still_fires else resolved(alert)
-        assert hook.heard == [message(expected)]
+        assert hook.received == [message(expected)]
 
     asyncio.run(scene())
 
@@ -155,8 +155,8 @@ def test_a_rejected_alert_is_sent_by_the_next_process_but_no_remediation_runs(
         async with living(tmp_path, {kind: hook}) as second:
             second.dispatch(alert, [action])
             second.dispatch(firing("b"), [action])
-            await until(lambda: message(firing("b")) in hook.heard)
-        assert (message(alert) in hook.heard) is is_tried
+            await until(lambda: message(firing("b")) in hook.received)
+        assert (message(alert) in hook.received) is is_tried
 
     asyncio.run(scene())
 
@@ -172,7 +172,7 @@ def test_of_what_was_refused_nothing_is_left_when_it_is_over(tmp_path: Path, kin
         async with living(tmp_path, {kind: hook}) as second:
             second.dispatch(resolved(alert), [Action(kind=kind)])
             await second._persister.flushed()
-        assert hook.heard == []
+        assert hook.received == []
         assert on_disk(tmp_path) == {}
 
     asyncio.run(scene())
@@ -186,7 +186,7 @@ def test_who_wants_to_hear_again_does_so_at_once(tmp_path: Path) -> None:
             await until(lambda: bool(many.batches))
         async with living(tmp_path, {"hook": many}):
             await until(lambda: len(many.batches) == 2)
-        assert many.heard == [message(alert)] * 2
+        assert many.received == [message(alert)] * 2
 
     asyncio.run(scene())
 
@@ -197,7 +197,7 @@ def test_texts_that_no_file_takes_are_made_ones_that_it_does(tmp_path: Path) -> 
         alert = firing(annotations={"summary": "cut \udcc3", "long": "x" * 10_000})
         async with living(tmp_path, {"hook": hook}) as first:
             first.dispatch(alert, [HOOK])
-            await until(lambda: bool(hook.heard))
+            await until(lambda: bool(hook.received))
             assert first.problem == ""
         async with living(tmp_path, {"hook": hook}) as second:
             (found,) = second.restored.values()
@@ -206,7 +206,7 @@ def test_texts_that_no_file_takes_are_made_ones_that_it_does(tmp_path: Path) -> 
     asyncio.run(scene())
 
 
-# A disk that fails
+# A failing disk
 
 
 def test_a_full_disk_delays_no_delivery_and_is_reported_until_it_has_space(tmp_path: Path) -> None:
@@ -216,17 +216,17 @@ def test_a_full_disk_delays_no_delivery_and_is_reported_until_it_has_space(tmp_p
         clock = FakeClock()
         dispatcher = AlertDispatcher({"hook": hook}, store, clock=clock, random=lambda: 1.0)
         task = asyncio.create_task(dispatcher.run())
-        # SQLite's own error for a disk without room.
+        # SQLite's error for a full disk.
         (pages,) = store._database.execute("PRAGMA page_count").fetchone()
         store._database.execute(f"PRAGMA max_page_count = {pages}")
         alerts = [firing(str(number)) for number in range(200)]
         for alert in alerts:
             dispatcher.dispatch(alert, [HOOK])
-        await until(lambda: len(hook.heard) == 200)
+        await until(lambda: len(hook.received) == 200)
         assert "full" in dispatcher.problem
         for alert in alerts[:150]:
             dispatcher.dispatch(resolved(alert, START), [HOOK])
-        await until(lambda: len(hook.heard) == 350)
+        await until(lambda: len(hook.received) == 350)
         store._database.execute("PRAGMA max_page_count = 100000")
         while dispatcher.problem:
             await clock.advance(30)
@@ -275,13 +275,13 @@ def test_a_disk_that_hangs_delays_by_two_seconds_and_the_end_by_one(
         task = asyncio.create_task(dispatcher.run())
         dispatcher.dispatch(firing(), [HOOK])
         await clock.advance(1.9)
-        assert hook.heard == []
+        assert hook.received == []
         await clock.advance(0.2)
-        assert hook.heard == [message(firing())]
+        assert hook.received == [message(firing())]
         assert dispatcher.problem == "the disk is not responding"
         dispatcher.dispatch(firing("b"), [HOOK])
         await run_ready_tasks()
-        assert hook.heard[1:] == [message(firing("b"))]  # once is enough
+        assert hook.received[1:] == [message(firing("b"))]  # once is enough
         await clock.advance(10)
         began = loop.time()
         task.cancel()
@@ -312,7 +312,7 @@ def test_a_file_that_cannot_be_read_is_left_as_it_is(
             )
         task = asyncio.create_task(dispatcher.run())
         dispatcher.dispatch(firing("b"), [HOOK])
-        await until(lambda: bool(hook.heard))
+        await until(lambda: bool(hook.received))
         assert "disk I/O error; restart the agent" in dispatcher.problem
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -329,7 +329,7 @@ def test_without_a_store_alerts_are_still_sent() -> None:
         dispatcher = AlertDispatcher({"hook": hook}, None, clock=SystemClock(), random=lambda: 1.0)
         task = asyncio.create_task(dispatcher.run())
         dispatcher.dispatch(firing(), [HOOK])
-        await until(lambda: bool(hook.heard))
+        await until(lambda: bool(hook.received))
         assert dispatcher.problem == ""
         task.cancel()
         with suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""What a receiver comes to know, whatever fails and whenever the agent is killed."""
+"""What a receiver gets, whatever fails and whenever the agent is killed."""
 
 from typing import Literal
 
@@ -14,18 +14,18 @@ from podstatus.alerts.delivery.queue import (
 from podstatus.alerts.model import Action, Alert, AlertId, Location
 from tests.alerts.sample_alerts import SECOND, START, firing, message, resolved
 
-Result = Literal["heard", "lost answer", "lost request", "not reached", "refused"]
+Result = Literal["received", "lost answer", "lost request", "not reached", "refused"]
 
 
 class World:
-    """Alerts that come and go, a receiver, and what lies on the disk between them."""
+    """Alerts, a receiver, and the stored progress between them."""
 
     def __init__(self, most_waiting: int = 100) -> None:
         self.most_waiting = most_waiting
         self.disk: dict[AlertId, DeliveryProgress] = {}
         self.alerts: dict[AlertId, Alert] = {}
         self.lives: dict[str, int] = {}
-        self.heard: list[tuple[str, str]] = []
+        self.received: list[tuple[str, str]] = []
         self.dropped = 0
         self.book = self._new_book()
 
@@ -39,7 +39,7 @@ class World:
             self.disk[id_] = progress
 
     def turn(self, name: str) -> None:
-        """One that fires is over, one that does not fires."""
+        """Toggle an alert between firing and resolved."""
         life = self.lives.get(name, 0)
         alert = firing(name, life=life)
         if self.alerts.get(alert.id, resolved(alert)).state == "firing":
@@ -51,14 +51,14 @@ class World:
         self.book.add(self.alerts[alert.id])
 
     def attempt(self, most: int, result: Result, meanwhile: str = "") -> None:
-        """Try to tell what is next; something may turn while that is under way."""
+        """Send the next batch; an alert may change while it is in flight."""
         alerts = self.book.next_batch(most)
         first = self.book.mark_sending(alerts)
         if meanwhile:
             self.turn(meanwhile)
-        if result in ("heard", "lost answer"):
-            self.heard += [message(alert) for alert in alerts]
-        if result == "heard":
+        if result in ("received", "lost answer"):
+            self.received += [message(alert) for alert in alerts]
+        if result == "received":
             self.book.succeeded(alerts)
         elif result == "refused":
             for alert in alerts:
@@ -67,7 +67,7 @@ class World:
             self.book.failed(alerts, first if result == "not reached" else ())
 
     def kill(self) -> None:
-        """Another process takes up what is on the disk."""
+        """Another process restores the stored progress."""
         self.book = self._new_book()
         for id_, progress in dict(self.disk).items():
             self.book.restore(self.alerts[id_], progress)
@@ -76,7 +76,7 @@ class World:
 names = st.sampled_from("abc")
 attempts = st.tuples(
     st.integers(1, 3),
-    st.sampled_from(["heard", "heard", "lost answer", "lost request", "not reached"]),
+    st.sampled_from(["received", "received", "lost answer", "lost request", "not reached"]),
     st.sampled_from(["", "a", "b", "c"]),
 )
 steps = st.lists(st.one_of(names, attempts, st.just(None)), max_size=40)
@@ -99,18 +99,18 @@ def test_in_the_end_it_knows_what_fires_and_what_is_over(
     world = World()
     play(world, played)
     while world.book.waiting:
-        world.attempt(2, "heard")
+        world.attempt(2, "received")
     for alert in world.alerts.values():
-        states = [state for id_, state in world.heard if id_ == alert.id]
-        # Never that it fires after it is over; the last word is the truth.
+        states = [state for id_, state in world.received if id_ == alert.id]
+        # Never firing after resolved; the last message is the current state.
         assert states == sorted(states)
         if alert.state == "firing":
             assert states[-1:] == ["firing"]
         else:
             assert states[-1:] in ([], ["resolved"])
-    # Of several lives of the same subject, the last word is about the last.
+    # For several alerts of one subject, the last message is about the last one.
     for name in "abc":
-        lives = [int(id_.split("-")[2]) for id_, _ in world.heard if id_.split("-")[1] == name]
+        lives = [int(id_.split("-")[2]) for id_, _ in world.received if id_.split("-")[1] == name]
         assert lives[-1:] == sorted(lives)[-1:]
     fires = {id_: "sent" for id_, alert in world.alerts.items() if alert.state == "firing"}
     assert world.disk == fires
@@ -124,8 +124,8 @@ def test_without_lost_answers_and_kills_nothing_is_sent_twice(
     world = World()
     play(world, [s for s in played if s is not None and "lost answer" not in s])
     while world.book.waiting:
-        world.attempt(2, "heard")
-    assert len(world.heard) == len(set(world.heard))
+        world.attempt(2, "received")
+    assert len(world.received) == len(set(world.received))
 
 
 @given(steps, st.integers(2, 6))
@@ -136,9 +136,9 @@ def test_what_does_not_fit_is_counted_and_no_end_comes_without_a_beginning(
     play(world, [s for s in played if s is not None and "lost request" not in s])
     assert world.book.waiting <= most
     while world.book.waiting:
-        world.attempt(1, "heard")
-    begun = {id_ for id_, state in world.heard if state == "firing"}
-    assert {id_ for id_, state in world.heard if state == "resolved"} <= begun
+        world.attempt(1, "received")
+    begun = {id_ for id_, state in world.received if state == "firing"}
+    assert {id_ for id_, state in world.received if state == "resolved"} <= begun
     silent = {id_ for id_, a in world.alerts.items() if a.state == "firing"} - begun
     assert len(silent) <= world.book.dropped
     assert all(world.disk[id_] == "refused" for id_ in silent)
@@ -148,7 +148,7 @@ def test_ends_have_room_that_beginnings_do_not_take() -> None:
     world = World(most_waiting=4)
     for name in "ab":
         world.turn(name)
-    world.attempt(2, "heard")
+    world.attempt(2, "received")
     for name in "cdef":
         world.turn(name)
     assert (world.book.waiting, world.book.dropped) == (2, 2)
@@ -162,7 +162,7 @@ def test_ends_have_room_that_beginnings_do_not_take() -> None:
 def test_an_end_is_dropped_after_an_hour() -> None:
     world = World()
     world.turn("a")
-    world.attempt(1, "heard")
+    world.attempt(1, "received")
     world.turn("a")
     world.book.expire(START + 3601 * SECOND)
     assert (world.book.waiting, world.book.dropped) == (1, 0)
@@ -171,7 +171,7 @@ def test_an_end_is_dropped_after_an_hour() -> None:
     assert world.disk == {}
 
 
-# How receivers are named
+# Receiver names
 
 
 def test_the_same_options_are_the_same_receiver_wherever_they_stand() -> None:

@@ -1,4 +1,4 @@
-"""The file of alerts: what is in it, and what happens when it cannot be used."""
+"""The alert store: its content, and what happens if it cannot be used."""
 
 import os
 import sqlite3
@@ -38,7 +38,7 @@ def test_what_is_written_is_read_by_the_next(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_agent_left_is_opened_without_a_write(tmp_path: Path) -> None:
-    """Its journal is there: no room is needed until there is something to keep."""
+    """With its journal in place, opening it needs no disk space."""
     path, journal = tmp_path / "alerts.db", tmp_path / "alerts.db-wal"
     left = AlertStore.open(path)
     before = journal.read_bytes()

@@ -1,4 +1,4 @@
-"""The engine against a model that asks everything again at every tick of the clock."""
+"""The engine against a model that evaluates everything at every tick."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podstatus.alerts.model import Alert, Rule
-from tests.support.alert_rules import SECOND, AskingEngine, checked, pod, pod_like
+from tests.support.alert_rules import SECOND, EvaluatingEngine, checked, pod, pod_like
 
 AT = 1_000_000
 NAMES = ("a", "b", "c")
@@ -28,7 +28,7 @@ LOADED = [checked(rule) for rule in RULES]
 
 
 class Like(msgspec.Struct, frozen=True):
-    """What a pod is like."""
+    """The state of a pod."""
 
     restarts: int
     pending: bool
@@ -40,7 +40,7 @@ class Like(msgspec.Struct, frozen=True):
         return pod_like(restarts=self.restarts, phase=phase, labels=labels)
 
     def holds(self, rule: str) -> bool | None:
-        """None: it fails."""
+        """None if the rule fails."""
         match rule:
             case "AtOnce":
                 return self.restarts > 0
@@ -59,7 +59,7 @@ class Shown(msgspec.Struct):
 
 
 class Model:
-    """Knows what each pod is like, and asks every rule of each again and again."""
+    """Evaluates every rule for every pod at every tick."""
 
     def __init__(self) -> None:
         self.pods: dict[str, Like] = {}
@@ -93,7 +93,7 @@ LIKES = st.builds(
     Like, st.sampled_from((0, 1)), st.booleans(), st.sampled_from((None, "0", "1", "1", "?"))
 )
 STEPS = st.one_of(
-    st.tuples(st.just("tell"), st.sampled_from(NAMES), LIKES),
+    st.tuples(st.just("update"), st.sampled_from(NAMES), LIKES),
     st.tuples(st.just("gone"), st.sampled_from(NAMES), st.none()),
     st.tuples(st.just("restart"), st.none(), st.none()),
     st.tuples(st.just("pass"), st.integers(1, 5), st.none()),
@@ -104,7 +104,7 @@ class Pair:
     """An engine and the model, with the same input."""
 
     def __init__(self) -> None:
-        self.engine = AskingEngine(LOADED)
+        self.engine = EvaluatingEngine(LOADED)
         self.model = Model()
         self.followed: dict[str, Alert] = {}
         """The alerts according to the changes that the engine returned."""
@@ -122,9 +122,9 @@ class Pair:
 
     def step(self, what: str, name: Any, like: Like | None) -> None:
         nanos = self.now * SECOND
-        if what == "tell" and like is not None:
+        if what == "update" and like is not None:
             self.model.pods[name] = like
-            self.follow(self.engine.tell(pod(name), like.facts(), nanos))
+            self.follow(self.engine.update(pod(name), like.facts(), nanos))
         elif what == "gone":
             self.model.pods.pop(name, None)
             self.follow(self.engine.subject_removed(pod(name), nanos))
@@ -144,10 +144,10 @@ class Pair:
     def restart(self, nanos: int) -> None:
         """Another process has only the returned alerts; all pods are evaluated again."""
         self.lives += 1
-        self.engine = AskingEngine(LOADED, era=str(self.lives))
+        self.engine = EvaluatingEngine(LOADED, era=str(self.lives))
         self.engine.restore(self.followed.values())
         for name, like in self.model.pods.items():
-            self.follow(self.engine.tell(pod(name), like.facts(), nanos))
+            self.follow(self.engine.update(pod(name), like.facts(), nanos))
         self.follow(self.engine.all_known("pod", nanos))
 
     def compare(self) -> None:
@@ -176,11 +176,11 @@ def test_same_alerts_at_the_same_times_as_if_all_were_asked_all_the_time(
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(NAMES), LIKES, st.integers(-10, 10)), max_size=30))
 def test_a_clock_that_jumps_does_no_harm(steps: list[tuple[str, Like, int]]) -> None:
-    asked = AskingEngine(LOADED)
+    asked = EvaluatingEngine(LOADED)
     now = AT
     for name, like, jump in steps:
         now += jump
-        asked.tell(pod(name), like.facts(), now * SECOND)
+        asked.update(pod(name), like.facts(), now * SECOND)
         asked.advance(now * SECOND)
         due = asked.next_due()
         assert due is None or now * SECOND < due <= (now + 4) * SECOND

@@ -1,4 +1,4 @@
-"""Times that things wait for."""
+"""The timer heap."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Which rule is at fault when a process that evaluates rules has ended."""
+"""Which rule is at fault when an evaluator process died."""
 
 from signal import SIGABRT, SIGKILL, SIGPROF, SIGSEGV, SIGTERM
 

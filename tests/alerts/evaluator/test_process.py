@@ -1,4 +1,4 @@
-"""Rules that take too long, or too much memory, cost no more than themselves."""
+"""A rule that exceeds its CPU or memory budget affects only itself."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ ENDLESS = f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, !{PATTERN})))"
 """2 s of CPU: each pattern is built at run time, and compiled each time."""
 _GROWS = "".join(f"[{'+'.join([f's{n}'] * 20)}].exists(s{n + 1}, " for n in range(1, 7))
 DOUBLING = f"['{'a' * 99}'].exists(s1, {_GROWS}size(s7) > 0{')' * 7}"
-"""6 GB, if it gets them."""
+"""6 GB, unless memory is limited."""
 GOOD = Rule(
     name="Good",
     expression="!pod.ready",
@@ -44,7 +44,7 @@ HELD = {"Good": RuleHolds({"summary": "web is not ready"})}
 
 
 def victims_only(expression: str, name: str = "Bad") -> Rule:
-    """It does no harm when it is tried on samples."""
+    """A rule that passes the check on trial inputs."""
     return Rule(name=name, expression=f'"victim" in pod.labels && {expression}')
 
 
@@ -103,7 +103,7 @@ def test_a_rule_over_budget_is_switched_off_and_the_others_go_on(
     found = evaluator.evaluate([about(victim=False), about()])
     assert found.results == (HELD, HELD)
     assert list(found.disabled) == ["Bad"]
-    # Once it is off, nothing ends any more.
+    # Once it is switched off, no process ends.
     deaths = evaluator.worker_exits
     assert evaluator.evaluate([about()]).results == (HELD,)
     assert evaluator.worker_exits == deaths <= 3
@@ -165,7 +165,7 @@ def test_memory_is_bounded_and_nothing_is_passed_on(
 
 
 def ask_until_it_fails(evaluator: EvaluatorProcess) -> None:
-    """A fork whose parent was killed may answer until that is gone."""
+    """Evaluate until it fails: a fork whose parent was killed may answer for a while."""
     ends = time.monotonic() + 20
     while time.monotonic() < ends:
         evaluator.evaluate([about()])
@@ -184,7 +184,7 @@ def test_one_that_is_killed_from_outside_is_replaced_and_no_rule_is_blamed(
     with pytest.raises(EvaluatorError, match="restarts in"):
         evaluator.evaluate([about()])
     monkeypatch.setattr(evaluator, "_retry_at", 0.0)
-    # No answer is taken for that of another question.
+    # No response is mistaken for that of another request.
     for is_ready in (True, False, True):
         found = evaluator.evaluate([about(ready=is_ready)])
         assert (found.results, found.disabled) == (({} if is_ready else HELD,), {})

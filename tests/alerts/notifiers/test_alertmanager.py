@@ -1,4 +1,4 @@
-"""What an Alertmanager is sent, and which of its refusals are about the alerts."""
+"""The request to an Alertmanager, and which rejections concern the alerts."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from tests.alerts.sample_alerts import START as AT
 from tests.support.webhook_server import WebServer, web_server
 
 
-async def tell(
+async def update(
     server: WebServer, alerts: Sequence[Alert], *, url: str | None = None, **options: str
 ) -> None:
     http = HttpPostClient(clock=SystemClock())
@@ -37,7 +37,7 @@ async def tell(
 def posted(alerts: Sequence[Alert]) -> list[dict[str, Any]]:
     async def scene() -> list[dict[str, Any]]:
         async with web_server() as server:
-            await tell(server, alerts)
+            await update(server, alerts)
         (post,) = server.posts
         assert post.path == "/api/v2/alerts"
         found: list[dict[str, Any]] = post.json()
@@ -83,7 +83,7 @@ def test_it_may_be_behind_a_path_and_the_action_names_it_first(path: str, tmp_pa
     async def scene() -> None:
         async with web_server() as named, web_server() as of_settings:
             url = named.url + path
-            await tell(of_settings, [firing()], url=url, tokenFile=str(token))
+            await update(of_settings, [firing()], url=url, tokenFile=str(token))
         assert not of_settings.posts
         (post,) = named.posts
         assert post.path == path.rstrip("/") + "/api/v2/alerts"
@@ -110,7 +110,7 @@ def test_only_refusals_of_the_alerts_themselves_are_for_good(code: int, is_for_g
         async with web_server() as server:
             server.answers = [web.Response(status=code)]
             with pytest.raises(ActionError, match=str(code)) as caught:
-                await tell(server, [firing()])
+                await update(server, [firing()])
             assert isinstance(caught.value, RetryableError) is not is_for_good
 
     asyncio.run(scene())
@@ -119,7 +119,7 @@ def test_only_refusals_of_the_alerts_themselves_are_for_good(code: int, is_for_g
 def test_without_a_url_nothing_is_sent() -> None:
     async def scene() -> None:
         with pytest.raises(ActionError, match="set url in the action"):
-            await tell(WebServer(), [firing()])
+            await update(WebServer(), [firing()])
 
     asyncio.run(scene())
 
@@ -134,6 +134,6 @@ def test_an_alertmanager_that_quotes_the_token_gets_it_redacted(tmp_path: Path) 
             text = "/api/v2/alerts: t0ken-0123456789 has expired"
             server.answers = [web.Response(status=401, text=text)]
             with pytest.raises(ActionError, match="/api/v2/alerts: <redacted> has expired"):
-                await tell(server, [firing()], tokenFile=str(token))
+                await update(server, [firing()], tokenFile=str(token))
 
     asyncio.run(scene())

@@ -1,4 +1,4 @@
-"""The line that an alert is in the log of the agent."""
+"""The log line of an alert."""
 
 import asyncio
 import logging

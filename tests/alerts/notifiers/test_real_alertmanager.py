@@ -1,4 +1,4 @@
-"""A real Alertmanager hears of alerts, and tells a webhook: once of each beginning and end."""
+"""A real Alertmanager gets alerts and notifies a webhook once when each fires and resolves."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -20,7 +20,7 @@ from tests.support.processes.alertmanager import Alertmanager as Manager
 
 ACTIONS = [Action(kind="alertmanager")]
 AGAIN = 2.0
-"""After four of them it takes an alert to be over: a busy machine must not take as long."""
+"""After four periods it resolves an alert: long enough for a busy machine."""
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(PROGRAM is None, reason=MISSING),
@@ -33,7 +33,7 @@ def received(manager: Manager) -> list[tuple[str, str]]:
 
 
 def known(manager: Manager) -> dict[str, str]:
-    """What it knows to fire: until when, by the name of the pod."""
+    """Its firing alerts: `endsAt` by pod name."""
     return {one["labels"]["pod"]: one["endsAt"] for one in manager.alerts()}
 
 
@@ -45,7 +45,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def living(folder: Path, manager: Manager) -> AsyncIterator[AlertDispatcher]:
-    """One life of the agent, as far as alerts go."""
+    """One process with a dispatcher."""
     clock = SystemClock()
     store, http = AlertStore.open(folder / "alerts.db"), HttpPostClient(clock=clock)
     notifier = AlertmanagerNotifier(http, clock=clock, url=manager.url, resend_seconds=AGAIN)
@@ -122,7 +122,7 @@ def test_another_life_of_the_same_alert_fires_though_both_come_at_once(tmp_path:
             first = fires("a")
             agent.dispatch(first, ACTIONS)
             await until(lambda: received(manager) == [("pod-a", "firing")])
-            # To an Alertmanager they are the same: their labels are.
+            # To an Alertmanager they are the same alert: their labels are equal.
             agent.dispatch(over(first), ACTIONS)
             agent.dispatch(structs.replace(fires("a"), id=AlertId("another")), ACTIONS)
             await until(lambda: agent.deliveries()[0].delivered == 3)
@@ -137,7 +137,7 @@ def test_another_life_of_the_same_alert_fires_though_both_come_at_once(tmp_path:
 def test_one_that_it_refuses_holds_up_no_other(tmp_path: Path) -> None:
     async def scene(manager: Manager) -> None:
         async with living(tmp_path, manager) as agent:
-            # It knows alerts by their labels: one without any is none.
+            # It identifies alerts by their labels, and rejects one without labels.
             bad = structs.replace(fires("bad"), labels={})
             for alert in (fires("a"), bad, fires("b"), fires("c")):
                 agent.dispatch(alert, ACTIONS)

@@ -1,4 +1,4 @@
-"""What another process says is shown without the secrets that it was sent."""
+"""Secrets are redacted in the text of another process."""
 
 import base64
 import html

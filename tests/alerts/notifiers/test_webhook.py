@@ -1,4 +1,4 @@
-"""What a webhook is sent, and what each of its answers means."""
+"""The request of a webhook, and the meaning of each response."""
 
 import asyncio
 import re
@@ -34,18 +34,18 @@ def play(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 @asynccontextmanager
 async def telling(url: str, **options: str) -> AsyncIterator[Callable[..., Any]]:
-    """What tells a webhook of an alert, with these options."""
+    """Send an alert to a webhook with these options."""
     http = HttpPostClient(clock=SystemClock())
     notifier = WebhookNotifier(
         http, clock=FakeClock(), link=lambda alert: f"https://n1/v1?id={alert.id}"
     )
     action = Action(kind="webhook", options={"url": url, **options})
 
-    async def tell(alert: Alert | None = None) -> None:
+    async def update(alert: Alert | None = None) -> None:
         await notifier.send(action, alert or firing())
 
     try:
-        yield tell
+        yield update
     finally:
         await http.close()
 
@@ -68,9 +68,9 @@ def documented_check() -> Callable[[dict[str, str], bytes, bytes], bool]:
 
 def test_the_alert_is_posted_as_the_page_says() -> None:
     async def scene() -> None:
-        async with web_server() as server, telling(f"{server.url}/hook?room=1") as tell:
-            await tell()
-            await tell(resolved(firing()))
+        async with web_server() as server, telling(f"{server.url}/hook?room=1") as update:
+            await update()
+            await update(resolved(firing()))
         first, second = server.posts
         assert first.path == "/hook"
         assert first.json() == {
@@ -106,7 +106,7 @@ def test_the_alert_is_posted_as_the_page_says() -> None:
 
 
 def test_it_is_signed_as_standard_webhooks_are() -> None:
-    # The example that their libraries test themselves with.
+    # The test vector of the Standard Webhooks libraries.
     headers = webhook_headers(
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         1614265330,
@@ -122,10 +122,10 @@ def test_who_verifies_as_the_page_shows_accepts_ours_alone(
     secret = a_secret(tmp_path)
 
     async def scene() -> None:
-        async with web_server() as server, telling(server.url, secretFile=str(secret)) as tell:
-            await tell()
+        async with web_server() as server, telling(server.url, secretFile=str(secret)) as update:
+            await update()
             secret.write_text("another one\n")  # it is read again each time
-            await tell()
+            await update()
         first, second = server.posts
         is_ours = documented_check()
         sent = START / 1e9
@@ -159,12 +159,12 @@ def test_without_a_secret_that_is_one_nothing_is_sent_yet(
     secret = a_secret(tmp_path, text, mode)
 
     async def scene() -> None:
-        async with web_server() as server, telling(server.url, secretFile=str(secret)) as tell:
+        async with web_server() as server, telling(server.url, secretFile=str(secret)) as update:
             with pytest.raises(NotSentError, match=why):
-                await tell()
+                await update()
             secret.unlink()
             with pytest.raises(NotSentError, match="no such file"):
-                await tell()
+                await update()
             assert not server.posts
 
     play(scene)
@@ -174,13 +174,13 @@ def test_a_token_is_sent_and_read_again_each_time(tmp_path: Path) -> None:
     token = a_secret(tmp_path, "t-1")
 
     async def scene() -> None:
-        async with web_server() as server, telling(server.url, tokenFile=str(token)) as tell:
-            await tell()
+        async with web_server() as server, telling(server.url, tokenFile=str(token)) as update:
+            await update()
             token.write_text("t-2")
-            await tell()
+            await update()
             token.write_text("two words")
             with pytest.raises(NotSentError, match="does not contain a valid token"):
-                await tell()
+                await update()
         assert [post.headers["authorization"] for post in server.posts] == [
             "Bearer t-1",
             "Bearer t-2",
@@ -196,11 +196,11 @@ def test_a_user_in_the_url_goes_without_a_token(tmp_path: Path, user: str) -> No
     async def scene() -> None:
         async with web_server() as server:
             url = server.url.replace("://", f"://{user}@")
-            async with telling(url) as tell:
-                await tell()
-            async with telling(url, tokenFile=str(token)) as tell:
+            async with telling(url) as update:
+                await update()
+            async with telling(url, tokenFile=str(token)) as update:
                 with pytest.raises(ActionError, match="remove one of them") as caught:
-                    await tell()
+                    await update()
             assert not isinstance(caught.value, RetryableError)
         (post,) = server.posts
         assert post.headers["authorization"].startswith("Basic ")
@@ -211,9 +211,9 @@ def test_a_user_in_the_url_goes_without_a_token(tmp_path: Path, user: str) -> No
 @pytest.mark.parametrize("code", [200, 201, 202, 204, 299])
 def test_any_success_is_one(code: int) -> None:
     async def scene() -> None:
-        async with web_server() as server, telling(server.url) as tell:
+        async with web_server() as server, telling(server.url) as update:
             server.answers = [web.Response(status=code)]
-            await tell()
+            await update()
 
     play(scene)
 
@@ -221,10 +221,10 @@ def test_any_success_is_one(code: int) -> None:
 @pytest.mark.parametrize("code", [408, 425, 429, 500, 502, 503, 504, 599])
 def test_what_is_about_this_moment_is_tried_again(code: int) -> None:
     async def scene() -> None:
-        async with web_server() as server, telling(server.url) as tell:
+        async with web_server() as server, telling(server.url) as update:
             server.answers = [web.Response(status=code, headers={"Retry-After": "7"})]
             with pytest.raises(RetryableError, match=str(code)) as caught:
-                await tell()
+                await update()
             assert caught.value.retry_after_seconds == 7
             assert not isinstance(caught.value, NotSentError)
 
@@ -234,10 +234,10 @@ def test_what_is_about_this_moment_is_tried_again(code: int) -> None:
 @pytest.mark.parametrize("code", [400, 410, 413, 422])
 def test_refusals_of_the_alert_itself_are_for_good(code: int) -> None:
     async def scene() -> None:
-        async with web_server() as server, telling(server.url) as tell:
+        async with web_server() as server, telling(server.url) as update:
             server.answers = [web.Response(status=code, text="no\x1b[31m way")]
             with pytest.raises(ActionError, match=rf"{code}.*no\^\[\[31m way") as caught:
-                await tell()
+                await update()
             assert not isinstance(caught.value, RetryableError)
 
     play(scene)
@@ -246,14 +246,14 @@ def test_refusals_of_the_alert_itself_are_for_good(code: int) -> None:
 @pytest.mark.parametrize("code", [301, 307, 401, 403, 404, 405])
 def test_refusals_on_the_way_are_mended_some_day_and_redirects_lead_nowhere(code: int) -> None:
     async def scene() -> None:
-        async with web_server() as other, web_server() as server, telling(server.url) as tell:
+        async with web_server() as other, web_server() as server, telling(server.url) as update:
             headers = {"Location": other.url, "Retry-After": "7"}
             server.answers = [web.Response(status=code, headers=headers)]
             with pytest.raises(NotSentError, match=str(code)) as caught:
-                await tell()
+                await update()
             assert caught.value.retry_after_seconds == 7
             assert not other.posts
-            await tell()
+            await update()
             assert len(server.posts) == 2
 
     play(scene)
@@ -265,17 +265,17 @@ def test_who_is_not_there_has_certainly_heard_nothing() -> None:
         port = taken.getsockname()[1]
 
         async def scene() -> None:
-            async with telling(f"http://user:s3cret@127.0.0.1:{port}/s3cret") as tell:
+            async with telling(f"http://user:s3cret@127.0.0.1:{port}/s3cret") as update:
                 with pytest.raises(NotSentError) as caught:
-                    await tell()
+                    await update()
                 assert (
                     str(caught.value)
                     == f"cannot connect to http://127.0.0.1:{port}: connection refused"
                 )
                 assert "s3cret" not in str(caught.value)
-            async with telling("http://no-such-host.invalid/") as tell:
+            async with telling("http://no-such-host.invalid/") as update:
                 with pytest.raises(NotSentError, match=r"no-such-host\.invalid"):
-                    await tell()
+                    await update()
 
         play(scene)
 
@@ -291,15 +291,15 @@ def test_who_hangs_up_or_says_nothing_may_have_heard_it() -> None:
         return web.Response()
 
     async def scene() -> None:
-        async with web_server() as server, telling(server.url) as tell:
+        async with web_server() as server, telling(server.url) as update:
             server.answers = [hang_up]
             with pytest.raises(RetryableError) as caught:
-                await tell()
+                await update()
             assert not isinstance(caught.value, NotSentError)
-        async with web_server() as server, telling(server.url, timeout="2s") as tell:
+        async with web_server() as server, telling(server.url, timeout="2s") as update:
             server.answers = [silent]
             with pytest.raises(RetryableError, match=r"no response from .* in 2 s") as caught:
-                await tell()
+                await update()
             assert not isinstance(caught.value, NotSentError)
 
     play(scene)
@@ -327,9 +327,9 @@ def test_a_peer_that_speaks_no_http_is_reported_in_one_line_without_the_secret(
     async def scene() -> None:
         server = await asyncio.start_server(speak, "127.0.0.1", 0)
         host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        async with server, telling(f"http://me:s3cret@{host}/s3cret?token=s3cret") as tell:
+        async with server, telling(f"http://me:s3cret@{host}/s3cret?token=s3cret") as update:
             with pytest.raises(RetryableError, match=f"^no response from http://{host}: ") as got:
-                await tell()
+                await update()
         said = str(got.value)
         assert "s3cret" not in said
         assert said.isprintable()
@@ -354,11 +354,11 @@ def test_a_receiver_that_quotes_the_request_gets_no_secret_shown(tmp_path: Path,
         files = {"tokenFile": str(token), "secretFile": str(key)}
         async with (
             web_server() as server,
-            telling(f"{server.url}/hooks/T0123456789/x?key=s3cret", **files) as tell,
+            telling(f"{server.url}/hooks/T0123456789/x?key=s3cret", **files) as update,
         ):
             server.answers = [quote]
             with pytest.raises(ActionError) as caught:
-                await tell()
+                await update()
         said = str(caught.value)
         assert said.endswith(
             "/hooks/<redacted>/x?key=<redacted> with Bearer <redacted> v1,<redacted>"
@@ -374,11 +374,11 @@ def test_a_password_that_is_quoted_is_redacted_in_both_of_its_forms() -> None:
     async def scene() -> None:
         async with (
             web_server() as server,
-            telling(server.url.replace("://", "://me:pass%77ord@")) as tell,
+            telling(server.url.replace("://", "://me:pass%77ord@")) as update,
         ):
             server.answers = [quote]
             with pytest.raises(NotSentError, match=r"Basic <redacted> <redacted>$"):
-                await tell()
+                await update()
 
     play(scene)
 
@@ -400,10 +400,10 @@ def test_a_token_that_is_cut_by_what_is_read_leaves_nothing_of_it(
         return response
 
     async def scene() -> None:
-        async with web_server() as server, telling(server.url, tokenFile=str(token)) as tell:
+        async with web_server() as server, telling(server.url, tokenFile=str(token)) as update:
             server.answers = [drip]
             with pytest.raises(NotSentError, match=r"Unauthorized: no <redacted>$"):
-                await tell()
+                await update()
 
     play(scene)
 
@@ -420,9 +420,9 @@ def test_an_answer_that_is_no_http_and_quotes_the_token_is_redacted(tmp_path: Pa
     async def scene() -> None:
         server = await asyncio.start_server(speak, "127.0.0.1", 0)
         host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        async with server, telling(f"http://{host}/", tokenFile=str(token)) as tell:
+        async with server, telling(f"http://{host}/", tokenFile=str(token)) as update:
             with pytest.raises(RetryableError, match="no response") as caught:
-                await tell()
+                await update()
         assert "t0ken" not in str(caught.value)
 
     play(scene)
@@ -436,9 +436,9 @@ def test_an_endless_answer_is_not_read() -> None:
             await response.write(b"x" * 65536)
 
     async def scene() -> None:
-        async with web_server() as server, telling(server.url) as tell:
+        async with web_server() as server, telling(server.url) as update:
             server.answers = [endless]
-            await asyncio.wait_for(tell(), 5)
+            await asyncio.wait_for(update(), 5)
 
     play(scene)
 
@@ -450,14 +450,14 @@ def test_an_unknown_certificate_is_not_trusted(tmp_path: Path) -> None:
 
     async def scene() -> None:
         async with web_server(tls) as server:
-            async with telling(server.url) as tell:
+            async with telling(server.url) as update:
                 with pytest.raises(NotSentError, match="certificate"):
-                    await tell()
-            async with telling(server.url, caFile=str(wrong)) as tell:
+                    await update()
+            async with telling(server.url, caFile=str(wrong)) as update:
                 with pytest.raises(NotSentError, match="does not contain certificates"):
-                    await tell()
-            async with telling(server.url, caFile=authority) as tell:
-                await tell()
+                    await update()
+            async with telling(server.url, caFile=authority) as update:
+                await update()
             assert len(server.posts) == 1
 
     play(scene)
@@ -466,8 +466,8 @@ def test_an_unknown_certificate_is_not_trusted(tmp_path: Path) -> None:
 def test_a_body_is_bounded() -> None:
     async def scene() -> None:
         many = {f"note-{number}": "x" * 4096 for number in range(100)}
-        async with web_server() as server, telling(server.url) as tell:
-            await tell(firing(annotations=many))
+        async with web_server() as server, telling(server.url) as update:
+            await update(firing(annotations=many))
         (post,) = server.posts
         assert len(post.body) < MAX_BODY_BYTES
         assert (post.json()["annotations"], post.json()["truncated"]) == ({}, True)
@@ -478,9 +478,9 @@ def test_a_body_is_bounded() -> None:
 @pytest.mark.parametrize("url", ["", "ftp://host/", "https://", "http://[", "no address"])
 def test_what_is_no_address_is_refused_for_good(url: str) -> None:
     async def scene() -> None:
-        async with telling(url) as tell:
+        async with telling(url) as update:
             with pytest.raises(ActionError, match="url") as caught:
-                await tell()
+                await update()
             assert not isinstance(caught.value, RetryableError)
 
     play(scene)

@@ -162,7 +162,7 @@ tests:
     ]
 
 
-def moment(
+def entry(
     seconds: float, kind: str, name: str = "web", state: str = "", **more: str
 ) -> HistoryEntry:
     return HistoryEntry(
@@ -177,22 +177,22 @@ def moment(
 
 
 HISTORY = [
-    moment(0, "seen"),
-    moment(0, "phase", after="Pending"),
-    moment(70, "phase", before="Pending", after="Running"),
-    moment(70, "condition", subject="Ready", after="True"),
-    moment(80, "restart", subject="app", before="0", after="1"),
-    moment(80, "container", subject="app", state="running"),
-    moment(90, "restart", subject="app", before="1", after="2"),
-    moment(100, "event", after="Warning", reason="BackOff"),
-    moment(100, "foreign", reason="ForeignStatusWrite", message="another client"),
-    moment(800, "deletion", after="30 s"),
-    moment(840, "finished"),
+    entry(0, "seen"),
+    entry(0, "phase", after="Pending"),
+    entry(70, "phase", before="Pending", after="Running"),
+    entry(70, "condition", subject="Ready", after="True"),
+    entry(80, "restart", subject="app", before="0", after="1"),
+    entry(80, "container", subject="app", state="running"),
+    entry(90, "restart", subject="app", before="1", after="2"),
+    entry(100, "event", after="Warning", reason="BackOff"),
+    entry(100, "foreign", reason="ForeignStatusWrite", message="another client"),
+    entry(800, "deletion", after="30 s"),
+    entry(840, "finished"),
 ]
 
 
 def test_a_history_is_played() -> None:
-    rehearsal = rehearsals(
+    rule_test = rehearsals(
         """
         {at: 59s, expect: [{rule: Slow, pod: web, state: pending}]},
         {at: 60s, expect: [{rule: Slow, pod: web}]},
@@ -210,18 +210,18 @@ def test_a_history_is_played() -> None:
         history="x.db",
     )
     play = partial(HistoryDriver, entries=HISTORY)
-    outcome = run_rule_test(rehearsal, *PLAYED, play)
+    outcome = run_rule_test(rule_test, *PLAYED, play)
     assert lines(outcome) == []
 
 
 def test_a_history_without_moments_has_no_alerts() -> None:
-    rehearsal = rehearsals("{at: 1h, expect: []}", history="x.db")
-    outcome = run_rule_test(rehearsal, *PLAYED, partial(HistoryDriver, entries=[]))
+    rule_test = rehearsals("{at: 1h, expect: []}", history="x.db")
+    outcome = run_rule_test(rule_test, *PLAYED, partial(HistoryDriver, entries=[]))
     assert outcome.differences == ()
 
 
 def test_nothing_happens_after_the_last_moment_of_a_history() -> None:
-    rehearsal = rehearsals("{at: 7d, expect: []}", history="x.db")
-    play = partial(HistoryDriver, entries=[*HISTORY[2:3], moment(800, "deletion", after="30 s")])
-    outcome = run_rule_test(rehearsal, *PLAYED, play)
+    rule_test = rehearsals("{at: 7d, expect: []}", history="x.db")
+    play = partial(HistoryDriver, entries=[*HISTORY[2:3], entry(800, "deletion", after="30 s")])
+    outcome = run_rule_test(rule_test, *PLAYED, play)
     assert lines(outcome) == []

@@ -1,4 +1,4 @@
-"""Facts are what is known, and all that the table promises."""
+"""Fact values, and that every fact of the table exists."""
 
 from itertools import pairwise
 from typing import Any
@@ -54,7 +54,7 @@ def test_facts_are_those_of_the_table(facts: dict[str, Any], table: Any) -> None
 
 @pytest.mark.parametrize("scope", ["pod", "node"])
 def test_facts_have_the_types_of_the_table(scope: Any) -> None:
-    """CEL takes a value of another type for an error."""
+    """CEL fails on a value of another type."""
     pod = PodSummary(
         uid=PodUID("1"), namespace="ns", name="p", labels={"a": "b"}, containers=(crashing(),),
         conditions=(ConditionSummary(type="Ready", status="True"),),

@@ -1,4 +1,4 @@
-"""Words that facts never are, in rules that are right otherwise."""
+"""Comparisons with values that a fact never has."""
 
 import pytest
 

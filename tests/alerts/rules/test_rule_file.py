@@ -1,4 +1,4 @@
-"""Files of rules: what they say, and every mistake with its place."""
+"""Rule files: their content, and every error with its location."""
 
 from textwrap import dedent
 

@@ -1,4 +1,4 @@
-"""Which facts of a node do not say yet that something is over."""
+"""Which facts of a node are incomplete after a start."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What happened within the last ten minutes is counted, and forgotten."""
+"""Events of the last ten minutes are counted, and expire."""
 
 from podstatus.alerts.rules.windows import WINDOW_NANOS, PodWindows, WindowCounts
 from podstatus.kube.objects.pod import PodUID

@@ -1,4 +1,4 @@
-"""The service that asks rules: when it looks at whom, and what becomes of it."""
+"""The alert service: when it evaluates which subjects, and what follows."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -76,7 +76,7 @@ class Heard:
 
 
 class Unreliable:
-    """A `RuleEvaluator` that may be away, take its time, and switch rules off."""
+    """A `RuleEvaluator` that can fail, be slow, and disable rules."""
 
     def __init__(self, rules: Sequence[LoadedRule]) -> None:
         self._local = LocalEvaluator(rules)
@@ -95,13 +95,13 @@ class Unreliable:
 
 
 class Scene:
-    """Rules, and what they are asked about. Another may go on where this one ended."""
+    """Rules and their subjects. Another scene can continue from its store."""
 
     def __init__(self, rules: str = RULES, *, store: Path | None = None) -> None:
         self.clock = FakeClock()
         self.known = FakeStatusView()
         self.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=True)}
-        self.heard = Heard()
+        self.received = Heard()
         self.rules = rules
         self.store = store
         self.has_pods = self.has_nodes = True
@@ -110,7 +110,7 @@ class Scene:
         self.ahead = 0
         self.heartbeats = Heartbeats(self.clock.now)
 
-    def watchman(self) -> AlertService:
+    def alerting(self) -> AlertService:
         loaded = load_rules(self.rules, ENVIRONMENTS)
         assert loaded.errors == ()
         self.evaluator = Unreliable(loaded.rules)
@@ -120,7 +120,10 @@ class Scene:
             Engine(loaded.rules, instance_id=str(self.clock.now())),
             self.evaluator,
             AlertDispatcher(
-                {"log": self.heard, "mail": self.heard}, store, clock=self.clock, random=lambda: 0.5
+                {"log": self.received, "mail": self.received},
+                store,
+                clock=self.clock,
+                random=lambda: 0.5,
             ),
             actions=self.actions or {it.rule.name: (self.action,) for it in loaded.rules},
             readiness=Readiness(pods=lambda: self.has_pods, nodes=lambda: self.has_nodes),
@@ -131,18 +134,18 @@ class Scene:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[AlertService]:
-        watchman = self.watchman()
-        task = asyncio.create_task(watchman.run())
+        alerting = self.alerting()
+        task = asyncio.create_task(alerting.run())
         try:
             await self.passes(0)
-            yield watchman
+            yield alerting
         finally:
             assert not task.done(), task.exception()
             task.cancel()
             await asyncio.wait({task})
 
     async def passes(self, seconds: float) -> None:
-        """So much time, and the thread of the disk gets its turn."""
+        """Advance the clock, and let the disk thread run."""
         await self.clock.advance(seconds)
         for _ in range(20):
             await asyncio.sleep(0.002 if self.store else 0)
@@ -161,31 +164,31 @@ def refuse(*_: object, **__: object) -> NoReturn:
     raise RuntimeError("a mistake")
 
 
-def shown(watchman: AlertService) -> list[str]:
-    return [f"{it.rule} {it.subject.name} {it.state}" for it in watchman.alerts().values()]
+def shown(alerting: AlertService) -> list[str]:
+    return [f"{it.rule} {it.subject.name} {it.state}" for it in alerting.alerts().values()]
 
 
 @in_loop
 async def test_a_pod_is_asked_about_when_it_changes_and_when_its_time_has_come() -> None:
     scene = Scene()
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         scene.put(a_pod())
         await scene.passes(1)
-        assert shown(watchman) == []
+        assert shown(alerting) == []
         scene.put(a_pod(ready=False))
         await scene.passes(0.1)
-        assert shown(watchman) == ["NotReady web pending"]
+        assert shown(alerting) == ["NotReady web pending"]
         await scene.passes(19)
-        assert scene.heard.words == []
+        assert scene.received.words == []
         await scene.passes(1)
-        assert scene.heard.words == ["NotReady web firing"]
-        assert scene.heard.alerts[0].annotations == {"summary": "web is not ready"}
+        assert scene.received.words == ["NotReady web firing"]
+        assert scene.received.alerts[0].annotations == {"summary": "web is not ready"}
         scene.put(a_pod())
         await scene.passes(0.1)
-        assert scene.heard.words[1:] == ["NotReady web resolved"]
-        assert shown(watchman) == ["NotReady web resolved"]
+        assert scene.received.words[1:] == ["NotReady web resolved"]
+        assert shown(alerting) == ["NotReady web resolved"]
         await scene.passes(3601)
-        assert shown(watchman) == []
+        assert shown(alerting) == []
 
 
 @in_loop
@@ -198,23 +201,23 @@ async def test_a_clock_that_is_set_ahead_does_not_count_as_waiting(tmp_path: Pat
         await scene.passes(5)
     async with scene.running():
         await scene.passes(9)
-        assert scene.heard.words == []
+        assert scene.received.words == []
         await scene.passes(1)
-        assert scene.heard.words == ["NotReady web firing"]
+        assert scene.received.words == ["NotReady web firing"]
 
 
 @in_loop
 async def test_a_clock_that_is_set_ahead_moves_no_window() -> None:
     scene = Scene()
     scene.put(a_pod())
-    async with scene.running() as watchman:
-        watchman.foreign_write(PodUID("uid-web"))
+    async with scene.running() as alerting:
+        alerting.foreign_write(PodUID("uid-web"))
         await scene.passes(300)
         scene.set_ahead(3600)
         await scene.passes(299)
-        assert scene.heard.words == ["Foreign web firing"]
+        assert scene.received.words == ["Foreign web firing"]
         await scene.passes(2)
-        assert scene.heard.words == ["Foreign web firing", "Foreign web resolved"]
+        assert scene.received.words == ["Foreign web firing", "Foreign web resolved"]
 
 
 @in_loop
@@ -230,17 +233,17 @@ rules:
     scene.put(a_pod())
     filling = NodeSummary(name="node-1", ready=True, disk_full_in_seconds=60.0)
     scene.known.known_nodes = {"node-1": filling}
-    async with scene.running() as watchman:
-        watchman.foreign_write(PodUID("uid-web"))
+    async with scene.running() as alerting:
+        alerting.foreign_write(PodUID("uid-web"))
         await scene.passes(1)
     scene.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=True)}
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         await scene.passes(10)
         scene.set_ahead(3600)
         await scene.passes(580)
-        assert sorted(shown(watchman)) == ["Filling node-1 firing", "Foreign web firing"]
+        assert sorted(shown(alerting)) == ["Filling node-1 firing", "Foreign web firing"]
         await scene.passes(15)
-        assert sorted(shown(watchman)) == ["Filling node-1 resolved", "Foreign web resolved"]
+        assert sorted(shown(alerting)) == ["Filling node-1 resolved", "Foreign web resolved"]
 
 
 @in_loop
@@ -251,7 +254,7 @@ async def test_a_pod_that_goes_resolves_its_alerts() -> None:
         await scene.passes(21)
         scene.known.snapshot_cache.remove(PodUID("uid-web"))
         await scene.passes(0.1)
-        assert scene.heard.words == [
+        assert scene.received.words == [
             "NotReady web firing",
             "NotReady db firing",
             "NotReady web resolved",
@@ -267,28 +270,28 @@ async def test_windows_move_though_nothing_happens() -> None:
         for number in range(1, 5):
             scene.put(a_pod(ready=number % 2 == 0, at=number))
             await scene.passes(1)
-        assert scene.heard.words == ["Flapping web firing"]
+        assert scene.received.words == ["Flapping web firing"]
         await scene.passes(580)
-        assert scene.heard.words == ["Flapping web firing"]
+        assert scene.received.words == ["Flapping web firing"]
         await scene.passes(30)
-        assert scene.heard.words == ["Flapping web firing", "Flapping web resolved"]
+        assert scene.received.words == ["Flapping web firing", "Flapping web resolved"]
 
 
 @in_loop
 async def test_restarts_and_foreign_writes_are_counted() -> None:
     scene = Scene()
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         scene.put(a_pod(restarts=7))
         await scene.passes(0.1)
-        watchman.foreign_write(PodUID("uid-web"))
-        watchman.foreign_write(PodUID("uid-unknown"))
+        alerting.foreign_write(PodUID("uid-web"))
+        alerting.foreign_write(PodUID("uid-unknown"))
         await scene.passes(0.1)
-        assert scene.heard.words == ["Foreign web firing"]
+        assert scene.received.words == ["Foreign web firing"]
         scene.put(a_pod(restarts=9))
         await scene.passes(0.1)
-        assert sorted(scene.heard.words) == ["Foreign web firing", "Restarts web firing"]
+        assert sorted(scene.received.words) == ["Foreign web firing", "Restarts web firing"]
         await scene.passes(601)
-        assert sorted(scene.heard.words[2:]) == ["Foreign web resolved", "Restarts web resolved"]
+        assert sorted(scene.received.words[2:]) == ["Foreign web resolved", "Restarts web resolved"]
 
 
 @in_loop
@@ -298,12 +301,15 @@ async def test_nodes_are_sampled() -> None:
         scene.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=False)}
         scene.known.age = structs.replace(scene.known.age, server_reachable=False)
         await scene.passes(5)
-        assert scene.heard.words == ["NodeDown node-1 firing"]
+        assert scene.received.words == ["NodeDown node-1 firing"]
         await scene.passes(10)
-        assert scene.heard.words[1:] == ["Away node-1 firing"]
+        assert scene.received.words[1:] == ["Away node-1 firing"]
         scene.known.known_nodes = {}
         await scene.passes(5)
-        assert sorted(scene.heard.words[2:]) == ["Away node-1 resolved", "NodeDown node-1 resolved"]
+        assert sorted(scene.received.words[2:]) == [
+            "Away node-1 resolved",
+            "NodeDown node-1 resolved",
+        ]
 
 
 @in_loop
@@ -314,19 +320,19 @@ async def test_a_pending_alert_goes_on_over_a_restart(tmp_path: Path) -> None:
         await scene.passes(12)
     scene.known = FakeStatusView()
     scene.has_pods = False
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         await scene.passes(3)
-        assert len(shown(watchman)) == 3
+        assert len(shown(alerting)) == 3
         scene.put(a_pod(ready=False), a_pod("well"))
         await scene.passes(4)
-        assert scene.heard.words == []
-        # Nothing of the pod that is not there is over before all are known.
-        assert "NotReady gone pending" in shown(watchman)
+        assert scene.received.words == []
+        # Alerts of a missing pod do not resolve before all pods are known.
+        assert "NotReady gone pending" in shown(alerting)
         scene.has_pods = True
         await scene.passes(1)
-        assert scene.heard.words == ["NotReady web firing"]
+        assert scene.received.words == ["NotReady web firing"]
         await scene.passes(5)
-        assert shown(watchman) == ["NotReady web firing"]
+        assert shown(alerting) == ["NotReady web firing"]
 
 
 @in_loop
@@ -337,15 +343,15 @@ async def test_a_firing_alert_is_not_sent_again_after_a_restart_and_its_resoluti
     scene.put(a_pod(ready=False))
     async with scene.running():
         await scene.passes(21)
-    assert scene.heard.words == ["NotReady web firing"]
+    assert scene.received.words == ["NotReady web firing"]
     async with scene.running():
         await scene.passes(30)
-        assert scene.heard.words == ["NotReady web firing"]
+        assert scene.received.words == ["NotReady web firing"]
     scene.put(a_pod())
     async with scene.running():
         await scene.passes(1)
-    assert scene.heard.words == ["NotReady web firing", "NotReady web resolved"]
-    assert len({it.id for it in scene.heard.alerts}) == 1
+    assert scene.received.words == ["NotReady web firing", "NotReady web resolved"]
+    assert len({it.id for it in scene.received.alerts}) == 1
 
 
 @in_loop
@@ -354,14 +360,14 @@ async def test_what_happened_before_a_restart_is_not_over_before_ten_minutes(
 ) -> None:
     scene = Scene(store=tmp_path / "alerts.db")
     scene.put(a_pod())
-    async with scene.running() as watchman:
-        watchman.foreign_write(PodUID("uid-web"))
+    async with scene.running() as alerting:
+        alerting.foreign_write(PodUID("uid-web"))
         await scene.passes(1)
     async with scene.running():
         await scene.passes(599)
-        assert scene.heard.words == ["Foreign web firing"]
+        assert scene.received.words == ["Foreign web firing"]
         await scene.passes(2)
-        assert scene.heard.words == ["Foreign web firing", "Foreign web resolved"]
+        assert scene.received.words == ["Foreign web firing", "Foreign web resolved"]
 
 
 @in_loop
@@ -380,10 +386,10 @@ async def test_a_node_fact_that_is_not_known_yet_ends_nothing_after_a_restart(
     scene.known.known_nodes, scene.has_nodes = unknown, False
     async with scene.running():
         await scene.passes(700)
-        assert scene.heard.words == ["Late node-1 firing"]
+        assert scene.received.words == ["Late node-1 firing"]
         scene.known.known_nodes = renewed
         await scene.passes(5)
-        assert scene.heard.words == ["Late node-1 firing", "Late node-1 resolved"]
+        assert scene.received.words == ["Late node-1 firing", "Late node-1 resolved"]
 
 
 @in_loop
@@ -392,18 +398,18 @@ async def test_who_is_new_hears_after_a_restart_of_what_still_holds(tmp_path: Pa
     scene.put(a_pod(ready=False), a_pod("well", ready=False), a_pod("gone", ready=False))
     async with scene.running():
         await scene.passes(21)
-    scene.heard.alerts.clear()
+    scene.received.alerts.clear()
     scene.action = Action(kind="mail")
     scene.known = FakeStatusView()
     scene.has_pods = False
     async with scene.running():
         await scene.passes(1)
-        assert scene.heard.words == []
+        assert scene.received.words == []
         scene.put(a_pod(ready=False), a_pod("well"))
         scene.has_pods = True
         await scene.passes(1)
-        assert sorted(scene.heard.words) == [
-            "NotReady gone resolved",  # to the log, which knows of it
+        assert sorted(scene.received.words) == [
+            "NotReady gone resolved",  # to the log, which got the firing alert
             "NotReady web firing",
             "NotReady well resolved",
         ]
@@ -414,21 +420,21 @@ async def test_a_node_is_not_asked_about_before_it_is_known_but_not_for_ever() -
     scene = Scene()
     scene.has_nodes = False
     scene.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=False)}
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         await scene.passes(25)
-        assert shown(watchman) == []
+        assert shown(alerting) == []
         await scene.passes(10)
-        assert shown(watchman) == ["NodeDown node-1 firing"]
+        assert shown(alerting) == ["NodeDown node-1 firing"]
 
 
 @in_loop
 async def test_a_pod_that_cannot_be_asked_about_does_not_touch_the_others() -> None:
     scene = Scene()
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         broken = structs.replace(a_pod("broken"), conditions=None)
         scene.put(broken, a_pod(ready=False))
         await scene.passes(0.1)
-        assert shown(watchman) == ["NotReady web pending"]
+        assert shown(alerting) == ["NotReady web pending"]
 
 
 @in_loop
@@ -436,14 +442,14 @@ async def test_a_node_that_could_not_be_asked_about_is_asked_about_again() -> No
     scene = Scene()
     scene.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=False)}
     scene.has_nodes = False
-    async with scene.running() as watchman:
-        watchman._engine.apply = refuse  # type: ignore[method-assign]
+    async with scene.running() as alerting:
+        alerting._engine.apply = refuse  # type: ignore[method-assign]
         scene.has_nodes = True
         await scene.passes(10)
-        assert shown(watchman) == []
-        del watchman._engine.apply
+        assert shown(alerting) == []
+        del alerting._engine.apply
         await scene.passes(5)
-        assert shown(watchman) == ["NodeDown node-1 firing"]
+        assert shown(alerting) == ["NodeDown node-1 firing"]
 
 
 @in_loop
@@ -453,40 +459,40 @@ rules:
 - {name: Odd, expr: '10 / (size(pod.name) - 3) > 100'}
 - {name: NotReady, expr: '!pod.ready'}
 """)
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         scene.put(a_pod("web", ready=False), a_pod("other", ready=False))
         await scene.passes(0.1)
-        odd, _not_ready = watchman.rules()
+        odd, _not_ready = alerting.rules()
         assert (odd.failing, odd.failures, "web" in odd.problem) == (1, 1, True)
-        assert sorted(scene.heard.words) == ["NotReady other firing", "NotReady web firing"]
+        assert sorted(scene.received.words) == ["NotReady other firing", "NotReady web firing"]
 
 
 @in_loop
 async def test_what_could_not_be_evaluated_is_evaluated_later() -> None:
     scene = Scene()
     scene.put(a_pod("old", ready=False))
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         await scene.passes(0.1)
         scene.evaluator.is_away = True
         for number in range(120):
             scene.put(a_pod(f"p{number}", ready=False))
         scene.put(a_pod("gone"))
         await scene.passes(5)
-        assert shown(watchman) == ["NotReady old pending"]
+        assert shown(alerting) == ["NotReady old pending"]
         scene.known.snapshot_cache.remove(PodUID("uid-gone"))
-        # What only takes time goes on.
+        # Timers continue.
         await scene.passes(16)
-        assert scene.heard.words == ["NotReady old firing"]
+        assert scene.received.words == ["NotReady old firing"]
         scene.evaluator.is_away = False
         await scene.passes(2)
-        assert len(shown(watchman)) == 121
+        assert len(shown(alerting)) == 121
         assert scene.heartbeats.stalled() == []
 
 
 @in_loop
 async def test_what_changes_while_rules_are_evaluated_is_asked_about_again() -> None:
     scene = Scene()
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         scene.evaluator.gate = asyncio.Event()
         scene.put(a_pod(ready=False), a_pod("gone", ready=False))
         await scene.passes(0.1)
@@ -495,19 +501,19 @@ async def test_what_changes_while_rules_are_evaluated_is_asked_about_again() -> 
         await scene.passes(0.1)
         scene.evaluator.gate.set()
         await scene.passes(0.1)
-        assert shown(watchman) == []
+        assert shown(alerting) == []
 
 
 @in_loop
 async def test_a_rule_that_is_switched_off_is_shown_and_alerted() -> None:
     rule = "{name: Over, scope: node, expr: 'node.rulesOverBudget == \"NotReady\"'}"
     scene = Scene(f"{RULES}- {rule}\n")
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         scene.evaluator.switched_off = {"NotReady": "it takes too long"}
         scene.put(a_pod(ready=False))
         await scene.passes(6)
-        assert shown(watchman) == ["Over node-1 firing"]
-        off = [it.name for it in watchman.rules() if it.switched_off]
+        assert shown(alerting) == ["Over node-1 firing"]
+        off = [it.name for it in alerting.rules() if it.switched_off]
         assert off == ["NotReady"]
 
 
@@ -524,24 +530,24 @@ async def test_many_pods_leave_others_their_turn() -> None:
             await asyncio.sleep(0)
             turns += 1
 
-    watchman = scene.watchman()
+    alerting = scene.alerting()
     busy = asyncio.create_task(other())
-    await watchman.evaluate_once()
+    await alerting.evaluate_once()
     busy.cancel()
-    assert len(watchman.alerts()) == 1000
+    assert len(alerting.alerts()) == 1000
     assert turns >= 1000 // 50 - 1
 
 
 @in_loop
 async def test_a_disk_in_trouble_is_shown_and_stops_nothing(tmp_path: Path) -> None:
     scene = Scene(store=tmp_path / "alerts.db")
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         await scene.passes(1)
-        watchman._dispatcher._persister._failures.failed(ActionError("the disk is full"))
-        assert watchman.deliveries()[-1].problem == "the disk is full"
+        alerting._dispatcher._persister._failures.failed(ActionError("the disk is full"))
+        assert alerting.deliveries()[-1].problem == "the disk is full"
         scene.put(a_pod(ready=False))
         await scene.passes(21)
-        assert shown(watchman) == ["NotReady web firing"]
+        assert shown(alerting) == ["NotReady web firing"]
 
 
 @in_loop
@@ -550,9 +556,9 @@ async def test_receivers_list_their_rules() -> None:
     mail = Action(kind="mail")
     scene.actions = {"NotReady": (LOG, mail), "NodeDown": (LOG,), "Away": (mail,)}
     scene.put(a_pod(ready=False))
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         await scene.passes(21)
-        receivers = {it.name: it.rules for it in watchman.deliveries()}
+        receivers = {it.name: it.rules for it in alerting.deliveries()}
         assert receivers == {"log": ("NotReady", "NodeDown"), "mail": ("NotReady", "Away")}
 
 
@@ -566,7 +572,7 @@ async def test_a_mistake_of_ours_ends_nothing_and_is_tried_again_in_a_while() ->
         looks += 1
         raise RuntimeError("a mistake")
 
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         scene.put(a_pod(ready=False))
         await scene.passes(0.1)
         scene.known.nodes = broken  # type: ignore[method-assign]
@@ -574,16 +580,16 @@ async def test_a_mistake_of_ours_ends_nothing_and_is_tried_again_in_a_while() ->
         assert 1 <= looks <= 20
         del scene.known.nodes
         await scene.passes(2)
-        assert shown(watchman) == ["NotReady web firing"]
+        assert shown(alerting) == ["NotReady web firing"]
 
 
 @in_loop
 async def test_it_shows_that_it_is_alive_and_when_it_hangs() -> None:
     scene = Scene()
-    async with scene.running() as watchman:
+    async with scene.running() as alerting:
         for _ in range(10):
             await scene.passes(7)
             assert scene.heartbeats.stalled() == []
-        watchman.evaluate_once = asyncio.Event().wait  # type: ignore[method-assign,assignment]
+        alerting.evaluate_once = asyncio.Event().wait  # type: ignore[method-assign,assignment]
         await scene.passes(20)
         assert [it.name for it in scene.heartbeats.stalled()] == ["alerts"]

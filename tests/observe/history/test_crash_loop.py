@@ -1,4 +1,4 @@
-"""A pod that crashes again and again, then recovers: every transition, in order, with its time."""
+"""A crash looping pod that recovers: every transition, in order, with its time."""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +22,7 @@ class NothingRuns:
 
 
 def crash(number: int) -> ContainerStatus:
-    """The container, as it ends in this attempt."""
+    """The container status with the termination of this attempt."""
     end = ended("app", 3)
     assert end.state.terminated is not None
     at = Time.parse(f"2024-01-01T00:0{number}:00Z")
@@ -36,9 +36,9 @@ def after(container: ContainerStatus, last: ContainerStatus, restarts: int) -> C
     return structs.replace(container, restart_count=restarts, last_state=last.state)
 
 
-def line(moment: HistoryEntry, began: int) -> str:
-    t = moment.transition
-    milliseconds = (moment.at - began) // 1_000_000
+def line(entry: HistoryEntry, began: int) -> str:
+    t = entry.transition
+    milliseconds = (entry.at - began) // 1_000_000
     return f"{milliseconds} {t.kind} {t.subject}: {t.before_text} → {t.after_text}".replace(
         " :", ":"
     )
@@ -49,8 +49,8 @@ def test_the_timeline_of_a_crash_loop_is_complete(tmp_path: Path) -> None:
     clock = FakeClock()
     pod = make_pod("web")
     statuses = StatusManager(None, PodManager([pod]), NothingRuns(), clock=clock)
-    historian = StatusHistoryWriter(history, clock=clock)
-    statuses.add_notifier(historian)
+    writer = StatusHistoryWriter(history, clock=clock)
+    statuses.add_notifier(writer)
     began = clock.now()
 
     async def show(container: ContainerStatus, phase: str = "Running") -> None:
@@ -70,10 +70,10 @@ def test_the_timeline_of_a_crash_loop_is_complete(tmp_path: Path) -> None:
             await show(after(waiting("app", "CrashLoopBackOff"), last, number))
         await show(after(running("app", ready=False), last, CRASHES))
         await show(after(running("app"), last, CRASHES))
-        await historian.write_once()
+        await writer.write_once()
 
     asyncio.run(scene())
-    lines = [line(moment, began) for moment in history.timeline("default", "web")]
+    lines = [line(entry, began) for entry in history.timeline("default", "web")]
     expected = [
         "0 seen: →",
         "0 container app: → waiting ContainerCreating",

@@ -1,4 +1,4 @@
-"""The file of the history: bounded, readable while it is written, and never the end of anybody."""
+"""The history file: bounded, readable while it is written, and never fatal."""
 
 import asyncio
 import shutil
@@ -54,8 +54,8 @@ def test_its_size_on_the_disk_is_bounded_while_it_is_written(tmp_path: Path, pod
         largest = max(largest, (tmp_path / "history.db").stat().st_size)
         assert on_disk(tmp_path / "history.db") < 14 * MIB
     assert largest < 4 * MIB
-    # What is left is the newest, and not much less than may be.
-    ids = [moment.id for moment in history.entries_after(0, limit=200_000)]
+    # The newest entries are left, close to the limit.
+    ids = [entry.id for entry in history.entries_after(0, limit=200_000)]
     assert ids == list(range(100_001 - len(ids), 100_001))
     assert len(ids) > 5_000
 
@@ -78,7 +78,7 @@ def test_many_moments_are_forgotten_in_pieces_and_all_of_them(tmp_path: Path) ->
     assert history.prune(elapsed=0, max_age=10, max_bytes=100 * MIB) == 0
     history.append(moments(2, pods=3, first=44_998))
     assert history.prune(elapsed=10, max_age=10, max_bytes=100 * MIB) == 44_998
-    assert [moment.at for moment in history.entries_after(0, limit=10)] == [44_998, 44_999]
+    assert [entry.at for entry in history.entries_after(0, limit=10)] == [44_998, 44_999]
     assert not history.last_states(PodUID("uid-0"))
     assert history.last_states(PodUID("uid-1")) == {(PHASE, ""): "44998"}
     # IDs are not reused: a client that follows by ID would confuse two entries.
@@ -96,7 +96,7 @@ def test_it_is_read_in_another_thread_while_it_is_written(tmp_path: Path) -> Non
         while not is_over.is_set() or len(seen) < 20_000:
             with open_history_reader(path) as reader:
                 found = reader.entries_after(after, limit=1_000)
-            seen.extend(moment.id for moment in found)
+            seen.extend(entry.id for entry in found)
             after = seen[-1] if seen else 0
 
     thread = threading.Thread(target=follow)
@@ -111,7 +111,7 @@ def test_it_is_read_in_another_thread_while_it_is_written(tmp_path: Path) -> Non
 def test_of_very_many_moments_of_a_pod_the_newest_are_read_in_order(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
     history.append(moments(12_000, pods=1))
-    found = [moment.id for moment in history.timeline("default", "pod-0")]
+    found = [entry.id for entry in history.timeline("default", "pod-0")]
     assert found == list(range(2_001, 12_001))
 
 
@@ -125,13 +125,13 @@ def test_a_file_that_is_not_there_is_not_made_by_reading(tmp_path: Path) -> None
         assert reader.entries_after(0, limit=1) == []
 
 
-# Nothing that goes wrong with it ends anybody
+# Failures are not fatal
 
 
-def tell(historian: StatusHistoryWriter, name: str, *phases: str) -> None:
+def update(history_writer: StatusHistoryWriter, name: str, *phases: str) -> None:
     for phase in phases:
         pod = make_pod(name, status=PodStatus(phase=phase))
-        historian.on_pod_updated(pod, pod.status, is_added=False)
+        history_writer.on_pod_updated(pod, pod.status, is_added=False)
 
 
 def phases(history: History, name: str) -> list[str]:
@@ -141,33 +141,33 @@ def phases(history: History, name: str) -> list[str]:
 
 def test_a_full_disk_loses_nothing_and_is_reported(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
-    historian = StatusHistoryWriter(history, clock=FakeClock())
+    history_writer = StatusHistoryWriter(history, clock=FakeClock())
 
     async def scene() -> None:
-        tell(historian, "old", "Pending")
-        await historian.write_once()
-        # SQLite's own error for a disk without room.
+        update(history_writer, "old", "Pending")
+        await history_writer.write_once()
+        # SQLite's error for a full disk.
         (pages,) = history._database.execute("PRAGMA page_count").fetchone()
         history._database.execute(f"PRAGMA max_page_count = {pages}")
         for number in range(500):
-            tell(historian, f"new-{number}", "Pending", "Running")
-        tell(historian, "old", "Running")
-        await historian.write_once()
-        assert "full" in historian.counts.problem
-        assert historian.counts.waiting == 1_001
-        await historian.prune_once()
+            update(history_writer, f"new-{number}", "Pending", "Running")
+        update(history_writer, "old", "Running")
+        await history_writer.write_once()
+        assert "full" in history_writer.counts.problem
+        assert history_writer.counts.waiting == 1_001
+        await history_writer.prune_once()
         history._database.execute("PRAGMA max_page_count = 100000")
-        await historian.write_once()
+        await history_writer.write_once()
 
     asyncio.run(scene())
-    assert historian.counts.problem == ""
-    assert historian.counts.waiting == 0
+    assert history_writer.counts.problem == ""
+    assert history_writer.counts.waiting == 0
     assert phases(history, "old") == ["Pending", "Running"]
     assert all(phases(history, f"new-{n}") == ["Pending", "Running"] for n in range(500))
 
 
 def test_what_a_killed_agent_left_is_opened_without_a_write(tmp_path: Path) -> None:
-    """Its journal is there: no room is needed until there is something to note."""
+    """With its journal in place, opening it needs no disk space."""
     path, journal = tmp_path / "history.db", tmp_path / "history.db-wal"
     left = History.open(path)
     before = journal.read_bytes()
@@ -186,16 +186,16 @@ def test_a_file_that_breaks_while_it_is_used_ends_nothing(tmp_path: Path) -> Non
     with path.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * (path.stat().st_size - 4096))
-    historian = StatusHistoryWriter(history, clock=FakeClock(), max_entries=10)
+    history_writer = StatusHistoryWriter(history, clock=FakeClock(), max_entries=10)
 
     async def scene() -> None:
         for number in range(20):
-            tell(historian, f"pod-{number}", "Running")
-        await historian.write_once()
-        await historian.prune_once()
+            update(history_writer, f"pod-{number}", "Running")
+        await history_writer.write_once()
+        await history_writer.prune_once()
 
     asyncio.run(scene())
-    counts = historian.counts
+    counts = history_writer.counts
     assert counts.problem == ""
     assert (counts.replaced, counts.waiting, counts.overflowed) == (1, 0, 10)
     with open_history_reader(path) as reader:
@@ -220,49 +220,49 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_disk_that_is_really_full_for_a_while_loses_nothing(small_disk: Path) -> None:
     history = History.open(small_disk / "history.db")
-    historian = StatusHistoryWriter(history, clock=FakeClock(), retention=Retention(days=1))
+    history_writer = StatusHistoryWriter(history, clock=FakeClock(), retention=Retention(days=1))
     filler = small_disk / "filler"
 
     async def scene() -> None:
-        tell(historian, "web", "Pending")
-        await historian.write_once()
+        update(history_writer, "web", "Pending")
+        await history_writer.write_once()
         with suppress(OSError), filler.open("ab", buffering=0) as writer:
             while writer.write(b"x" * 512):
                 pass
         for number in range(300):
-            tell(historian, f"pod-{number}", "Pending")
-        tell(historian, "web", "Running")
-        await historian.write_once()
-        assert historian.counts.waiting > 0
-        assert historian.counts.problem
+            update(history_writer, f"pod-{number}", "Pending")
+        update(history_writer, "web", "Running")
+        await history_writer.write_once()
+        assert history_writer.counts.waiting > 0
+        assert history_writer.counts.problem
         filler.unlink()
-        await historian.write_once()
+        await history_writer.write_once()
 
     asyncio.run(scene())
-    assert historian.counts.waiting == 0
+    assert history_writer.counts.waiting == 0
     assert phases(history, "web") == ["Pending", "Running"]
     assert history.count() == 2 * 301 + 1
     history.close()
 
 
 def test_events_that_do_not_fit_are_counted_apart(tmp_path: Path) -> None:
-    historian = StatusHistoryWriter(
+    history_writer = StatusHistoryWriter(
         History.open(tmp_path / "history.db"), clock=FakeClock(), max_entries=1
     )
-    tell(historian, "web", "Pending", "Running")
-    historian.add_event(make_pod("web"), "Normal", "Started", "Container started", "app")
-    assert (historian.counts.overflowed, historian.counts.lost_events) == (1, 1)
+    update(history_writer, "web", "Pending", "Running")
+    history_writer.add_event(make_pod("web"), "Normal", "Started", "Container started", "app")
+    assert (history_writer.counts.overflowed, history_writer.counts.lost_events) == (1, 1)
 
 
 def test_quiet_pods_do_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("podstatus.observe.transitions.tracker.MAX_TRACKED_PODS", 2)
     history = History.open(tmp_path / "history.db")
-    historian = StatusHistoryWriter(history, clock=FakeClock())
+    history_writer = StatusHistoryWriter(history, clock=FakeClock())
     for name in ("a", "b", "c"):
-        tell(historian, name, "Pending")
-    tell(historian, "a", "Pending", "Running")
-    asyncio.run(historian.write_once())
-    assert len(historian._tracker) == 2
+        update(history_writer, name, "Pending")
+    update(history_writer, "a", "Pending", "Running")
+    asyncio.run(history_writer.write_once())
+    assert len(history_writer._tracker) == 2
     assert phases(history, "a") == ["Pending", "Running"]
 
 
@@ -279,12 +279,12 @@ def test_who_is_cancelled_while_a_batch_is_written_loses_none_of_it(
         return append(given)
 
     async def scene() -> None:
-        historian = StatusHistoryWriter(history, clock=FakeClock())
-        tell(historian, "web", "Pending")
+        history_writer = StatusHistoryWriter(history, clock=FakeClock())
+        update(history_writer, "web", "Pending")
         monkeypatch.setattr(history, "append", slow)
-        task = asyncio.create_task(historian.run())
+        task = asyncio.create_task(history_writer.run())
         await asyncio.to_thread(began.wait, 30)
-        tell(historian, "web", "Running")
+        update(history_writer, "web", "Running")
         task.cancel()
         may_go.set()
         with suppress(asyncio.CancelledError):
@@ -308,11 +308,11 @@ def test_the_file_is_a_sound_database_with_a_format(tmp_path: Path) -> None:
 
 def test_a_message_that_was_cut_inside_a_character_is_noted(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
-    historian = StatusHistoryWriter(history, clock=FakeClock())
+    history_writer = StatusHistoryWriter(history, clock=FakeClock())
     cut = "gr\u00fc\udcc3"
     pod = make_pod("web", status=PodStatus(phase="Failed", reason="Error", message=cut))
-    historian.on_pod_updated(pod, pod.status, is_added=False)
-    asyncio.run(historian.write_once())
+    history_writer.on_pod_updated(pod, pod.status, is_added=False)
+    asyncio.run(history_writer.write_once())
     (found,) = [m for m in history.timeline("default", "web") if m.transition.kind == PHASE]
     assert found.transition.message == "gr\u00fc?"
     assert msgspec.json.encode(found)
@@ -323,33 +323,33 @@ def test_a_mistake_of_ours_costs_a_batch_and_not_the_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     history = History.open(tmp_path / "history.db")
-    historian = StatusHistoryWriter(history, clock=FakeClock())
+    history_writer = StatusHistoryWriter(history, clock=FakeClock())
 
     def broken(_: object) -> int:
         raise KeyError("a mistake")
 
     with monkeypatch.context() as patched:
         patched.setattr(history, "append", broken)
-        tell(historian, "web", "Pending", "Running")
-        asyncio.run(historian.write_once())
+        update(history_writer, "web", "Pending", "Running")
+        asyncio.run(history_writer.write_once())
     assert "changes of pods not recorded: count=2" in caplog.text
-    assert historian.counts.lost_events == 2
-    tell(historian, "web", "Failed")
-    asyncio.run(historian.write_once())
+    assert history_writer.counts.lost_events == 2
+    update(history_writer, "web", "Failed")
+    asyncio.run(history_writer.write_once())
     assert phases(history, "web") == ["Failed"]
 
 
 def test_what_is_being_written_still_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     history = History.open(tmp_path / "history.db")
-    historian = StatusHistoryWriter(history, clock=FakeClock())
+    history_writer = StatusHistoryWriter(history, clock=FakeClock())
     append, waiting = history.append, []
 
     def look(given: list[HistoryEntry]) -> int:
-        waiting.append(historian.counts.waiting)
+        waiting.append(history_writer.counts.waiting)
         return append(given)
 
     monkeypatch.setattr(history, "append", look)
-    tell(historian, "web", "Pending", "Running")
-    asyncio.run(historian.write_once())
+    update(history_writer, "web", "Pending", "Running")
+    asyncio.run(history_writer.write_once())
     assert waiting == [2]
-    assert historian.counts.waiting == 0
+    assert history_writer.counts.waiting == 0

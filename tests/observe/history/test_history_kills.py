@@ -1,4 +1,4 @@
-"""A writer that is killed again and again loses the last second at most, and never the file."""
+"""A writer that is killed repeatedly loses at most the last second, and never the file."""
 
 import random
 import sqlite3
@@ -57,12 +57,12 @@ def test_kills_lose_the_last_second_at_most(tmp_path: Path) -> None:
         lost = [number for number in numbers if number > last]
         worst = max(worst, len(lost))
         assert worst < A_SECOND
-        # All before the last that was kept are there too.
+        # All before the last stored one are stored, too.
         newest = [number for number in numbers if number <= last]
         assert kept[len(kept) - len(newest) :] == newest
         first = numbers[-1] + 1
     print(f"{KILLS} kills, {first} written, at most {worst} lost")  # noqa: T201
 
 
-def _is_phase(moment: object) -> bool:
-    return bool(moment.transition.kind == PHASE)  # type: ignore[attr-defined]
+def _is_phase(entry: object) -> bool:
+    return bool(entry.transition.kind == PHASE)  # type: ignore[attr-defined]

@@ -26,7 +26,7 @@ class NothingRuns:
 
 
 class Witness:
-    """What the status manager tells, with the difference worked out at once."""
+    """A listener that computes the transitions synchronously."""
 
     def __init__(self) -> None:
         self.known: dict[PodUID, PodStatus] = {}
@@ -43,7 +43,7 @@ class Witness:
 
 
 async def flip(statuses: StatusManager, pods: list[Pod], seconds: float) -> None:
-    """Change the readiness of pods, one after the other, so many times in a second."""
+    """Toggle the readiness of pods in turn, at this rate."""
     began, done = time.monotonic(), 0
     while done < seconds * PER_SECOND:
         passed = min(seconds, time.monotonic() - began)
@@ -59,16 +59,16 @@ async def run(path: Path, seconds: float) -> Witness:
     pods = [make_pod(f"pod-{number}") for number in range(PODS)]
     statuses = StatusManager(None, PodManager(pods), NothingRuns())
     history, witness = History.open(path), Witness()
-    historian = StatusHistoryWriter(history, clock=SystemClock())
-    statuses.add_notifier(historian)
+    writer = StatusHistoryWriter(history, clock=SystemClock())
+    statuses.add_notifier(writer)
     statuses.add_notifier(witness)
-    writing = asyncio.create_task(historian.run())
+    writing = asyncio.create_task(writer.run())
     for pod in pods:
         statuses.set_pod_status(pod, make_status("Running", running("app", ready=False)))
     await flip(statuses, pods, seconds)
     writing.cancel()
     await asyncio.wait({writing})
-    counts = historian.counts
+    counts = writer.counts
     assert (counts.overflowed, counts.lost_events, counts.waiting) == (0, 0, 0)
     history.close()
     return witness
@@ -80,8 +80,8 @@ def judge(path: Path, seconds: float) -> None:
     with open_history_reader(path) as history:
         for name, seen in witness.seen.items():
             found = history.timeline("default", name)
-            assert [moment.transition for moment in found][1:] == seen
-            times = [moment.at for moment in found]
+            assert [entry.transition for entry in found][1:] == seen
+            times = [entry.at for entry in found]
             assert times == sorted(times)
 
 

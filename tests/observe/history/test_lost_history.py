@@ -1,4 +1,4 @@
-"""A history that other programs delete or damage while it is written: noticed, and begun again."""
+"""A history that another program deletes or damages while in use is detected and replaced."""
 
 import asyncio
 import logging
@@ -15,9 +15,9 @@ from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.clock import FakeClock
 
 
-def tell(historian: StatusHistoryWriter, name: str, phase: str) -> None:
+def update(writer: StatusHistoryWriter, name: str, phase: str) -> None:
     pod = make_pod(name, status=make_status(phase))
-    historian.on_pod_updated(pod, pod.status, is_added=False)
+    writer.on_pod_updated(pod, pod.status, is_added=False)
 
 
 def noted(path: Path, name: str) -> list[tuple[str, str, str]]:
@@ -61,12 +61,12 @@ def journal(path: Path) -> Path:
 
 
 def checkpointed(path: Path) -> History:
-    """One whose moments are in the file itself, and some in the journal."""
+    """A history with entries in the file and in the journal."""
     history = History.open(path)
-    historian = StatusHistoryWriter(history, clock=FakeClock())
+    writer = StatusHistoryWriter(history, clock=FakeClock())
     for number in range(500):
-        tell(historian, f"pod-{number}", "Pending")
-    asyncio.run(historian.write_once())
+        update(writer, f"pod-{number}", "Pending")
+    asyncio.run(writer.write_once())
     history.close()
     return History.open(path)
 
@@ -81,29 +81,29 @@ def test_a_lost_file_is_noticed_and_a_new_one_begins(
 ) -> None:
     path = tmp_path / "history.db"
     history = checkpointed(path)
-    historian = StatusHistoryWriter(history, clock=FakeClock())
+    writer = StatusHistoryWriter(history, clock=FakeClock())
     happened: list[str] = []
-    historian.on_loss = happened.append
+    writer.on_loss = happened.append
 
     async def scene() -> None:
-        tell(historian, "web", "Pending")
-        tell(historian, "quiet", "Running")
-        await historian.write_once()
+        update(writer, "web", "Pending")
+        update(writer, "quiet", "Running")
+        await writer.write_once()
         newest = history.newest_id()
         attack(path)
         if not idle:
-            tell(historian, "web", "Running")
-            await historian.write_once()
-        await historian.check_once()
-        await historian.check_once()
+            update(writer, "web", "Running")
+            await writer.write_once()
+        await writer.check_once()
+        await writer.check_once()
         if idle:
-            tell(historian, "web", "Running")
-            await historian.write_once()
+            update(writer, "web", "Running")
+            await writer.write_once()
         assert history.timeline("default", "quiet")[0].id > newest
 
     with caplog.at_level(logging.INFO):
         asyncio.run(scene())
-    assert (historian.counts.replaced, historian.counts.problem) == (1, "")
+    assert (writer.counts.replaced, writer.counts.problem) == (1, "")
     assert [line for line in caplog.messages if "history lost" in line] == [
         f"history lost, starting a new one: {happened[0]}"
     ]
@@ -119,18 +119,18 @@ def test_a_lost_file_is_noticed_and_a_new_one_begins(
 def test_a_lost_journal_is_noticed(tmp_path: Path, attack: Callable[[Path], None]) -> None:
     path = tmp_path / "history.db"
     history = checkpointed(path)
-    historian = StatusHistoryWriter(history, clock=FakeClock())
+    writer = StatusHistoryWriter(history, clock=FakeClock())
 
     async def scene() -> None:
-        tell(historian, "web", "Pending")
-        await historian.write_once()
+        update(writer, "web", "Pending")
+        await writer.write_once()
         attack(journal(path))
-        await historian.check_once()
-        tell(historian, "web", "Running")
-        await historian.write_once()
+        await writer.check_once()
+        update(writer, "web", "Running")
+        await writer.write_once()
 
     asyncio.run(scene())
-    assert historian.counts.problem == ""
+    assert writer.counts.problem == ""
     assert noted(path, "web")[-1] == ("phase", "Running", "")
     history.close()
     assert noted(path, "web")[-1] == ("phase", "Running", "")
@@ -139,11 +139,11 @@ def test_a_lost_journal_is_noticed(tmp_path: Path, attack: Callable[[Path], None
 def test_a_file_that_was_only_touched_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     history = checkpointed(path)
-    historian = StatusHistoryWriter(history, clock=FakeClock())
+    writer = StatusHistoryWriter(history, clock=FakeClock())
     os.utime(path, (0, 0))
-    tell(historian, "web", "Pending")
-    asyncio.run(historian.write_once())
-    assert historian.counts.replaced == 0
+    update(writer, "web", "Pending")
+    asyncio.run(writer.write_once())
+    assert writer.counts.replaced == 0
     assert noted(path, "pod-1")[0] == ("seen", "", "")
     assert noted(path, "web")[0] == ("seen", "", "")
     history.close()
@@ -155,23 +155,23 @@ def test_what_is_in_the_place_of_the_file_is_reported_until_it_is_gone(
 ) -> None:
     path = tmp_path / "history.db"
     history = checkpointed(path)
-    historian = StatusHistoryWriter(history, clock=FakeClock())
+    writer = StatusHistoryWriter(history, clock=FakeClock())
 
     async def scene() -> None:
-        tell(historian, "web", "Pending")
-        await historian.write_once()
+        update(writer, "web", "Pending")
+        await writer.write_once()
         path.unlink()
         special(path)
-        tell(historian, "web", "Running")
-        await historian.write_once()
-        await historian.check_once()
-        assert "not a regular file" in historian.counts.problem
-        assert historian.counts.waiting == 1
+        update(writer, "web", "Running")
+        await writer.write_once()
+        await writer.check_once()
+        assert "not a regular file" in writer.counts.problem
+        assert writer.counts.waiting == 1
         path.rmdir() if path.is_dir() else path.unlink()
-        await historian.check_once()
-        assert historian.counts.problem == ""
-        await historian.write_once()
-        assert historian.counts.waiting == 0
+        await writer.check_once()
+        assert writer.counts.problem == ""
+        await writer.write_once()
+        assert writer.counts.waiting == 0
 
     asyncio.run(scene())
     assert noted(path, "web")[-1] == ("phase", "Running", "")

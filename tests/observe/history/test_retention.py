@@ -1,4 +1,4 @@
-"""What is kept of the history does not depend on what the wall clock is set to."""
+"""Retention does not depend on the wall clock."""
 
 import asyncio
 import tempfile
@@ -18,13 +18,13 @@ DAY = 24 * HOUR
 YEAR = 365 * DAY
 
 
-def tell(historian: StatusHistoryWriter, name: str) -> None:
+def update(writer: StatusHistoryWriter, name: str) -> None:
     pod = make_pod(name, status=make_status("Running"))
-    historian.on_pod_updated(pod, pod.status, is_added=True)
+    writer.on_pod_updated(pod, pod.status, is_added=True)
 
 
 def names(history: History) -> set[str]:
-    return {moment.name for moment in history.entries_after(0, limit=100_000)}
+    return {entry.name for entry in history.entries_after(0, limit=100_000)}
 
 
 @pytest.mark.parametrize("seconds", [10 * DAY, -10 * DAY, 100 * YEAR, -130 * YEAR])
@@ -32,16 +32,16 @@ def test_a_clock_that_is_set_erases_nothing(tmp_path: Path, seconds: int) -> Non
     async def scene() -> None:
         history = History.open(tmp_path / "history.db")
         clock = FakeClock()
-        historian = StatusHistoryWriter(history, clock=clock)
-        tell(historian, "before")
-        await historian.write_once()
+        writer = StatusHistoryWriter(history, clock=clock)
+        update(writer, "before")
+        await writer.write_once()
         clock.step(seconds)
         for _ in range(10):
             await clock.advance(60)
-            await historian.prune_once()
-        tell(historian, "after")
-        await historian.write_once()
-        await historian.prune_once()
+            await writer.prune_once()
+        update(writer, "after")
+        await writer.write_once()
+        await writer.prune_once()
         assert names(history) == {"before", "after"}
         history.close()
 
@@ -51,13 +51,13 @@ def test_a_clock_that_is_set_erases_nothing(tmp_path: Path, seconds: int) -> Non
 def test_days_in_which_no_agent_runs_do_not_count(tmp_path: Path) -> None:
     async def life(clock: FakeClock, name: str) -> set[str]:
         history = History.open(tmp_path / "history.db")
-        historian = StatusHistoryWriter(history, clock=clock, retention=Retention(days=1))
+        writer = StatusHistoryWriter(history, clock=clock, retention=Retention(days=1))
         for hour in range(6):
-            tell(historian, f"{name}-{hour}")
-            await historian.write_once()
+            update(writer, f"{name}-{hour}")
+            await writer.write_once()
             for _ in range(6):
                 await clock.advance(600)
-                await historian.prune_once()
+                await writer.prune_once()
         left = names(history)
         history.close()
         return left
@@ -65,12 +65,12 @@ def test_days_in_which_no_agent_runs_do_not_count(tmp_path: Path) -> None:
     async def scene() -> None:
         first = await life(FakeClock("2100-01-01T00:00:00Z"), "a")
         assert first == {f"a-{hour}" for hour in range(6)}
-        # A month later, of which nothing was seen.
+        # A month later, without an agent in between.
         second = await life(FakeClock("2100-02-01T00:00:00Z"), "b")
         assert second == first | {f"b-{hour}" for hour in range(6)}
         await life(FakeClock("2100-02-02T00:00:00Z"), "c")
         await life(FakeClock("2100-02-03T00:00:00Z"), "d")
-        # 24 hours of life were seen since the end of the first.
+        # 24 hours of uptime since the end of the first.
         last = await life(FakeClock("2100-02-04T00:00:00Z"), "e")
         assert not last & first
         assert {f"b-{hour}" for hour in range(1, 6)} <= last
@@ -82,12 +82,12 @@ def test_a_process_that_was_stopped_for_days_erases_nothing(tmp_path: Path) -> N
     async def scene() -> None:
         history = History.open(tmp_path / "history.db")
         clock = FakeClock()
-        historian = StatusHistoryWriter(history, clock=clock)
-        tell(historian, "before")
-        await historian.write_once()
-        await historian.prune_once()
+        writer = StatusHistoryWriter(history, clock=clock)
+        update(writer, "before")
+        await writer.write_once()
+        await writer.prune_once()
         await clock.advance(30 * DAY)
-        await historian.prune_once()
+        await writer.prune_once()
         assert names(history) == {"before"}
         history.close()
 
@@ -98,7 +98,7 @@ STEPS = st.lists(
     st.tuples(
         st.integers(1, 12).map(lambda number: 50 * number),
         st.sampled_from([0, 0, 0, 1, -1, HOUR, -HOUR, 10 * DAY, -10 * DAY, YEAR, -YEAR]),
-        st.sampled_from(["tell", "clean", "clean", "restart"]),
+        st.sampled_from(["update", "clean", "clean", "restart"]),
     ),
     min_size=1,
     max_size=60,
@@ -116,30 +116,30 @@ def test_what_is_kept_goes_by_the_time_that_was_seen_to_pass(
     async def scene(folder: Path) -> None:
         clock = FakeClock()
         history = History.open(folder / "history.db")
-        historian = StatusHistoryWriter(history, clock=clock, retention=retention)
+        writer = StatusHistoryWriter(history, clock=clock, retention=retention)
         seen, cleaned, written = 0.0, clock.monotonic(), dict[str, float]()
         for number, (seconds, jump, act) in enumerate(steps):
             await clock.advance(seconds)
             clock.step(jump)
-            if act == "tell":
-                # Written at once, but what passed counts from the next cleaning on.
-                tell(historian, f"pod-{number}")
-                await historian.write_once()
+            if act == "update":
+                # Written at once, but elapsed time counts from the next pruning on.
+                update(writer, f"pod-{number}")
+                await writer.write_once()
                 written[f"pod-{number}"] = seen + (clock.monotonic() - cleaned) / 1e9
             elif act == "clean":
-                await historian.prune_once()
+                await writer.prune_once()
                 seen += min(600.0, (clock.monotonic() - cleaned) / 1e9)
                 cleaned = clock.monotonic()
                 assert {name for name, at in written.items() if seen - at < keep} <= names(history)
             else:
                 history.close()
                 history = History.open(folder / "history.db")
-                historian = StatusHistoryWriter(history, clock=clock, retention=retention)
+                writer = StatusHistoryWriter(history, clock=clock, retention=retention)
                 cleaned = clock.monotonic()
-        # Twice that time with nothing else to do: all of it goes.
+        # Twice that time without new entries: everything is pruned.
         for _ in range(14):
             await clock.advance(600)
-            await historian.prune_once()
+            await writer.prune_once()
         assert names(history) == set()
         history.close()
 
@@ -152,13 +152,13 @@ def test_its_size_is_bounded_though_the_clock_jumps(tmp_path: Path) -> None:
         history = History.open(tmp_path / "history.db")
         clock = FakeClock()
         retention = Retention(days=7, size=300_000)
-        historian = StatusHistoryWriter(history, clock=clock, retention=retention)
+        writer = StatusHistoryWriter(history, clock=clock, retention=retention)
         for round_ in range(12):
             clock.step((-1) ** round_ * 10 * YEAR)
             for number in range(400):
-                tell(historian, f"pod-{round_}-{number}")
-            await historian.write_once()
-            await historian.prune_once()
+                update(writer, f"pod-{round_}-{number}")
+            await writer.write_once()
+            await writer.prune_once()
             assert (tmp_path / "history.db").stat().st_size < 600_000
         assert "pod-11-399" in names(history)
         assert "pod-0-0" not in names(history)

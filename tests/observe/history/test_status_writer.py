@@ -1,4 +1,4 @@
-"""All that the status manager tells is in the history, also over a restart and a full disk."""
+"""Every status is in the history, also across a restart and a full disk."""
 
 import asyncio
 import gc
@@ -24,17 +24,17 @@ POD = make_pod("web")
 
 
 class Notes(dict[str, str]):
-    """Can be seen to go."""
+    """An object whose release can be observed."""
 
 
 def with_phase(phase: str, pod: Pod = POD) -> Pod:
     return make_pod(pod.name, status=PodStatus(phase=phase))
 
 
-def tell(historian: StatusHistoryWriter, *phases: str) -> None:
+def update(writer: StatusHistoryWriter, *phases: str) -> None:
     for phase in phases:
         pod = with_phase(phase)
-        historian.on_pod_updated(pod, pod.status, is_added=False)
+        writer.on_pod_updated(pod, pod.status, is_added=False)
 
 
 def recorded(history: History) -> list[tuple[str, str, str]]:
@@ -47,17 +47,17 @@ def history(tmp_path: Path) -> History:
     return History.open(tmp_path / "history.db")
 
 
-def write(historian: StatusHistoryWriter) -> None:
-    asyncio.run(historian.write_once())
+def write(writer: StatusHistoryWriter) -> None:
+    asyncio.run(writer.write_once())
 
 
 def test_changes_are_written_in_order_with_their_times(history: History) -> None:
     clock = FakeClock()
-    historian = StatusHistoryWriter(history, clock=clock)
-    tell(historian, "Pending")
+    writer = StatusHistoryWriter(history, clock=clock)
+    update(writer, "Pending")
     asyncio.run(clock.advance(0.123))
-    tell(historian, "Running", "Running")
-    write(historian)
+    update(writer, "Running", "Running")
+    write(writer)
     assert recorded(history) == [
         ("seen", "", ""),
         ("phase", "", "Pending"),
@@ -65,15 +65,15 @@ def test_changes_are_written_in_order_with_their_times(history: History) -> None
     ]
     first, _, last = history.timeline("default", "web")
     assert last.at - first.at == 123_000_000
-    assert historian.counts.written == 3
+    assert writer.counts.written == 3
 
 
 def test_restart_notes_only_what_is_new(history: History) -> None:
     before = StatusHistoryWriter(history, clock=FakeClock())
-    tell(before, "Pending", "Running")
+    update(before, "Pending", "Running")
     write(before)
     after = StatusHistoryWriter(history, clock=FakeClock())
-    tell(after, "Running", "Failed")
+    update(after, "Running", "Failed")
     write(after)
     assert recorded(history)[2:] == [
         ("phase", "Pending", "Running"),
@@ -83,46 +83,46 @@ def test_restart_notes_only_what_is_new(history: History) -> None:
 
 def test_change_during_a_restart_is_noted_against_what_was_written(history: History) -> None:
     before = StatusHistoryWriter(history, clock=FakeClock())
-    tell(before, "Running")
+    update(before, "Running")
     write(before)
     after = StatusHistoryWriter(history, clock=FakeClock())
-    tell(after, "Succeeded")
+    update(after, "Succeeded")
     write(after)
     assert recorded(history)[-1] == ("phase", "Running", "Succeeded")
 
 
 def test_overflow_is_counted_and_no_change_is_wrong(history: History) -> None:
-    historian = StatusHistoryWriter(history, clock=FakeClock(), max_entries=2)
-    tell(historian, "Pending", "Running", "Failed", "Failed")
-    assert historian.counts.overflowed == 2
-    write(historian)
-    tell(historian, "Failed")
-    write(historian)
+    writer = StatusHistoryWriter(history, clock=FakeClock(), max_entries=2)
+    update(writer, "Pending", "Running", "Failed", "Failed")
+    assert writer.counts.overflowed == 2
+    write(writer)
+    update(writer, "Failed")
+    write(writer)
     assert recorded(history)[-1] == ("phase", "Running", "Failed")
 
 
 def test_what_waits_is_bounded_in_bytes(history: History) -> None:
-    historian = StatusHistoryWriter(history, clock=FakeClock(), max_bytes=50_000)
+    writer = StatusHistoryWriter(history, clock=FakeClock(), max_bytes=50_000)
     long = make_pod("web", status=PodStatus(phase="Running", message="x" * 20_000))
     for _ in range(3):
-        historian.on_pod_updated(long, long.status, is_added=False)
-    assert (historian.counts.waiting, historian.counts.overflowed) == (2, 1)
-    historian.add_event(POD, "Warning", "Unhealthy", "x" * 20_000)
-    assert historian.counts.lost_events == 1
-    historian.add_event(POD, "Warning", "Unhealthy", "short")
-    assert historian.counts.waiting == 3
-    write(historian)
+        writer.on_pod_updated(long, long.status, is_added=False)
+    assert (writer.counts.waiting, writer.counts.overflowed) == (2, 1)
+    writer.add_event(POD, "Warning", "Unhealthy", "x" * 20_000)
+    assert writer.counts.lost_events == 1
+    writer.add_event(POD, "Warning", "Unhealthy", "short")
+    assert writer.counts.waiting == 3
+    write(writer)
     for _ in range(3):
-        historian.on_pod_updated(long, long.status, is_added=False)
-    assert historian.counts.overflowed == 2, "what is written makes room"
+        writer.on_pod_updated(long, long.status, is_added=False)
+    assert writer.counts.overflowed == 2, "what is written makes room"
 
 
 def test_what_waits_holds_statuses_and_no_specs(history: History) -> None:
-    historian = StatusHistoryWriter(history, clock=FakeClock())
+    writer = StatusHistoryWriter(history, clock=FakeClock())
     notes = Notes({"app": "web"})
     pod = make_pod("web", annotations=notes, status=PodStatus(phase="Running"))
     gone = weakref.ref(notes)
-    historian.on_pod_updated(pod, pod.status, is_added=False)
+    writer.on_pod_updated(pod, pod.status, is_added=False)
     del pod, notes
     gc.collect()
     assert gone() is None
@@ -140,16 +140,16 @@ def test_the_rest_is_written_beside_the_loop(
 ) -> None:
     append, loop_lives = history.append, threading.Event()
 
-    def slow(moments: Sequence[HistoryEntry]) -> int:
+    def slow(entries: Sequence[HistoryEntry]) -> int:
         assert loop_lives.wait(60), "the loop stands still"
-        return append(moments)
+        return append(entries)
 
     async def live() -> None:
-        historian = StatusHistoryWriter(history, clock=FakeClock())
-        task = asyncio.create_task(historian.run())
+        writer = StatusHistoryWriter(history, clock=FakeClock())
+        task = asyncio.create_task(writer.run())
         await asyncio.sleep(0.01)
         monkeypatch.setattr(history, "append", slow)
-        tell(historian, "Pending", "Running")
+        update(writer, "Pending", "Running")
         task.cancel()
         await asyncio.sleep(0.05)
         loop_lives.set()
@@ -166,11 +166,11 @@ def test_it_is_written_while_all_common_threads_wait(history: History) -> None:
         loop = asyncio.get_running_loop()
         loop.set_default_executor(ThreadPoolExecutor(1))
         waiting = loop.run_in_executor(None, disk.wait)
-        historian = StatusHistoryWriter(history, clock=FakeClock())
-        tell(historian, "Pending")
+        writer = StatusHistoryWriter(history, clock=FakeClock())
+        update(writer, "Pending")
         try:
             async with asyncio.timeout(60):
-                await historian.write_once()
+                await writer.write_once()
         finally:
             disk.set()
             await waiting
@@ -180,42 +180,42 @@ def test_it_is_written_while_all_common_threads_wait(history: History) -> None:
 
 
 def test_what_cannot_be_written_waits(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    historian = StatusHistoryWriter(history, clock=FakeClock())
-    tell(historian, "Pending", "Running")
+    writer = StatusHistoryWriter(history, clock=FakeClock())
+    update(writer, "Pending", "Running")
 
     def full(_: object) -> int:
         raise HistoryError("cannot write: database or disk is full")
 
     with monkeypatch.context() as patched:
         patched.setattr(history, "append", full)
-        write(historian)
-    assert historian.counts.waiting == 2
-    write(historian)
+        write(writer)
+    assert writer.counts.waiting == 2
+    write(writer)
     assert recorded(history)[1:] == [("phase", "", "Pending"), ("phase", "Pending", "Running")]
-    assert historian.counts.waiting == 0
+    assert writer.counts.waiting == 0
 
 
-async def keep_clean(historian: StatusHistoryWriter, clock: FakeClock, *, hours: int) -> None:
-    """Clean every 10 minutes: what passes between two cleanings counts up to that."""
+async def keep_clean(writer: StatusHistoryWriter, clock: FakeClock, *, hours: int) -> None:
+    """Prune every 10 minutes, the maximum that counts between two prunings."""
     for _ in range(6 * hours):
         await clock.advance(600)
-        await historian.prune_once()
+        await writer.prune_once()
 
 
 def test_what_is_too_old_is_forgotten(history: History) -> None:
     async def live() -> None:
         clock = FakeClock()
-        historian = StatusHistoryWriter(history, clock=clock, retention=Retention(days=1))
-        tell(historian, "Pending")
-        await historian.write_once()
-        await keep_clean(historian, clock, hours=23)
-        tell(historian, "Running")
-        await historian.write_once()
-        await historian.prune_once()
+        writer = StatusHistoryWriter(history, clock=clock, retention=Retention(days=1))
+        update(writer, "Pending")
+        await writer.write_once()
+        await keep_clean(writer, clock, hours=23)
+        update(writer, "Running")
+        await writer.write_once()
+        await writer.prune_once()
         assert history.count() == 3
-        await keep_clean(historian, clock, hours=2)
+        await keep_clean(writer, clock, hours=2)
         assert recorded(history) == [("phase", "Pending", "Running")]
-        await keep_clean(historian, clock, hours=24)
+        await keep_clean(writer, clock, hours=24)
         assert history.count() == 0
         assert not history.last_states(POD.uid)
 
@@ -225,10 +225,10 @@ def test_what_is_too_old_is_forgotten(history: History) -> None:
 def test_run_writes_the_rest_when_it_is_cancelled(history: History) -> None:
     async def live() -> None:
         clock = FakeClock()
-        historian = StatusHistoryWriter(history, clock=clock)
-        task = asyncio.create_task(historian.run())
+        writer = StatusHistoryWriter(history, clock=clock)
+        task = asyncio.create_task(writer.run())
         await asyncio.sleep(0.01)
-        tell(historian, "Pending")
+        update(writer, "Pending")
         task.cancel()
         await asyncio.wait({task})
 
@@ -252,21 +252,21 @@ def test_file_that_is_no_history_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_file_is_for_its_owner_alone(history: History, tmp_path: Path) -> None:
-    historian = StatusHistoryWriter(history, clock=FakeClock())
-    tell(historian, "Pending")
-    write(historian)
+    writer = StatusHistoryWriter(history, clock=FakeClock())
+    update(writer, "Pending")
+    write(writer)
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
 def test_mistake_in_a_batch_gives_no_moments_of_one_pod_to_another(history: History) -> None:
-    def moment(name: str, subject: str = "") -> HistoryEntry:
+    def entry(name: str, subject: str = "") -> HistoryEntry:
         change = Transition(kind="phase", subject=subject, after="Running")
         uid = PodUID(f"uid-{name}")
         return HistoryEntry(at=1, uid=uid, namespace="default", name=name, transition=change)
 
     with pytest.raises(UnicodeEncodeError):
-        history.append([moment("web", "\ud800")])
-    history.append([moment("web")])
-    history.append([moment("other")])
+        history.append([entry("web", "\ud800")])
+    history.append([entry("web")])
+    history.append([entry("other")])
     assert len(history.timeline("default", "web")) == 1
     assert len(history.timeline("default", "other")) == 1

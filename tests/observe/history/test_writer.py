@@ -25,7 +25,7 @@ def history(tmp_path: Path) -> Iterator[History]:
     history.close()
 
 
-def scribe(history: History) -> HistoryWriter[PodSummary]:
+def history_writer(history: History) -> HistoryWriter[PodSummary]:
     return HistoryWriter(history, TransitionTracker(SUMMARY_SOURCE), clock=FakeClock())
 
 
@@ -34,8 +34,8 @@ def summary(status: PodStatus, name: str = "web", deleted_at: str | None = None)
 
 
 def recorded(history: History, name: str = "web") -> list[tuple[str, ...]]:
-    moments = history.timeline("default", name)
-    return [(m.transition.kind, m.transition.before_text, m.transition.after_text) for m in moments]
+    entries = history.timeline("default", name)
+    return [(m.transition.kind, m.transition.before_text, m.transition.after_text) for m in entries]
 
 
 def write(one: HistoryWriter[PodSummary]) -> None:
@@ -47,7 +47,7 @@ RUNNING = make_status("Running", running("app"), Ready="True")
 
 
 def test_what_happens_to_a_pod_is_noted_from_its_summaries(history: History) -> None:
-    one = scribe(history)
+    one = history_writer(history)
     one.pod_changed(summary(CREATING))
     one.pod_changed(summary(RUNNING))
     one.pod_changed(summary(RUNNING, deleted_at="2026-11-16T02:48:00Z"))
@@ -68,11 +68,11 @@ def test_what_happens_to_a_pod_is_noted_from_its_summaries(history: History) -> 
 
 
 def test_the_next_one_notes_what_is_new_against_what_was_noted(history: History) -> None:
-    before = scribe(history)
+    before = history_writer(history)
     before.pod_changed(summary(CREATING))
     write(before)
     count = len(recorded(history))
-    after = scribe(history)
+    after = history_writer(history)
     after.pod_changed(summary(CREATING))
     write(after)
     assert len(recorded(history)) == count
@@ -89,7 +89,7 @@ def test_the_next_one_notes_what_is_new_against_what_was_noted(history: History)
 def test_what_could_not_be_written_is_worked_out_again(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = scribe(history)
+    one = history_writer(history)
     one.pod_changed(summary(CREATING))
     write(one)
     count = len(recorded(history))
@@ -109,14 +109,14 @@ def test_what_could_not_be_written_is_worked_out_again(
 def test_writing_comes_to_an_end_though_as_much_comes_meanwhile(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, append, pod = scribe(history), history.append, summary(RUNNING)
+    one, append, pod = history_writer(history), history.append, summary(RUNNING)
     rounds: list[int] = []
 
-    def append_under_load(moments: Sequence[HistoryEntry]) -> int:
-        rounds.append(len(moments))
-        for _ in moments if len(rounds) < 5 else ():
+    def append_under_load(entries: Sequence[HistoryEntry]) -> int:
+        rounds.append(len(entries))
+        for _ in entries if len(rounds) < 5 else ():
             one.add_event(pod, "Normal", "Pulled", "meanwhile")
-        return append(moments)
+        return append(entries)
 
     monkeypatch.setattr(history, "append", append_under_load)
     for _ in range(3):
@@ -153,18 +153,18 @@ def test_what_does_not_fit_is_counted_from_any_thread(history: History) -> None:
     )
     pod, threads = summary(RUNNING), 4
 
-    def tell(_: int) -> None:
+    def update(_: int) -> None:
         for _ in range(500):
             one.pod_changed(pod)
             one.add_event(pod, "Normal", "Pulled", "lost")
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(tell, range(threads)))
+        list(pool.map(update, range(threads)))
     assert (one.counts.overflowed, one.counts.lost_events) == (2_000, 2_000)
 
 
 def test_pods_whose_end_was_not_noted_are_known(history: History) -> None:
-    one = scribe(history)
+    one = history_writer(history)
     for name in ("web", "db", "old"):
         one.pod_changed(summary(RUNNING, name))
     one.pod_finished(summary(RUNNING, "old"))
@@ -176,7 +176,7 @@ def test_pods_whose_end_was_not_noted_are_known(history: History) -> None:
 def test_of_pods_without_an_end_those_are_known_that_were_noted_after_a_moment(
     history: History,
 ) -> None:
-    one = scribe(history)
+    one = history_writer(history)
     assert history.newest_id() == 0
     for name in ("web", "db"):
         one.pod_changed(summary(CREATING, name))
@@ -191,7 +191,7 @@ def test_of_pods_without_an_end_those_are_known_that_were_noted_after_a_moment(
 
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
 def test_one_that_was_gone_and_came_back_is_seen_again(history: History, *, together: bool) -> None:
-    one, pod = scribe(history), summary(RUNNING, deleted_at="2026-11-16T02:48:00Z")
+    one, pod = history_writer(history), summary(RUNNING, deleted_at="2026-11-16T02:48:00Z")
     one.pod_changed(pod)
     write(one)
     first = recorded(history)

@@ -1,4 +1,4 @@
-"""A process that keeps a history until it is killed, and prints what it wrote.
+"""A process that writes a history until it is killed, and prints what it wrote.
 
 python -m tests.observe.history.write_history FILE FIRST
 """
@@ -17,14 +17,14 @@ PERIOD = 0.002
 
 
 async def write(path: Path, first: int) -> None:
-    """Tell of pods, 500 in a second, each a phase with a number of its own."""
+    """Record 500 pods a second, each with a numbered phase."""
     retention = Retention(days=1, size=4 * 2**20)
-    historian = StatusHistoryWriter(History.open(path), clock=SystemClock(), retention=retention)
-    writing = asyncio.create_task(historian.run())
+    writer = StatusHistoryWriter(History.open(path), clock=SystemClock(), retention=retention)
+    writing = asyncio.create_task(writer.run())
     number = first
     while not writing.done():
         pod = make_pod(f"pod-{number % 20}", status=PodStatus(phase=str(number)))
-        historian.on_pod_updated(pod, pod.status, is_added=False)
+        writer.on_pod_updated(pod, pod.status, is_added=False)
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()
         number += 1

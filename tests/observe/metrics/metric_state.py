@@ -1,4 +1,4 @@
-"""A node with pods enough, as metrics see it."""
+"""A node with pods, as a source of metrics."""
 
 import asyncio
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ def placed(pod: Pod, phase: str = "Running") -> Pod:
 
 
 def runtime_pod(pod: Pod) -> RuntimePod:
-    """The pod as a runtime has it: one container runs, one attempt has ended."""
+    """The pod in the runtime: one running container, one terminated attempt."""
     facts = PodFacts(
         sandboxes=(SandboxFacts(state=SandboxState.READY),),
         containers=(
@@ -68,7 +68,7 @@ def runtime_pod(pod: Pod) -> RuntimePod:
 
 
 class Watched:
-    """An observatory, and all else that metrics are made of."""
+    """A status view, and the other sources of metrics."""
 
     def __init__(self, pods: int = 2) -> None:
         self.clock = FakeClock()
@@ -90,7 +90,7 @@ class Watched:
 
     @property
     def node(self) -> KubeletMetricsSource:
-        """Where the kubelet's metrics come from."""
+        """The sources of the kubelet's metrics."""
         running = {pod.uid: runtime_pod(pod) for pod in self.all}
         return KubeletMetricsSource(
             node_name="n",
@@ -106,14 +106,14 @@ class Watched:
 
     @property
     def agent(self) -> AgentMetricsSource:
-        """What only an agent knows."""
+        """The sources that only an agent has."""
         events = EventCounts(recorded=9, sent=5, patched=1, dropped={"spam": 2})
         return AgentMetricsSource(
             counts=self.counters.snapshot, events=lambda: events, heartbeats=self.heartbeats
         )
 
     def usage(self, *, metered: bool = True) -> ResourceMetricsSource:
-        """What is used."""
+        """The resource usage."""
         part = {"app": Usage(at=AT, cpu_seconds=2.5, memory_bytes=500)}
         used = Usage(at=AT, cpu_seconds=3.5, memory_bytes=700)
         machine = MachineReading(
@@ -133,7 +133,7 @@ class Watched:
         )
 
     def lives(self) -> list[PodLifecycle]:
-        """One is desired, one static that ends, one an orphan, one only the runtime knows."""
+        """One desired, one static and terminating, one orphan, one runtime only."""
         first, second = self.pods[:2]
         return [
             _life(first),
@@ -142,22 +142,22 @@ class Watched:
             structs.replace(_life(second), uid=PodUID("x"), pod=None, source_removed=True),
         ]
 
-    # Observatory
+    # StatusView
 
     def nodes(self) -> Mapping[str, NodeSummary]:
-        """One."""
+        """One node."""
         return {"n": NodeSummary(name="n", ready=True, lease_age_seconds=4.0)}
 
     def sync(self) -> SyncState | None:
-        """Something is under way."""
+        """A status update in flight."""
         return SyncState(unsent=3, oldest_unsent_seconds=1.5, in_flight=2, quarantined=1, outbox=4)
 
     def freshness(self) -> Freshness:
-        """The server is away."""
+        """The API server is unreachable."""
         return Freshness(server_reachable=False, server_age_seconds=30.0, runtime_age_seconds=0.5)
 
     def history(self) -> HistoryCounts:
-        """Some of each."""
+        """Some of each counter."""
         return HistoryCounts(
             written=7, overflowed=2, lost_events=1, waiting=5, by_kind={"phase": 4, "event": 3}
         )

@@ -1,4 +1,4 @@
-"""Metrics as they are written: Prometheus' own parsers read them back."""
+"""Rendered metrics: the parsers of prometheus-client read them back."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ PROMETHEUS = (
     "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
     "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 )
-"""What Prometheus 2.42 says."""
+"""The Accept header of Prometheus 2.42."""
 SIZES = histogram("sizes", "How large.", (0.5, 1, 2.5), "of")
 COUNTED = counter("counted_total", "How often.", "kind")
 NOW = gauge("now", "What is.")
@@ -33,7 +33,7 @@ MOMENT = [samples(SIZES, {("a",): SPREAD}), by_label(COUNTED, {"x": 3, "y": 0}),
 
 
 def read(text: str, accept: str) -> list[Any]:
-    """What Prometheus' own parsers make of it."""
+    """Parse with prometheus-client."""
     parse: Any = read_open if accept else read_text
     return list(parse(text))
 
@@ -102,9 +102,9 @@ def test_who_reads_open_metrics_gets_them(accept: str, is_open: bool) -> None:
 
 
 def test_a_value_that_was_read_before_has_its_time() -> None:
-    moment = [single(NOW, None), samples(NOW, {(): TimestampedValue(1.0, 12.5)})]
-    assert render(moment).body.decode().splitlines()[-1] == "now 1.0 12500"
-    assert "now 1.0 12.5" in render(moment, "application/openmetrics-text").body.decode()
+    entry = [single(NOW, None), samples(NOW, {(): TimestampedValue(1.0, 12.5)})]
+    assert render(entry).body.decode().splitlines()[-1] == "now 1.0 12500"
+    assert "now 1.0 12.5" in render(entry, "application/openmetrics-text").body.decode()
 
 
 def test_what_is_not_known_is_not_there() -> None:

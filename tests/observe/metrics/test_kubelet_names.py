@@ -1,4 +1,4 @@
-"""Our metrics have the kubelet's names, labels and buckets.
+"""The metrics have the kubelet's names, labels and buckets.
 
 WANTED is the section "Metrics" of KUBELET.md (v1.36.4), word by word; what it leaves open
 (`kubelet_pleg_*`, labels of `prober_*`, buckets that it does not name) is from the sources it
@@ -64,7 +64,7 @@ BESIDES = {
     "kubelet_started_containers_errors_total",
     "kubelet_started_pods_errors_total",
 }
-"""Of metrics.go, too, though not in KUBELET.md."""
+"""Also in metrics.go, though not in KUBELET.md."""
 ALL = {metric.name: metric for page in PAGES.values() for metric in page}
 
 
@@ -98,7 +98,7 @@ def test_what_is_ours_says_so() -> None:
         "process_",
     )
     ours = {name for name in ALL if not name.startswith((*others, "resource_scrape_error"))}
-    # Prometheus has this one: dashboards look for it.
+    # A metric of Prometheus itself, which dashboards use.
     assert all(name.startswith("podstatus_") for name in ours - {"ALERTS"})
 
 

@@ -52,9 +52,9 @@ def pages(watched: Watched) -> dict[str, list[Samples]]:
     }
 
 
-def values(moment: Iterable[Samples]) -> dict[str, float]:
-    """What is written, by name and labels as they are written; of histograms count and sum."""
-    text = render(moment).body.decode()
+def values(entry: Iterable[Samples]) -> dict[str, float]:
+    """The samples by name and labels; count and sum of histograms."""
+    text = render(entry).body.decode()
     return {
         sample.name
         + "{"
@@ -68,10 +68,10 @@ def values(moment: Iterable[Samples]) -> dict[str, float]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_all_declared_metrics_are_collected_and_no_others(page: str) -> None:
-    moment = pages(Watched())[page]
-    assert [it.metric.name for it in moment if not it.values] == []
-    assert {it.metric for it in moment} == set(PAGES[page])
-    assert len({it.metric.name for it in moment}) == len(moment)
+    entry = pages(Watched())[page]
+    assert [it.metric.name for it in entry if not it.values] == []
+    assert {it.metric for it in entry} == set(PAGES[page])
+    assert len({it.metric.name for it in entry}) == len(entry)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,4 +1,4 @@
-"""Prometheus' own tool finds nothing to complain about (Debian's package `prometheus` has it)."""
+"""promtool, in Debian's package `prometheus`, accepts the metrics."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""What is kept of the objects of a cluster."""
+"""Summaries of cluster objects."""
 
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.cluster import Lease

@@ -1,4 +1,4 @@
-"""How a pod is, in one word and one sentence."""
+"""The health state and message of a pod."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ BACKING_OFF = app(
     last_state=parse_container_state("terminated Error 3"),
     restarts=2,
 )
-"""It waited to be started again when its pod was ended."""
+"""A container in back-off when its pod was terminated."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is on each node, as pods come, move, end and go."""
+"""The load of each node, as pods are added, moved, terminated and removed."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What is kept of a pod."""
+"""The summary of a pod."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""After a restart of the agent, the history goes on where it was."""
+"""After a restart of the agent, the history continues where it was."""
 
 import pytest
 from msgspec import structs

@@ -1,4 +1,4 @@
-"""What changed between two statuses, as a row each."""
+"""Transitions between two statuses, one row each."""
 
 import pytest
 from hypothesis import given

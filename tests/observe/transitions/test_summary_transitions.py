@@ -1,4 +1,4 @@
-"""What changed between two summaries is what changed between the statuses they are made of."""
+"""Transitions of summaries equal those of the statuses they are made of."""
 
 import pytest
 from hypothesis import given
@@ -33,7 +33,7 @@ def attempt_ended(number: int, code: int) -> ContainerState:
 
 
 def life(codes: list[int]) -> list[ContainerStatus]:
-    """A container as a kubelet shows it, attempt after attempt, each ending with a code."""
+    """The statuses of a container over several attempts with these exit codes."""
     shown = [waiting("app")]
     last = ContainerState()
     for number, code in enumerate(codes):

@@ -102,9 +102,9 @@ class RuleEvaluation:
         costs = RoundCosts(len(subjects), self._count)
         self._text_budget = _MAX_ROUND_TEXT
         before = set(self._disabled)
-        answers = tuple(self._evaluate_subject(about, costs) for about in subjects)
+        results = tuple(self._evaluate_subject(about, costs) for about in subjects)
         new = {name: why for name, why in self._disabled.items() if name not in before}
-        return EvaluationResult(results=answers, disabled=new)
+        return EvaluationResult(results=results, disabled=new)
 
     def _evaluate_subject(self, about: SubjectFacts, costs: RoundCosts) -> RuleResults:
         activation = self._environments.local(about.scope).activation(about.facts)
@@ -143,11 +143,11 @@ class RuleEvaluation:
             return
         self._meter.start((name,))
         held = compiled.condition.holds(activation)
-        answer: RuleResult | None = None
+        result: RuleResult | None = None
         if isinstance(held, RuleFailed):
-            answer = RuleFailed(self._truncate(held.problem))
+            result = RuleFailed(self._truncate(held.problem))
         elif held:
-            answer = RuleHolds(self._annotations(compiled, activation))
+            result = RuleHolds(self._annotations(compiled, activation))
         if costs.add(self._meter.cpu_seconds(), name):
             for over, mean in costs.over_share().items():
                 self._disabled[over] = (
@@ -155,10 +155,10 @@ class RuleEvaluation:
                     f"together exceeded {costs.budget:.3g} s"
                 )
         # Not for annotations: the message of a container may contain the same text.
-        if answer == RuleFailed(OUT_OF_MEMORY):
+        if result == RuleFailed(OUT_OF_MEMORY):
             self._disabled[name] = "it needs too much memory"
-        elif answer is not None:
-            results[name] = answer
+        elif result is not None:
+            results[name] = result
 
     def _annotations(self, compiled: CompiledRule, activation: Activation) -> dict[str, str]:
         left = _MAX_ANNOTATIONS

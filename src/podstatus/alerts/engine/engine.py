@@ -1,6 +1,6 @@
 """The alert engine: which alerts are active, and for which subjects rules fail.
 
-The engine is given answers and the time, and returns the alerts that changed. It retains active
+The engine is given results and the time, and returns the alerts that changed. It retains active
 alerts: pending or firing. No rule is evaluated twice about the same facts: what depends on time
 alone, such as a `for` that expires, waits in a heap. Where rules are evaluated: alerts.evaluator.
 
@@ -31,9 +31,9 @@ class RuleFailures:
         """The failing rules of each subject."""
         self._counts: Counter[str] = Counter()
 
-    def record(self, key: str, subject: Subject, answers: RuleResults) -> None:
+    def record(self, key: str, subject: Subject, results: RuleResults) -> None:
         """Record the results for a subject. A rule without a result has not failed."""
-        failed = {rule: it.problem for rule, it in answers.items() if isinstance(it, RuleFailed)}
+        failed = {rule: it.problem for rule, it in results.items() if isinstance(it, RuleFailed)}
         if not failed and key not in self._subjects:
             return
         self.forget(key)
@@ -97,7 +97,7 @@ class Engine:
     def apply(
         self,
         subject: Subject,
-        answers: RuleResults,
+        results: RuleResults,
         now: int,
         *,
         warming_up: frozenset[str] = frozenset(),
@@ -108,19 +108,19 @@ class Engine:
         """
         self._check_clock(now)
         key = subject_key(subject)
-        answers = dict(answers)
-        self._failures.record(key, subject, answers)
+        results = dict(results)
+        self._failures.record(key, subject, results)
         alerts = self._active.for_subject(key)
-        if not answers and not alerts:
+        if not results and not alerts:
             return []
         self._active.mark_subject_seen(key)
         for name, active in alerts.items():
-            if name not in answers and self._may_still_hold(active, warming_up):
-                answers[name] = _WARMING_UP
+            if name not in results and self._may_still_hold(active, warming_up):
+                results[name] = _WARMING_UP
         concerned = [
-            name for name in {**alerts, **answers} if self._can_evaluate(name, subject.scope)
+            name for name in {**alerts, **results} if self._can_evaluate(name, subject.scope)
         ]
-        steps = [self._update_alert(name, subject, answers.get(name), now) for name in concerned]
+        steps = [self._update_alert(name, subject, results.get(name), now) for name in concerned]
         return [alert for alert in steps if alert is not None]
 
     def subject_removed(self, subject: Subject, now: int) -> list[Alert]:
@@ -211,24 +211,24 @@ class Engine:
         return loaded is not None and active.may_still_hold(loaded.rule, warming_up)
 
     def _update_alert(
-        self, name: str, subject: Subject, answer: RuleResult | None, now: int
+        self, name: str, subject: Subject, result: RuleResult | None, now: int
     ) -> Alert | None:
         """Apply the result of one rule for a subject; return its alert if that changed."""
         key, rule = subject_key(subject), self._rules[name].rule
         active = self._active.for_subject(key).get(name)
-        if isinstance(answer, RuleFailed):
+        if isinstance(result, RuleFailed):
             # Its alert stays as it is until the rule can be evaluated again.
             self._timers.cancel((key, name))
             return None
         if active is None:
-            return None if answer is None else self._activate(rule, subject, answer, now)
+            return None if result is None else self._activate(rule, subject, result, now)
         before = active.alert
         active.alert = state_machine.clamp_times(before, now)
-        if answer is None:
+        if result is None:
             return self._deactivate(active, rule, now)
         if active.alert.state == "pending":
             active.alert = state_machine.move_to_subject(active.alert, rule, subject)
-            active.annotations = answer.annotations
+            active.annotations = result.annotations
             self._fire_or_schedule(active, rule, now)
         elif active.alert.ceased:
             active.alert = state_machine.reactivate(active.alert)

@@ -14,7 +14,7 @@ MAX_MEMORY = 512 * 2**20
 """Address space of the process, in bytes; 1,000 ordinary rules use a quarter of it."""
 OUT_OF_MEMORY_CODE = 77
 """Exit code of a process that ran out of memory."""
-_ROUND_SECONDS, _QUESTION_SECONDS = 0.2, 0.02
+_ROUND_SECONDS, _REQUEST_SECONDS = 0.2, 0.02
 """For a round, and for each subject in it: a thousand ordinary rules need a quarter of that."""
 _MIN_SHARE = 0.0002
 """Seconds per evaluation for which no rule is disabled, however many rules there are."""
@@ -30,9 +30,9 @@ TOO_SLOW_GROUP_SECONDS = 0.005
 class RoundCosts:
     """CPU time that the rules of a round have used so far."""
 
-    def __init__(self, questions: int, rules: int) -> None:
-        self.budget = _ROUND_SECONDS + _QUESTION_SECONDS * questions
-        self._share = max(_MIN_SHARE, self.budget / max(1, questions * rules))
+    def __init__(self, requests: int, rules: int) -> None:
+        self.budget = _ROUND_SECONDS + _REQUEST_SECONDS * requests
+        self._share = max(_MIN_SHARE, self.budget / max(1, requests * rules))
         self._left = self.budget
         self._used: dict[str, tuple[float, int]] = {}
 

@@ -77,14 +77,14 @@ class EvaluatorError(Exception):
 class RuleEvaluator(Protocol):
     """Evaluates all rules of an agent without blocking the event loop."""
 
-    async def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
+    async def evaluate(self, requests: Sequence[EvaluationRequest]) -> EvaluationResult:
         """Evaluate all requests. Raises EvaluatorError: then nothing was evaluated."""
 
 
 class BlockingEvaluator(Protocol):
     """A `RuleEvaluator` for callers without an event loop."""
 
-    def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
+    def evaluate(self, requests: Sequence[EvaluationRequest]) -> EvaluationResult:
         """Evaluate all requests. Raises EvaluatorError."""
 
 

@@ -3,7 +3,7 @@
     with EvaluatorProcess() as evaluator:
         loaded = load_rules(text, evaluator)
         evaluator.load(rule.rule for rule in loaded.rules if not rule.problem)
-        evaluator.evaluate(questions)
+        evaluator.evaluate(requests)
 
 A rule that exceeds its budget kills the process. The rule is disabled, the process restarted and
 the request repeated. Design: docs/decisions/0043-rule-budgets.md.
@@ -110,23 +110,23 @@ class EvaluatorProcess:
         if self._is_loaded:
             self._stop_worker()
 
-    def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
+    def evaluate(self, requests: Sequence[EvaluationRequest]) -> EvaluationResult:
         """Evaluate all requests.
 
         Raises EvaluatorError; rules that were disabled before it are reported by the next result.
         """
-        encoded = [_encode(question) for question in questions]
-        results: list[RuleResults] = []
+        encoded = [_encode(request) for request in requests]
+        responses: list[RuleResults] = []
         for frame in _frames([it for it in encoded if isinstance(it, msgspec.Raw)]):
-            results += self._evaluate(frame)
-        evaluated = iter(results)
-        answers = [
-            self._all_failed(question, it) if isinstance(it, RuleFailed) else next(evaluated)
-            for question, it in zip(questions, encoded, strict=True)
+            responses += self._evaluate(frame)
+        evaluated = iter(responses)
+        results = [
+            self._all_failed(request, it) if isinstance(it, RuleFailed) else next(evaluated)
+            for request, it in zip(requests, encoded, strict=True)
         ]
         self._backoff = self._backoff.reset()
         disabled, self._newly_disabled = self._newly_disabled, {}
-        return EvaluationResult(results=tuple(answers), disabled=disabled)
+        return EvaluationResult(results=tuple(results), disabled=disabled)
 
     def close(self) -> None:
         """Stop the process and evaluate nothing any more. From any thread."""
@@ -161,8 +161,8 @@ class EvaluatorProcess:
                 time.sleep(max(0.0, self._retry_at - time.monotonic()))
         return self._request(request, check_decoder, fields)
 
-    def _all_failed(self, question: EvaluationRequest, failed: RuleFailed) -> RuleResults:
-        scope = question.subject.scope
+    def _all_failed(self, request: EvaluationRequest, failed: RuleFailed) -> RuleResults:
+        scope = request.subject.scope
         rules = [rule for rule in self._rules.values() if rule.name not in self._disabled]
         return {rule.name: failed for rule in rules if rule.scope == scope}
 
@@ -212,10 +212,10 @@ class EvaluatorProcess:
         worker = self._ensure_worker()
         code: int | None
         try:
-            answer = worker.request(request, decoder)
-            if not isinstance(answer, EvaluatorEnded):
-                return answer
-            code = answer.code
+            response = worker.request(request, decoder)
+            if not isinstance(response, EvaluatorEnded):
+                return response
+            code = response.code
         except WorkerDiedError:
             code = self._stop_worker()
         numbers = worker.progress.read()
@@ -287,9 +287,9 @@ def _failed_check(field: str, rule: Rule, problem: str) -> RuleCheck:
     return RuleCheck(errors=((field, CompileDiagnostic(problem)),))
 
 
-def _encode(question: EvaluationRequest) -> msgspec.Raw | RuleFailed:
+def _encode(request: EvaluationRequest) -> msgspec.Raw | RuleFailed:
     try:
-        encoded = encode(SubjectFacts(question.subject.scope, question.facts))
+        encoded = encode(SubjectFacts(request.subject.scope, request.facts))
     except (OverflowError, UnicodeEncodeError) as error:
         return RuleFailed(f"cannot encode the facts: {error}")
     if len(encoded) > MAX_FRAME // 2:

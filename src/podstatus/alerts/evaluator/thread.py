@@ -15,10 +15,10 @@ class EvaluatorThread:
         self._process = process
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="podstatus-rules")
 
-    async def evaluate(self, questions: Sequence[EvaluationRequest]) -> EvaluationResult:
+    async def evaluate(self, requests: Sequence[EvaluationRequest]) -> EvaluationResult:
         """Evaluate all requests. Raises EvaluatorError."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._process.evaluate, questions)
+        return await loop.run_in_executor(self._thread, self._process.evaluate, requests)
 
     def close(self) -> None:
         """Stop the process and the thread, whatever they do."""

@@ -160,8 +160,8 @@ class HistoryDriver:
         return self._evaluate_pods(self._pods.pop_changed(), now)
 
     def _evaluate_pods(self, uids: Sequence[PodUID], now: int) -> list[Alert]:
-        gone, questions = self._pods.collect(uids, now)
-        return [*gone, *self._evaluation.evaluate(questions, self._pods.apply)]
+        gone, requests = self._pods.collect(uids, now)
+        return [*gone, *self._evaluation.evaluate(requests, self._pods.apply)]
 
     def _apply(self, entry: HistoryEntry, now: int) -> None:
         if entry.transition.kind == FOREIGN_WRITE:

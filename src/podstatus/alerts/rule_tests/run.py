@@ -57,19 +57,19 @@ class EngineEvaluation:
 
     def evaluate(
         self,
-        questions: Sequence[EvaluationRequest],
+        requests: Sequence[EvaluationRequest],
         apply: Callable[[EvaluationRequest, RuleResults], list[Alert]],
     ) -> list[Alert]:
         """Evaluate and apply; return the alerts that changed. Raises EvaluatorError."""
-        evaluated = self._evaluator.evaluate(questions)
+        evaluated = self._evaluator.evaluate(requests)
         for rule, problem in evaluated.disabled.items():
             self.engine.disable_rule(rule, problem)
-        pairs = zip(questions, evaluated.results, strict=True)
-        return [alert for question, answers in pairs for alert in apply(question, answers)]
+        pairs = zip(requests, evaluated.results, strict=True)
+        return [alert for request, results in pairs for alert in apply(request, results)]
 
-    def apply(self, question: EvaluationRequest, answers: RuleResults) -> list[Alert]:
+    def apply(self, request: EvaluationRequest, results: RuleResults) -> list[Alert]:
         """Apply results to the engine; return the alerts that changed."""
-        return self.engine.apply(question.subject, answers, question.now)
+        return self.engine.apply(request.subject, results, request.now)
 
 
 class RuleTestDriver(Protocol):
@@ -110,8 +110,8 @@ class ScriptedDriver:
                 continue
             current = self._facts.get(key) or baseline_facts(subject)
             self._facts[key] = {**current, **facts}
-            question = EvaluationRequest(subject=subject, facts=self._facts[key], now=now)
-            changed += self._evaluation.evaluate([question], self._evaluation.apply)
+            request = EvaluationRequest(subject=subject, facts=self._facts[key], now=now)
+            changed += self._evaluation.evaluate([request], self._evaluation.apply)
         return changed
 
 

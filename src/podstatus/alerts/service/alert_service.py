@@ -179,10 +179,10 @@ class AlertService:
     async def _evaluate_pods(self, uids: Sequence[PodUID]) -> None:
         for first in range(0, len(uids), _BATCH_SIZE):
             self._heartbeat()
-            changed, questions = self._pods.collect(uids[first : first + _BATCH_SIZE], self._now())
+            changed, requests = self._pods.collect(uids[first : first + _BATCH_SIZE], self._now())
             self._dispatch(changed)
             try:
-                await self._evaluate(questions, self._pods.apply)
+                await self._evaluate(requests, self._pods.apply)
             except BaseException:
                 self._pods.requeue(uids[first:])
                 raise
@@ -191,17 +191,17 @@ class AlertService:
 
     async def _evaluate(
         self,
-        questions: Sequence[EvaluationRequest],
+        requests: Sequence[EvaluationRequest],
         apply: Callable[[EvaluationRequest, RuleResults], list[Alert]],
     ) -> None:
         """Evaluate and dispatch. Changes during the evaluation are handled by the next call."""
-        if not questions:
+        if not requests:
             return
-        evaluated = await self._evaluator.evaluate(questions)
+        evaluated = await self._evaluator.evaluate(requests)
         for rule, problem in evaluated.disabled.items():
             self._engine.disable_rule(rule, problem)
-        for question, answers in zip(questions, evaluated.results, strict=True):
-            self._dispatch(apply(question, answers))
+        for request, results in zip(requests, evaluated.results, strict=True):
+            self._dispatch(apply(request, results))
 
     async def _evaluate_safely(self) -> None:
         """Evaluate; log a failure and retry later."""
@@ -231,9 +231,9 @@ class AlertService:
         ):
             return
         now = self._now()
-        changed, questions = self._nodes.sample(now)
+        changed, requests = self._nodes.sample(now)
         self._dispatch(changed)
-        await self._evaluate(questions, self._nodes.apply)
+        await self._evaluate(requests, self._nodes.apply)
         if not self._are_nodes_synced:
             self._are_nodes_synced = True
             self._dispatch(self._engine.all_known("node", now))

@@ -41,7 +41,7 @@ class NodeSubjects:
         for name in [name for name in self._last_facts if name not in nodes]:
             del self._last_facts[name]
             changed += self._engine.subject_removed(_subject(name), now)
-        questions = []
+        requests = []
         for node in nodes.values():
             readings = node_readings(node, knowledge, self._engine.disabled_rules)
             warming_up = warming_up_node_facts(node, sync, knowledge, watched)
@@ -49,23 +49,23 @@ class NodeSubjects:
             if (facts, warming_up) != self._last_facts.get(node.name):
                 self._last_facts[node.name] = None
                 subject = _subject(node.name)
-                questions.append(
+                requests.append(
                     EvaluationRequest(subject=subject, facts=facts, now=now, warming_up=warming_up)
                 )
-        return changed, questions
+        return changed, requests
 
-    def apply(self, question: EvaluationRequest, answers: RuleResults) -> list[Alert]:
+    def apply(self, request: EvaluationRequest, results: RuleResults) -> list[Alert]:
         """Apply the results for a node; return the alerts that changed."""
-        subject = question.subject
+        subject = request.subject
         try:
             changed = self._engine.apply(
-                subject, answers, question.now, warming_up=question.warming_up
+                subject, results, request.now, warming_up=request.warming_up
             )
         except Exception:
             # A bug in one rule's state must not affect the other nodes.
             logger.exception("cannot apply rule results to a node: node=%s", subject.name)
             return []
-        self._last_facts[subject.name] = question.facts, question.warming_up
+        self._last_facts[subject.name] = request.facts, request.warming_up
         return changed
 
 

@@ -75,32 +75,32 @@ class PodSubjects:
     ) -> tuple[list[Alert], list[EvaluationRequest]]:
         """Return the resolved alerts of removed pods, and requests for the others."""
         changed: list[Alert] = []
-        questions: list[EvaluationRequest] = []
+        requests: list[EvaluationRequest] = []
         for uid in uids:
             current = self._cache.find(uid)
             try:
                 if current is None:
                     changed += self._forget(uid, now)
                 else:
-                    questions.append(self._request(current[1], now))
+                    requests.append(self._request(current[1], now))
             except Exception:
                 # A bug in the facts of one pod must not affect the others.
                 logger.exception("cannot collect the facts of a pod: uid=%s", uid)
-        return changed, questions
+        return changed, requests
 
     def pop_due(self, now: int) -> Sequence[PodUID]:
         """Return the pods with facts that changed by time alone."""
         return self._timers.pop_due(now)
 
-    def apply(self, question: EvaluationRequest, answers: RuleResults) -> list[Alert]:
+    def apply(self, request: EvaluationRequest, results: RuleResults) -> list[Alert]:
         """Apply the results for a pod; return the alerts that changed."""
         try:
             return self._engine.apply(
-                question.subject, answers, question.now, warming_up=question.warming_up
+                request.subject, results, request.now, warming_up=request.warming_up
             )
         except Exception:
             # A bug in one rule's state must not affect the other pods.
-            logger.exception("cannot apply rule results to a pod: uid=%s", question.subject.uid)
+            logger.exception("cannot apply rule results to a pod: uid=%s", request.subject.uid)
             return []
 
     def _request(self, pod: PodSummary, now: int) -> EvaluationRequest:

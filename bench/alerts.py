@@ -1,8 +1,8 @@
-"""What rules cost: 5,000 pods told once, and one change of one pod.
+"""The cost of alert rules: the first evaluation of 5,000 pods, and one change of one pod.
 
-Twelve rules about pods, much like the default ones, of which none holds of most pods, and three
-about nodes, which pods never meet. What is told is a pod whose container was started again:
-facts are made of its summary, and each rule is asked once.
+Twelve pod rules, similar to the default ones, none of which fires for most pods, and three node
+rules, which are not evaluated for pods. A change is a pod whose container has restarted: facts are
+built from its summary, and each rule is evaluated once.
 """
 
 import gc
@@ -62,7 +62,7 @@ class Rig:
         environments = Environments()
         loaded = load_rules(RULES, environments)
         if loaded.errors:
-            raise SystemExit(f"the rules are wrong: {loaded.errors}")
+            raise SystemExit(f"the rules are invalid: {loaded.errors}")
         self.engine = Engine(loaded.rules)
         self.evaluation = RuleEvaluation(
             [compile_checked(it.rule, environments) for it in loaded.rules], environments
@@ -75,26 +75,26 @@ class Rig:
         ]
         self.now = AT
 
-    def tell_all(self) -> int:
-        """Each pod once; how many alerts changed."""
+    def evaluate_all(self) -> int:
+        """Evaluate each pod once; return the number of changed alerts."""
         self.now += 1_000_000_000
         changed = 0
         for subject, pod in zip(self.subjects, self.pods, strict=True):
             self.windows.update(pod, self.now)
             facts = pod_facts(pod, self.now, self.windows.counts(pod.uid, self.now))
-            (answers,) = self.evaluation.evaluate([SubjectFacts("pod", facts)]).results
-            changed += len(self.engine.apply(subject, answers, self.now))
+            (results,) = self.evaluation.evaluate([SubjectFacts("pod", facts)]).results
+            changed += len(self.engine.apply(subject, results, self.now))
         return changed
 
     def facts_alone(self) -> None:
-        """What it takes to know the facts."""
+        """Build the facts of each pod, without rules."""
         for pod in self.pods:
             self.windows.update(pod, self.now)
             pod_facts(pod, self.now, self.windows.counts(pod.uid, self.now))
 
 
 def _pod(number: int) -> PodSummary:
-    """Every fiftieth is in a crash loop."""
+    """Return a pod; every fiftieth is in a crash loop."""
     crashes = number % 50 == 0
     since = Time.from_unix_nanos(AT)
     state = "waiting CrashLoopBackOff" if crashes else "running"
@@ -140,28 +140,27 @@ def _us_per_pod(work: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    """Measure, print and write it down."""
+    """Measure, print and store the figures."""
     rig = Rig()
     began = time.process_time()
-    changed = rig.tell_all()
+    changed = rig.evaluate_all()
     first = time.process_time() - began
     facts = _us_per_pod(rig.facts_alone)
-    tell = _us_per_pod(rig.tell_all)
+    evaluate = _us_per_pod(rig.evaluate_all)
     figures = {
         "first_s": round(first, 3),
         "first_alerts": changed,
         "facts_us": round(facts, 2),
-        "tell_us": round(tell, 2),
+        "tell_us": round(evaluate, 2),
     }
-    print(f"first_s      {first:.3f}  {PODS} pods told once, {changed} first_alerts")
-    print(f"facts_us     {facts:.2f}  facts of a pod made of its summary")
-    print(
-        f"tell_us      {tell:.2f}  the same, and twelve rules asked (at most {AT_MOST['tell_us']})"
-    )
+    print(f"first_s      {first:.3f}  first evaluation of {PODS} pods, {changed} first_alerts")
+    print(f"facts_us     {facts:.2f}  facts of a pod, built from its summary")
+    maximum = AT_MOST["tell_us"]
+    print(f"tell_us      {evaluate:.2f}  the same with twelve rules evaluated (at most {maximum})")
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
     if figures["tell_us"] > AT_MOST["tell_us"]:
-        raise SystemExit("slower than promised")
+        raise SystemExit("above the limit")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What the embedded API server does in a second, over TLS, from a folder, while others watch.
+"""The throughput of the embedded API server, over TLS, with a store on disk and open watches.
 
-The server has one process, those who watch have another, and this one sends ready flips as the
-status manager would. Rounds of a small and of a large store take turns, and medians count.
-On cores that others use too, everything here moves by a third from one run to the next, CPU time
-included: compare two versions in turns within one run, not by two runs.
+The server runs in one process, the watchers in another, and this one sends ready flips as the
+status manager would. Rounds with a small and a large store are interleaved, and medians are
+reported. On shared cores all figures, CPU time included, vary by a third between runs: compare two
+versions in interleaved rounds of one run, not in two runs.
 """
 
 import asyncio
@@ -38,15 +38,15 @@ from statuses import pod_text
 
 RESULTS = Path(__file__).parent / "results" / "apiserver.json"
 STORES = (100, 10_000)
-"""How many pods there are in the stores that are compared."""
+"""Numbers of pods in the compared stores."""
 ROUNDS = 5
 PATCHES = 2_000
-"""In one round."""
+"""Patches in one round."""
 WATCHERS = 10
 IDLE_WATCHERS = 100
-"""Enough that what one costs shows in the size of the process."""
+"""Enough to measure the memory of one watcher by the size of the process."""
 SENDERS = 8
-"""Connections, each with one request under way."""
+"""Connections, each with one request in flight."""
 
 AT_LEAST = {"patches_per_s": 1_000.0, "watch_events_per_s": 10_000.0}
 AT_MOST = {"cost_ratio": 1.3}
@@ -56,7 +56,7 @@ _SPAWN = multiprocessing.get_context("spawn")
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where a server is, and what it takes to be let in."""
+    """The address and credentials of a server."""
 
     port: int
     token: str
@@ -64,14 +64,14 @@ class Address(msgspec.Struct, frozen=True):
     process: int
 
     def connect(self) -> ssl.SSLSocket:
-        """A connection that blocks."""
+        """Open a blocking connection to the server."""
         context = ssl.create_default_context(cadata=self.authority)
         plain = socket.create_connection(("127.0.0.1", self.port))
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return context.wrap_socket(plain, server_hostname="127.0.0.1")
 
     def request(self, method: str, path: str, body: bytes = b"", kind: str = "json") -> bytes:
-        """The text of a request."""
+        """Return a request as bytes."""
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n"
             f"Authorization: Bearer {self.token}\r\nAccept: application/json\r\n"
@@ -80,23 +80,23 @@ class Address(msgspec.Struct, frozen=True):
         return head.encode() + body
 
     def patch(self, number: int, body: bytes) -> bytes:
-        """The text of a patch of a pod's status."""
+        """Return a patch request for a pod's status as bytes."""
         kind = "strategic-merge-patch+json"
         return self.request("PATCH", f"{_PODS}/pod-{number}/status", body, kind)
 
     def cpu_seconds(self) -> float:
-        """What the server has spent so far."""
+        """Return the CPU seconds of the server so far."""
         fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident_bytes(self) -> int:
-        """How large the server is."""
+        """Return the resident memory of the server."""
         pages = Path(f"/proc/{self.process}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGESIZE")
 
 
 def serve(path: str, report: Connection) -> None:
-    """The process of the server."""
+    """Run the process of the server."""
     asyncio.run(_serve(Path(path), report))
 
 
@@ -114,7 +114,7 @@ async def _serve(path: Path, report: Connection) -> None:
 
 
 def watch(address: Address, watchers: int, version: str, seen: Any) -> None:
-    """The process of those who watch: counts the events that come."""
+    """Run the watchers' process: count the received events."""
     chooser = selectors.DefaultSelector()
     for _ in range(watchers):
         connection = address.connect()
@@ -126,7 +126,7 @@ def watch(address: Address, watchers: int, version: str, seen: Any) -> None:
     seen.value = 0
     while True:
         for ready, _ in chooser.select():
-            # An event ends with a brace and a newline; nothing else on the wire does.
+            # Only events end with a brace and a newline.
             seen.value += b"".join(_available(ready.fileobj)).count(b"}\n")
 
 
@@ -139,7 +139,7 @@ def _read_head(connection: ssl.SSLSocket) -> None:
 
 
 def _available(connection: Any) -> Iterator[bytes]:
-    """What there is to read. The server writes whole events, so none is cut in two records."""
+    """Yield the available data. The server writes whole events, so none is split."""
     with contextlib.suppress(ssl.SSLWantReadError):
         while data := connection.recv(1 << 18):
             yield data
@@ -147,7 +147,7 @@ def _available(connection: Any) -> Iterator[bytes]:
 
 
 class Senders:
-    """Connections that keep one request under way each."""
+    """Connections that each keep one request in flight."""
 
     def __init__(self, address: Address) -> None:
         self._chooser = selectors.DefaultSelector()
@@ -156,47 +156,47 @@ class Senders:
             self._chooser.register(connection, selectors.EVENT_READ)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections of all senders."""
         for connection in self._connections:
             connection.close()
 
     def send(self, requests: Sequence[bytes]) -> tuple[list[float], list[bytes]]:
-        """Send all requests; how long each took, and what was answered, in order."""
+        """Send all requests; return the seconds and the response body of each, in order."""
         waiting = iter(enumerate(requests))
-        took, answers = [0.0] * len(requests), [b""] * len(requests)
-        under_way: dict[ssl.SSLSocket, tuple[int, float]] = {}
+        seconds, bodies = [0.0] * len(requests), [b""] * len(requests)
+        in_flight: dict[ssl.SSLSocket, tuple[int, float]] = {}
 
         def send_next(connection: ssl.SSLSocket) -> None:
             number, request = next(waiting, (-1, b""))
             if request:
-                under_way[connection] = number, time.perf_counter()
+                in_flight[connection] = number, time.perf_counter()
                 connection.sendall(request)
 
         for connection in self._connections:
             send_next(connection)
-        while under_way:
+        while in_flight:
             for ready, _ in self._chooser.select():
-                answered: Any = ready.fileobj
-                answer = _read_answer(answered)
-                number, begin = under_way.pop(answered)
-                took[number], answers[number] = time.perf_counter() - begin, answer
-                send_next(answered)
-        return took, answers
+                source: Any = ready.fileobj
+                body = _read_body(source)
+                number, begin = in_flight.pop(source)
+                seconds[number], bodies[number] = time.perf_counter() - begin, body
+                send_next(source)
+        return seconds, bodies
 
 
-def _read_answer(connection: ssl.SSLSocket) -> bytes:
+def _read_body(connection: ssl.SSLSocket) -> bytes:
     data = connection.recv(1 << 16)
     head, _, body = data.partition(b"\r\n\r\n")
     length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
     while len(body) < length:
         body += connection.recv(1 << 16)
     if head[9:11] != b"20":
-        raise SystemExit(f"the server has refused: {body.decode()}")
+        raise SystemExit(f"the server returned an error: {body.decode()}")
     return body
 
 
 class Rig:
-    """A server with pods, those who watch it, and the patches that flip each pod."""
+    """A server with pods, its watchers, and the patches that flip each pod."""
 
     def __init__(self, pods: int, folder: str) -> None:
         self.pods = pods
@@ -212,27 +212,27 @@ class Rig:
         self._seen = self._watch(WATCHERS)
 
     def close(self) -> None:
-        """End all processes."""
+        """Terminate the server and its watchers."""
         self.senders.close()
         for process in reversed(self._processes):
             process.terminate()
             process.join()
 
     def round(self) -> dict[str, float]:
-        """Flip pods one after another, and wait until all who watch have seen it."""
+        """Flip pods one after another, and wait until all watchers have received the events."""
         turns = range(self._sent, self._sent + PATCHES)
         requests = [self._flips[turn // self.pods % 2][turn % self.pods] for turn in turns]
         self._sent += PATCHES
         expected = self._seen.value + PATCHES * WATCHERS
         spent, begin = self.address.cpu_seconds(), time.perf_counter()
-        took, _ = self.senders.send(requests)
-        answered = time.perf_counter() - begin
+        seconds, _ = self.senders.send(requests)
+        patched = time.perf_counter() - begin
         while self._seen.value < expected:
             time.sleep(0.001)
         delivered = time.perf_counter() - begin
-        cuts = statistics.quantiles(took, n=100)
+        cuts = statistics.quantiles(seconds, n=100)
         return {
-            "patches_per_s": PATCHES / answered,
+            "patches_per_s": PATCHES / patched,
             "watch_events_per_s": PATCHES * WATCHERS / delivered,
             "p50_ms": cuts[49] * 1e3,
             "p99_ms": cuts[98] * 1e3,
@@ -240,7 +240,7 @@ class Rig:
         }
 
     def bytes_per_watcher(self) -> float:
-        """What those cost who watch and are told nothing."""
+        """Return the memory of a watcher without events."""
         before = self.address.resident_bytes()
         self._watch(IDLE_WATCHERS)
         return (self.address.resident_bytes() - before) / IDLE_WATCHERS
@@ -251,8 +251,8 @@ class Rig:
         self._processes.append(process)
 
     def _watch(self, watchers: int) -> Any:
-        (answer,) = self.senders.send([self.address.request("GET", f"{_PODS}?limit=1")])[1]
-        version = msgspec.json.decode(answer)["metadata"]["resourceVersion"]
+        (body,) = self.senders.send([self.address.request("GET", f"{_PODS}?limit=1")])[1]
+        version = msgspec.json.decode(body)["metadata"]["resourceVersion"]
         seen = _SPAWN.Value("q", -1)
         self._start(watch, self.address, watchers, version, seen)
         while seen.value < 0:
@@ -260,7 +260,7 @@ class Rig:
         return seen
 
     def _fill(self) -> tuple[list[bytes], list[bytes]]:
-        """Create the pods and let them run; the patches that make them ready and unready."""
+        """Create running pods; return the patches that make them ready and unready."""
         texts = [
             [pod_text(number, ready=ready) for number in range(self.pods)]
             for ready in (False, True)
@@ -287,15 +287,15 @@ class Rig:
 
 
 def measure(rigs: Sequence[Rig]) -> dict[str, float]:
-    """Medians of interleaved rounds; those of the large store count, but for the comparison."""
+    """Return the medians of interleaved rounds: of the large store, and the comparison."""
     rounds: dict[int, list[dict[str, float]]] = {rig.pods: [] for rig in rigs}
     for number in range(ROUNDS):
         for rig in rigs:
             rounds[rig.pods].append(rig.round())
         print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
     medians = {
-        pods: {name: statistics.median(one[name] for one in seen) for name in seen[0]}
-        for pods, seen in rounds.items()
+        pods: {name: statistics.median(figures[name] for figures in all_) for name in all_[0]}
+        for pods, all_ in rounds.items()
     }
     small, large = STORES
     figures = dict(medians[large])
@@ -317,8 +317,8 @@ def main() -> None:
         figures["bytes_per_watcher"] = rigs[0].bytes_per_watcher()
     print(f"{'':<26}{'seen':>12}{'at least':>12}{'at most':>10}")
     for name, value in figures.items():
-        least, most = AT_LEAST.get(name), AT_MOST.get(name)
-        limits = f"{least or '':>12}{most or '':>10}".rstrip()
+        minimum, maximum = AT_LEAST.get(name), AT_MOST.get(name)
+        limits = f"{minimum or '':>12}{maximum or '':>10}".rstrip()
         print(f"{name:<26}{value:>12.2f}{limits}")
     RESULTS.parent.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps({k: round(v, 4) for k, v in figures.items()}, indent=1))

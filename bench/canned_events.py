@@ -1,8 +1,7 @@
-"""A server that has the events of a watch lying ready: it costs next to nothing by itself.
+"""A server with prepared watch events, which needs almost no CPU time itself.
 
-Next to a real server that makes the events, and a process that writes, two cores are busy and
-everything takes twice the time. Each event is a chunk and a TLS record of its own, as servers
-send them.
+A real server that produces the events, and a process that writes, would keep two cores busy and
+double all times. Each event is a separate chunk and TLS record, as servers send them.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ FIRST_VERSION = 1_000
 
 
 def _seen(pod: Document, number: int, version: int) -> Document:
-    """A pod as a server shows it."""
+    """Return a pod as a server sends it."""
     metadata = {
         **pod["metadata"],
         "namespace": "default",
@@ -44,7 +43,7 @@ def _seen(pod: Document, number: int, version: int) -> Document:
 
 
 class CannedServer:
-    """Answers every list with the same pods, and every watch with the same events."""
+    """Returns the same pods for every list, and the same events for every watch."""
 
     def __init__(self, make_pod: MakePod, pods: int, events: int) -> None:
         items = [_seen(make_pod(number), number, FIRST_VERSION) for number in range(pods)]
@@ -57,11 +56,11 @@ class CannedServer:
         ]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+        """Serve the requests of one connection."""
         try:
             while True:
-                asked = await reader.readuntil(b"\r\n\r\n")
-                if b"watch=" not in asked.partition(b"\r\n")[0]:
+                request = await reader.readuntil(b"\r\n\r\n")
+                if b"watch=" not in request.partition(b"\r\n")[0]:
                     writer.write(_head(f"Content-Length: {len(self._list)}") + self._list)
                     continue
                 writer.write(_head("Transfer-Encoding: chunked"))
@@ -86,16 +85,16 @@ def _head(header: str) -> bytes:
     return f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n{header}\r\n\r\n".encode()
 
 
-async def _serve(server: CannedServer, folder: str, told: Connection) -> None:
+async def _serve(server: CannedServer, folder: str, pipe: Connection) -> None:
     certificates = Certificates(StateDir(Path(folder)), time.time_ns())
     authority = Path(folder) / "trusted.crt"
     authority.write_bytes(certificates.ensure())
     context = certificates.server_context()
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=context)
-    told.send((listening.sockets[0].getsockname()[1], str(authority)))
+    pipe.send((listening.sockets[0].getsockname()[1], str(authority)))
     await asyncio.Event().wait()
 
 
-def serve(make_pod: MakePod, pods: int, events: int, folder: str, told: Connection) -> None:
-    """The process of the server; says its port and whom to trust."""
-    asyncio.run(_serve(CannedServer(make_pod, pods, events), folder, told))
+def serve(make_pod: MakePod, pods: int, events: int, folder: str, pipe: Connection) -> None:
+    """Run the server's process; send its port and CA file through the pipe."""
+    asyncio.run(_serve(CannedServer(make_pod, pods, events), folder, pipe))

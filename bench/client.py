@@ -1,9 +1,9 @@
-"""What the client costs, in CPU of the process that uses it, next to bare aiohttp.
+"""The CPU cost of the client in its process, compared with bare aiohttp.
 
-Patches go to the embedded API server, events come from one that has them lying ready; both have
-processes of their own, and TLS. Bare loop and client take turns, and the medians of the rounds are
-compared. (Next to a server that makes the events and a writer, three processes on two cores, an
-event was seen to cost 35-55 us bare and 70-110 us through the client.)
+Patches go to the embedded API server, events come from a server with prepared ones; both run in
+separate processes, with TLS. Rounds of the bare loop and of the client are interleaved, and their
+medians are compared. (With a server that produces the events and a writer, three processes on two
+cores, an event took 35-55 us bare and 70-110 us through the client.)
 """
 
 import asyncio
@@ -30,13 +30,13 @@ RESULTS = Path(__file__).parent / "results" / "client.json"
 PODS_THERE = 100
 ROUNDS = 7
 PATCHES = 1_000
-"""In one round."""
+"""Patches in one round."""
 EVENTS = 5_000
-"""In one round."""
+"""Events in one round."""
 SENDERS = 4
-"""How many requests are under way at once."""
+"""Requests in flight."""
 OBJECT_BYTES = 3_000
-"""How large a pod is, about."""
+"""Approximate size of a pod."""
 
 LIMITS = {"patch_ratio": 1.3, "event_us": 50.0}
 
@@ -46,14 +46,14 @@ Send = Callable[[str, bytes], Awaitable[object]]
 
 
 def pod(number: int) -> dict[str, object]:
-    """A pod on a node, filled up to its size."""
+    """Return a pod on a node, padded to `OBJECT_BYTES`."""
     spec = {"nodeName": "n1", "containers": [{"name": "app", "image": "app:1"}]}
     filling = {"bench.example.com/filling": "x" * (OBJECT_BYTES - 500)}
     return {"metadata": {"name": f"pod-{number}", "annotations": filling}, "spec": spec}
 
 
 def flip(turn: int) -> tuple[str, bytes]:
-    """The name of a pod, and a patch that changes something of it each time around."""
+    """Return the name of a pod, and a patch that changes it in every cycle."""
     status = "True" if turn // PODS_THERE % 2 else "False"
     condition = {"type": "Ready", "status": status, "reason": "ContainersNotReady"}
     body = {"status": {"phase": "Running", "conditions": [condition]}}
@@ -61,7 +61,7 @@ def flip(turn: int) -> tuple[str, bytes]:
 
 
 async def spend(send: Send, turns: range) -> float:
-    """CPU microseconds per request of this process."""
+    """Return the CPU microseconds per request of this process."""
     waiting = iter(turns)
 
     async def keep_sending() -> None:
@@ -74,7 +74,7 @@ async def spend(send: Send, turns: range) -> float:
 
 
 async def measure_patches(server: ApiAccess) -> dict[str, float]:
-    """What a patch costs, bare and through the client."""
+    """Measure the cost of a patch, bare and through the client."""
     context = ssl.create_default_context(cafile=str(server.authority))
     headers = {"Authorization": f"Bearer {server.token}", "Content-Type": STRATEGIC_MERGE}
     bare: list[float] = []
@@ -104,32 +104,32 @@ async def measure_patches(server: ApiAccess) -> dict[str, float]:
 
 
 class Count:
-    """A handler that counts changes, up to those of a round: all pods are new, then change."""
+    """A handler that counts the changes of a round: all pods are added, then changed."""
 
     def __init__(self) -> None:
         self._left = PODS_THERE + EVENTS
         self.reached = asyncio.Event()
 
     def __call__(self, _: object) -> None:
-        """One more."""
+        """Count one change."""
         self._left -= 1
         if self._left == 0:
             self.reached.set()
 
 
 async def watch_bare(session: aiohttp.ClientSession, server: str) -> float:
-    """What an event costs whoever only reads it: CPU microseconds."""
+    """Return the CPU microseconds per event for only reading it."""
     begin = time.process_time()
     async with session.get(f"{server}/api/v1/pods?watch=1") as response:
-        seen = 0
-        while seen < EVENTS:
-            # An event ends with a newline; no other one is on the wire.
-            seen += (await response.content.readany()).count(b"\n")
+        events = 0
+        while events < EVENTS:
+            # Each event ends with the only newline in it.
+            events += (await response.content.readany()).count(b"\n")
     return (time.process_time() - begin) / EVENTS * 1e6
 
 
 async def watch_ours(client: ApiClient) -> float:
-    """What an event costs from the socket to a handler: CPU microseconds."""
+    """Return the CPU microseconds per event from the socket to a handler."""
     count = Count()
     begin = time.process_time()
     watching = asyncio.create_task(Reflector(client, PODS, Pod, count).run())
@@ -141,7 +141,7 @@ async def watch_ours(client: ApiClient) -> float:
 
 
 async def measure_events(port: int, authority: str) -> dict[str, float]:
-    """What an event costs, bare and through a reflector; connecting and listing included."""
+    """Measure the cost of an event, bare and through a reflector, with connect and list."""
     server = f"https://127.0.0.1:{port}"
     context = ssl.create_default_context(cafile=authority)
     connector = aiohttp.TCPConnector(ssl=context, force_close=True)
@@ -162,9 +162,9 @@ async def measure_events(port: int, authority: str) -> dict[str, float]:
 
 
 def measure_canned(folder: str) -> dict[str, float]:
-    """The same, of a server in a process of its own."""
-    receive, told = _SPAWN.Pipe(duplex=False)
-    arguments = (pod, PODS_THERE, EVENTS, folder, told)
+    """Measure the cost of events, with the server in a separate process."""
+    receive, send = _SPAWN.Pipe(duplex=False)
+    arguments = (pod, PODS_THERE, EVENTS, folder, send)
     process = _SPAWN.Process(target=serve, args=arguments, daemon=True)
     process.start()
     try:
@@ -175,7 +175,7 @@ def measure_canned(folder: str) -> dict[str, float]:
 
 
 def measure_served(folder: str) -> dict[str, float]:
-    """What patches cost, of the embedded server in a process of its own."""
+    """Measure the cost of patches, with the embedded server in a separate process."""
     process = ApiServerProcess(Path(folder))
     server = process.start()
     try:

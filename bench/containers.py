@@ -1,9 +1,9 @@
-"""What one container costs in pods of 10, 1,000 and 10,000: the same, whatever is done with them.
+"""The cost per container in pods of 10, 1,000 and 10,000 containers, which must not grow.
 
-Every step of a pod's way is measured alone, in CPU time: from its manifest over rules, decisions
-and statuses to the patch, and what observers make of it. Figures are microseconds per container,
-the best of some rounds; the ratio is that of the largest pod to the smallest. A node takes pods of
-1,000 containers (docs/decisions/0041-size-limits-of-pods.md); the larger one shows the growth.
+Every processing step of a pod is measured separately, in CPU time: manifest, validation, decisions,
+statuses, patch, summary and transitions. Figures are microseconds per container, the best of some
+rounds; the ratio compares the largest pod with the smallest. A node accepts pods of 1,000
+containers (docs/decisions/0041-size-limits-of-pods.md); the larger size shows the growth.
 """
 
 import gc
@@ -45,7 +45,8 @@ RESULTS = Path(__file__).parent / "results" / "containers.json"
 SIZES = (10, 1_000, 10_000)
 ROUNDS = 3
 MAX_RATIO = 3.0
-"""Of the cost per container in the largest pod to that in the smallest: caches of the processor."""
+"""Maximum ratio of the cost per container in the largest pod to that in the smallest; more than 1
+because of CPU caches."""
 
 _SINCE = Time.parse("2024-01-01T00:00:00Z")
 _PROBE = {"exec": {"command": ["true"]}, "periodSeconds": 10, "timeoutSeconds": 1}
@@ -55,15 +56,15 @@ Work = Callable[[], object]
 
 
 class NothingRuns:
-    """A node without containers."""
+    """A node without running containers."""
 
     def could_have_running_containers(self, pod: Pod) -> bool:
-        """It has none."""
+        """Return False: no containers are running."""
         return False
 
 
 class Rig:
-    """A pod of so many containers, half of them sidecars, before and after they started."""
+    """A pod with this many containers, half of them sidecars, before and after their start."""
 
     def __init__(self, containers: int) -> None:
         names = [f"c{number}" for number in range(containers)]
@@ -81,7 +82,7 @@ class Rig:
         self.shown = structs.replace(self.pod, status=self.after)
 
     def steps(self) -> dict[str, Work]:
-        """What is done with a pod, by name."""
+        """Return the processing steps of a pod by name."""
         pod, now, before, after = self.pod, _SINCE, self.before, self.after
         documents = (
             to_document(structs.replace(pod, status=before)),
@@ -154,21 +155,21 @@ def _running(name: str) -> ContainerFacts:
 
 
 def seconds(work: Work) -> float:
-    """CPU seconds that the work takes without the garbage collector, the best of some rounds."""
-    found = []
+    """Return the CPU seconds of the work without garbage collection, the best of some rounds."""
+    rounds = []
     gc.disable()
     try:
         for _ in range(ROUNDS):
             start = time.process_time()
             work()
-            found.append(time.process_time() - start)
+            rounds.append(time.process_time() - start)
     finally:
         gc.enable()
-    return min(found)
+    return min(rounds)
 
 
 def repeated(work: Work, times: int) -> Work:
-    """The work, so often that a small pod takes as long as a large one."""
+    """Repeat the work, so that a small pod takes as long as a large one."""
 
     def run() -> None:
         for _ in range(times):
@@ -178,34 +179,34 @@ def repeated(work: Work, times: int) -> Work:
 
 
 def measure() -> dict[str, dict[int, float]]:
-    """Microseconds per container, by step and size."""
-    found: dict[str, dict[int, float]] = {}
+    """Return the microseconds per container by step and size."""
+    figures: dict[str, dict[int, float]] = {}
     for size in SIZES:
         times = max(SIZES) // size
         for name, work in Rig(size).steps().items():
             spent = seconds(repeated(work, times))
-            found.setdefault(name, {})[size] = spent / times / size * 1e6
+            figures.setdefault(name, {})[size] = spent / times / size * 1e6
         print(f"{size} containers measured", file=sys.stderr)
-    return found
+    return figures
 
 
 def ratio(costs: dict[int, float]) -> float:
-    """Of the cost per container in the largest pod to that in the smallest."""
+    """Return the cost per container in the largest pod relative to the smallest."""
     return costs[SIZES[-1]] / max(costs[SIZES[0]], 0.05)
 
 
 def main() -> None:
     """Measure, print a table and write the figures."""
-    found = measure()
+    figures = measure()
     print(
         f"{'µs per container':<26}" + "".join(f"{size:>10,}" for size in SIZES) + f"{'ratio':>10}"
     )
-    for name, costs in found.items():
-        shown = "".join(f"{costs[size]:>10.2f}" for size in SIZES)
-        print(f"{name:<26}{shown}{ratio(costs):>10.2f}")
+    for name, costs in figures.items():
+        cells = "".join(f"{costs[size]:>10.2f}" for size in SIZES)
+        print(f"{name:<26}{cells}{ratio(costs):>10.2f}")
     print(f"{'at most':<56}{MAX_RATIO:>10.2f}")
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(found, indent=1))
+    RESULTS.write_text(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What a node costs and how late it is, with the embedded API server in a process of its own.
+"""The cost and latency of a node, with the embedded API server in a separate process.
 
-*idle*: 110 pods, nothing changes: CPU and memory of the agent. *busy*: each of them changes its
-readiness once a second; how long a change takes from the runtime to an independent watch. *bursts*:
-500 pods come and go again and again. All the while the lease is watched: how late is a renewal?
-The bounds are those of the issue; the cores are shared, so look at the medians of several runs.
+*idle*: 110 pods without changes; CPU and memory of the agent. *busy*: each pod changes its
+readiness once a second; the latency of a change from the runtime to an independent watch. *bursts*:
+500 pods are created and deleted repeatedly. In all phases the lease is watched for late renewals.
+The bounds are those of the issue; the cores are shared, so use the medians of several runs.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ IDLE_SECONDS = 60.0
 BUSY_SECONDS = 60.0
 BURST_SECONDS = 60.0
 FLAPPING = "ready=+1s-1s*"
-LONGEST_PERIOD = 10 * 1.04
-"""Between two renewals of the lease, as it is asked for."""
+MAX_RENEW_SECONDS = 10 * 1.04
+"""Maximum scheduled time between two renewals of the lease."""
 AT_MOST = {
     "propagation_p99_ms": 500.0,
     "idle_cpu_percent": 3.0,
@@ -48,7 +48,7 @@ _START_SECONDS = 60.0
 
 
 def pod(number: int, script: str = "") -> bytes:
-    """A pod of this node, with a container that does what the script says."""
+    """Return a pod of this node whose simulated container follows the script."""
     return msgspec.json.encode(
         {
             "apiVersion": "v1",
@@ -72,16 +72,16 @@ def pod(number: int, script: str = "") -> bytes:
 
 
 class Watched:
-    """What an independent watch sees."""
+    """The pods and renewals that an independent watch delivers."""
 
     def __init__(self) -> None:
         self.pods: dict[str, bool] = {}
-        """Ready or not, by UID."""
+        """Readiness by UID."""
         self.flips: defaultdict[str, list[tuple[int, bool]]] = defaultdict(list)
         self.renewals: list[int] = []
 
     async def follow_pods(self, client: ApiClient) -> None:
-        """See every pod as it changes."""
+        """Record the changes of all pods."""
         async with client.watch(PODS, timeout_seconds=3_600) as events:
             async for event in events:
                 now = time.time_ns()
@@ -90,7 +90,7 @@ class Watched:
                 self._see(decode(bytes(event.object), Pod), now, gone=event.type == "DELETED")
 
     async def follow_lease(self, client: ApiClient) -> None:
-        """See every renewal."""
+        """Record the renewals of the lease."""
         async with client.watch(LEASES, timeout_seconds=3_600) as events:
             async for event in events:
                 if event.type in ("ADDED", "MODIFIED"):
@@ -108,29 +108,29 @@ class Watched:
         self.pods[pod.uid] = ready
 
     async def until_ready(self, count: int) -> None:
-        """Wait until so many pods are ready."""
-        await _until(lambda: sum(self.pods.values()) >= count, f"{count} pods were never ready")
+        """Wait until `count` pods are ready."""
+        await _until(lambda: sum(self.pods.values()) >= count, f"{count} pods did not become ready")
 
     async def until_gone(self) -> None:
         """Wait until no pod is left."""
-        await _until(lambda: not self.pods, "pods were never gone")
+        await _until(lambda: not self.pods, "pods were not deleted")
 
     def lateness(self) -> float:
-        """By how many seconds the latest renewal was too late."""
+        """Return the seconds by which the most delayed renewal was late."""
         gaps = [later - earlier for earlier, later in pairwise(self.renewals)]
-        return max((gap / 1e9 - LONGEST_PERIOD for gap in gaps), default=0.0)
+        return max((gap / 1e9 - MAX_RENEW_SECONDS for gap in gaps), default=0.0)
 
 
-async def _until(holds: Callable[[], bool], otherwise: str) -> None:
+async def _until(holds: Callable[[], bool], error: str) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while not holds():
         if time.monotonic() > deadline:
-            raise TimeoutError(otherwise)
+            raise TimeoutError(error)
         await asyncio.sleep(0.05)
 
 
 class Cost:
-    """CPU and memory of a process over a while."""
+    """CPU usage and memory of a process over a period."""
 
     def __init__(self, process: psutil.Process) -> None:
         self._process = process
@@ -138,11 +138,11 @@ class Cost:
         self._cpu = self._seconds()
 
     def cpu_percent(self) -> float:
-        """Of one core."""
+        """Return the CPU usage in percent of one core."""
         return 100 * (self._seconds() - self._cpu) / (time.monotonic() - self._began)
 
     def memory_mb(self) -> float:
-        """What it takes now."""
+        """Return the current resident memory in MiB."""
         return self._process.memory_info().rss / 2**20
 
     def _seconds(self) -> float:
@@ -152,12 +152,12 @@ class Cost:
 
 @contextmanager
 def running_agent(root: str) -> Iterator[psutil.Process]:
-    """The agent and its API server, both processes of their own."""
+    """Run the agent and its API server, in separate processes."""
     program = Path(__file__).parent / "peers" / "agent.py"
     process = subprocess.Popen([sys.executable, program, root], stdout=subprocess.PIPE)
     try:
         if process.stdout is None or not process.stdout.readline():
-            raise SystemExit("the agent did not start; its complaint is above")
+            raise SystemExit("the agent did not start; see its error above")
         yield psutil.Process(process.pid)
     finally:
         process.terminate()
@@ -166,7 +166,7 @@ def running_agent(root: str) -> Iterator[psutil.Process]:
 
 @asynccontextmanager
 async def watching(root: str) -> AsyncIterator[tuple[ApiClient, Watched]]:
-    """A client for orders, and what watches see."""
+    """Yield a client, and the pods and renewals that watches deliver."""
     access = kubeconfig_config(Path(root, "kubeconfig"), environment={})
     watched = Watched()
     async with ApiClient(access) as client, asyncio.TaskGroup() as tasks:
@@ -191,7 +191,7 @@ async def create(client: ApiClient, count: int, script: str = "") -> None:
 
 
 async def delete(client: ApiClient, count: int) -> None:
-    """Delete them, gracefully."""
+    """Delete the pods gracefully, a few at a time."""
     limit = asyncio.Semaphore(8)
 
     async def one(number: int) -> None:
@@ -203,23 +203,23 @@ async def delete(client: ApiClient, count: int) -> None:
 
 
 def propagation(changes: Path, flips: dict[str, list[tuple[int, bool]]], since: int) -> list[float]:
-    """How many seconds each change took to be seen; infinite if another came before."""
-    told: defaultdict[str, list[tuple[int, bool]]] = defaultdict(list)
+    """Return the latency of each change in seconds; infinite if the next change overtook it."""
+    results: defaultdict[str, list[tuple[int, bool]]] = defaultdict(list)
     for line in changes.read_text().splitlines():
-        moment, uid, success = line.split()
-        told[uid].append((int(moment), success == "1"))
-    taken = []
-    for uid, changed in told.items():
+        timestamp, uid, success = line.split()
+        results[uid].append((int(timestamp), success == "1"))
+    latencies = []
+    for uid, changed in results.items():
         for (at, ready), (next_at, _) in pairwise(changed):
             if at < since:
                 continue
-            seen = [t for t, r in flips.get(uid, []) if r is ready and at <= t < next_at + 10**9]
-            taken.append((seen[0] - at) / 1e9 if seen else float("inf"))
-    return taken
+            times = [t for t, r in flips.get(uid, []) if r is ready and at <= t < next_at + 10**9]
+            latencies.append((times[0] - at) / 1e9 if times else float("inf"))
+    return latencies
 
 
 async def measure(root: str, process: psutil.Process) -> dict[str, float]:
-    """Idle, busy, bursts, one after the other."""
+    """Measure idle, busy and bursts, in this order."""
     figures: dict[str, float] = {}
     async with watching(root) as (client, watched):
         print("idle", file=sys.stderr)
@@ -239,10 +239,10 @@ async def measure(root: str, process: psutil.Process) -> dict[str, float]:
         since, cost = time.time_ns(), Cost(process)
         await asyncio.sleep(BUSY_SECONDS)
         figures["busy_cpu_percent"] = cost.cpu_percent()
-        taken = propagation(Path(root, "changes"), watched.flips, since)
-        figures["changes"] = float(len(taken))
-        figures["propagation_median_ms"] = 1e3 * statistics.median(taken)
-        figures["propagation_p99_ms"] = 1e3 * statistics.quantiles(taken, n=100)[98]
+        latencies = propagation(Path(root, "changes"), watched.flips, since)
+        figures["changes"] = float(len(latencies))
+        figures["propagation_median_ms"] = 1e3 * statistics.median(latencies)
+        figures["propagation_p99_ms"] = 1e3 * statistics.quantiles(latencies, n=100)[98]
         await delete(client, PODS_THERE)
         await watched.until_gone()
 

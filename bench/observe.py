@@ -1,10 +1,10 @@
-"""What it costs to see every transition: whoever changes a status, and the process as a whole.
+"""The cost of recording every transition, for the caller that sets a status and for the process.
 
-The same changes go through two status managers, one that nobody watches and one with the agent's
-board and history, in interleaved rounds of one process; the medians of the differences count. A
-change is the readiness of a container that flips, with two conditions: three transitions. A
-caller is measured with changes that come alone, so that each has to wake up who looks on, and in a
-burst. The history is a real file; writing it is compared with bare SQLite.
+The same changes go through two status managers, one without notifiers and one with the agent's
+snapshot cache and history, in interleaved rounds of one process; the medians of the differences are
+reported. A change flips the readiness of a container and two conditions: three transitions. A
+caller is measured with single changes, each of which has to wake the observers, and in a burst. The
+history is a real file; writing it is compared with bare SQLite.
 """
 
 import asyncio
@@ -29,22 +29,22 @@ from podstatus.testing.builders import make_pod, make_status, running
 RESULTS = Path(__file__).parent / "results" / "observe.json"
 PODS = 200
 FLIPS = 10
-"""Of each pod, in one pass: 2,000 changes."""
+"""Flips of each pod in one pass: 2,000 changes."""
 ROUNDS = 15
 TRANSITIONS = 3
 AT_MOST = {"caller_us": 4.0, "cpu_us": 60.0}
 
 
 class NothingRuns:
-    """A node without containers."""
+    """A node without running containers."""
 
     def could_have_running_containers(self, pod: Pod) -> bool:
-        """It has none."""
+        """Return False: no containers are running."""
         return False
 
 
 class Rig:
-    """Pods whose readiness flips, with those who look on or without."""
+    """Pods whose readiness flips, with or without observers."""
 
     def __init__(self, folder: Path | None) -> None:
         self.pods = [make_pod(f"pod-{number}") for number in range(PODS)]
@@ -63,7 +63,7 @@ class Rig:
         for pod in self.pods:
             status = make_status("Running", running("app", ready=False))
             self.manager.set_pod_status(pod, status)
-        self.note()
+        self.record()
 
     def flip(self) -> None:
         """Change every pod a few times."""
@@ -74,8 +74,8 @@ class Rig:
                 change(pod.uid, "fake://app", ready=self.ready)
 
     async def flip_alone(self) -> float:
-        """Change every pod, one after the other, with rest between them; the median of seconds."""
-        looking_on = asyncio.create_task(self.poster.run()) if self.poster else None
+        """Change every pod with pauses in between; return the median of seconds per change."""
+        updater = asyncio.create_task(self.poster.run()) if self.poster else None
         self.ready = not self.ready
         spent = []
         for pod in self.pods:
@@ -84,20 +84,20 @@ class Rig:
             start = time.perf_counter()
             self.manager.set_container_readiness(pod.uid, "fake://app", ready=self.ready)
             spent.append(time.perf_counter() - start)
-        if looking_on is not None:
-            looking_on.cancel()
-            await asyncio.wait({looking_on})
+        if updater is not None:
+            updater.cancel()
+            await asyncio.wait({updater})
         return statistics.median(spent)
 
-    def note(self) -> None:
-        """Write down what was told, and put it up."""
+    def record(self) -> None:
+        """Write the history, and update the snapshot cache."""
         if self.historian is not None and self.poster is not None:
             asyncio.run(self.historian.write_once())
             self.poster.update_once()
 
 
 def timed(work: Callable[[], object]) -> float:
-    """CPU seconds of the process, all threads, that the work takes."""
+    """Return the CPU seconds of the work, for all threads of the process."""
     gc.collect()
     gc.freeze()
     start = time.process_time()
@@ -108,7 +108,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def bare_sqlite(folder: Path, number: int) -> float:
-    """Seconds to write as many bare rows in one transaction."""
+    """Return the CPU seconds to write as many bare rows in one transaction."""
     database = sqlite3.connect(folder / f"bare-{number}.db", isolation_level=None)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, a, b, c, d)")
@@ -125,34 +125,34 @@ def bare_sqlite(folder: Path, number: int) -> float:
 
 
 def measure(folder: Path) -> dict[str, float]:
-    """Microseconds for a transition, of a caller and of the process; and how that compares."""
+    """Return the microseconds per transition, for the caller and the process, and the ratios."""
     watched, alone = Rig(folder), Rig(None)
     rounds: dict[str, list[float]] = {name: [] for name in ("lone", "burst", "cpu", "bare", "sql")}
     changes = PODS * FLIPS
     for number in range(ROUNDS):
         bare = timed(alone.flip) / changes
-        seen = timed(watched.flip) / changes
-        noted = timed(watched.note) / changes
-        quiet = asyncio.run(alone.flip_alone())
-        rounds["lone"].append(asyncio.run(watched.flip_alone()) - quiet)
-        rounds["burst"].append(seen - bare)
-        rounds["cpu"].append((seen - bare + noted) / TRANSITIONS)
+        observed = timed(watched.flip) / changes
+        recorded = timed(watched.record) / changes
+        single = asyncio.run(alone.flip_alone())
+        rounds["lone"].append(asyncio.run(watched.flip_alone()) - single)
+        rounds["burst"].append(observed - bare)
+        rounds["cpu"].append((observed - bare + recorded) / TRANSITIONS)
         rounds["bare"].append(bare)
         rounds["sql"].append(bare_sqlite(folder, number) / changes / TRANSITIONS)
-        watched.note()
+        watched.record()
         print(f"round {number + 1} of {ROUNDS}", file=sys.stderr)
-    found = {name: statistics.median(values) * 1e6 for name, values in rounds.items()}
+    medians = {name: statistics.median(values) * 1e6 for name, values in rounds.items()}
     return {
-        "caller_us": found["lone"] / TRANSITIONS,
-        "caller_in_a_burst_us": found["burst"] / TRANSITIONS,
-        "cpu_us": found["cpu"],
-        "caller_ratio": found["burst"] / found["bare"],
-        "sqlite_ratio": found["cpu"] / found["sql"],
+        "caller_us": medians["lone"] / TRANSITIONS,
+        "caller_in_a_burst_us": medians["burst"] / TRANSITIONS,
+        "cpu_us": medians["cpu"],
+        "caller_ratio": medians["burst"] / medians["bare"],
+        "sqlite_ratio": medians["cpu"] / medians["sql"],
     }
 
 
 def main() -> None:
-    """Measure, print a table and write the figures; 1 if something costs too much."""
+    """Measure, print a table and write the figures; exit with 1 if a limit is exceeded."""
     with tempfile.TemporaryDirectory() as folder:
         figures = measure(Path(folder))
     print(f"{'':<22}{'seen':>10}{'at most':>10}")

@@ -1,7 +1,7 @@
-"""How long a recorded scenario takes, replayed on the product's own code.
+"""The time to replay a recorded scenario on the product's own code.
 
-Prints the median over interleaved rounds, and the time a plain JSON decode of the same
-scenarios takes in the same run, so that figures from different machines can be compared.
+Prints the median of interleaved rounds, and the time of a plain JSON decode of the same scenarios
+in the same run, so that figures from different machines can be compared.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ ROUNDS = 5
 
 
 def timed(work: Callable[[], object]) -> float:
-    """CPU seconds that the work takes."""
+    """Return the CPU seconds of the work."""
     start = time.process_time()
     work()
     return time.process_time() - start

@@ -1,8 +1,8 @@
-"""What the core costs, in CPU, next to one msgspec decode of the same pod.
+"""The CPU cost of the core, compared with one msgspec decode of the same pod.
 
-Everything is measured in one process, in interleaved rounds, and the medians are compared, so
-that figures from different machines and noisy hours can be. Every status that is handed over
-is freshly decoded: equal to an earlier one, perhaps, but never the same object.
+Everything is measured in one process, in interleaved rounds, and the medians are compared, so that
+figures from different machines and times are comparable. Every status is freshly decoded: it may be
+equal to an earlier one, but is never the same object.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ RESULTS = Path(__file__).parent / "results" / "core.json"
 PODS = 500
 ROUNDS = 7
 NODES = (100, 10_000)
-"""The sizes of node on which planning is compared."""
+"""Numbers of pods for which planning is compared."""
 PASSES = 5
-"""How often all pods are gone through in one round; the median of these counts."""
+"""Passes over all pods in one round; their median is used."""
 
 _SINCE = Time.parse("2024-01-01T00:00:00Z")
 
@@ -55,36 +55,36 @@ LIMITS = {
 
 
 class ServerCopies:
-    """An API server without I/O: it has the answers lying ready."""
+    """An API server without I/O and with prepared responses."""
 
     def __init__(self) -> None:
         self.before: dict[str, Pod] = {}
         self.after: dict[str, Pod] = {}
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
-        """The pod as it is."""
+        """Return the pod before the patch."""
         return self.before[name]
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
-        """The pod as the patch makes it."""
+        """Return the pod after the patch."""
         return self.after[name]
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
     ) -> None:
-        """Nobody deletes here."""
+        """Do nothing: no pod is deleted in this benchmark."""
 
 
 class NothingRuns:
-    """A node without containers."""
+    """A node without running containers."""
 
     def could_have_running_containers(self, pod: Pod) -> bool:
-        """It has none."""
+        """Return False: no containers are running."""
         return False
 
 
 class Rig:
-    """Pods with one container and five conditions, in the two forms of a ready flip."""
+    """Pods with one container and five conditions, in both states of a ready flip."""
 
     def __init__(self, pods: int) -> None:
         self.texts = {
@@ -95,7 +95,7 @@ class Rig:
         self.server = ServerCopies()
         directory = PodManager()
         directory.set_pods(self.pods)
-        # Upstream's policy reads and patches every pod, whatever the directory shows.
+        # The upstream policy reads and patches every pod, whatever the pod manager has.
         policy = SyncPolicy.upstream()
         self.manager = StatusManager(self.server, directory, NothingRuns(), policy=policy)
         self.ready = False
@@ -104,24 +104,24 @@ class Rig:
         self.sync()
 
     def close(self) -> None:
-        """Close the event loop."""
+        """Close the event loop of the rig."""
         self._runner.close()
 
     def decoded(self, *, ready: bool) -> list[Pod]:
-        """All pods, fresh from the wire."""
+        """Return all pods, freshly decoded."""
         return [decode(text, Pod) for text in self.texts[ready]]
 
     def statuses(self) -> list[PodStatus]:
-        """The statuses as they are now, fresh from the wire."""
+        """Return the current statuses, freshly decoded."""
         return [pod.status for pod in self.decoded(ready=self.ready)]
 
     def report_change(self) -> float:
-        """Hand over the opposite status of every pod; the seconds it took."""
+        """Set the opposite status of every pod; return the seconds."""
         self.ready = not self.ready
         return self.report()
 
     def report(self) -> float:
-        """Hand over a status of every pod; the seconds it took."""
+        """Set the current status of every pod; return the seconds."""
         statuses = self.statuses()
         return timed(lambda: self._set(statuses))
 
@@ -131,25 +131,25 @@ class Rig:
             set_pod_status(pod, status)
 
     def sync_change(self) -> float:
-        """Sync every pod after a change; the seconds it took."""
+        """Sync every pod after a change; return the seconds."""
         self.report_change()
         return self.sync()
 
     def sync(self) -> float:
-        """Send what changed to a server that has the old form; the seconds it took."""
+        """Send the changes to a server with the old state; return the seconds."""
         self.server.before = {pod.name: pod for pod in self.decoded(ready=not self.ready)}
         self.server.after = {pod.name: pod for pod in self.decoded(ready=self.ready)}
         return self._batch(full=False)
 
     def plan(self) -> float:
-        """Find that nothing is to be sent; the seconds it took."""
+        """Run a full sync without any difference; return the seconds."""
         return self._batch(full=True)
 
     def _batch(self, *, full: bool) -> float:
         return timed(lambda: self._runner.run(self.manager.sync_batch(full=full)))
 
     def patch(self) -> float:
-        """Create the patch of a ready flip for every pod; the seconds it took."""
+        """Create the patch of a ready flip for every pod; return the seconds."""
         pairs = list(zip(self.decoded(ready=not self.ready), self.statuses(), strict=True))
 
         def create() -> None:
@@ -159,7 +159,7 @@ class Rig:
         return timed(create)
 
     def decode(self) -> float:
-        """Decode every pod; the seconds it took."""
+        """Decode every pod; return the seconds."""
         texts = self.texts[self.ready]
 
         def read() -> None:
@@ -170,7 +170,7 @@ class Rig:
 
 
 def timed(work: Callable[[], object]) -> float:
-    """CPU seconds that the work takes; what was there before is not collected meanwhile."""
+    """Return the CPU seconds of the work; existing objects are exempt from garbage collection."""
     gc.freeze()
     start = time.process_time()
     work()
@@ -180,13 +180,13 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def pod_text(number: int, *, ready: bool) -> bytes:
-    """A running pod as it travels; two forms differ by a ready flip."""
-    says = "True" if ready else "False"
+    """Return a running pod as JSON, ready or not."""
+    ready_status = "True" if ready else "False"
     conditions = {
         "PodReadyToStartContainers": "True",
         "Initialized": "True",
-        "Ready": says,
-        "ContainersReady": says,
+        "Ready": ready_status,
+        "ContainersReady": ready_status,
         "PodScheduled": "True",
     }
     status = make_status("Running", running("app", ready=ready), **conditions)
@@ -208,7 +208,7 @@ def pod_text(number: int, *, ready: bool) -> bytes:
 
 
 def measure_rounds() -> dict[str, float]:
-    """Microseconds per pod: medians of interleaved rounds."""
+    """Return the microseconds per pod: medians of interleaved rounds."""
     rig = Rig(PODS)
     measures: dict[str, Callable[[], float]] = {
         "decode_us": rig.decode,
@@ -228,7 +228,7 @@ def measure_rounds() -> dict[str, float]:
 
 
 def measure_plan() -> dict[str, float]:
-    """Microseconds per pod to find that nothing is to be sent, on small and on large nodes."""
+    """Return the microseconds per pod of a full sync without differences, by node size."""
     rigs = {pods: Rig(pods) for pods in NODES}
     rounds: dict[int, list[float]] = {pods: [] for pods in rigs}
     for _ in range(ROUNDS):
@@ -241,9 +241,9 @@ def measure_plan() -> dict[str, float]:
 
 
 def measure_memory() -> float:
-    """Bytes that the manager keeps for a pod, the status itself included."""
+    """Return the bytes that the manager keeps per pod, including the status."""
     texts = [pod_text(number, ready=True) for number in range(PODS)]
-    # Without a status of their own: what versions share would not be counted.
+    # Pods without a status: shared parts would not be counted.
     pods = [structs.replace(decode(text, Pod), status=PodStatus()) for text in texts]
     manager = StatusManager(None, PodManager(), NothingRuns())
     gc.collect()
@@ -251,13 +251,13 @@ def measure_memory() -> float:
     for pod, text in zip(pods, texts, strict=True):
         manager.set_pod_status(pod, decode(text, Pod).status)
     gc.collect()
-    kept, _ = tracemalloc.get_traced_memory()
+    size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    return kept / PODS
+    return size / PODS
 
 
 def measure_import() -> float:
-    """Seconds that `import podstatus` takes in a Python that has just started."""
+    """Return the CPU seconds of `import podstatus` in a new Python process."""
     code = (
         "import time; start = time.process_time(); import podstatus; "
         "print(time.process_time() - start)"

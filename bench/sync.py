@@ -1,18 +1,18 @@
-"""How fast statuses reach the API server, next to what it allows and to the kubelet's own manager.
+"""The throughput of status updates, compared with the server's limit and the kubelet's manager.
 
-Each contender is a process with a node of its own: pods on a real kube-apiserver, whose ready
-flips it sets all at once. A burst ends when an observer in a process of its own, with a watch of
-all pods, has seen the last flip; latencies count from the moment the first one was set. Contenders
-take turns within a round, and medians count. Connections stay open from turn to turn.
+Each contender is a process with its own node: pods on a real kube-apiserver, whose ready flips it
+sets all at once. A burst ends when an observer in a separate process, with a watch of all pods, has
+received the last flip; latencies are measured from the first set status. Contenders are interleaved
+within a round, and medians are reported. Connections stay open between bursts.
 
-- limit: a bare loop that sends the patches a manager would, at its best number of connections.
-- default: StatusManager over podstatus' client as it ships; its directory is fed by a watch.
+- limit: a bare loop that sends the patches of a manager, with its best number of connections.
+- default: StatusManager with podstatus' client in its defaults; a watch feeds its pod manager.
 - upstream_policy: the same with `SyncPolicy.upstream()`.
-- go, go_default_qps: upstream's manager with client-go, without a limit of requests, and with the
-  kubelet's of 50 a second. The latter takes one turn only: its limit decides, and takes its time.
+- go, go_default_qps: upstream's manager with client-go, without a rate limit, and with the
+  kubelet's default of 50 per second. The latter runs only once: its rate limit determines its time.
 
-`loopback` is as it is; `rtt10` leads the contenders through a proxy that delivers every byte 5 ms
-later in each direction. The observer's own way is never longer: what it saw is when it arrived.
+`loopback` has no added delay; with `rtt10` the contenders use a proxy that delays every byte by
+5 ms in each direction. The observer never uses the proxy, so it sees when a status has arrived.
 """
 
 import asyncio
@@ -43,25 +43,25 @@ RESULTS = Path(__file__).parent / "results" / "sync.json"
 PODS = 500
 ROUNDS = 5
 CONNECTIONS = (8, 16, 32, 64)
-"""Of the bare loop; the best counts."""
+"""Connections of the bare loop; the best number is used."""
 WAYS = {"loopback": 0.0, "rtt10": 0.005}
-"""Seconds that each direction takes."""
+"""Added delay per direction, in seconds."""
 
 AT_LEAST = {"loopback": 0.80, "rtt10": 0.85}
-"""Of the limit's rate."""
+"""Minimum fraction of the limit's rate."""
 AT_MOST_P99 = 1.5
-"""Times what the limit takes for a burst."""
+"""Maximum p99 latency, as a multiple of the limit's burst duration."""
 AT_MOST_REQUESTS = 1.05
 AT_MOST_CPU_MS = 0.5
-"""For a status, above the limit's."""
+"""Maximum CPU time per status above the limit's."""
 
 _NODES = ("limit", "default", "upstream", "go", "go-default-qps")
 _PAUSE = 0.3
-"""Seconds between two turns, so that nobody pays for what another one still has to read."""
+"""Seconds between two bursts, so that a contender does not pay for unread events of another."""
 
 
 class Contender(msgspec.Struct, frozen=True, kw_only=True):
-    """Who takes turns. Those of one node share a process."""
+    """A measured program. Contenders with the same node share a process."""
 
     name: str
     node: str
@@ -74,30 +74,30 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """Of a burst, or the medians of several."""
+    """The figures of a burst, or the medians of several."""
 
     per_s: float
     p99_ms: float
     requests: float
-    """For a status that arrived."""
+    """Requests per delivered status."""
     cpu_ms: float
-    """For a status that arrived, in the contender's process."""
+    """CPU time per delivered status, in the contender's process."""
 
 
 def contenders(kubelet: Path | None) -> list[Contender]:
-    """Everybody who can be had on this machine."""
+    """Return all contenders that are available on this machine."""
     limit, manager = ([sys.executable, "-m", f"peers.{name}"] for name in ("limit", "manager"))
-    found = [
+    available = [
         Contender(name=f"limit_{number}", node="limit", command=limit, connections=number)
         for number in CONNECTIONS
     ]
-    found += [
+    available += [
         Contender(name="default", node="default", command=manager),
         Contender(name="upstream_policy", node="upstream", command=manager, policy="upstream"),
     ]
     if kubelet is not None:
         go = [str(kubelet)]
-        found += [
+        available += [
             Contender(name="go", node="go", command=go),
             Contender(
                 name="go_default_qps",
@@ -108,11 +108,11 @@ def contenders(kubelet: Path | None) -> list[Contender]:
                 once=True,
             ),
         ]
-    return found
+    return available
 
 
 class Entrant:
-    """A contender's process, and how its pods are."""
+    """A contender's process, and the readiness of its pods."""
 
     def __init__(self, contender: Contender, access: ServerAccess, server: str) -> None:
         self._node = contender.node
@@ -129,31 +129,31 @@ class Entrant:
         self._ready = self._peer.ask(start, Started).ready
 
     def close(self) -> None:
-        """Let it go."""
+        """End the process of the contender."""
         self._peer.close()
 
     def burst(self, observer: Peer, connections: int) -> Figures:
-        """Flip all pods; what that took."""
+        """Flip all pods, and return the figures."""
         self._ready = not self._ready
         began = self._peer.ask(Flip(self._ready, connections), Set).began_ns
         seen = observer.ask(Await(self._node, self._ready), Seen).at_ns
         report = self._peer.ask(Flip(), Report)
-        took = [(at - began) / 1e9 for at in seen]
+        latencies = [(at - began) / 1e9 for at in seen]
         return Figures(
-            per_s=len(took) / max(took),
-            p99_ms=statistics.quantiles(took, n=100, method="inclusive")[98] * 1e3,
-            requests=report.requests / len(took),
-            cpu_ms=report.cpu_seconds / len(took) * 1e3,
+            per_s=len(latencies) / max(latencies),
+            p99_ms=statistics.quantiles(latencies, n=100, method="inclusive")[98] * 1e3,
+            requests=report.requests / len(latencies),
+            cpu_ms=report.cpu_seconds / len(latencies) * 1e3,
         )
 
 
 Accesses = Callable[[str], ServerAccess]
-"""By the name of a node; those of an admin for none."""
+"""Returns the access of a node by name; of the admin for ""."""
 
 
 @contextlib.contextmanager
 def running_server() -> Iterator[Accesses]:
-    """The server that is measured: a real one, on which each node is its own user."""
+    """Run a real kube-apiserver on which each node is a separate user."""
     with (
         tempfile.TemporaryDirectory() as folder,
         running_kube_apiserver(Path(folder), nodes=_NODES) as server,
@@ -163,7 +163,7 @@ def running_server() -> Iterator[Accesses]:
 
 @contextlib.contextmanager
 def way_to(server: str, delay_seconds: float) -> Iterator[str]:
-    """The server's address, or that of the proxy before it."""
+    """Yield the URL of the server, or of a delay proxy for it."""
     if not delay_seconds:
         yield server
         return
@@ -176,14 +176,14 @@ def way_to(server: str, delay_seconds: float) -> Iterator[str]:
 
 
 async def fill(access: ServerAccess, nodes: Sequence[str]) -> None:
-    """Give every node its pods."""
+    """Create the pods of all nodes."""
     async with ApiClient(token_config(access.url, access.token, access.authority)) as client:
         await create_pods(client, nodes, PODS)
 
 
 @contextlib.contextmanager
 def observing(access: ServerAccess) -> Iterator[Peer]:
-    """Somebody who watches all pods."""
+    """Run an observer that watches all pods."""
     observer = Peer([sys.executable, "-m", "peers.observer"])
     start = Start(server=access.url, token=access.token, authority=str(access.authority), node="")
     try:
@@ -194,20 +194,20 @@ def observing(access: ServerAccess) -> Iterator[Peer]:
 
 
 def measure(
-    way: str, server: str, accesses: Accesses, found: Sequence[Contender]
+    way: str, server: str, accesses: Accesses, all_contenders: Sequence[Contender]
 ) -> dict[str, Figures]:
-    """Interleaved rounds of all contenders over one way; medians by name."""
-    rounds: dict[str, list[Figures]] = {contender.name: [] for contender in found}
+    """Run interleaved rounds of all contenders with one delay; return medians by name."""
+    rounds: dict[str, list[Figures]] = {contender.name: [] for contender in all_contenders}
     with contextlib.ExitStack() as stack:
         observer = stack.enter_context(observing(accesses("")))
         entrants: dict[str, Entrant] = {}
-        for contender in found:
+        for contender in all_contenders:
             if contender.node not in entrants:
                 entrant = Entrant(contender, accesses(contender.node), server)
                 stack.callback(entrant.close)
                 entrants[contender.node] = entrant
         for number in range(ROUNDS):
-            taking_part = [one for one in found if number == 0 or not one.once]
+            taking_part = [one for one in all_contenders if number == 0 or not one.once]
             for contender in taking_part:
                 time.sleep(_PAUSE)
                 entrant = entrants[contender.node]
@@ -218,45 +218,45 @@ def measure(
 
 
 def medians(rounds: Sequence[Figures]) -> Figures:
-    """Of each figure by itself."""
+    """Return the median of each figure."""
     names = Figures.__struct_fields__
-    return Figures(**{n: statistics.median(getattr(one, n) for one in rounds) for n in names})
+    return Figures(**{n: statistics.median(getattr(round_, n) for round_ in rounds) for n in names})
 
 
-def with_best_limit(seen: Mapping[str, Figures]) -> dict[str, Figures]:
-    """The figures with those of the best number of connections as the limit."""
-    best = max((seen[f"limit_{number}"] for number in CONNECTIONS), key=lambda one: one.per_s)
-    return {"limit": best, **seen}
+def with_best_limit(figures: Mapping[str, Figures]) -> dict[str, Figures]:
+    """Add the figures of the best number of connections as the limit."""
+    best = max((figures[f"limit_{number}"] for number in CONNECTIONS), key=lambda one: one.per_s)
+    return {"limit": best, **figures}
 
 
-def results(seen: Mapping[str, Figures]) -> dict[str, float | None]:
-    """What is written of one way."""
-    go, go_default_qps = seen.get("go"), seen.get("go_default_qps")
+def results(by_name: Mapping[str, Figures]) -> dict[str, float | None]:
+    """Return the figures of one delay as they are stored."""
+    go, go_default_qps = by_name.get("go"), by_name.get("go_default_qps")
     figures = {
-        "limit_per_s": seen["limit"].per_s,
-        "default_per_s": seen["default"].per_s,
-        "upstream_policy_per_s": seen["upstream_policy"].per_s,
+        "limit_per_s": by_name["limit"].per_s,
+        "default_per_s": by_name["default"].per_s,
+        "upstream_policy_per_s": by_name["upstream_policy"].per_s,
         "go_per_s": None if go is None else go.per_s,
         "go_default_qps_per_s": None if go_default_qps is None else go_default_qps.per_s,
-        "default_p99_ms": seen["default"].p99_ms,
+        "default_p99_ms": by_name["default"].p99_ms,
         "go_p99_ms": None if go is None else go.p99_ms,
-        "requests_per_status": seen["default"].requests,
-        "cpu_ms_per_status": seen["default"].cpu_ms,
-        "limit_cpu_ms_per_status": seen["limit"].cpu_ms,
+        "requests_per_status": by_name["default"].requests,
+        "cpu_ms_per_status": by_name["default"].cpu_ms,
+        "limit_cpu_ms_per_status": by_name["limit"].cpu_ms,
     }
     return {name: None if value is None else round(value, 4) for name, value in figures.items()}
 
 
-def print_contenders(way: str, seen: Mapping[str, Figures]) -> None:
-    """What each contender did."""
+def print_contenders(way: str, figures: Mapping[str, Figures]) -> None:
+    """Print the figures of each contender."""
     print(f"\n{way:<26}{'per_s':>10}{'p99_ms':>10}{'requests':>10}{'cpu_ms':>10}")
-    for name, one in seen.items():
-        print(f"{name:<26}" + "".join(f"{value:>10.2f}" for value in structs.astuple(one)))
+    for name, row in figures.items():
+        print(f"{name:<26}" + "".join(f"{value:>10.2f}" for value in structs.astuple(row)))
 
 
-def print_verdict(way: str, seen: Mapping[str, Figures]) -> None:
-    """What must be so, and the multiples of Go."""
-    limit, default = seen["limit"], seen["default"]
+def print_verdict(way: str, figures: Mapping[str, Figures]) -> None:
+    """Print the figures with limits, and the comparison with Go."""
+    limit, default = figures["limit"], figures["default"]
     rows: list[tuple[str, float, float | str, float | str]] = [
         ("default/limit", default.per_s / limit.per_s, AT_LEAST[way], ""),
         ("p99/limit's burst", default.p99_ms / 1e3 / (PODS / limit.per_s), "", AT_MOST_P99),
@@ -264,28 +264,28 @@ def print_verdict(way: str, seen: Mapping[str, Figures]) -> None:
         ("cpu_ms above limit's", default.cpu_ms - limit.cpu_ms, "", AT_MOST_CPU_MS),
     ]
     rows += [
-        (f"default/{name}", default.per_s / seen[name].per_s, "", "")
+        (f"default/{name}", default.per_s / figures[name].per_s, "", "")
         for name in ("upstream_policy", "go", "go_default_qps")
-        if name in seen
+        if name in figures
     ]
-    print(f"\n{way:<26}{'seen':>10}{'at least':>10}{'at most':>10}")
-    for name, value, least, most in rows:
-        print(f"{name:<26}{value:>10.2f}{least:>10}{most:>10}".rstrip())
+    print(f"\n{way:<26}{'figures':>10}{'at least':>10}{'at most':>10}")
+    for name, value, minimum, maximum in rows:
+        print(f"{name:<26}{value:>10.2f}{minimum:>10}{maximum:>10}".rstrip())
 
 
 def main() -> None:
     """Measure, print tables and write the figures."""
-    found = contenders(kubelet_program())
+    available = contenders(kubelet_program())
     written = {}
     try:
         with running_server() as accesses:
-            asyncio.run(fill(accesses(""), sorted({contender.node for contender in found})))
+            asyncio.run(fill(accesses(""), sorted({contender.node for contender in available})))
             for way, delay_seconds in WAYS.items():
                 with way_to(accesses("").url, delay_seconds) as server:
-                    seen = with_best_limit(measure(way, server, accesses, found))
-                print_contenders(way, seen)
-                print_verdict(way, seen)
-                written[way] = results(seen)
+                    figures = with_best_limit(measure(way, server, accesses, available))
+                print_contenders(way, figures)
+                print_verdict(way, figures)
+                written[way] = results(figures)
     except MissingBinariesError as error:
         sys.exit(f"bench-sync: {error}")
     RESULTS.parent.mkdir(exist_ok=True)

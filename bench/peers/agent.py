@@ -1,4 +1,4 @@
-"""The agent as it ships, on a runtime that writes down when a container became ready or not."""
+"""The released agent on a runtime that logs the time of every readiness change."""
 
 import asyncio
 import os
@@ -16,36 +16,36 @@ from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 
 
-class TellingRuntime(SimulatedRuntime):
-    """Writes a line for each change: when, which pod, ready or not."""
+class LoggingRuntime(SimulatedRuntime):
+    """Writes a line for each change: the time in ns, the pod's UID, ready or not."""
 
     def __init__(self, folder: Path, changes: Path) -> None:
         super().__init__(SystemClock(), folder=folder)
         self._changes = changes.open("w", buffering=1)
 
     async def probe_results(self) -> AsyncIterator[ProbeResult]:
-        """The results, written down as they come."""
+        """Yield the results, and log each of them."""
         async for result in super().probe_results():
             self._changes.write(f"{time.time_ns()} {result.uid} {int(result.success)}\n")
             yield result
 
 
-def _tell(running: AgentInfo) -> None:
+def _print_url(running: AgentInfo) -> None:
     print(running.apiserver, flush=True)
 
 
 def main(root: str) -> None:
-    """Run in this folder; the only line of output says that it serves."""
+    """Run the agent in this directory; the only line of output is printed when it serves."""
     flags = {"root_dir": root, "port": "0", "samples": "false", "max_pods": "600"}
     flags |= {"hostname_override": "node-a", "node_capacity": "cpu=100,memory=500Gi"}
     settings = load_settings(flags, dict(os.environ)).settings
     configure_logging(0, "text")
     changes = Path(root, "changes")
 
-    def build(surroundings: AgentContext) -> NodeAgent:
-        return NodeAgent(surroundings, TellingRuntime(surroundings.root.folder("runtime"), changes))
+    def build(context: AgentContext) -> NodeAgent:
+        return NodeAgent(context, LoggingRuntime(context.root.folder("runtime"), changes))
 
-    asyncio.run(run_agent(settings, build, _tell))
+    asyncio.run(run_agent(settings, build, _print_url))
 
 
 if __name__ == "__main__":

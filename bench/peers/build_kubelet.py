@@ -1,4 +1,4 @@
-"""Builds the Go peer, once, into a cache folder: the kubelet's own status manager."""
+"""Build the Go peer, the kubelet's own status manager, once into a cache directory."""
 
 import hashlib
 import os
@@ -14,37 +14,37 @@ from podstatus.testing.servers.binaries import cache_dir
 SOURCES = Path(__file__).parent / "kubelet"
 
 _SETTLED = {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
-"""As the real parts are built: see tools/build_real_parts.py."""
+"""The same settings as in tools/build_real_parts.py."""
 _EVERY = 100
-"""Packages between two lines that tell how far it is."""
+"""Packages between two progress messages."""
 
 
 def kubelet_program() -> Path | None:
-    """The program; None, with a word about why, where it cannot be had."""
+    """Return the program; None, with a message on stderr, if it cannot be built."""
     program = cache_dir().parent / "bench" / f"kubelet-{_locked()}"
     if program.exists():
         return program
     go = shutil.which("go")
     if go is None:
-        _tell("there is no `go` on PATH; its figures will be null")
+        _log("`go` is not on the PATH; the figures will be null")
         return None
     program.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".building-", dir=program.parent) as folder:
-        made = Path(folder) / "kubelet"
-        if not _build(go, made):
+        built = Path(folder) / "kubelet"
+        if not _build(go, built):
             return None
-        made.rename(program)
+        built.rename(program)
     return program
 
 
 def _locked() -> str:
-    """Another one for every other set of sources."""
+    """Return a hash of the sources."""
     sources = [*sorted(SOURCES.glob("*.go")), SOURCES / "go.mod", SOURCES / "go.sum"]
     return hashlib.sha256(b"".join(file.read_bytes() for file in sources)).hexdigest()[:12]
 
 
 def _build(go: str, target: Path) -> bool:
-    _tell("fetching and compiling about 900 packages; minutes if none is cached")
+    _log("fetching and compiling about 900 packages; takes minutes without a cache")
     started = time.monotonic()
     command = [go, "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"]
     building = subprocess.Popen(
@@ -54,16 +54,16 @@ def _build(go: str, target: Path) -> bool:
         stderr=subprocess.PIPE,
         text=True,
     )
-    said = []
+    output = []
     for line in building.stderr or ():
-        said.append(line)
-        if len(said) % _EVERY == 0:
-            _tell(f"{len(said)} packages ({time.monotonic() - started:.0f} s)")
+        output.append(line)
+        if len(output) % _EVERY == 0:
+            _log(f"{len(output)} packages ({time.monotonic() - started:.0f} s)")
     if building.wait():
-        _tell("go build failed; its figures will be null:\n" + "".join(said[-20:]))
+        _log("go build failed; the figures will be null:\n" + "".join(output[-20:]))
         return False
     return True
 
 
-def _tell(words: str) -> None:
-    print(f"kubelet peer: {words}", file=sys.stderr, flush=True)
+def _log(message: str) -> None:
+    print(f"kubelet peer: {message}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""A longer way to the server: every byte arrives later, in order, none is held back for others."""
+"""A proxy that delays every byte by a fixed time, in order and without limiting throughput."""
 
 import asyncio
 import contextlib
@@ -13,14 +13,14 @@ _END = b""
 
 
 class Way(msgspec.Struct, frozen=True):
-    """Where it leads, and how long it is in one direction."""
+    """The target port, and the delay per direction."""
 
     port: int
     delay_seconds: float
 
 
 class Entrance(msgspec.Struct, frozen=True):
-    """Where it begins."""
+    """The port of the proxy."""
 
     port: int
 
@@ -28,20 +28,20 @@ class Entrance(msgspec.Struct, frozen=True):
 async def carry(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_seconds: float
 ) -> None:
-    """Bring over what one side says, each part so much later; then its end."""
-    under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+    """Copy one direction with a delay, including its end."""
+    in_flight: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
     async def take() -> None:
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(_CHUNK):
-                under_way.put_nowait((loop.time() + delay_seconds, data))
-        under_way.put_nowait((loop.time() + delay_seconds, _END))
+                in_flight.put_nowait((loop.time() + delay_seconds, data))
+        in_flight.put_nowait((loop.time() + delay_seconds, _END))
 
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(take())
         while True:
-            due, data = await under_way.get()
+            due, data = await in_flight.get()
             await asyncio.sleep(due - loop.time())
             if data == _END:
                 break
@@ -50,7 +50,7 @@ async def carry(
 
 
 class Proxy:
-    """Connects everybody who comes to the server."""
+    """Connects every client to the server."""
 
     def __init__(self, way: Way, tasks: asyncio.TaskGroup) -> None:
         self._way = way
@@ -58,23 +58,24 @@ class Proxy:
         self._connections: list[asyncio.Task[None]] = []
 
     def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Somebody has come."""
+        """Connect a new client to the server."""
         self._connections.append(self._tasks.create_task(self._connect(reader, writer)))
 
     def close(self) -> None:
-        """Let go of all who are still there."""
+        """Close all connections that are still open."""
         for connection in self._connections:
             connection.cancel()
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection("127.0.0.1", self._way.port)
+        upstream = await asyncio.open_connection("127.0.0.1", self._way.port)
+        upstream_reader, upstream_writer = upstream
         async with asyncio.TaskGroup() as directions:
-            directions.create_task(carry(reader, back, self._way.delay_seconds))
-            directions.create_task(carry(there, writer, self._way.delay_seconds))
+            directions.create_task(carry(reader, upstream_writer, self._way.delay_seconds))
+            directions.create_task(carry(upstream_reader, writer, self._way.delay_seconds))
 
 
 async def main() -> None:
-    """Serve until nobody is there any more."""
+    """Serve until standard input is closed."""
     lines = await Lines.open()
     way = await lines.read(Way)
     if way is None:
@@ -89,7 +90,7 @@ async def main() -> None:
 
 
 def new_loop() -> asyncio.AbstractEventLoop:
-    """A loop that sleeps to the microsecond: epoll would make up to 6 ms of 5."""
+    """Return a loop that sleeps with microsecond precision: with epoll, 5 ms take up to 6 ms."""
     return asyncio.SelectorEventLoop(selectors.SelectSelector())
 
 

@@ -1,7 +1,7 @@
-"""A contender, and the limit for all: a bare loop that sends the patches of a manager.
+"""The contender that is the limit for all others: a bare loop that sends a manager's patches.
 
-Nothing is decided, read first or remembered: what it does not reach, the server, the network and
-the HTTP client do not allow. The patches are those that a status manager made of the same pods.
+It decides, reads and stores nothing, so its rate is the maximum of the server, the network and the
+HTTP client. A status manager created the patches for the same pods beforehand.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from podstatus.testing.pod_api import InMemoryPodApi
 Patch = tuple[URL, bytes]
 
 _KEEP_ALIVE_SECONDS = 60.0
-"""As podstatus' client has it."""
+"""The same as in podstatus' client."""
 
 
 async def record_patches(pods: list[Pod], server: str) -> Mapping[bool, list[Patch]]:
-    """What a manager sends to make all pods ready, and to make none ready."""
+    """Return the patches of a manager that make all pods ready, and unready."""
     directory = PodManager(pods)
     api = InMemoryPodApi(*pods, watcher=directory)
     clock = FakeClock()
@@ -37,7 +37,7 @@ async def record_patches(pods: list[Pod], server: str) -> Mapping[bool, list[Pat
     patches: dict[bool, list[Patch]] = {}
     now = is_ready(pods[0].status)
     for ready in (not now, now):
-        # Otherwise the second flip would have the times of the first, and not send them.
+        # Otherwise the second flip would have the same transition times, and not send them.
         await clock.advance(1)
         for pod in directory.pods():
             manager.set_pod_status(pod, flipped(pod, ready=ready))
@@ -65,7 +65,7 @@ class Loop:
         self._cpu_then = 0.0
 
     async def send(self, *, ready: bool, connections: int) -> None:
-        """Send all patches over so many connections."""
+        """Send all patches over this many connections."""
         waiting = iter(self._patches[ready])
         async with asyncio.TaskGroup() as tasks:
             for _ in range(connections):
@@ -74,23 +74,23 @@ class Loop:
     async def _send(self, waiting: Iterator[Patch]) -> None:
         for url, body in waiting:
             async with self._session.patch(url, data=body) as response:
-                answer = await response.read()
+                response_body = await response.read()
             if response.status != 200:
-                raise SystemExit(f"the server has refused: {answer.decode()}")
+                raise SystemExit(f"the server returned an error: {response_body.decode()}")
             self._sent += 1
 
     def began(self) -> Set:
-        """A burst begins."""
+        """Reset the counters at the start of a burst."""
         self._sent, self._cpu_then = 0, time.process_time()
         return Set(time.time_ns())
 
     def report(self) -> Report:
-        """What it took so far."""
+        """Return the cost of the burst so far."""
         return Report(time.process_time() - self._cpu_then, self._sent)
 
 
 async def obey(lines: Lines, loop: Loop) -> None:
-    """Do as told until nobody tells anything."""
+    """Execute orders until the input ends."""
     while (order := await lines.read(Flip)) is not None:
         if order.ready is not None:
             lines.write(loop.began())
@@ -100,7 +100,7 @@ async def obey(lines: Lines, loop: Loop) -> None:
 
 
 async def main() -> None:
-    """Be the limit."""
+    """Run the contender on standard input and output."""
     lines = await Lines.open()
     start = await lines.read(Start)
     if start is None:

@@ -1,4 +1,4 @@
-"""A contender: podstatus' own manager over its own client, as a node would run it."""
+"""The contender with podstatus' own manager and client, as a node runs them."""
 
 import asyncio
 import contextlib
@@ -13,26 +13,26 @@ from podstatus.status.ports import PodApi
 
 
 class CountedPodApi:
-    """The API server's pods, and how often they were asked for."""
+    """A `PodApi` that counts requests."""
 
     def __init__(self, pods: PodApi) -> None:
         self.requests = 0
         self._pods = pods
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
-        """Read one pod."""
+        """Return the pod with this name."""
         self.requests += 1
         return await self._pods.get_pod(namespace, name)
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
-        """Patch a pod's status."""
+        """Patch the status of a pod."""
         self.requests += 1
         return await self._pods.patch_pod_status(namespace, name, patch)
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
     ) -> None:
-        """Delete a pod."""
+        """Delete the pod with this UID."""
         self.requests += 1
         await self._pods.delete_pod(
             namespace, name, uid=uid, grace_period_seconds=grace_period_seconds
@@ -40,18 +40,18 @@ class CountedPodApi:
 
 
 class Node:
-    """A status manager, its directory, and what the last burst took."""
+    """A status manager, its pod manager, and the cost of the last burst."""
 
     def __init__(self, pods: CountedPodApi, directory: PodManager, policy: str) -> None:
         self._pods = pods
         self._directory = directory
-        chosen = SyncPolicy.upstream() if policy == "upstream" else None
-        self.manager = StatusManager(pods, directory, NothingRuns(), policy=chosen)
+        sync_policy = SyncPolicy.upstream() if policy == "upstream" else None
+        self.manager = StatusManager(pods, directory, NothingRuns(), policy=sync_policy)
         self._requests_then = 0
         self._cpu_then = 0.0
 
     def flip(self, *, ready: bool) -> Set:
-        """Set all pods' statuses at once."""
+        """Set the statuses of all pods at once."""
         flips = [(pod, flipped(pod, ready=ready)) for pod in self._directory.pods()]
         self._requests_then, self._cpu_then = self._pods.requests, time.process_time()
         began = time.time_ns()
@@ -60,19 +60,19 @@ class Node:
         return Set(began)
 
     def report(self) -> Report:
-        """What it took so far."""
+        """Return the cost of the burst so far."""
         spent = time.process_time() - self._cpu_then
         return Report(spent, self._pods.requests - self._requests_then)
 
 
 async def obey(lines: Lines, node: Node) -> None:
-    """Do as told until nobody tells anything."""
+    """Execute orders until the input ends."""
     while (order := await lines.read(Flip)) is not None:
         lines.write(node.report() if order.ready is None else node.flip(ready=order.ready))
 
 
 async def main() -> None:
-    """Be a node of its own."""
+    """Run the contender on standard input and output."""
     lines = await Lines.open()
     start = await lines.read(Start)
     if start is None:

@@ -1,4 +1,4 @@
-"""The pods that the benchmark flips: of the size that a Deployment's pods have."""
+"""The pods that the benchmark flips, with the size of a Deployment's pods."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ _TOKEN_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - 
 
 
 async def create_pods(client: ApiClient, nodes: Iterable[str], pods: int) -> None:
-    """Bind so many pods to each node, all running, none ready."""
+    """Create this many pods on each node, all running, none ready."""
     waiting = ((node, number) for node in nodes for number in range(pods))
     async with asyncio.TaskGroup() as tasks:
         for _ in range(_SENDERS):
@@ -34,7 +34,7 @@ async def _create(client: ApiClient, waiting: Iterator[tuple[str, int]]) -> None
 
 
 def pod_document(node: str, number: int) -> dict[str, Any]:
-    """A pod bound to a node, as it is created."""
+    """Return a new pod that is bound to a node."""
     probe = {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 5}
     container = {
         "name": "app",
@@ -70,7 +70,7 @@ def pod_document(node: str, number: int) -> dict[str, Any]:
 
 
 def status_document(number: int) -> dict[str, Any]:
-    """The status of a pod that runs and is not ready yet."""
+    """Return the status of a running pod that is not ready."""
     address = f"10.0.{number // 250}.{number % 250 + 1}"
     unready = {"reason": "ContainersNotReady", "message": "containers with unready status: [app]"}
     conditions = [

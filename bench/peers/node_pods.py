@@ -1,4 +1,4 @@
-"""The pods of one node: how to get at them, and their ready flips."""
+"""List the pods of one node, and compute their ready flips."""
 
 from pathlib import Path
 
@@ -17,15 +17,15 @@ from podstatus.status.decide.generate import (
 
 
 def way_in(start: Start) -> ResolvedClientConfig:
-    """The access that a peer was given."""
+    """Return the client configuration of a peer."""
     return token_config(start.server, start.token, Path(start.authority))
 
 
 class NothingRuns:
-    """A node whose containers nobody has to wait for."""
+    """A node without running containers."""
 
     def could_have_running_containers(self, pod: Pod) -> bool:
-        """It has none."""
+        """Return False: no containers are running."""
         return False
 
 
@@ -39,12 +39,12 @@ class _List(msgspec.Struct, frozen=True):
 
 
 def on_node(node: str) -> str:
-    """The field selector of a node's pods."""
+    """Return the field selector for the pods of a node."""
     return f"spec.nodeName={node}"
 
 
 async def list_pods(client: ApiClient, node: str) -> tuple[list[Pod], str]:
-    """The pods of a node, and the version they are of."""
+    """Return the pods of a node, and the resource version of the list."""
     text = await client.list(PODS, field_selector=on_node(node))
     listed = msgspec.json.decode(text, type=_List)
     pods = [decode(bytes(item), Pod) for item in listed.items]
@@ -52,12 +52,12 @@ async def list_pods(client: ApiClient, node: str) -> tuple[list[Pod], str]:
 
 
 def is_ready(status: PodStatus) -> bool:
-    """Whether the pod shows as ready."""
+    """Whether the status has Ready=True."""
     return any(c.type == "Ready" and c.status == "True" for c in status.conditions or ())
 
 
 def flipped(pod: Pod, *, ready: bool) -> PodStatus:
-    """The pod's status with all containers ready, or none: as a kubelet makes it."""
+    """Return the pod's status with all containers ready or unready, as a kubelet sets it."""
     status = pod.status
     containers = tuple(structs.replace(c, ready=ready) for c in status.container_statuses or ())
     conditions = status.conditions

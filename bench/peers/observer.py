@@ -1,4 +1,4 @@
-"""Who sees when a flip has arrived: a watch of all pods, in a process of its own."""
+"""The observer: records when a flip has arrived, with a watch of all pods in its own process."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from podstatus.client.rest.resources import PODS
 from podstatus.client.rest.watch import BOOKMARK
 
 _LONG = 3_600
-"""Seconds: more than the benchmark takes."""
+"""Seconds; longer than the benchmark."""
 
 
 class _Meta(msgspec.Struct, frozen=True, rename="camel"):
@@ -36,7 +36,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """As much of a pod as is of interest: it must not take long."""
+    """The required fields of a pod only, for fast decoding."""
 
     metadata: _Meta
     spec: _Spec = _Spec()
@@ -55,7 +55,7 @@ read_pod = msgspec.json.Decoder(_Seen).decode
 
 
 class Node:
-    """The pods of a node: what each is, and since when it has been seen so."""
+    """The readiness of the pods of a node, and when each was first observed so."""
 
     def __init__(self) -> None:
         self._ready: dict[str, bool] = {}
@@ -63,7 +63,7 @@ class Node:
         self._ready_pods = 0
 
     def take(self, pod: _Seen, now: int) -> None:
-        """A pod was seen."""
+        """Record a pod from the watch."""
         name, ready = pod.metadata.name, pod.ready()
         before = self._ready.get(name)
         if before is not ready:
@@ -71,28 +71,28 @@ class Node:
             self._ready_pods += ready - bool(before)
 
     def are_all(self, *, ready: bool) -> bool:
-        """Whether all pods are as they are to be."""
+        """Whether all pods have this readiness."""
         return self._ready_pods == (len(self._ready) if ready else 0)
 
     def since(self) -> list[int]:
-        """When each came to be as it is."""
+        """Return the time of the last change of each pod, in ns."""
         return list(self._since.values())
 
 
 class Observer:
-    """All pods, and who waits for which."""
+    """The pods of all nodes, with a wait for their readiness."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
         self._changed = asyncio.Event()
 
     def take(self, pod: _Seen, now: int) -> None:
-        """A pod was seen."""
+        """Record a pod from the watch."""
         self._nodes.setdefault(pod.spec.node_name, Node()).take(pod, now)
         self._changed.set()
 
     async def wait_for(self, order: Await) -> Seen:
-        """Come back when all pods of a node have been seen as they are to be."""
+        """Wait until all pods of a node have been observed with this readiness."""
         node = self._nodes[order.node]
         while not node.are_all(ready=order.ready):
             self._changed.clear()
@@ -101,7 +101,7 @@ class Observer:
 
 
 async def follow(client: ApiClient, version: str, observer: Observer) -> None:
-    """See what becomes of the pods. A server ends a watch when it likes to: go on from there."""
+    """Watch all pods; resume when the server ends the watch."""
     while True:
         async with client.watch(PODS, resource_version=version, timeout_seconds=_LONG) as events:
             async for event in events:
@@ -109,11 +109,11 @@ async def follow(client: ApiClient, version: str, observer: Observer) -> None:
                 version = pod.metadata.resource_version
                 if event.type != BOOKMARK:
                     observer.take(pod, time.time_ns())
-        print("observer: the server has ended the watch, going on", file=sys.stderr, flush=True)
+        print("observer: the server ended the watch, resuming it", file=sys.stderr, flush=True)
 
 
 async def main() -> None:
-    """Observe."""
+    """Run the observer on standard input and output."""
     lines = await Lines.open()
     start = await lines.read(Start)
     if start is None:

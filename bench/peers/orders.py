@@ -1,9 +1,9 @@
-"""What the benchmark of the sync and its peers say to each other: one JSON object in a line.
+"""The protocol between the sync benchmark and its peers: one JSON object per line.
 
-A peer is a process that reads orders from its standard input and answers each on its standard
-output. A contender is told `Start` once, then for each burst a `Flip`, which it answers as soon
-as all is under way, and a `Report`, when all flips have been seen. It ends with its input.
-Times are those of the machine's clock, the one that all of them share.
+A peer is a process that reads orders from standard input and writes one response to each on
+standard output. A contender gets `Start` once, then for each burst a `Flip`, to which it responds
+with `Set`, and an empty `Flip` when all flips have been observed, to which it responds with a
+`Report`. It exits at the end of its input. Times are wall-clock times of the machine.
 """
 
 import asyncio
@@ -16,57 +16,57 @@ Order = TypeVar("Order")
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the server is, who you are there, and how to go about it."""
+    """The server, the credentials and the options of a peer."""
 
     server: str
     token: str
     authority: str
-    """The file with the certificate to trust."""
+    """The path of the CA file."""
     node: str
     policy: str = "default"
-    """Of the status manager: the one it ships with, or `upstream`."""
+    """Sync policy of the status manager: `default` or `upstream`."""
     qps: float = -1
-    """Of the Go kubelet: requests a second, none of ours has a limit; -1 for no limit."""
+    """Requests per second of the Go kubelet only; -1 for no limit."""
     burst: int = 0
 
 
 class Started(msgspec.Struct, frozen=True):
-    """All pods of the node are known."""
+    """The peer has listed all pods of its node."""
 
     pods: int
     ready: bool
 
 
 class Flip(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Let all pods be ready, or none; or, if it says neither, report."""
+    """Make all pods ready or unready; without `ready`, send a report."""
 
     ready: bool | None = None
     connections: int = 0
-    """Of the bare loop."""
+    """Connections of the bare loop."""
 
 
 class Set(msgspec.Struct, frozen=True):
-    """The flips are under way since then."""
+    """The time at which the first status was set."""
 
     began_ns: int
 
 
 class Report(msgspec.Struct, frozen=True):
-    """What the last burst took."""
+    """The cost of the last burst."""
 
     cpu_seconds: float
     requests: int
 
 
 class Await(msgspec.Struct, frozen=True):
-    """To the observer: say when you have seen all pods of a node like this."""
+    """An order to the observer: respond when all pods of a node have this readiness."""
 
     node: str
     ready: bool
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """When each pod was seen first as it is now."""
+    """The time at which each pod was first observed in its current state."""
 
     at_ns: list[int]
 
@@ -79,18 +79,18 @@ class Lines:
 
     @classmethod
     async def open(cls) -> "Lines":
-        """Standard input and output."""
+        """Connect to standard input and output."""
         reader = asyncio.StreamReader()
         protocol = asyncio.StreamReaderProtocol(reader)
         await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
         return cls(reader)
 
     async def read(self, kind: type[Order]) -> Order | None:
-        """The next order; None if there will be none."""
+        """Return the next order; None at the end of the input."""
         line = await self._reader.readline()
         return msgspec.json.decode(line, type=kind) if line else None
 
     def write(self, answer: msgspec.Struct) -> None:
-        """Answer."""
+        """Write a response as one line."""
         sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
         sys.stdout.buffer.flush()

@@ -12,12 +12,12 @@ Answer = TypeVar("Answer")
 
 _FOLDER = Path(__file__).parents[1]
 _SECONDS = 120.0
-"""For an answer: more than a burst takes on a slow machine; then a status was lost."""
+"""Timeout of a response; longer than a burst on a slow machine, so a status was lost."""
 _END_SECONDS = 10.0
 
 
 class Peer:
-    """A process that obeys orders."""
+    """A process that executes orders."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._command = command
@@ -26,22 +26,22 @@ class Peer:
         )
 
     def ask(self, order: msgspec.Struct, kind: type[Answer]) -> Answer:
-        """Give an order, and wait for what is answered."""
+        """Send an order, and return the response."""
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:
             raise RuntimeError("the peer has no pipes")
         stdin.write(msgspec.json.encode(order) + b"\n")
         stdin.flush()
-        # It says one line for each order, so none is left in the buffer.
+        # A peer writes one line per order, so the buffer is empty.
         with selectors.DefaultSelector() as chooser:
             chooser.register(stdout, selectors.EVENT_READ)
             line = stdout.readline() if chooser.select(_SECONDS) else b""
         if not line:
-            raise SystemExit(f"no answer to {order} within {_SECONDS} s: {self._command}")
+            raise SystemExit(f"no response to {order} within {_SECONDS} s: {self._command}")
         return msgspec.json.decode(line, type=kind)
 
     def close(self) -> None:
-        """Let it end, or end it."""
+        """Close the input, and kill the process if it does not exit."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:

@@ -17,18 +17,18 @@ import (
 	kubepod "k8s.io/kubernetes/pkg/kubelet/pod"
 )
 
-// newClient is set up as the kubelet's is: protobuf where the server takes it, HTTP/2.
-func newClient(told start, requests *atomic.Int64) (kubernetes.Interface, error) {
+// newClient returns a client configured like the kubelet's: protobuf if the server supports it, HTTP/2.
+func newClient(options start, requests *atomic.Int64) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(&rest.Config{
-		Host:            told.Server,
-		BearerToken:     told.Token,
-		TLSClientConfig: rest.TLSClientConfig{CAFile: told.Authority},
+		Host:            options.Server,
+		BearerToken:     options.Token,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: options.Authority},
 		ContentConfig: rest.ContentConfig{
 			ContentType:        runtime.ContentTypeProtobuf,
 			AcceptContentTypes: runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
 		},
-		QPS:   told.QPS,
-		Burst: told.Burst,
+		QPS:   options.QPS,
+		Burst: options.Burst,
 		WrapTransport: func(next http.RoundTripper) http.RoundTripper {
 			return counting{next: next, requests: requests}
 		},
@@ -45,15 +45,15 @@ func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(request)
 }
 
-// feed lets the pod manager know the node's pods from now on, as a watch tells them.
+// feed starts an informer that keeps the pod manager up to date with the node's pods.
 func feed(ctx context.Context, client kubernetes.Interface, node string, pods kubepod.Manager) error {
-	own := func(options *metav1.ListOptions) {
+	onNode := func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", node).String()
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(
-		client, 0, informers.WithTweakListOptions(own))
+		client, 0, informers.WithTweakListOptions(onNode))
 	informer := factory.Core().V1().Pods().Informer()
-	fed, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { pods.AddPod(object.(*v1.Pod)) },
 		UpdateFunc: func(_, object any) { pods.UpdatePod(object.(*v1.Pod)) },
 	})
@@ -61,7 +61,7 @@ func feed(ctx context.Context, client kubernetes.Interface, node string, pods ku
 		return err
 	}
 	factory.Start(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), fed.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
 		return errors.New("the pods were not listed")
 	}
 	return nil

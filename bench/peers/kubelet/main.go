@@ -1,5 +1,5 @@
-// Command kubelet is the kubelet's own status manager and pod manager, without the rest of it,
-// for bench/sync.py to compare with: it flips all pods of a node when it is told to.
+// Command kubelet runs only the kubelet's status manager and pod manager, for the comparison in
+// bench/sync.py: it flips all pods of a node on request.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	// Errors go to stderr all the same; the rest would stand between the benchmark's lines.
+	// Errors still go to stderr; other messages would appear between the benchmark's lines.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	if err := run(context.Background(), newLines()); err != nil {
@@ -30,11 +30,11 @@ func main() {
 }
 
 func run(ctx context.Context, lines *lines) error {
-	var told start
-	if more, err := lines.next(&told); !more {
+	var options start
+	if more, err := lines.next(&options); !more {
 		return err
 	}
-	node, err := newNode(ctx, told)
+	node, err := newNode(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -42,33 +42,33 @@ func run(ctx context.Context, lines *lines) error {
 		return err
 	}
 	for {
-		var told order
-		if more, err := lines.next(&told); !more {
+		var next order
+		if more, err := lines.next(&next); !more {
 			return err
 		}
-		if err := lines.out.Encode(node.obey(told)); err != nil {
+		if err := lines.out.Encode(node.obey(next)); err != nil {
 			return err
 		}
 	}
 }
 
-// node is what a kubelet has of its pods' statuses.
+// node holds the managers of a kubelet, and the counters of the last burst.
 type node struct {
 	pods     kubepod.Manager
 	statuses status.Manager
 	requests *atomic.Int64
-	// When the last burst began.
+	// Counters at the start of the last burst.
 	requestsThen int64
 	cpuThen      float64
 }
 
-func newNode(ctx context.Context, told start) (*node, error) {
+func newNode(ctx context.Context, options start) (*node, error) {
 	n := &node{pods: kubepod.NewBasicPodManager(), requests: &atomic.Int64{}}
-	client, err := newClient(told, n.requests)
+	client, err := newClient(options, n.requests)
 	if err != nil {
 		return nil, err
 	}
-	if err := feed(ctx, client, told.Node, n.pods); err != nil {
+	if err := feed(ctx, client, options.Node, n.pods); err != nil {
 		return nil, err
 	}
 	n.statuses = status.NewManager(client, n.pods, nothingRuns{}, noLatency{})
@@ -81,9 +81,9 @@ func (n *node) started() started {
 	return started{Pods: len(pods), Ready: len(pods) > 0 && podutil.IsPodReady(pods[0])}
 }
 
-func (n *node) obey(told order) any {
-	if told.Ready != nil {
-		return n.flip(*told.Ready)
+func (n *node) obey(next order) any {
+	if next.Ready != nil {
+		return n.flip(*next.Ready)
 	}
 	return report{
 		CPUSeconds: cpuSeconds() - n.cpuThen,
@@ -105,7 +105,7 @@ func (n *node) flip(ready bool) set {
 	return set{BeganNs: began.UnixNano()}
 }
 
-// flipped is the pod's status with all containers ready, or none.
+// flipped returns the pod's status with all containers ready or unready.
 func flipped(pod *v1.Pod, ready bool) v1.PodStatus {
 	s := pod.Status.DeepCopy()
 	for i := range s.ContainerStatuses {

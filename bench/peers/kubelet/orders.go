@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// What bench/sync.py says and hears, one JSON object in a line: see bench/peers/orders.py.
+// The protocol of bench/sync.py, one JSON object per line: see bench/peers/orders.py.
 
 type start struct {
 	Server    string  `json:"server"`
@@ -24,7 +24,7 @@ type started struct {
 }
 
 type order struct {
-	// Nil asks for a report.
+	// Nil requests a report.
 	Ready *bool `json:"ready"`
 }
 
@@ -46,13 +46,13 @@ func newLines() *lines {
 	return &lines{in: bufio.NewScanner(os.Stdin), out: json.NewEncoder(os.Stdout)}
 }
 
-// next reads a line; false when there will be none any more.
+// next reads a line into a value; it returns false at the end of the input.
 func (l *lines) next(into any) (bool, error) {
 	if !l.in.Scan() {
 		return false, l.in.Err()
 	}
 	if err := json.Unmarshal(l.in.Bytes(), into); err != nil {
-		return false, fmt.Errorf("not an order: %w", err)
+		return false, fmt.Errorf("invalid order: %w", err)
 	}
 	return true, nil
 }

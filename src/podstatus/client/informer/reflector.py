@@ -323,7 +323,7 @@ def _check_kind_and_handler(kind: object, handler: object) -> None:
     if not (isinstance(kind, type) and issubclass(kind, Wire) and hasattr(kind, "metadata")):
         raise TypeError(
             f"{kind!r} is not a kind; pass a type of podstatus.kube, such as Pod or Node, or a "
-            "subclass of podstatus.kube.objects.cluster.Named with the fields that you need"
+            "subclass of podstatus.kube.objects.cluster.KubeObject with the fields that you need"
         )
     if inspect.iscoroutinefunction(handler):
         raise TypeError(

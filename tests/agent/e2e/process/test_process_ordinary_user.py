@@ -135,7 +135,7 @@ def test_without_bubblewrap_the_others_run(bare: ProcessNode) -> None:
     bare.wait_for_log("runs", "hello")
     said, _ = bare.exec("runs", "echo", "hi")
     assert said == "hi\n"
-    assert "pods are not isolated from this machine: bwrap is not on PATH" in bare.log()
+    assert "pods are not isolated from this machine: error=bwrap is not on PATH" in bare.log()
     node = bare.cluster.node()
     assert node is not None
     assert node["metadata"]["labels"]["podstatus.dev/isolation"] == "none"

@@ -12,7 +12,7 @@ import pytest
 from podstatus.observe.summary.health import HealthState
 from podstatus.observe.transitions import status_transitions
 from podstatus.web.v1.endpoints import ENDPOINTS
-from tests.support.web.fake_status_view import a_moment, a_pod
+from tests.support.web.fake_status_view import a_pod, make_entry
 from tests.support.web.node_server import Scene, play
 
 PAGE = (Path(__file__).parents[2] / "docs" / "query-api.md").read_text()
@@ -22,8 +22,8 @@ EXAMPLES = re.findall(r"^\$ ask (.+)$", PAGE, re.MULTILINE)
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
 def test_every_example_is_answered(tmp_path: Path) -> None:
     async def act(scene: Scene) -> list[tuple[int, str]]:
-        scene.observatory.snapshot_cache.put(a_pod("web", "default"))
-        scene.observatory.all_moments = [a_moment(id, "web", namespace="default") for id in (1, 2)]
+        scene.view.snapshot_cache.put(a_pod("web", "default"))
+        scene.view.entries = [make_entry(id, "web", namespace="default") for id in (1, 2)]
         return [await asyncio.to_thread(_curl, scene, example) for example in EXAMPLES]
 
     answers = play(tmp_path, act)

@@ -1,4 +1,4 @@
-"""What cannot be parsed leaves one line in the log, without what was sent, on each port."""
+"""A request that cannot be parsed is logged in one line, without its content, on each port."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ BAD_REQUESTS = [
 
 
 async def send_all(port: int, trust: ssl.SSLContext | None = None) -> None:
-    """Send each of them, and what is no TLS."""
+    """Send each of them over TLS, and bytes that are not TLS."""
     for sent in (*BAD_REQUESTS, *BAD_REQUESTS):
         for context in {trust, None}:
             with suppress(OSError, TimeoutError):

@@ -1,4 +1,4 @@
-"""Metrics on the agent's port: who may read them, in which form, and what is not there."""
+"""Metrics over HTTPS: authorization, formats, and pages that are missing."""
 
 import asyncio
 from functools import partial
@@ -15,12 +15,12 @@ PATHS = ("/metrics", "/metrics/resource", "/metrics/probes", "/metrics/slis")
 
 
 def page(number: int) -> list[Samples]:
-    """One that says which it is."""
+    """A collector whose metric is named after its page."""
     return [single(gauge("page", "Which one."), number)]
 
 
 def with_pages(scene: Scene) -> None:
-    """Give it a page for each path."""
+    """Set up a page for each path."""
     names = ("", "resource", "probes", "slis")
     pages = MetricPages({name: partial(page, number) for number, name in enumerate(names)})
     scene.answers._dependencies = structs.replace(scene.sources, metrics=pages)
@@ -41,7 +41,7 @@ def test_a_page_is_answered_as_text(tmp_path: Path, number: int, path: str) -> N
     assert headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_who_reads_open_metrics_gets_them(tmp_path: Path) -> None:
+def test_openmetrics_is_negotiated(tmp_path: Path) -> None:
     async def act(scene: Scene) -> tuple[str, str]:
         with_pages(scene)
         accept = {"Accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"}
@@ -58,7 +58,7 @@ def test_who_reads_open_metrics_gets_them(tmp_path: Path) -> None:
     ("token", "right", "code"),
     [
         ("", "metrics", 401),
-        ("nobody's", "metrics", 401),
+        ("unknown", "metrics", 401),
         ("token-of-bob", "proxy", 403),
         ("token-of-bob", "metrics", 200),
     ],
@@ -85,7 +85,7 @@ def test_metrics_are_only_read(tmp_path: Path, method: str) -> None:
     assert play(tmp_path, act) == 405
 
 
-def test_containers_that_nobody_measures_are_not_found(tmp_path: Path) -> None:
+def test_cadvisor_metrics_need_measured_containers(tmp_path: Path) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
         with_pages(scene)
         return await scene.get("/metrics/cadvisor")
@@ -109,7 +109,7 @@ def test_a_page_that_breaks_is_an_error_and_the_port_goes_on(tmp_path: Path) -> 
     assert play(tmp_path, act) == [500, 200]
 
 
-def test_many_who_ask_at_once_are_all_answered(tmp_path: Path) -> None:
+def test_many_concurrent_requests_are_served(tmp_path: Path) -> None:
     async def act(scene: Scene) -> set[int]:
         with_pages(scene)
         answers = await asyncio.gather(*(scene.get("/metrics") for _ in range(20)))

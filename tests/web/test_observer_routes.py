@@ -1,4 +1,4 @@
-"""What one can be asked who looks on: questions, and nothing that only a node can do."""
+"""An observer has the query API, and no endpoints that need a node."""
 
 import json
 

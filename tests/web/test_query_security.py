@@ -1,4 +1,4 @@
-"""What strangers may try on our own API, over real sockets."""
+"""Hostile requests to the query API, over real sockets."""
 
 import asyncio
 import json
@@ -16,12 +16,12 @@ ANN, BOB, EVE = "token-of-ann", "token-of-bob", "token-of-eve"
 SECRETS = (TOKEN, ANN, BOB, EVE)
 PATHS = ("/v1/pods", "/v1/pods/ns/p", "/v1/pods/ns/p/timeline", "/v1/node", "/v1/events")
 SLOW_SECONDS = 25
-"""That a busy machine may take for what takes one or two."""
+"""A busy machine needs this long for what takes one or two seconds."""
 STATUS = ("/v1/status", "/pods", "/stats/summary", "/openapi.json")
 
 
 async def raw(scene: Scene, data: bytes, *, seconds: float = 60.0) -> bytes:
-    """All that comes back for what is sent, until the server hangs up."""
+    """Send bytes, and return everything until the server closes the connection."""
     host, port = scene.url.removeprefix("https://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port), ssl=scene.trust())
     try:
@@ -44,7 +44,7 @@ def code_of(answer: bytes) -> int:
 
 
 @pytest.mark.parametrize("path", [*PATHS, *STATUS, "/v1/nope"])
-def test_from_elsewhere_nobody_learns_anything_without_a_name(tmp_path: Path, path: str) -> None:
+def test_remote_clients_need_credentials(tmp_path: Path, path: str) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
         return await scene.get(path, token="")
 
@@ -76,7 +76,7 @@ def test_from_elsewhere_the_right_to_pods_is_asked_for(tmp_path: Path, path: str
 def test_a_name_that_is_made_to_mean_this_machine_opens_nothing(
     tmp_path: Path, path: str, host: str
 ) -> None:
-    """Not even with the token: whoever has it knows whom he asks."""
+    """Also with the token: its owner knows the name of the node."""
 
     async def act(scene: Scene) -> bytes:
         return await raw(scene, head(path, f"Authorization: Bearer {TOKEN}", host=host))
@@ -96,7 +96,7 @@ def test_a_name_that_is_made_to_mean_this_machine_opens_nothing(
     ],
 )
 @pytest.mark.parametrize("path", ["/v1/pods", "/pods", "/healthz", "/drain"])
-def test_pages_of_others_are_refused(tmp_path: Path, path: str, header: str) -> None:
+def test_cross_origin_requests_are_rejected(tmp_path: Path, path: str, header: str) -> None:
     async def act(scene: Scene) -> bytes:
         return await raw(scene, head(path, header, f"Authorization: Bearer {TOKEN}"))
 
@@ -119,7 +119,7 @@ def test_pages_of_others_are_refused(tmp_path: Path, path: str, header: str) -> 
     ],
     ids=["header", "headers", "query", "path", "long query", "long name", "parameters", "body"],
 )
-def test_what_is_too_large_is_refused_and_the_next_is_answered(
+def test_too_large_requests_are_rejected_and_the_next_is_served(
     tmp_path: Path, sent: bytes, codes: set[int]
 ) -> None:
     async def act(scene: Scene) -> tuple[bytes, int]:
@@ -127,14 +127,14 @@ def test_what_is_too_large_is_refused_and_the_next_is_answered(
         return answer, (await scene.get("/v1/pods"))[0]
 
     answer, after = play(tmp_path, act)
-    # One that is cut off while it still sends may not hear why.
+    # A client that is disconnected while it sends may not receive the reason.
     assert not answer or code_of(answer) in codes
     assert len(answer) < 4_000
     assert after == 200
 
 
 async def dribble(scene: Scene, first: bytes = b"") -> float:
-    """Ask a byte at a time, without an end; for how many seconds one was listened to."""
+    """Send a request byte by byte without end, and return after how many seconds it was closed."""
     host, port = scene.url.removeprefix("https://").split(":")
     began = asyncio.get_running_loop().time()
     reader, writer = await asyncio.open_connection(host, int(port), ssl=scene.trust())
@@ -154,7 +154,7 @@ async def dribble(scene: Scene, first: bytes = b"") -> float:
     return asyncio.get_running_loop().time() - began
 
 
-def test_who_asks_too_slowly_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_request_is_disconnected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     default = accept_loop.FIRST_REQUEST_SECONDS
     monkeypatch.setattr(accept_loop, "FIRST_REQUEST_SECONDS", 2.0)
 
@@ -168,7 +168,7 @@ def test_who_asks_too_slowly_is_cut_off(tmp_path: Path, monkeypatch: pytest.Monk
     assert all(1.9 < seconds < default for seconds in slow)
 
 
-def test_who_asks_the_second_time_too_slowly_is_cut_off(
+def test_a_slow_second_request_is_disconnected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert server._KEEP_ALIVE_SECONDS > SLOW_SECONDS
@@ -193,7 +193,7 @@ def test_no_token_is_in_any_log(tmp_path: Path, caplog: pytest.LogCaptureFixture
         for broken in ("GET /v1/pods HTTP/1.1\r\nAuthorization Bearer ", "\0"):
             await raw(scene, f"{broken}{TOKEN}\r\n\r\n".encode())
         await raw(scene, head("/v1/pods", f"Authorization: Bearer {TOKEN}", host="evil.example"))
-        scene.observatory.age = None  # type: ignore[assignment]
+        scene.view.age = None  # type: ignore[assignment]
         codes.append((await scene.get("/v1/pods"))[0])
         return codes
 

@@ -1,4 +1,4 @@
-"""The agent's port over real TLS: routes, hostile paths, pods, health, its end."""
+"""The HTTPS server over real TLS: routes, hostile paths, pods, health, shutdown."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ UPGRADE = {
         ("/healthz/nope", 404, "404 page not found; the checks below /healthz are ping\n"),
     ],
 )
-def test_health_is_told_to_everybody(tmp_path: Path, path: str, code: int, text: str) -> None:
+def test_health_needs_no_credentials(tmp_path: Path, path: str, code: int, text: str) -> None:
     assert play(tmp_path, lambda scene: scene.get(path, token="")) == (code, text)
 
 
@@ -101,7 +101,7 @@ def test_what_is_not_there_is_404_with_what_is(tmp_path: Path, path: str) -> Non
 
 
 async def _raw_get(scene: Scene, path: str) -> tuple[int, str]:
-    """Send a path as it is: clients tidy up."""
+    """Send a path unchanged: HTTP clients normalize it."""
     host, port = scene.url.removeprefix("https://").split(":")
     reader, writer = await asyncio.open_connection(host, int(port), ssl=scene.trust())
     head = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
@@ -144,7 +144,7 @@ def test_a_path_has_one_route_or_none(raw: str, pattern: str | None) -> None:
         ("PUT", "/drain", "GET, POST, DELETE"),
     ],
 )
-def test_other_methods_are_refused(tmp_path: Path, method: str, path: str, allowed: str) -> None:
+def test_other_methods_are_rejected(tmp_path: Path, method: str, path: str, allowed: str) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
         async with scene.client() as session, session.request(method, path) as answer:
             return answer.status, answer.headers["Allow"]
@@ -161,7 +161,7 @@ def test_pages_of_others_cannot_use_a_browsers_certificate(tmp_path: Path) -> No
     assert play(tmp_path, act) == 403
 
 
-def test_old_tls_is_refused(tmp_path: Path) -> None:
+def test_old_tls_is_rejected(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         context = scene.trust()
         context.minimum_version = ssl.TLSVersion.TLSv1
@@ -197,7 +197,7 @@ def test_a_taken_port_is_an_error_and_can_be_tried_again(tmp_path: Path) -> None
     play(tmp_path, act)
 
 
-def test_a_fault_is_told_without_its_details(
+def test_an_internal_error_hides_its_details(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
@@ -216,13 +216,13 @@ def test_a_client_that_goes_before_it_is_answered_is_no_fault(
         answer, is_over = scene.answers.handle, asyncio.Event()
 
         async def answer_late(
-            request: web.BaseRequest, found: RouteMatch, who: str
+            request: web.BaseRequest, match: RouteMatch, user: str
         ) -> web.StreamResponse:
-            # As the loop does when it sees that the client has gone.
+            # As the event loop does when the client has disconnected.
             assert request.transport is not None
             request.transport.close()
             try:
-                return await answer(request, found, who)
+                return await answer(request, match, user)
             finally:
                 is_over.set()
 
@@ -296,7 +296,7 @@ async def _connected(scene: Scene) -> tuple[asyncio.StreamReader, asyncio.Stream
 
 
 class _Unscaled:
-    """Limits that are the same however many descriptors there are."""
+    """Limits that do not scale with the number of descriptors."""
 
     def __init__(self, limits: StageLimits) -> None:
         self._limits = limits
@@ -334,7 +334,7 @@ def test_idle_clients_without_a_token_do_not_lock_the_owner_out(
             idle = [await _connected(scene) for _ in range(6)]
             for _, writer in idle:
                 writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            # The only place for known clients is taken by one that is active, which stays.
+            # An active connection has the only place for authenticated clients, and keeps it.
             refused = (await scene.get("/configz"))[0]
             assert scene.answers.streams == 1
         await until(lambda: scene.answers.streams == 0)
@@ -348,12 +348,12 @@ def test_idle_clients_without_a_token_do_not_lock_the_owner_out(
 
 def test_a_drain_is_begun_looked_at_and_cancelled(tmp_path: Path) -> None:
     async def act(scene: Scene) -> list[tuple[int, str]]:
-        told = []
+        received = []
         async with scene.client() as session:
             for method in ("GET", "POST", "POST", "GET", "DELETE", "GET"):
                 async with session.request(method, "/drain") as answer:
-                    told.append((answer.status, (await answer.json())["state"]))
-        return told
+                    received.append((answer.status, (await answer.json())["state"]))
+        return received
 
     states = ["off", "on", "on", "on", "off", "off"]
     assert play(tmp_path, act) == [(200, state) for state in states]
@@ -361,11 +361,13 @@ def test_a_drain_is_begun_looked_at_and_cancelled(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 @pytest.mark.parametrize(("token", "code"), [("", 401), ("wrong", 401), ("token-of-bob", 403)])
-def test_who_may_not_drains_nothing(tmp_path: Path, method: str, token: str, code: int) -> None:
+def test_an_unauthorized_drain_does_nothing(
+    tmp_path: Path, method: str, token: str, code: int
+) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
         scene.drain.state = "as it was"
         async with scene.client(token) as session, session.request(method, "/drain") as answer:
             return answer.status, scene.drain.state
 
-    told = play(tmp_path, act, token_webhook=True, authorization_webhook=True)
-    assert told == (code, "as it was")
+    received = play(tmp_path, act, token_webhook=True, authorization_webhook=True)
+    assert received == (code, "as it was")

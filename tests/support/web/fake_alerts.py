@@ -1,4 +1,4 @@
-"""Alerts, for tests: what it was told."""
+"""A fake alert reader with fixed alerts."""
 
 from podstatus.alerts.model import Alert, AlertId, AlertState, RuleState, Scope, Severity, Subject
 from podstatus.alerts.ports import DeliveryState
@@ -9,7 +9,7 @@ _SECOND = 1_000_000_000
 
 
 class FakeAlerts:
-    """Says what it was told."""
+    """Returns the alerts, rules and receivers that a test sets."""
 
     def __init__(self, *alerts: Alert) -> None:
         self.known = {alert.id: alert for alert in alerts}
@@ -34,7 +34,7 @@ def an_alert(
     scope: Scope = "pod",
     namespace: str = "default",
 ) -> Alert:
-    """It began to hold at `AT`, and fired 2 minutes later."""
+    """An alert that became active at `AT`, and fired 2 minutes later."""
     is_pod = scope == "pod"
     subject = Subject(
         scope=scope,

@@ -1,4 +1,4 @@
-"""A runtime with logs and processes that behave."""
+"""A fake runtime with logs and processes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -16,7 +16,7 @@ from podstatus.runtime.streams import (
 
 
 class FakeLog:
-    """What a container wrote; more may come until it has ended."""
+    """The log of a container; output may follow until it is closed."""
 
     def __init__(self, *pieces: bytes, ended: bool = True) -> None:
         self.pieces = list(pieces)
@@ -49,7 +49,7 @@ class FakeLog:
 
 
 class FakeProcessStream:
-    """A process by its command: see `_run`."""
+    """A process whose behaviour depends on its command: see `_run`."""
 
     def __init__(self, command: Sequence[str], request: StreamOptions) -> None:
         self.command = tuple(command)
@@ -118,7 +118,7 @@ class FakeProcessStream:
 
 
 class FakeRuntime:
-    """Has logs by container ID, and starts what it is asked to."""
+    """Has logs by container ID, and runs fake processes."""
 
     def __init__(self) -> None:
         self.logs: dict[str, FakeLog] = {}
@@ -156,7 +156,7 @@ class FakeRuntime:
 
 
 class FakePods:
-    """Pods in memory; all containers of `running` run."""
+    """Pods in memory; all containers of `running` are running."""
 
     def __init__(self, *pods: Pod, running: dict[str, str] | None = None) -> None:
         self._pods = pods

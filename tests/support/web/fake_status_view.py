@@ -1,4 +1,4 @@
-"""What is known, for tests: a board, a list of moments, and how old it all is."""
+"""A fake status view: a snapshot cache, a list of history entries, and a freshness."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ ABOUT = AgentDescription(
 
 
 class FakeStatusView:
-    """Says what it was told."""
+    """Returns what a test sets."""
 
     def __init__(self) -> None:
         self.snapshot_cache = SnapshotCache()
@@ -35,10 +35,10 @@ class FakeStatusView:
         self.sync_state: SyncState | None = SyncState(unsent=1)
         self.age = Freshness(server_age_seconds=0.25, runtime_age_seconds=0.5)
         self.counts = HistoryCounts(written=3)
-        self.all_moments: list[HistoryEntry] = []
+        self.entries: list[HistoryEntry] = []
         self.broken = False
         self.read = 0
-        """Moments, in all."""
+        """History entries read in total."""
 
     def nodes(self) -> Mapping[str, NodeSummary]:
         return self.known_nodes
@@ -57,12 +57,12 @@ class FakeStatusView:
 
     async def timeline(self, namespace: str, name: str, *, after: int = 0) -> list[HistoryEntry]:
         self._check()
-        found = [it for it in self.all_moments if (it.namespace, it.name) == (namespace, name)]
+        found = [it for it in self.entries if (it.namespace, it.name) == (namespace, name)]
         return [it for it in found if it.id > after]
 
     async def transitions(self, after: int, *, limit: int) -> list[HistoryEntry]:
         self._check()
-        found = [it for it in self.all_moments if it.id > after][:limit]
+        found = [it for it in self.entries if it.id > after][:limit]
         self.read += len(found)
         return found
 
@@ -72,14 +72,14 @@ class FakeStatusView:
 
 
 class FakeMachine:
-    """Has been looked at, or not."""
+    """A usage provider with a fixed snapshot."""
 
     def __init__(self, snapshot: UsageSnapshot | None = None) -> None:
         self.snapshot = snapshot
 
 
 def a_pod(name: str = "p", namespace: str = "ns", **more: object) -> PodSummary:
-    """A pod that runs and is Ready."""
+    """The summary of a running, Ready pod."""
     given: dict[str, object] = {
         "uid": PodUID(f"uid-{namespace}-{name}"),
         "namespace": namespace,
@@ -96,8 +96,10 @@ def a_pod(name: str = "p", namespace: str = "ns", **more: object) -> PodSummary:
     return PodSummary(**(given | more))  # type: ignore[arg-type]
 
 
-def a_moment(id: int, name: str = "p", *, kind: str = PHASE, namespace: str = "ns") -> HistoryEntry:
-    """Something that happened, a millisecond after what happened before it."""
+def make_entry(
+    id: int, name: str = "p", *, kind: str = PHASE, namespace: str = "ns"
+) -> HistoryEntry:
+    """A history entry, `id` milliseconds after `AT`."""
     change = Transition(kind=kind, before="Pending", after="Running")
     if kind == EVENT:
         change = Transition(kind=kind, after="Normal", reason="Started", message="It was started.")
@@ -112,7 +114,7 @@ def a_moment(id: int, name: str = "p", *, kind: str = PHASE, namespace: str = "n
 
 
 def a_snapshot(*uids: str) -> UsageSnapshot:
-    """What is used, also by these pods."""
+    """A usage snapshot with these pods."""
     used = Usage(at=AT, cpu_seconds=1.5, cpu_cores=0.25, memory_bytes=2**20, disk_bytes=7, pids=3)
     return UsageSnapshot(
         at=AT,

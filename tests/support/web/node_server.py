@@ -1,4 +1,4 @@
-"""The agent's port on a real TLS socket, and clients of all kinds."""
+"""The HTTPS server on a real TLS socket, and clients for it."""
 
 import asyncio
 import socket
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class FakeReviews:
-    """Knows some tokens, and who may what; counts what it is asked."""
+    """Reviews fixed tokens and rights, and records the requests."""
 
     def __init__(self) -> None:
         self.users = {"token-of-ann": "ann", "token-of-bob": "bob"}
@@ -76,13 +76,13 @@ class FakeReviews:
 
 
 class Progress(msgspec.Struct):
-    """How far a drain is."""
+    """The progress of a drain."""
 
     state: str
 
 
 class FakeDrain:
-    """Is on, or off."""
+    """A drain that is on or off."""
 
     def __init__(self) -> None:
         self.state = "off"
@@ -98,7 +98,7 @@ class FakeDrain:
 
 
 class Scene:
-    """A server and what it answers from."""
+    """A server with its fake dependencies."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Scene:
         self.reviews = FakeReviews()
         self.pods = FakePods(*(pods or (app_pod(),)))
         self.drain = FakeDrain()
-        self.observatory = FakeStatusView()
+        self.view = FakeStatusView()
         self.alerts = FakeAlerts()
         self.logs = folder / "logs"
         self.logs.mkdir()
@@ -127,7 +127,7 @@ class Scene:
             checks=lambda: {"ping": healthy},
             logs=self.logs,
             drain=self.drain,
-            view=self.observatory,
+            view=self.view,
             alerts=self.alerts,
             usage=FakeMachine(),
             agent_info=ABOUT,
@@ -144,7 +144,7 @@ class Scene:
         self.url = ""
 
     def trust(self, client: str = "", by: str = "clients") -> ssl.SSLContext:
-        """What a client trusts, and perhaps shows."""
+        """The TLS context of a client, with a client certificate if one is given."""
         context = ssl.create_default_context(cafile=self.certificate)
         if client:
             pair = authority(by).pair(client)
@@ -178,7 +178,7 @@ class Scene:
 
 
 def app_pod(status: PodStatus | None = None) -> Pod:
-    """A pod whose only container runs."""
+    """A pod with one running container."""
     statuses = (running("app"),)
     return make_pod("p", namespace="ns", status=status or PodStatus(container_statuses=statuses))
 
@@ -191,7 +191,7 @@ def play(
     address: str = "127.0.0.1",
     **wanted: object,
 ) -> T:
-    """What comes of an act with a server that has the pods."""
+    """Run `act` against a server with these pods, and return its result."""
 
     async def run() -> T:
         wishes = msgspec.structs.replace(ServerOptions(node_name=NODE, token=TOKEN), **wanted)
@@ -208,14 +208,14 @@ def play(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that is about to happen."""
+    """Wait until a condition is true."""
     async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - of another task
             await asyncio.sleep(0.005)
 
 
 def other_address() -> str:
-    """An address of this machine by which others reach it; the test is left out if it has none."""
+    """A non-loopback address of this machine; skips the test if there is none."""
     for found in psutil.net_if_addrs().values():
         for each in found:
             if each.family == socket.AF_INET and not each.address.startswith("127."):

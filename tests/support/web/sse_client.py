@@ -1,4 +1,4 @@
-"""Reads server-sent events as the standard says, and keeps a copy of the pods from them."""
+"""A client of server-sent events by the standard, which maintains a copy of the pods."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ class Event(msgspec.Struct, frozen=True):
 
 
 class Parser:
-    """Events from bytes."""
+    """Parses events from chunks of bytes."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -45,12 +45,12 @@ class Parser:
 
 
 class Copy:
-    """What a client makes of events."""
+    """The pods of a client, updated by events."""
 
     def __init__(self) -> None:
         self.pods: dict[str, dict[str, Any]] = {}
-        self.synced = self.anew = 0
-        self.cut = ""
+        self.synced = self.resets = 0
+        self.close_reason = ""
 
     def take(self, event: Event) -> None:
         match event.name:
@@ -59,12 +59,12 @@ class Copy:
             case "deleted":
                 self.pods.pop(event.data["uid"], None)
             case "reset":
-                self.anew += 1
+                self.resets += 1
                 self.pods.clear()
             case "synced":
                 self.synced += 1
             case "closing":
-                self.cut = event.data["reason"]
+                self.close_reason = event.data["reason"]
 
     @property
     def phases(self) -> dict[str, str]:
@@ -72,7 +72,7 @@ class Copy:
 
 
 class Stream:
-    """One connection."""
+    """One connection to /v1/watch."""
 
     def __init__(self, answer: aiohttp.ClientResponse) -> None:
         self.answer = answer
@@ -80,7 +80,7 @@ class Stream:
         self._events: list[Event] = []
 
     async def next(self) -> Event | None:
-        """None at the end."""
+        """The next event; None at the end of the stream."""
         while not self._events:
             data = await self.answer.content.readany()
             if not data:
@@ -89,7 +89,7 @@ class Stream:
         return self._events.pop(0)
 
     async def until(self, name: str) -> list[Event]:
-        """All up to the first of this name."""
+        """All events up to the first one of this name."""
         found = []
         while (event := await self.next()) is not None:
             found.append(event)

@@ -1,4 +1,4 @@
-"""Who may ask what: every route by every identity, and what is remembered of it."""
+"""Authorization of every route for every identity, and the caches of reviews."""
 
 import asyncio
 import time
@@ -26,9 +26,9 @@ from tests.support.web.node_server import NODE, TOKEN, FakeReviews, Scene, other
 
 EVERYWHERE = {"/healthz", "/healthz/{check}"}
 HERE = {"/pods", "/runningpods/", "/stats/summary", "/openapi.json", "/openapi/v3"}
-"""And everything of `/v1/`."""
-WHO: dict[str, dict[str, str]] = {
-    "nobody": {"token": ""},
+"""And all paths below `/v1/`."""
+IDENTITIES: dict[str, dict[str, str]] = {
+    "anonymous": {"token": ""},
     "the agent's token": {"token": TOKEN},
     "nearly the agent's token": {"token": f"{TOKEN}x"},
     "a certificate with rights": {"token": "", "certificate": "ann"},
@@ -57,15 +57,17 @@ def test_what_is_open_changes_nothing() -> None:
     assert not [route.pattern for route in opened if changing & set(route.methods)]
 
 
-@pytest.mark.parametrize("who", WHO)
+@pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("asks", [True, False], ids=["Webhook", "AlwaysAllow"])
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
-def test_who_gets_in_where(tmp_path: Path, who: str, asks: bool, where: str) -> None:
+def test_authorization_of_every_route_and_identity(
+    tmp_path: Path, identity: str, asks: bool, where: str
+) -> None:
     address = "127.0.0.1" if where == "here" else other_address()
 
     async def act(scene: Scene) -> dict[tuple[str, str], int]:
         codes = {}
-        async with scene.client(**WHO[who]) as session:
+        async with scene.client(**IDENTITIES[identity]) as session:
             for route in ROUTES:
                 for method in route.methods:
                     async with session.request(method, _path(route)) as answer:
@@ -80,9 +82,9 @@ def test_who_gets_in_where(tmp_path: Path, who: str, asks: bool, where: str) -> 
         opened |= {route.pattern for route in ROUTES if route.allows_anonymous_local}
     refused = {asked: code for asked, code in codes.items() if code in (401, 403)}
     closed = {asked for asked in codes if asked[1] not in opened}
-    if who not in KNOWN:
+    if identity not in KNOWN:
         assert refused == dict.fromkeys(closed, 401)
-    elif asks and who not in IN:
+    elif asks and identity not in IN:
         assert refused == dict.fromkeys(closed, 403)
     else:
         assert refused == {}
@@ -110,7 +112,7 @@ def test_a_certificate_of_another_authority_does_not_connect(tmp_path: Path) -> 
         play(tmp_path, act)
 
 
-def test_refusals_have_upstreams_words(tmp_path: Path) -> None:
+def test_rejections_have_upstreams_texts(tmp_path: Path) -> None:
     async def act(scene: Scene) -> list[tuple[int, str]]:
         answers = [
             await scene.get("/logs/", token=""),
@@ -153,7 +155,7 @@ def _subresources(reviews: FakeReviews) -> list[str]:
 
 
 class Watched:
-    """A gate in virtual time, and what it asks."""
+    """An authorizer in virtual time, and the reviews it sends."""
 
     def __init__(self) -> None:
         self.clock = FakeClock()
@@ -202,7 +204,7 @@ def test_answers_are_remembered_for_a_while() -> None:
     asyncio.run(run())
 
 
-def test_how_long_answers_are_remembered_is_told_by_a_clock_that_nobody_sets(
+def test_decisions_expire_by_the_monotonic_clock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def run() -> None:
@@ -309,7 +311,7 @@ def test_methods_are_verbs() -> None:
         ),
     ],
 )
-def test_a_certificate_names_somebody(
+def test_a_certificate_names_the_user(
     certificate: Mapping[str, Any] | None, user: UserInfo | None
 ) -> None:
     assert certificate_user(certificate) == user

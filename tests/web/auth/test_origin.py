@@ -1,4 +1,4 @@
-"""Whose pages may ask, by which names, and from where."""
+"""Cross-origin requests, Host headers and loopback addresses."""
 
 import pytest
 
@@ -72,7 +72,7 @@ def test_a_host_that_is_none_is_a_bad_request(host: str) -> None:
         ({"Origin": ""}, False),
     ],
 )
-def test_pages_of_other_sites_are_refused(headers: dict[str, str], allowed: bool) -> None:
+def test_cross_site_pages_are_rejected(headers: dict[str, str], allowed: bool) -> None:
     asked = {"Host": "localhost:10250"} | headers
     if allowed:
         check_origin(asked, NAMES)
@@ -82,7 +82,7 @@ def test_pages_of_other_sites_are_refused(headers: dict[str, str], allowed: bool
         assert refused.value.code == 403
 
 
-def test_who_names_no_host_is_no_browser() -> None:
+def test_a_request_without_host_is_accepted() -> None:
     check_origin({}, NAMES)
 
 

@@ -1,4 +1,4 @@
-"""Exec and attach by WebSocket: all channels, how they end, and clients that do not behave."""
+"""Exec and attach over a WebSocket: all channels, results, and misbehaving clients."""
 
 import asyncio
 import json
@@ -19,20 +19,20 @@ SUCCESS = {"metadata": {}, "status": "Success"}
 
 
 async def everything(socket: aiohttp.ClientWebSocketResponse) -> list[bytes]:
-    """All that is said until the end."""
+    """All messages until the connection is closed."""
     return [message.data async for message in socket]
 
 
-def told(messages: list[bytes], channel: int) -> bytes:
+def channel_data(messages: list[bytes], channel: int) -> bytes:
     return b"".join(message[1:] for message in messages if message[0] == channel)
 
 
 def outcome(messages: list[bytes]) -> Any:
-    return json.loads(told(messages, 3))
+    return json.loads(channel_data(messages, 3))
 
 
 def talk(folder: Path, query: str, *sent: bytes, **wanted: Any) -> list[bytes]:
-    """What comes of a command and some input."""
+    """The messages of a command with some stdin."""
 
     async def act(scene: Scene) -> list[bytes]:
         async with scene.websocket(f"{EXEC}?{query}", **wanted) as socket:
@@ -52,7 +52,7 @@ def test_output_arrives_and_then_how_it_ended(tmp_path: Path, method: str, proto
     query = "command=both&input=1&output=1&error=1"
     messages = talk(tmp_path, query, method=method, protocols=(protocol,))
     assert messages[0] == b"\x01"
-    assert (told(messages, 1), told(messages, 2)) == (b"out", b"err")
+    assert (channel_data(messages, 1), channel_data(messages, 2)) == (b"out", b"err")
     assert outcome(messages) == SUCCESS
 
 
@@ -69,10 +69,10 @@ def test_only_what_was_asked_for_arrives(
     tmp_path: Path, query: str, out: bytes, err: bytes
 ) -> None:
     messages = talk(tmp_path, f"command=both&{query}")
-    assert (told(messages, 1), told(messages, 2)) == (out, err)
+    assert (channel_data(messages, 1), channel_data(messages, 2)) == (out, err)
 
 
-def test_an_exit_code_is_told_as_a_status(tmp_path: Path) -> None:
+def test_an_exit_code_is_sent_as_a_status(tmp_path: Path) -> None:
     assert outcome(talk(tmp_path, "command=exit&command=7&output=1")) == {
         "metadata": {},
         "status": "Failure",
@@ -85,19 +85,19 @@ def test_an_exit_code_is_told_as_a_status(tmp_path: Path) -> None:
 def test_a_command_arrives_unchanged(tmp_path: Path) -> None:
     query = "command=echo&command=%22a%27+b%0A&command=$(id)&command=%FF%26&command=&output=1"
     messages = talk(tmp_path, query)
-    assert told(messages, 1) == b"\"a' b\n $(id) \xff& "
+    assert channel_data(messages, 1) == b"\"a' b\n $(id) \xff& "
 
 
 def test_a_long_command_is_none_too_many(tmp_path: Path) -> None:
     text = "x" * 200_000
     messages = talk(tmp_path, f"command=echo&command={text}&output=1")
-    assert told(messages, 1) == text.encode()
+    assert channel_data(messages, 1) == text.encode()
 
 
-def test_input_goes_through_and_its_end_is_told(tmp_path: Path) -> None:
+def test_stdin_and_its_end_are_relayed(tmp_path: Path) -> None:
     sent = [b"\x00" + bytes([n]) * 30_000 for n in range(20)]
     messages = talk(tmp_path, "command=cat&input=1&output=1", *sent, b"\xff\x00", b"\x00late")
-    assert told(messages, 1) == b"".join(message[1:] for message in sent)
+    assert channel_data(messages, 1) == b"".join(message[1:] for message in sent)
     assert outcome(messages) == SUCCESS
 
 
@@ -209,7 +209,7 @@ async def _send_for_ever(socket: aiohttp.ClientWebSocketResponse) -> None:
         await socket.send_bytes(b"\x00" + b"x" * 65536)
 
 
-def test_a_client_that_does_not_read_holds_up_the_command_and_nobody_else(tmp_path: Path) -> None:
+def test_a_client_that_does_not_read_blocks_only_its_command(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         async with scene.websocket(f"{EXEC}?command=flood&output=1"):
             output = scene.runtime.talks[0]._output
@@ -298,7 +298,7 @@ def test_attach_talks_to_the_container_and_tells_no_exit_code(tmp_path: Path) ->
         return messages
 
     messages = play(tmp_path, act, msgspec.structs.replace(pod, spec=spec))
-    assert told(messages, 1) == b"hello"
+    assert channel_data(messages, 1) == b"hello"
     assert outcome(messages) == SUCCESS
 
 
@@ -334,7 +334,7 @@ WEBSOCKET = {
         ("/attach/ns/p/b?output=1", SPDY, 500, 'container not found ("b")'),
     ],
 )
-def test_refusals_say_what_is_wrong_before_how_it_was_asked(
+def test_other_errors_come_before_those_of_the_protocol(
     tmp_path: Path, path: str, headers: dict[str, str], code: int, text: str
 ) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
@@ -360,7 +360,7 @@ def test_a_runtime_without_processes_says_so(tmp_path: Path) -> None:
 
 
 def test_what_kubectl_sends_by_way_of_an_api_server(tmp_path: Path) -> None:
-    """`kubectl exec -i p -- cat`: text pings, channel 4 and all."""
+    """`kubectl exec -i p -- cat`, with text pings and channel 4."""
 
     async def act(scene: Scene) -> list[bytes]:
         path = f"{EXEC}?command=cat&error=1&input=1&output=1"
@@ -374,5 +374,5 @@ def test_what_kubectl_sends_by_way_of_an_api_server(tmp_path: Path) -> None:
             return await everything(socket)
 
     messages = play(tmp_path, act)
-    assert told(messages, 1) == b"hello\n"
+    assert channel_data(messages, 1) == b"hello\n"
     assert outcome(messages) == SUCCESS

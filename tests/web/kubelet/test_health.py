@@ -16,7 +16,7 @@ Ask = Callable[[str], Awaitable[tuple[int, str]]]
 
 
 def served(checks: dict[str, HealthCheck], talk: Callable[[Ask], Awaitable[T]]) -> T:
-    """What comes of a talk with a listener that has these checks."""
+    """Run `act` against a listener with these checks, and return its result."""
 
     async def run() -> T:
         listener = HealthListener("127.0.0.1", 0, lambda: checks)
@@ -122,8 +122,8 @@ def test_a_heartbeat_that_begins_later_is_there_and_fails_when_it_stalls() -> No
     missing, fine, stalled = asyncio.run(run())
     assert missing[0] == 404
     assert fine == (200, "ok")
-    told = "internal server error: lease was last active 11 s ago; threshold is 10 s\n"
-    assert stalled == (500, told)
+    text = "internal server error: lease was last active 11 s ago; threshold is 10 s\n"
+    assert stalled == (500, text)
 
 
 def test_a_taken_port_is_an_error_and_can_be_tried_again() -> None:

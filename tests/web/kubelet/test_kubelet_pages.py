@@ -1,4 +1,4 @@
-"""The kubelet's pages about usage and the agent itself."""
+"""/stats/summary and the z-pages."""
 
 import json
 from pathlib import Path
@@ -81,7 +81,7 @@ def test_processors_and_memory_alone_can_be_asked_for() -> None:
     assert set(document["pods"][0]) == {"podRef", "startTime", "containers", "cpu", "memory"}
 
 
-def test_what_nobody_measured_is_left_out() -> None:
+def test_unmeasured_usage_is_omitted() -> None:
     (pod,) = summary(measured=False)["pods"]
     assert set(pod) == {"podRef", "startTime", "containers"}
     assert set(pod["containers"][0]) == {"name", "startTime"}
@@ -94,7 +94,7 @@ def test_before_the_first_reading_there_is_nothing_to_tell(tmp_path: Path) -> No
     assert play(tmp_path, lambda scene: scene.get("/stats/summary", token=""))[0] == 503
 
 
-def test_the_configuration_is_told_as_upstream_does() -> None:
+def test_configz_has_upstreams_form() -> None:
     assert json.loads(configz(ABOUT)) == {
         "kubeletconfig": {"kind": "KubeletConfiguration", "maxPods": 110}
     }
@@ -108,15 +108,15 @@ def test_flags_are_sorted_lines() -> None:
 
 
 def test_status_says_since_when() -> None:
-    told = statusz(ABOUT, AT + (25 * 3600 + 61) * 10**9)
-    assert "Started: 2026-11-15T12:00:00Z\n" in told
-    assert "Up: 25 hr 01 min 01 sec\n" in told
-    assert "Binary version: 1.2.3\n" in told
-    assert " /stats /statusz /v1\n" in told
+    text = statusz(ABOUT, AT + (25 * 3600 + 61) * 10**9)
+    assert "Started: 2026-11-15T12:00:00Z\n" in text
+    assert "Up: 25 hr 01 min 01 sec\n" in text
+    assert "Binary version: 1.2.3\n" in text
+    assert " /stats /statusz /v1\n" in text
 
 
 @pytest.mark.parametrize("path", ["/configz", "/flagz", "/statusz"])
-def test_pages_about_the_agent_are_for_those_who_may(tmp_path: Path, path: str) -> None:
+def test_zpages_need_authorization(tmp_path: Path, path: str) -> None:
     async def act(scene: Scene) -> list[int]:
         return [(await scene.get(path, token=token))[0] for token in ("", TOKEN)]
 

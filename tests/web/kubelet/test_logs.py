@@ -1,4 +1,4 @@
-"""Logs of containers and of the agent over the port."""
+"""Container logs and the agent's own logs over HTTPS."""
 
 import asyncio
 import gc
@@ -86,7 +86,7 @@ def test_a_log_is_followed_until_the_container_ends(tmp_path: Path) -> None:
     assert play(tmp_path, act) == [b"one\n", b"two\n", b""]
 
 
-def test_who_follows_a_silent_log_is_told_that_he_does(tmp_path: Path) -> None:
+def test_following_a_silent_log_sends_headers(tmp_path: Path) -> None:
     async def act(scene: Scene) -> int:
         log = scene.runtime.logs["fake://app"] = FakeLog(ended=False)
         async with scene.client() as session, session.get(f"{LOGS}?follow=true") as answer:
@@ -175,7 +175,7 @@ def test_a_reader_that_does_not_read_for_too_long_is_let_go(tmp_path: Path) -> N
     play(tmp_path, act, idle_timeout_seconds=0.2)
 
 
-def test_a_log_that_is_gone_says_so(tmp_path: Path) -> None:
+def test_a_missing_log_is_an_error(tmp_path: Path) -> None:
     assert play(tmp_path, lambda scene: scene.get(LOGS)) == (
         400,
         "the log of fake://app is gone\n",
@@ -204,7 +204,7 @@ def test_a_log_that_is_gone_says_so(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told(tmp_path: Path, path: str, code: int, text: str) -> None:
+def test_log_errors_have_a_code_and_a_text(tmp_path: Path, path: str, code: int, text: str) -> None:
     assert play(tmp_path, lambda scene: scene.get(path)) == (code, text)
 
 
@@ -268,7 +268,7 @@ def test_a_query_says_which_part(query: str, options: LogOptions, previous: bool
         ),
     ],
 )
-def test_a_query_that_cannot_be_is_refused(query: str, code: int, why: str) -> None:
+def test_an_invalid_log_query_is_rejected(query: str, code: int, why: str) -> None:
     with pytest.raises(HttpError) as refused:
         log_request(read_query(query), NOW)
     assert refused.value.code == code

@@ -1,4 +1,4 @@
-"""Hold a value against a schema: as much of JSON Schema as our OpenAPI document uses, no more.
+"""Validate a value against the part of JSON Schema that the OpenAPI document uses.
 
 Stricter than the standard: what an object has must be among its properties, and a keyword that
 is not known here is a fault of the schema.
@@ -37,7 +37,7 @@ _KEYWORDS = {
 def faults(
     value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], at: str = ""
 ) -> list[str]:
-    """What is wrong with a value; `root` is the document that references are into."""
+    """The violations of a schema; `root` is the document that `$ref` points into."""
     if unknown := set(schema) - _KEYWORDS:
         return [f"{at}: the schema has {unknown}"]
     if "$ref" in schema:

@@ -1,4 +1,4 @@
-"""Alerts over the port: which are asked for, in which order, and how rules and receivers fare."""
+"""/v1/alerts: filters, order, and the state of rules and receivers."""
 
 import json
 from pathlib import Path
@@ -24,9 +24,9 @@ def ask(tmp_path: Path, query: str = "", *, code: int = 200) -> Any:
         scene.alerts.known = FakeAlerts(*ALERTS).known
         return await scene.get(f"/v1/alerts{query}", token="")
 
-    status, told = play(tmp_path, act)
-    assert status == code, told
-    return json.loads(told)
+    status, text = play(tmp_path, act)
+    assert status == code, text
+    return json.loads(text)
 
 
 def named(answer: Any) -> list[str]:
@@ -82,7 +82,7 @@ def test_what_is_asked_for_is_answered(tmp_path: Path, query: str, found: list[s
 
 
 @pytest.mark.parametrize("query", ["?state=burning", "?severity=high", "?limit=0", "?label=a"])
-def test_what_makes_no_sense_is_refused(tmp_path: Path, query: str) -> None:
+def test_invalid_parameters_are_rejected(tmp_path: Path, query: str) -> None:
     assert ask(tmp_path, query, code=400)["reason"] == "BadRequest"
 
 
@@ -91,17 +91,17 @@ def test_a_node_without_rules_says_so(tmp_path: Path) -> None:
         scene.answers._dependencies = structs.replace(scene.sources, alerts=None)
         return await scene.get("/v1/alerts")
 
-    status, told = play(tmp_path, act)
+    status, text = play(tmp_path, act)
     assert status == 404
-    assert "--no-alerts" in told
+    assert "--no-alerts" in text
 
 
 def test_an_observer_says_that_it_asks_none(tmp_path: Path) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
         scene.answers._dependencies = structs.replace(scene.sources, alerts=None)
-        scene.observatory.sync_state = None
+        scene.view.sync_state = None
         return await scene.get("/v1/alerts")
 
-    status, told = play(tmp_path, act)
+    status, text = play(tmp_path, act)
     assert status == 404
-    assert "an observer evaluates no alert rules" in told
+    assert "an observer evaluates no alert rules" in text

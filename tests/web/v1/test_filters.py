@@ -67,7 +67,7 @@ def test_a_query_selects_pods(query: str, selected: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("namespace=a&namespace=b", "namespace is given 2 times; specify it once"),
         ("labelSelector=a+b", "labelSelector=a b: unable to parse requirement: found 'b'"),
@@ -77,21 +77,21 @@ def test_a_query_selects_pods(query: str, selected: bool) -> None:
         ("health=bad", "health: unknown value 'bad'; one of healthy, starting"),
     ],
 )
-def test_a_query_that_makes_no_sense_is_refused_with_a_reason(query: str, told: str) -> None:
-    with pytest.raises(HttpError) as refused:
+def test_an_invalid_filter_is_rejected_with_a_reason(query: str, message: str) -> None:
+    with pytest.raises(HttpError) as error:
         pod_filter(read_query(query))
-    assert refused.value.code == HTTPStatus.BAD_REQUEST
-    assert told in refused.value.text
+    assert error.value.code == HTTPStatus.BAD_REQUEST
+    assert message in error.value.text
 
 
-def test_a_pod_is_as_healthy_as_the_moment_says() -> None:
+def test_health_depends_on_the_time() -> None:
     stuck = pod_filter(read_query("health=stuck"))
     pod = PodSummary(uid=PodUID("2"), namespace="a", name="b", phase="Pending", created=NOW)
     assert not stuck.matches(pod, NOW)
     assert stuck.matches(pod, Time.parse("2026-11-15T12:10:00Z"))
 
 
-def test_unknown_parameters_are_refused() -> None:
+def test_unknown_parameters_are_rejected() -> None:
     check_parameters(read_query("namespace=a&phase="), FILTERS)
     with pytest.raises(
         HttpError, match="unknown parameter labelselector; known parameters: namespace, label"

@@ -1,4 +1,4 @@
-"""The OpenAPI document says what is answered, of every route and parameter, and nothing else."""
+"""The OpenAPI document has exactly the routes, parameters and responses of the server."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from podstatus.observe.transitions.status_transitions import EVENT
 from podstatus.web.routes import ROUTES
 from podstatus.web.v1.endpoints import ENDPOINTS
 from podstatus.web.v1.openapi import openapi_document
-from tests.support.web.fake_status_view import a_moment, a_pod
+from tests.support.web.fake_status_view import a_pod, make_entry
 from tests.support.web.node_server import Scene, play
 from tests.web.v1.json_schema import faults
 
@@ -79,13 +79,13 @@ def test_every_route_and_method_is_there_and_no_other() -> None:
 
 
 def test_every_parameter_is_there_with_a_sentence() -> None:
-    for question in ENDPOINTS:
-        told = DOCUMENT["paths"][question.pattern]["get"]["parameters"]
-        named = re.findall(r"\{(\w+)\}", question.pattern)
-        assert [it["name"] for it in told if it["in"] == "path"] == named
-        wanted = [it.name for it in question.parameters]
-        assert [it["name"] for it in told if it["in"] == "query"] == wanted
-        assert all(it["description"].endswith(".") for it in told if it["in"] == "query")
+    for endpoint in ENDPOINTS:
+        parameters = DOCUMENT["paths"][endpoint.pattern]["get"]["parameters"]
+        named = re.findall(r"\{(\w+)\}", endpoint.pattern)
+        assert [it["name"] for it in parameters if it["in"] == "path"] == named
+        wanted = [it.name for it in endpoint.parameters]
+        assert [it["name"] for it in parameters if it["in"] == "query"] == wanted
+        assert all(it["description"].endswith(".") for it in parameters if it["in"] == "query")
 
 
 def test_operations_have_names_of_their_own() -> None:
@@ -125,12 +125,12 @@ def test_every_answer_of_ours_is_held_against_its_schema() -> None:
 @pytest.mark.parametrize("syncs", [True, False], ids=["agent", "observer"])
 def test_answers_are_as_the_document_says(tmp_path: Path, pattern: str, syncs: bool) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
-        scene.observatory.snapshot_cache.put(FULL)
-        scene.observatory.snapshot_cache.put(a_pod("bare", conditions=(), containers=(), labels={}))
-        scene.observatory.known_nodes = {"node-1": NODE}
-        scene.observatory.all_moments = [a_moment(1), a_moment(2, kind=EVENT)]
+        scene.view.snapshot_cache.put(FULL)
+        scene.view.snapshot_cache.put(a_pod("bare", conditions=(), containers=(), labels={}))
+        scene.view.known_nodes = {"node-1": NODE}
+        scene.view.entries = [make_entry(1), make_entry(2, kind=EVENT)]
         if not syncs:
-            scene.observatory.sync_state = None
+            scene.view.sync_state = None
         return await scene.get(ASKED[pattern], token="")
 
     code, text = play(tmp_path, act)
@@ -140,7 +140,7 @@ def test_answers_are_as_the_document_says(tmp_path: Path, pattern: str, syncs: b
     assert faults(json.loads(text), schema, DOCUMENT) == []
 
 
-def test_refusals_are_as_the_document_says(tmp_path: Path) -> None:
+def test_errors_match_the_document(tmp_path: Path) -> None:
     async def act(scene: Scene) -> list[tuple[int, str]]:
         paths = ("/v1/pods?x=1", "/v1/pods/ns/gone", "/v1/nope")
         return [await scene.get(path) for path in paths]
@@ -151,9 +151,9 @@ def test_refusals_are_as_the_document_says(tmp_path: Path) -> None:
         assert faults(json.loads(text), schema["application/json"]["schema"], DOCUMENT) == []
 
 
-def test_everything_that_a_pod_has_is_told(tmp_path: Path) -> None:
+def test_every_field_of_a_pod_is_encoded(tmp_path: Path) -> None:
     async def act(scene: Scene) -> tuple[int, str]:
-        scene.observatory.snapshot_cache.put(FULL)
+        scene.view.snapshot_cache.put(FULL)
         return await scene.get("/v1/pods/ns/p")
 
     pod = json.loads(play(tmp_path, act)[1])["pod"]

@@ -1,4 +1,4 @@
-"""Our own API over the port: pods, one pod, its timeline, nodes, events, how old it all is."""
+"""The query API over HTTPS: pods, timelines, nodes, events and freshness."""
 
 import json
 from pathlib import Path
@@ -19,14 +19,14 @@ from podstatus.web.v1.filters import PodFilter
 from podstatus.web.v1.handlers import MAX_QUERY_BYTES
 from podstatus.web.v1.pagination import paginate_pods
 from podstatus.web.v1.wire import parse_transition, rfc3339_millis, transition_view
-from tests.support.web.fake_status_view import AT, a_moment, a_pod
+from tests.support.web.fake_status_view import AT, a_pod, make_entry
 from tests.support.web.node_server import Scene, play
 
 NOW = Time.from_unix_nanos(AT)
 
 
 def ask(tmp_path: Path, path: str, *, code: int = 200, **known: Any) -> Any:
-    """What is answered, out of what is known."""
+    """The decoded response to a GET, with this snapshot and history."""
 
     async def act(scene: Scene) -> tuple[int, Any]:
         set_up(scene, **known)
@@ -43,9 +43,9 @@ def ask(tmp_path: Path, path: str, *, code: int = 200, **known: Any) -> Any:
 
 def set_up(scene: Scene, **known: Any) -> None:
     for pod in known.pop("pods", ()):
-        scene.observatory.snapshot_cache.put(pod)
+        scene.view.snapshot_cache.put(pod)
     for name, value in known.items():
-        setattr(scene.observatory, name, value)
+        setattr(scene.view, name, value)
 
 
 def names(document: Any) -> list[str]:
@@ -68,7 +68,7 @@ CRASHING = a_pod(
 PODS = (a_pod("b"), a_pod("a"), CRASHING, a_pod("job", "shop", phase="Succeeded", node="node-2"))
 
 
-def test_pods_are_told_in_order_each_with_its_health(tmp_path: Path) -> None:
+def test_pods_are_sorted_and_have_their_health(tmp_path: Path) -> None:
     document = ask(tmp_path, "/v1/pods", pods=PODS)
     assert names(document) == ["ns/a", "ns/b", "shop/job", "shop/web"]
     assert [pod["health"]["state"] for pod in document["pods"]] == [
@@ -109,9 +109,9 @@ def test_pods_come_a_page_at_a_time(tmp_path: Path) -> None:
         while True:
             document = json.loads((await scene.get(f"/v1/pods?limit=3&continue={after}"))[1])
             pages.append((names(document), document["remaining"]))
-            # Whatever comes and goes meanwhile.
-            scene.observatory.snapshot_cache.remove(a_pod("a").uid)
-            scene.observatory.snapshot_cache.put(a_pod("aa"))
+            # Pods are created and deleted between the pages.
+            scene.view.snapshot_cache.remove(a_pod("a").uid)
+            scene.view.snapshot_cache.put(a_pod("aa"))
             if not (after := document["continue"]):
                 return pages
 
@@ -154,7 +154,7 @@ def test_pages_have_every_pod_once_and_in_order(given: set[tuple[str, str]], lim
         ("/v1/events?after=99999999999999999999", "must be an integer from"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_a_sentence(
+def test_an_invalid_request_is_rejected_with_a_message(
     tmp_path: Path, path: str, says: str
 ) -> None:
     document = ask(tmp_path, path, code=400)
@@ -177,22 +177,22 @@ def test_what_is_not_known_is_404_in_json(tmp_path: Path, path: str, says: str) 
     assert says in document["message"]
 
 
-def test_a_pod_is_told_with_how_far_its_status_has_got(tmp_path: Path) -> None:
+def test_a_pod_has_the_progress_of_its_sync(tmp_path: Path) -> None:
     document = ask(tmp_path, "/v1/pods/shop/web", pods=PODS)
     assert document["pod"]["uid"] == "uid-shop-web"
     assert document["pod"]["containers"][0]["restarts"] == 4
     assert document["sync"] == {"version": 7, "unsent": 2, "oldestUnsentSeconds": 0.0}
 
 
-def test_of_two_pods_of_one_name_the_newer_is_told(tmp_path: Path) -> None:
+def test_the_newer_of_two_pods_with_one_name_is_returned(tmp_path: Path) -> None:
     newer = a_pod(uid="uid-new", created=NOW)
     document = ask(tmp_path, "/v1/pods/ns/p", pods=(newer, a_pod()))
     assert document["pod"]["uid"] == "uid-new"
 
 
 def test_a_timeline_is_in_order_to_the_millisecond(tmp_path: Path) -> None:
-    moments = [a_moment(1), a_moment(2, "other"), a_moment(3)]
-    document = ask(tmp_path, "/v1/pods/ns/p/timeline", all_moments=moments)
+    entries = [make_entry(1), make_entry(2, "other"), make_entry(3)]
+    document = ask(tmp_path, "/v1/pods/ns/p/timeline", entries=entries)
     assert [(it["id"], it["at"]) for it in document["transitions"]] == [
         (1, "2026-11-15T12:00:00.001Z"),
         (3, "2026-11-15T12:00:00.003Z"),
@@ -203,12 +203,12 @@ def test_a_timeline_is_in_order_to_the_millisecond(tmp_path: Path) -> None:
 
 
 def test_a_timeline_goes_on_where_it_ended(tmp_path: Path) -> None:
-    moments = [a_moment(number) for number in range(1, 6)]
-    document = ask(tmp_path, "/v1/pods/ns/p/timeline?after=1&limit=2", all_moments=moments)
+    entries = [make_entry(number) for number in range(1, 6)]
+    document = ask(tmp_path, "/v1/pods/ns/p/timeline?after=1&limit=2", entries=entries)
     assert [it["id"] for it in document["transitions"]] == [2, 3]
     assert (document["after"], document["more"]) == (3, True)
     (tmp_path / "again").mkdir()
-    last = ask(tmp_path / "again", "/v1/pods/ns/p/timeline?after=5", all_moments=moments)
+    last = ask(tmp_path / "again", "/v1/pods/ns/p/timeline?after=5", entries=entries)
     assert (last["transitions"], last["after"], last["more"]) == ([], 5, False)
 
 
@@ -217,25 +217,25 @@ def test_a_pod_without_a_history_has_an_empty_timeline(tmp_path: Path) -> None:
 
 
 def test_events_are_picked_from_all_that_happened(tmp_path: Path) -> None:
-    moments = [
-        a_moment(number, kind=EVENT if number % 3 == 0 else "phase") for number in range(1, 10)
+    entries = [
+        make_entry(number, kind=EVENT if number % 3 == 0 else "phase") for number in range(1, 10)
     ]
-    moments.append(a_moment(10, kind=EVENT, namespace="other"))
-    document = ask(tmp_path, "/v1/events?namespace=ns&limit=2", all_moments=moments)
+    entries.append(make_entry(10, kind=EVENT, namespace="other"))
+    document = ask(tmp_path, "/v1/events?namespace=ns&limit=2", entries=entries)
     assert [it["id"] for it in document["transitions"]] == [3, 6]
     assert document["transitions"][0]["reason"] == "Started"
     assert (document["after"], document["more"]) == (6, True)
     (tmp_path / "again").mkdir()
-    rest = ask(tmp_path / "again", "/v1/events?namespace=ns&after=6", all_moments=moments)
+    rest = ask(tmp_path / "again", "/v1/events?namespace=ns&after=6", entries=entries)
     assert [it["id"] for it in rest["transitions"]] == [9]
     assert (rest["after"], rest["more"]) == (10, False)
 
 
 def test_one_request_looks_at_so_much_and_no_more(tmp_path: Path) -> None:
     async def act(scene: Scene) -> tuple[Any, int]:
-        scene.observatory.all_moments = [a_moment(number) for number in range(1, 60_001)]
+        scene.view.entries = [make_entry(number) for number in range(1, 60_001)]
         document = json.loads((await scene.get("/v1/events"))[1])
-        return document, scene.observatory.read
+        return document, scene.view.read
 
     document, read = play(tmp_path, act)
     assert read == 50_000
@@ -244,7 +244,7 @@ def test_one_request_looks_at_so_much_and_no_more(tmp_path: Path) -> None:
 
 def test_a_history_that_cannot_be_read_is_said_and_the_rest_is_answered(tmp_path: Path) -> None:
     async def act(scene: Scene) -> list[tuple[int, str]]:
-        scene.observatory.broken = True
+        scene.view.broken = True
         paths = ("/v1/pods/ns/p/timeline", "/v1/events", "/v1/pods", "/v1/status")
         return [await scene.get(path) for path in paths]
 
@@ -253,7 +253,7 @@ def test_a_history_that_cannot_be_read_is_said_and_the_rest_is_answered(tmp_path
     assert "disk full" in texts[0]
 
 
-def test_the_node_is_told_and_many_are_a_list(tmp_path: Path) -> None:
+def test_one_node_is_an_object_and_many_are_a_list(tmp_path: Path) -> None:
     assert ask(tmp_path, "/v1/node")["node"]["name"] == "node-1"
     two = {name: NodeSummary(name=name) for name in ("z", "y")}
     for number, (path, code) in enumerate([("node", 404), ("nodes", 200), ("nodes/z", 200)]):
@@ -265,7 +265,7 @@ def test_the_node_is_told_and_many_are_a_list(tmp_path: Path) -> None:
 
 def test_it_answers_while_the_server_is_away_and_says_how_old_it_is(tmp_path: Path) -> None:
     async def act(scene: Scene) -> tuple[str, Any]:
-        scene.observatory.age = Freshness(server_reachable=False, server_age_seconds=321.5)
+        scene.view.age = Freshness(server_reachable=False, server_age_seconds=321.5)
         async with scene.client("") as session, session.get("/v1/pods") as answer:
             return answer.headers["X-Podstatus-Age"], await answer.json()
 
@@ -275,7 +275,7 @@ def test_it_answers_while_the_server_is_away_and_says_how_old_it_is(tmp_path: Pa
     assert document["freshness"]["serverAgeSeconds"] == 321.5
 
 
-def test_what_is_measured_is_told_to_the_thousandth(tmp_path: Path) -> None:
+def test_measurements_are_rounded_to_three_decimals(tmp_path: Path) -> None:
     used = {"cpu": 0.1 + 0.2, "memory": 2096050176.0}
     known: dict[str, Any] = {
         "known_nodes": {"n": NodeSummary(name="n", used=used, lease_age_seconds=1.4723011059)},
@@ -323,7 +323,7 @@ def test_a_query_has_an_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "told"),
+    ("at", "text"),
     [
         (0, "1970-01-01T00:00:00.000Z"),
         (1_999_999, "1970-01-01T00:00:00.001Z"),
@@ -331,11 +331,11 @@ def test_a_query_has_an_end(tmp_path: Path) -> None:
         (AT + 120_000_000, "2026-11-15T12:00:00.120Z"),
     ],
 )
-def test_milliseconds_are_always_three_digits_and_never_too_late(at: int, told: str) -> None:
-    assert rfc3339_millis(at) == told
+def test_milliseconds_are_always_three_digits_and_never_too_late(at: int, text: str) -> None:
+    assert rfc3339_millis(at) == text
 
 
-def test_a_moment_that_is_shown_can_be_read_again() -> None:
+def test_a_transition_survives_the_round_trip() -> None:
     change = Transition(
         kind="container",
         subject="app",
@@ -345,5 +345,5 @@ def test_a_moment_that_is_shown_can_be_read_again() -> None:
         message="m",
     )
     at = 1_800_000_000_123_000_000
-    moment = HistoryEntry(id=7, at=at, uid=PodUID("u"), namespace="ns", name="p", transition=change)
-    assert parse_transition(transition_view(moment)) == moment
+    entry = HistoryEntry(id=7, at=at, uid=PodUID("u"), namespace="ns", name="p", transition=change)
+    assert parse_transition(transition_view(entry)) == entry

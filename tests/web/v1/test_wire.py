@@ -34,7 +34,7 @@ from podstatus.web.v1.openapi import openapi_document
 from podstatus.web.v1.wire import PodView, encode_response, pod_view
 from podstatus.web.watch import sse
 from tests.support.web.fake_alerts import an_alert
-from tests.support.web.fake_status_view import a_moment
+from tests.support.web.fake_status_view import make_entry
 from tests.support.web.node_server import Scene, play
 
 NOW = Time.parse("2026-11-15T12:00:00Z")
@@ -78,7 +78,7 @@ PODS = (
 
 
 def fill(scene: Scene) -> None:
-    view = scene.observatory
+    view = scene.view
     for pod in PODS:
         view.snapshot_cache.put(summarize_pod(pod))
     view.known_nodes = {
@@ -93,11 +93,11 @@ def fill(scene: Scene) -> None:
     }
     crashing = next(pod for pod in PODS if pod.name == "crashing")
     changes = status_transitions(make_status("Running", running("app")), crashing.status)
-    view.all_moments = [
-        structs.replace(a_moment(number, "crashing", namespace="default"), transition=change)
+    view.entries = [
+        structs.replace(make_entry(number, "crashing", namespace="default"), transition=change)
         for number, change in enumerate(changes, start=1)
     ]
-    view.all_moments.append(a_moment(9, "crashing", kind=kinds.EVENT, namespace="default"))
+    view.entries.append(make_entry(9, "crashing", kind=kinds.EVENT, namespace="default"))
 
 
 def answers(tmp_path: Path) -> dict[str, str]:
@@ -160,7 +160,7 @@ def test_no_key_or_parameter_of_the_openapi_document_has_an_underscore() -> None
 
 
 def test_no_key_of_an_event_has_an_underscore() -> None:
-    (last, *_) = [a_moment(3), a_moment(4)]
+    (last, *_) = [make_entry(3), make_entry(4)]
     bodies = [
         *(sse.pod_body(summarize_pod(pod), NOW) for pod in PODS),
         sse.deleted_body(PODS[0].uid, "default", "bare"),

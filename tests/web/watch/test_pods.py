@@ -1,4 +1,4 @@
-"""Who watches has the pods that he asked for as they are, wherever he was cut off."""
+"""A client converges to the selected pods, wherever it was disconnected."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -29,10 +29,10 @@ def pod(name: str, phase: str = "Running", namespace: str = "default") -> PodSum
 
 
 class Client:
-    """Takes some events at a time, and may be cut off after any of them."""
+    """Reads some events at a time, and may be disconnected after any of them."""
 
-    def __init__(self, board: SnapshotCache, wanted: PodFilter) -> None:
-        self._board, self._wanted = board, wanted
+    def __init__(self, cache: SnapshotCache, pod_filter: PodFilter) -> None:
+        self._cache, self._filter = cache, pod_filter
         self._bodies = PodEventCache(SystemClock())
         self._parser = Parser()
         self._pieces: AsyncGenerator[bytes, None] | None = None
@@ -40,7 +40,7 @@ class Client:
         self.copy = Copy()
 
     async def take(self, most: int | None = None) -> None:
-        """So many events, or all there are: until there is a heartbeat."""
+        """Read this many events, or all until a heartbeat."""
         if self._pieces is None:
             self._pieces = self._connect()
         self._parser.comments = 0
@@ -52,7 +52,7 @@ class Client:
                 most = None if most is None else most - 1
 
     async def cut(self) -> None:
-        """Lose what has not been taken."""
+        """Drop the events that were not read."""
         if self._pieces is not None:
             await self._pieces.aclose()
             self._pieces = None
@@ -60,8 +60,8 @@ class Client:
     def _connect(self) -> AsyncGenerator[bytes, None]:
         life, _, number = self._parser.last_id.rpartition("-")
         after = ResumePoint(life, int(number)) if life else None
-        wanted = WatchRequest(filter=self._wanted, after=after)
-        watch = PodStream(self._board, wanted, self._bodies, SystemClock(), AT_ONCE)
+        request = WatchRequest(filter=self._filter, after=after)
+        watch = PodStream(self._cache, request, self._bodies, SystemClock(), AT_ONCE)
         return watch.chunks()
 
 
@@ -78,24 +78,24 @@ FILTERS = st.sampled_from([PodFilter(), PodFilter(namespace="one"), PodFilter(ph
 
 @given(STEPS, FILTERS, st.integers(0, 3))
 @settings(max_examples=300)
-def test_a_client_has_the_pods_it_asked_for_wherever_it_was_cut_off(
-    steps: list[tuple[str, str | int | None]], wanted: PodFilter, most_gone: int
+def test_a_client_converges_wherever_it_was_disconnected(
+    steps: list[tuple[str, str | int | None]], pod_filter: PodFilter, max_deleted: int
 ) -> None:
     async def run() -> None:
-        board = SnapshotCache(max_deleted=most_gone)
-        client = Client(board, wanted)
+        cache = SnapshotCache(max_deleted=max_deleted)
+        client = Client(cache, pod_filter)
         for what, how in steps:
             if not isinstance(how, str):
                 await client.take(how)
                 if what == "cut":
                     await client.cut()
             elif how == "gone":
-                board.remove(PodUID(f"uid-{what}"))
+                cache.remove(PodUID(f"uid-{what}"))
             else:
-                board.put(pod(what, how, "one" if what in "ab" else "two"))
+                cache.put(pod(what, how, "one" if what in "ab" else "two"))
         await client.take()
         await client.cut()
-        pods = [pod for pod in board.pods().values() if wanted.matches(pod, NOW)]
+        pods = [pod for pod in cache.pods().values() if pod_filter.matches(pod, NOW)]
         assert client.copy.phases == {pod.name: pod.phase for pod in pods}
 
     with pytest.MonkeyPatch.context() as patch:
@@ -109,11 +109,11 @@ def test_a_pod_that_changes_while_others_are_sent_is_sent_as_it_is_then(
     monkeypatch.setattr(watch_pods, "_CHUNK_BYTES", 1)
 
     async def run() -> list[str]:
-        board = SnapshotCache()
+        cache = SnapshotCache()
         for name in "abcd":
-            board.put(pod(name, "Pending"))
+            cache.put(pod(name, "Pending"))
         watch = PodStream(
-            board, WatchRequest(), PodEventCache(SystemClock()), SystemClock(), AT_ONCE
+            cache, WatchRequest(), PodEventCache(SystemClock()), SystemClock(), AT_ONCE
         )
         parser, seen = Parser(), []
         async with aclosing(watch.chunks()) as pieces:
@@ -122,18 +122,18 @@ def test_a_pod_that_changes_while_others_are_sent_is_sent_as_it_is_then(
                     if event.name == "pod":
                         seen.append(event.data["name"] + event.id.partition("-")[2])
                     if event.data.get("name") == "a" and len(seen) == 1:
-                        board.put(pod("c", "Running"))
-                        board.put(pod("e"))
+                        cache.put(pod("c", "Running"))
+                        cache.put(pod("e"))
                 if parser.comments:
                     return seen
         raise AssertionError
 
-    # Until d has been sent, nobody may go on after the later change of c.
+    # Until d has been sent, no client may resume after the later change of c.
     assert asyncio.run(run()) == ["a1", "b2", "c2", "d4", "c5", "e6"]
 
 
 @pytest.mark.parametrize("resumed", [False, True])
-def test_what_one_may_know_and_does_not_match_is_told_as_gone_once(resumed: bool) -> None:
+def test_a_pod_that_stops_matching_is_deleted_once(resumed: bool) -> None:
     expected = WatchAction.DELETED if resumed else WatchAction.NOTHING
     selection = PodSelection(PodFilter(phases=("Running",)), resumed=resumed)
     assert selection.on_pod(pod("a", "Pending"), NOW) is expected
@@ -146,7 +146,7 @@ def test_what_one_may_know_and_does_not_match_is_told_as_gone_once(resumed: bool
     assert selection.on_deleted(PodTombstone(PodUID("uid-b"), "default", "b")) is expected
 
 
-def test_all_who_watch_are_sent_the_same_bytes() -> None:
+def test_all_clients_get_the_same_bytes() -> None:
     clock = StandingClock()
     bodies = PodEventCache(clock)
     first = bodies.get(1, pod("a"))

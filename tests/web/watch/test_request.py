@@ -40,7 +40,7 @@ def test_a_query_says_what_to_watch_and_from_where_on(
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("after=17", "is not the id of an event, such as"),
         ("transitions=perhaps", "transitions=perhaps is not 1 or 0"),
@@ -49,6 +49,6 @@ def test_a_query_says_what_to_watch_and_from_where_on(
         ("labels=a", "unknown parameter labels; known parameters: namespace"),
     ],
 )
-def test_what_cannot_be_watched_is_refused_with_a_reason(query: str, told: str) -> None:
-    with pytest.raises(HttpError, match=told):
+def test_an_invalid_watch_is_rejected_with_a_reason(query: str, message: str) -> None:
+    with pytest.raises(HttpError, match=message):
         parse_watch_request(read_query(query))

@@ -1,4 +1,4 @@
-"""The watch on real sockets: what is there, what changes, coming back, and being cut off."""
+"""The watch over real sockets: initial state, changes, resumption and disconnects."""
 
 import asyncio
 import socket
@@ -32,7 +32,7 @@ def pod(name: str, phase: str = "Running", message: str = "", **labels: str) -> 
     )
 
 
-def moment(id: int, name: str = "a") -> HistoryEntry:
+def make_entry(id: int, name: str = "a") -> HistoryEntry:
     return HistoryEntry(
         id=id,
         at=1_800_000_000_123_456_789,
@@ -43,11 +43,11 @@ def moment(id: int, name: str = "a") -> HistoryEntry:
     )
 
 
-def write(scene: Scene, *moments: HistoryEntry) -> None:
-    observatory = scene.observatory
-    observatory.all_moments += moments
-    written = observatory.counts.written + len(moments)
-    observatory.counts = HistoryCounts(written=written)
+def write(scene: Scene, *entries: HistoryEntry) -> None:
+    view = scene.view
+    view.entries += entries
+    written = view.counts.written + len(entries)
+    view.counts = HistoryCounts(written=written)
 
 
 def names(events: list[Event]) -> list[str]:
@@ -56,9 +56,9 @@ def names(events: list[Event]) -> list[str]:
 
 def test_what_is_there_comes_first_and_then_what_changes(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        board = scene.observatory.snapshot_cache
-        board.put(pod("a", "Pending"))
-        board.put(pod("b"))
+        cache = scene.view.snapshot_cache
+        cache.put(pod("a", "Pending"))
+        cache.put(pod("b"))
         async with watching(scene) as stream:
             assert stream.answer.headers["Content-Type"] == "text/event-stream"
             assert stream.answer.headers["Cache-Control"] == "no-store"
@@ -67,14 +67,14 @@ def test_what_is_there_comes_first_and_then_what_changes(tmp_path: Path) -> None
             assert names(first) == ["pod", "pod", "synced"]
             assert first[0].data["name"] == "a"
             assert first[0].data["health"]["state"] == "starting"
-            assert [event.id for event in first] == [f"{board.epoch}-{n}" for n in (1, 2, 2)]
+            assert [event.id for event in first] == [f"{cache.epoch}-{n}" for n in (1, 2, 2)]
             assert first[-1].data == {"resumed": False}
-            board.put(pod("a", "Running"))
-            board.remove(PodUID("uid-b"))
+            cache.put(pod("a", "Running"))
+            cache.remove(PodUID("uid-b"))
             gone, changed = await stream.until("pod")
             assert (gone.name, gone.data["name"]) == ("deleted", "b")
             assert changed.data["phase"] == "Running"
-            assert changed.id == f"{board.epoch}-4", "with it, both have been seen"
+            assert changed.id == f"{cache.epoch}-4", "with it, both have been seen"
 
     play(tmp_path, act)
 
@@ -86,7 +86,7 @@ def test_changes_that_come_together_are_sent_once(tmp_path: Path) -> None:
         async with watching(scene) as stream:
             await stream.until("synced")
             for number in range(100):
-                scene.observatory.snapshot_cache.put(pod("a", message=str(number)))
+                scene.view.snapshot_cache.put(pod("a", message=str(number)))
             event = await stream.next()
             assert event is not None
             assert event.data["message"] == "99"
@@ -95,15 +95,15 @@ def test_changes_that_come_together_are_sent_once(tmp_path: Path) -> None:
     play(tmp_path, act)
 
 
-def test_a_pod_that_leaves_the_filter_is_gone(tmp_path: Path) -> None:
+def test_a_pod_that_leaves_the_filter_is_deleted(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        board = scene.observatory.snapshot_cache
-        board.put(pod("a", app="web"))
-        board.put(pod("b", app="db"))
+        cache = scene.view.snapshot_cache
+        cache.put(pod("a", app="web"))
+        cache.put(pod("b", app="db"))
         async with watching(scene, "?labelSelector=app%3Dweb&phase=Running") as stream:
             assert [event.data.get("name") for event in await stream.until("synced")] == ["a", None]
-            board.put(pod("b", "Failed", app="db"))
-            board.put(pod("a", "Failed", app="web"))
+            cache.put(pod("b", "Failed", app="db"))
+            cache.put(pod("a", "Failed", app="web"))
             event = await stream.next()
             assert event is not None
             assert (event.name, event.data["name"]) == ("deleted", "a")
@@ -111,34 +111,34 @@ def test_a_pod_that_leaves_the_filter_is_gone(tmp_path: Path) -> None:
     play(tmp_path, act)
 
 
-def test_who_comes_back_is_told_what_changed_only(tmp_path: Path) -> None:
+def test_a_resumed_watch_gets_only_the_changes(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        board = scene.observatory.snapshot_cache
+        cache = scene.view.snapshot_cache
         for name in "abc":
-            board.put(pod(name))
+            cache.put(pod(name))
         async with watching(scene) as stream:
             last = (await stream.until("synced"))[-1].id
-        board.put(pod("b", "Failed"))
-        board.remove(PodUID("uid-c"))
+        cache.put(pod("b", "Failed"))
+        cache.remove(PodUID("uid-c"))
         for query, header in ((f"?after={last}", ""), ("", last), ("?after=0-0", last)):
             async with watching(scene, query, header) as stream:
                 events = await stream.until("synced")
-                told = [(event.name, event.data.get("name")) for event in events]
-                assert told == [("deleted", "c"), ("pod", "b"), ("synced", None)]
+                received = [(event.name, event.data.get("name")) for event in events]
+                assert received == [("deleted", "c"), ("pod", "b"), ("synced", None)]
                 assert events[-1].data == {"resumed": True}
 
     play(tmp_path, act)
 
 
-def test_who_comes_from_another_life_begins_anew(tmp_path: Path) -> None:
+def test_an_id_of_another_epoch_resets_the_client(tmp_path: Path) -> None:
     async def first(scene: Scene) -> Event:
-        scene.observatory.snapshot_cache.put(pod("a"))
-        scene.observatory.snapshot_cache.put(pod("b"))
+        scene.view.snapshot_cache.put(pod("a"))
+        scene.view.snapshot_cache.put(pod("b"))
         async with watching(scene) as stream:
             return (await stream.until("synced"))[-1]
 
     async def second(scene: Scene) -> None:
-        scene.observatory.snapshot_cache.put(pod("b"))
+        scene.view.snapshot_cache.put(pod("b"))
         async with watching(scene, last=seen.id) as stream:
             events = await stream.until("synced")
             assert names(events) == ["reset", "pod", "synced"]
@@ -152,20 +152,20 @@ def test_who_comes_from_another_life_begins_anew(tmp_path: Path) -> None:
 
 def test_silence_has_a_heartbeat(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        board = scene.observatory.snapshot_cache
+        cache = scene.view.snapshot_cache
         limit(scene, pace=WatchTiming(heartbeat_seconds=0.05))
         async with watching(scene, "?namespace=elsewhere") as stream:
             await stream.until("synced")
-            board.put(pod("a"))
+            cache.put(pod("a"))
             task = asyncio.create_task(stream.next())
             await until(lambda: stream.parser.comments >= 3)
-            assert stream.parser.last_id == f"{board.epoch}-1", "one gets on without events, too"
+            assert stream.parser.last_id == f"{cache.epoch}-1", "one gets on without events, too"
             task.cancel()
 
     play(tmp_path, act)
 
 
-def test_too_many_are_refused_until_one_has_gone(tmp_path: Path) -> None:
+def test_clients_above_the_limit_are_rejected(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         watches = limit(scene, WatchLimits(max_clients=1))
         async with watching(scene) as stream:
@@ -181,7 +181,7 @@ def test_too_many_are_refused_until_one_has_gone(tmp_path: Path) -> None:
     play(tmp_path, act)
 
 
-def test_those_who_do_not_say_who_they_are_leave_places_for_others(tmp_path: Path) -> None:
+def test_anonymous_clients_leave_places_for_others(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         counts = WatchCounts()
         limit(scene, WatchLimits(max_clients=4, max_clients_per_user=2), counts=counts)
@@ -193,7 +193,7 @@ def test_those_who_do_not_say_who_they_are_leave_places_for_others(tmp_path: Pat
                 return answer.status
 
             assert [await come("") for _ in range(3)] == [200, 200, 429]
-            assert await come("a-token-that-nobody-knows") == 429
+            assert await come("an-unknown-token") == 429
             assert await come(TOKEN) == 200
             assert await come("token-of-ann") == 200
             assert await come("token-of-bob") == 429, "all places are taken"
@@ -204,7 +204,7 @@ def test_those_who_do_not_say_who_they_are_leave_places_for_others(tmp_path: Pat
     play(tmp_path, act, token_webhook=True)
 
 
-def test_a_server_that_does_not_say_who_asks_keeps_nobody_from_watching(tmp_path: Path) -> None:
+def test_a_hanging_token_review_blocks_no_watch(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         scene.reviews.down = True
         async with scene.client("token-of-ann") as session, session.get("/v1/watch") as answer:
@@ -213,7 +213,7 @@ def test_a_server_that_does_not_say_who_asks_keeps_nobody_from_watching(tmp_path
     play(tmp_path, act, token_webhook=True)
 
 
-def test_who_watches_is_told_that_the_agent_stops(tmp_path: Path) -> None:
+def test_clients_learn_that_the_agent_stops(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         counts = WatchCounts()
         limit(scene, counts=counts)
@@ -228,52 +228,52 @@ def test_who_watches_is_told_that_the_agent_stops(tmp_path: Path) -> None:
     play(tmp_path, act)
 
 
-def test_a_client_that_takes_nothing_is_cut_off_with_a_reason_and_comes_back(
+def test_a_stalled_client_is_disconnected_with_a_reason_and_resumes(
     tmp_path: Path,
 ) -> None:
     async def act(scene: Scene) -> None:
-        board, counts = scene.observatory.snapshot_cache, WatchCounts()
+        cache, counts = scene.view.snapshot_cache, WatchCounts()
         limits = WatchLimits(stall_seconds=1, linger_seconds=60)
         watches = limit(scene, limits, counts=counts)
         for number in range(3_000):
-            board.put(pod(f"p{number}", message="x" * 500))
+            cache.put(pod(f"p{number}", message="x" * 500))
         copy = Copy()
         async with slow_client(scene) as session, session.get("/v1/watch") as answer:
-            # All that waits is in the kernel's buffers and ours: it does not read.
+            # The client does not read: all data waits in the buffers of kernel and server.
             await until(lambda: watches.count == 1)
             await until(lambda: watches.count == 0)
             last = await read_all(answer, copy)
-        assert copy.cut == "the client has read nothing for 1 s; reconnect to resume"
+        assert copy.close_reason == "the client has read nothing for 1 s; reconnect to resume"
         assert counts.closes.snapshot() == {("slow",): 1}
         assert 0 < len(copy.pods) < 3_000
-        board.remove(PodUID("uid-p0"))
-        board.put(pod("p1", "Failed"))
+        cache.remove(PodUID("uid-p0"))
+        cache.put(pod("p1", "Failed"))
         async with watching(scene, last=last) as stream:
             events = await stream.until("synced")
             assert events[-1].data == {"resumed": True}
             for event in events:
                 copy.take(event)
-        assert copy.phases == {pod.name: pod.phase for pod in board.pods().values()}
+        assert copy.phases == {pod.name: pod.phase for pod in cache.pods().values()}
 
     play(tmp_path, act)
 
 
-def test_a_client_that_is_slow_but_takes_something_is_not_cut_off(tmp_path: Path) -> None:
+def test_a_slow_client_that_reads_is_not_disconnected(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        board = scene.observatory.snapshot_cache
+        cache = scene.view.snapshot_cache
         limit(scene, WatchLimits(stall_seconds=3))
         for number in range(1_000):
-            board.put(pod(f"p{number}", message="x" * 500))
+            cache.put(pod(f"p{number}", message="x" * 500))
         copy = Copy()
         async with slow_client(scene) as session, session.get("/v1/watch") as answer:
             await asyncio.wait_for(read_all(answer, copy, pause=0.03, until_synced=True), 80)
-        assert not copy.cut
+        assert not copy.close_reason
         assert len(copy.pods) == 1_000
 
     play(tmp_path, act)
 
 
-def test_who_has_watched_for_long_has_to_come_back(tmp_path: Path) -> None:
+def test_a_watch_has_a_maximum_duration(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         counts, limits = WatchCounts(), WatchLimits(max_seconds=1)
         limit(scene, limits, pace=WatchTiming(heartbeat_seconds=0.02), counts=counts)
@@ -287,35 +287,35 @@ def test_who_has_watched_for_long_has_to_come_back(tmp_path: Path) -> None:
     play(tmp_path, act)
 
 
-def test_moments_are_read_once_for_all_who_have_got_equally_far(tmp_path: Path) -> None:
+def test_a_page_is_read_once_for_clients_at_the_same_position(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        write(scene, *(moment(id) for id in range(1, 11)))
+        write(scene, *(make_entry(id) for id in range(1, 11)))
         async with AsyncExitStack() as stack:
             streams = [
                 await stack.enter_async_context(watching(scene, "?transitions=1")) for _ in range(5)
             ]
             for stream in streams:
                 await stream.until("synced")
-            write(scene, moment(11))
+            write(scene, make_entry(11))
             for stream in streams:
                 assert (await stream.until("transition"))[-1].data["id"] == 11
-        assert scene.observatory.read == 11
+        assert scene.view.read == 11
 
     play(tmp_path, act)
 
 
-def test_moments_come_complete_and_in_order(tmp_path: Path) -> None:
+def test_transitions_are_complete_and_in_order(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        write(scene, *(moment(id) for id in range(1, 502)))
+        write(scene, *(make_entry(id) for id in range(1, 502)))
         async with watching(scene, "?transitions=1") as stream:
             events = await stream.until("synced")
             assert [event.data["id"] for event in events[:-1]] == list(range(1, 502))
             assert events[0].data["at"] == "2027-01-15T08:00:00.123Z"
             assert events[0].data["after"] == "Phase1"
             assert events[-1].id == "transitions-501"
-            write(scene, moment(502))
+            write(scene, make_entry(502))
             assert (await stream.until("transition"))[-1].data["id"] == 502
-        write(scene, moment(503))
+        write(scene, make_entry(503))
         async with watching(scene, "?transitions=1", last="transitions-502") as stream:
             events = await stream.until("synced")
             assert [event.data.get("id") for event in events] == [503, None]
@@ -324,9 +324,9 @@ def test_moments_come_complete_and_in_order(tmp_path: Path) -> None:
     play(tmp_path, act)
 
 
-def test_moments_that_were_forgotten_meanwhile_are_told_as_missed(tmp_path: Path) -> None:
+def test_pruned_transitions_are_reported_as_a_gap(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
-        write(scene, *(moment(id, "ab"[id % 2]) for id in range(7, 10)))
+        write(scene, *(make_entry(id, "ab"[id % 2]) for id in range(7, 10)))
         async with watching(scene, "?transitions=1&namespace=a&after=transitions-3") as stream:
             missed, only, _ = await stream.until("synced")
             assert missed.data == {"after": 3, "before": 7}
@@ -337,12 +337,12 @@ def test_moments_that_were_forgotten_meanwhile_are_told_as_missed(tmp_path: Path
     play(tmp_path, act)
 
 
-def test_a_history_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_a_history_that_cannot_be_read_closes_the_watch(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         async with watching(scene, "?transitions=1") as stream:
             await stream.until("synced")
-            scene.observatory.broken = True
-            write(scene, moment(1))
+            scene.view.broken = True
+            write(scene, make_entry(1))
             (event,) = await stream.until("closing")
             assert event.data["reason"] == "the history cannot be read; see the agent's log"
         code, text = await scene.get("/v1/watch?transitions=1")
@@ -353,7 +353,7 @@ def test_a_history_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("query", ["phase=Nowhere", "health=stuck", "after=x"])
-def test_what_makes_no_sense_is_refused(tmp_path: Path, query: str) -> None:
+def test_invalid_parameters_are_rejected(tmp_path: Path, query: str) -> None:
     async def act(scene: Scene) -> None:
         code, _ = await scene.get(f"/v1/watch?{query}")
         assert code == 400
@@ -368,15 +368,15 @@ def limit(
     pace: WatchTiming | None = None,
     counts: WatchCounts | None = None,
 ) -> WatchService:
-    """Watches with other limits."""
+    """A server with other watch limits."""
     clock = SystemClock()
-    watches = WatchService(scene.observatory, clock, timing=pace, limits=limits, counts=counts)
+    watches = WatchService(scene.view, clock, timing=pace, limits=limits, counts=counts)
     scene.answers.watch_service = watches
     return watches
 
 
 def slow_client(scene: Scene) -> aiohttp.ClientSession:
-    """One whose kernel takes little for it."""
+    """A client with a small receive buffer."""
 
     def small(info: aiohttp.AddrInfoType) -> socket.socket:
         made = socket.socket(info[0], info[1])
@@ -390,7 +390,7 @@ def slow_client(scene: Scene) -> aiohttp.ClientSession:
 async def read_all(
     answer: aiohttp.ClientResponse, copy: Copy, *, pause: float = 0.0, until_synced: bool = False
 ) -> str:
-    """Everything up to the end; the id of the last event."""
+    """Read to the end, and return the id of the last event."""
     parser = Parser()
     with suppress(aiohttp.ClientPayloadError):
         while not (until_synced and copy.synced) and (data := await answer.content.readany()):

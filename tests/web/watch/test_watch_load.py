@@ -1,4 +1,4 @@
-"""Many who watch many pods that change often: all of it arrives in order, and memory is bounded.
+"""Many clients watch many changing pods: events arrive in order, and memory is bounded.
 
 The server is a process of its own, and says what it costs; the clients are in this one.
 """
@@ -22,7 +22,7 @@ from tests.support.web.sse_client import Event, Parser
 
 PODS, CLIENTS, VERIFYING, SECONDS, RATE = 5_000, 50, 5, 20, 200
 MOST_MEGABYTES = 1.5
-"""For each client, all in all."""
+"""Total for each client."""
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +63,7 @@ async def server_process(folder: Path, pods: int) -> AsyncIterator[ServerProcess
 
 
 class Client:
-    """Counts what comes; comes back where it was when it is cut off."""
+    """Counts events; resumes when it is disconnected."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
@@ -90,7 +90,7 @@ class Client:
 
 
 class Verifier(Client):
-    """Looks at every event."""
+    """Checks the order and the content of every event."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         super().__init__(session)
@@ -101,7 +101,7 @@ class Verifier(Client):
         self.cuts: list[str] = []
 
     async def read(self, answer: aiohttp.ClientResponse) -> None:
-        # What it was in the middle of when it was cut off comes once more.
+        # An event that was cut in the middle is sent again.
         last = self.parser.last_id
         self.parser = Parser()
         self.parser.last_id = last
@@ -134,7 +134,7 @@ class Verifier(Client):
 
 
 class Sleeper(Verifier):
-    """Takes nothing until it is woken."""
+    """Reads nothing until it is woken."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         super().__init__(session)

@@ -1,4 +1,4 @@
-"""A server with many pods, as a process of its own: it says what it costs.
+"""A server with many pods in a child process, which reports its CPU time and memory.
 
 It takes one command a line, and answers with a line of JSON each: `cost`, `load SECONDS RATE`,
 `pods`, and an empty line to stop.
@@ -26,7 +26,7 @@ _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersR
 
 
 def pod_at(number: int, step: int) -> PodSummary:
-    """A pod of the usual size; its message and its reason are what a client can check."""
+    """A pod of typical size; clients check its message (a counter) and its reason (a time)."""
     ready = "True" if step % 2 else "False"
     return PodSummary(
         uid=PodUID(f"0f6c1d2e-0000-4000-8000-{number:012}"),
@@ -58,18 +58,18 @@ def pod_at(number: int, step: int) -> PodSummary:
 
 
 class Load:
-    """Changes pods: most of them get another state, some go and others come."""
+    """Changes pods: most get another state, some are deleted and others created."""
 
     def __init__(self, scene: Scene, pods: int) -> None:
-        self.board = scene.observatory.snapshot_cache
+        self.cache = scene.view.snapshot_cache
         self._random = random.Random(1)
         self._steps = dict.fromkeys(range(pods), 0)
         self._next = pods
         for number in self._steps:
-            self.board.put(pod_at(number, 0))
+            self.cache.put(pod_at(number, 0))
 
     async def run(self, seconds: float, rate: int) -> int:
-        """So many a second; how many there were."""
+        """Make this many changes a second, and return their number."""
         began, done = time.monotonic(), 0
         while done < seconds * rate:
             elapsed = min(seconds, time.monotonic() - began)
@@ -85,14 +85,14 @@ class Load:
             number = self._next - 1
         if self._random.random() < 0.02:
             self._steps.pop(number, None)
-            self.board.remove(pod_at(number, 0).uid)
+            self.cache.remove(pod_at(number, 0).uid)
             number, self._next = self._next, self._next + 1
         self._steps[number] = self._steps.get(number, 0) + 1
-        self.board.put(pod_at(number, self._steps[number]))
+        self.cache.put(pod_at(number, self._steps[number]))
 
 
 def cost() -> dict[str, float]:
-    """What this process has taken so far."""
+    """The resource usage of this process so far."""
     status = Path("/proc/self/status").read_text()
     sizes = {line.split(":")[0]: line.split()[1] for line in status.splitlines() if " kB" in line}
     return {
@@ -113,7 +113,7 @@ async def serve(scene: Scene) -> None:
             case ["load", seconds, rate]:
                 tell({"done": await load.run(float(seconds), int(rate))})
             case ["pods"]:
-                tell({uid: pod.message for uid, pod in load.board.pods().items()})
+                tell({uid: pod.message for uid, pod in load.cache.pods().items()})
             case _:
                 tell(cost())
 

@@ -28,7 +28,7 @@ def test_a_watch_goes_on_when_the_agent_was_killed(tmp_path: Path) -> None:
         cluster = agent.start_ready()
         cluster.delete("a")
         cluster.wait_gone("a")
-        follow(agent, "", last, copy, lambda: copy.anew == 1 and ready(copy) == {"b"})
+        follow(agent, "", last, copy, lambda: copy.resets == 1 and ready(copy) == {"b"})
         after = moments(agent, before[-1].id, lambda seen: "a" in are_finished(seen))
     finally:
         agent.kill()

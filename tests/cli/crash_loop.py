@@ -48,7 +48,7 @@ def crash_loop() -> list[HistoryEntry]:
     """Runs for 2 s four times, and then for good; 160 s until then."""
     creating = "waiting ContainerCreating"
     unready = "ContainersNotReady"
-    told = [
+    entries = [
         moment(0, kinds.FIRST_SEEN),
         moment(0, kinds.CONTAINER, "app", ("", creating), "ContainerCreating"),
         moment(0, kinds.CONTAINER, "log", ("", creating), "ContainerCreating"),
@@ -63,25 +63,25 @@ def crash_loop() -> list[HistoryEntry]:
     now, before = 0.5, creating
     for number, back_off in enumerate((*BACK_OFFS, 0)):
         if number:
-            told.append(moment(now, kinds.RESTART, "app", (str(number - 1), str(number))))
-        told.append(moment(now, kinds.CONTAINER, "app", (before, "running")))
+            entries.append(moment(now, kinds.RESTART, "app", (str(number - 1), str(number))))
+        entries.append(moment(now, kinds.CONTAINER, "app", (before, "running")))
         if not number:
-            told.append(moment(now, kinds.PHASE, "", ("Pending", "Running")))
-        told += _ready(now, ("False", "True"))
+            entries.append(moment(now, kinds.PHASE, "", ("Pending", "Running")))
+        entries += _ready(now, ("False", "True"))
         if not back_off:
             break
         before = "waiting CrashLoopBackOff"
         now += 2
         ended = ("running", "terminated Error 3")
-        told.append(moment(now, kinds.CONTAINER, "app", ended, "Error"))
-        told += _ready(now, ("True", "False"), unready)
+        entries.append(moment(now, kinds.CONTAINER, "app", ended, "Error"))
+        entries += _ready(now, ("True", "False"), unready)
         why = "back-off restarting failed container app"
-        told += [
+        entries += [
             moment(now + 0.2, kinds.CONTAINER, "app", (ended[1], before), "CrashLoopBackOff", why),
             moment(now + 0.25, kinds.EVENT, "app", ("", "Warning"), "BackOff", why),
         ]
         now += back_off
-    return told
+    return entries
 
 
 def _ready(now: float, states: tuple[str, str], reason: str = "") -> list[HistoryEntry]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDir
 from tests.support.certificates import authority
 
-TOKEN = "t0ken"  # noqa: S105 - of nobody
+TOKEN = "t0ken"  # noqa: S105 - of a test
 
 
 _COUNTS: dict[str, Any] = {"pods": 0, "nodes": 0, "sync": None, "phases": {}, "health": {}}
@@ -34,7 +34,7 @@ class FakeNode:
         self.asked: list[str] = []
         self.progress: list[dict[str, Any]] = [{"state": "drained"}]
         """What it says of a drain, one after the other; the last one again and again."""
-        self.told: dict[str, Any] = {}
+        self.responses: dict[str, Any] = {}
         """What its own API answers, by path."""
         self.watches: list[list[bytes]] = []
         """What is sent to one watcher after the other; the last one again and again."""
@@ -72,9 +72,9 @@ class _Handler(BaseHTTPRequestHandler):
             watches = self.node.watches
             self._stream(watches.pop(0) if len(watches) > 1 else watches[0])
         elif self.path.startswith("/v1/"):
-            told = self.node.told.get(urlsplit(self.path).path)
+            response = self.node.responses.get(urlsplit(self.path).path)
             always = {"freshness": {}, "history": {}} | _COUNTS
-            known = None if told is None else always | told
+            known = None if response is None else always | response
             code, body = (404, {"message": "not known here"}) if known is None else (200, known)
             self._answer(code, json.dumps(body).encode())
         else:
@@ -124,9 +124,9 @@ def fake_node(root_dir: Path, **more: Any) -> Iterator[FakeNode]:
     """The node, serving, as an agent tells it that runs in the root-dir."""
     node = FakeNode()
     with RootDir(root_dir) as root, node.serve_at(root_dir) as server:
-        told: dict[str, Any] = {"agent": node.url, "token": TOKEN, "node": "n1", **more}
+        endpoints: dict[str, Any] = {"agent": node.url, "token": TOKEN, "node": "n1", **more}
         trusted = {"agent_certificate": str(root_dir / "ca.crt")}
-        root.write_endpoints(AgentEndpoints(apiserver="", pid=1, **{**trusted, **told}))
+        root.write_endpoints(AgentEndpoints(apiserver="", pid=1, **{**trusted, **endpoints}))
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
         try:

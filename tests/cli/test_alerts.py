@@ -42,26 +42,28 @@ def test_right_rules_are_shown(rules: Path) -> None:
         "NAME        SCOPE   FOR    KEEP    SEVERITY   ACTIONS\n"
         "CrashLoop   pod     2m0s   10m0s   warning    event, deletePod\n"
         "Down        node    -      -       critical   <default>\n"
-        f"{rules}: 2 rules; none may change anything\n"
+        f"{rules}: 2 rules; no remediation is allowed\n"
     )
     note = "note: deletePod has no effect unless it is in allowActions: [deletePod]"
     assert done.stderr == f"{rules}:6:20: {note}\n"
 
 
 @pytest.mark.parametrize(
-    ("allowed", "dry_run", "how"),
+    ("allowed", "dry_run", "mode"),
     [
-        ("deletePod", "true", "is said, not done (dryRun)"),
-        ("deletePod", "false", "is done"),
-        ("deletePod, taintNode", "false", "are done"),
+        ("deletePod", "true", ", as a dry run (dryRun)"),
+        ("deletePod", "false", ""),
+        ("deletePod, taintNode", "false", ""),
     ],
 )
-def test_what_may_be_changed_is_told(rules: Path, allowed: str, dry_run: str, how: str) -> None:
+def test_allowed_remediations_are_listed(
+    rules: Path, allowed: str, dry_run: str, mode: str
+) -> None:
     rules.write_text(f"allowActions: [{allowed}]\ndryRun: {dry_run}\n{RIGHT}")
-    assert check(rules).stdout.endswith(f"; {allowed} may be asked for, and {how}\n")
+    assert check(rules).stdout.endswith(f"; allowed remediations: {allowed}{mode}\n")
 
 
-def test_all_mistakes_are_told_with_their_places(rules: Path) -> None:
+def test_all_errors_are_reported_with_their_places(rules: Path) -> None:
     rules.write_text(WRONG)
     done = check(rules)
     assert (done.exit_code, done.stdout) == (1, "")
@@ -76,7 +78,7 @@ def test_one_wrong_file_among_several_is_enough(rules: Path, tmp_path: Path) -> 
     (tmp_path / "wrong.yaml").write_text(WRONG)
     done = check(tmp_path / "wrong.yaml", rules)
     assert done.exit_code == 1
-    assert done.stdout.endswith("2 rules; none may change anything\n")
+    assert done.stdout.endswith("2 rules; no remediation is allowed\n")
 
 
 def test_rules_may_come_from_the_standard_input() -> None:
@@ -91,9 +93,7 @@ def test_a_file_that_cannot_be_read_is_named(rules: Path) -> None:
     assert (done.exit_code, done.stderr) == (1, f"cannot read {rules}: not UTF-8 text\n")
 
 
-def test_a_pipe_that_nobody_writes_to_is_not_waited_for(
-    rules: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pipe_without_a_writer_times_out(rules: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_PIPE_SECONDS", 0.05)
     os.mkfifo(rules)
     done = check(rules)

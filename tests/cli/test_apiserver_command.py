@@ -27,9 +27,9 @@ SOURCES = Path(__file__).parents[2] / "src"
 
 def opened(server: ApiServerProcess, path: str, body: dict[str, Any] | None = None) -> Any:
     """The answer to a client that has only the kubeconfig."""
-    told = yaml.safe_load(server.kubeconfig.read_text())
-    cluster = told["clusters"][0]["cluster"]
-    token = told["users"][0]["user"]["token"]
+    kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
+    cluster = kubeconfig["clusters"][0]["cluster"]
+    token = kubeconfig["users"][0]["user"]["token"]
     trusted = base64.b64decode(cluster["certificate-authority-data"]).decode()
     authority = ssl.create_default_context(cadata=trusted)
     request = urllib.request.Request(  # noqa: S310 - the URL is our server's
@@ -54,7 +54,7 @@ def test_the_kubeconfig_is_all_that_a_client_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_cleanly_when_told_to(number: int) -> None:
+def test_it_stops_cleanly_on_a_signal(number: int) -> None:
     with api_server() as server:
         assert server.end(number) == (0, "")
 
@@ -81,8 +81,8 @@ def test_clients_of_a_folder_can_come_back_after_a_restart(tmp_path: Path) -> No
     with api_server(*root) as server:
         after = yaml.safe_load(server.kubeconfig.read_text())
         assert after["users"] == before["users"]
-        for told in (before, after):
-            told["clusters"][0]["cluster"].pop("server")
+        for kubeconfig in (before, after):
+            kubeconfig["clusters"][0]["cluster"].pop("server")
         assert after["clusters"] == before["clusters"]
 
 
@@ -103,7 +103,7 @@ def test_faults_can_be_asked_for_only_if_allowed() -> None:
         ask(server, "/podstatus/faults")
 
 
-def test_a_taken_port_is_told() -> None:
+def test_a_port_in_use_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with api_server("--port", port) as server:
@@ -115,7 +115,7 @@ def test_a_taken_port_is_told() -> None:
     )
 
 
-def test_an_address_of_another_machine_is_told() -> None:
+def test_an_address_of_another_machine_is_reported() -> None:
     with api_server("--host", "192.0.2.1") as server:
         code, errors = server.wait()
     assert code == 1
@@ -123,7 +123,7 @@ def test_an_address_of_another_machine_is_told() -> None:
     assert "--host" in errors
 
 
-def test_a_folder_in_use_is_told(tmp_path: Path) -> None:
+def test_a_directory_in_use_is_reported(tmp_path: Path) -> None:
     root = ("--root-dir", str(tmp_path))
     with api_server(*root), api_server(*root) as second:
         code, errors = second.wait()
@@ -131,7 +131,7 @@ def test_a_folder_in_use_is_told(tmp_path: Path) -> None:
     assert errors.startswith(f"podstatus: {tmp_path} is in use by another API server")
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with api_server("--root-dir", str(tmp_path / "file" / "sub")) as server:
         code, errors = server.wait()

@@ -76,7 +76,7 @@ def test_a_fine_place_is_fine(tmp_path: Path) -> None:
     assert not root.exists()
 
 
-def test_all_that_is_broken_is_told(tmp_path: Path) -> None:
+def test_all_problems_are_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -123,15 +123,15 @@ def test_alert_rules_are_read(tmp_path: Path) -> None:
     options = ("--root-dir", str(tmp_path / "root"), "--port", "0", "--alert-rules", str(file))
     assert doctor(*options)[1]["alert-rules"] == ["ok", "16 rules, 15 of them default rules"]
     file.write_text("rules:\n- {name: Bad, expr: pod.fase}\n")
-    result, told = doctor(*options)
+    result, found = doctor(*options)
     assert result.exit_code == 1
-    assert told["alert-rules"][0] == "problem"
-    assert f"{file}:2:21" in told["alert-rules"][1]
+    assert found["alert-rules"][0] == "problem"
+    assert f"{file}:2:21" in found["alert-rules"][1]
     file.write_text("rules: []\n")
-    result, told = doctor(*options)
+    result, found = doctor(*options)
     assert result.exit_code == 0
-    assert told["alert-rules"][0] == "hint"
-    assert f"{file}:1:8: note: the file has no rules" in told["alert-rules"][1]
+    assert found["alert-rules"][0] == "hint"
+    assert f"{file}:1:8: note: the file has no rules" in found["alert-rules"][1]
 
 
 def test_another_server_is_asked(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_another_server_is_asked(tmp_path: Path) -> None:
     assert "cannot connect to" in found["api-server"][1]
 
 
-def test_a_kubeconfig_that_is_none_is_told(tmp_path: Path) -> None:
+def test_an_invalid_kubeconfig_is_reported(tmp_path: Path) -> None:
     bad = tmp_path / "kubeconfig"
     bad.write_text("kind: Pod")
     result, found = doctor("--kubeconfig", str(bad), "--runtime", "simulated", "--port", "0")
@@ -163,8 +163,8 @@ def test_the_user_of_a_node_may_be_that_node_and_no_other(
     access = real_server.process.node_access(NODES[0])
     kubeconfig = tmp_path / "kubeconfig"
     authority = access.authority.read_bytes()
-    told = credentials.ClientCredentials(url=access.url, token=access.token, authority=authority)
-    kubeconfig.write_bytes(credentials.kubeconfig(told))
+    client = credentials.ClientCredentials(url=access.url, token=access.token, authority=authority)
+    kubeconfig.write_bytes(credentials.kubeconfig(client))
     options = ("--kubeconfig", str(kubeconfig), "--runtime", "simulated", "--port", "0")
     more = ("--root-dir", str(tmp_path / "root"))
     result, found = doctor(*options, *more, "--hostname-override", NODES[0])
@@ -178,7 +178,7 @@ def test_the_user_of_a_node_may_be_that_node_and_no_other(
 
 
 @need_bubblewrap
-def test_what_isolates_pods_is_told_in_words(tmp_path: Path) -> None:
+def test_the_isolation_is_described(tmp_path: Path) -> None:
     _, found = doctor("--root-dir", str(tmp_path / "root"), "--port", "0")
     result, words = found["runtime"]
     assert result == OK

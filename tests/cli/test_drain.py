@@ -11,8 +11,8 @@ from podstatus.cli.commands import app
 from tests.cli.fake_node import fake_node
 
 DRAINED = (
-    "the node is drained: it is not Ready and takes no pods until podstatus drain --cancel, or "
-    "until the agent is started again\n"
+    "the node is drained: it is not Ready and rejects pods until podstatus drain --cancel or a "
+    "restart of the agent\n"
 )
 
 
@@ -35,35 +35,35 @@ def test_it_says_what_is_waited_for(tmp_path: Path) -> None:
     assert node.asked[:2] == ["POST /drain", "/drain"]
 
 
-def test_who_waits_long_enough_is_told_who_is_left(tmp_path: Path) -> None:
+def test_a_timeout_lists_the_remaining_pods(tmp_path: Path) -> None:
     with fake_node(tmp_path) as node:
         node.progress = [{"state": "draining", "left": ["ns/a", "ns/b"]}]
         result = drain(tmp_path, "--timeout", "1ms")
     assert result.exit_code == 1
-    assert "not drained within 0.001 s: 2 pods left: ns/a, ns/b; the node goes" in result.stderr
+    assert "not drained within 0.001 s: 2 pods left: ns/a, ns/b; the drain" in result.stderr
 
 
-def test_a_drain_that_somebody_else_cancels_is_no_drain(tmp_path: Path) -> None:
+def test_a_cancelled_drain_is_an_error(tmp_path: Path) -> None:
     with fake_node(tmp_path) as node:
         node.progress = [{"state": "draining"}, {"state": "off"}]
         result = drain(tmp_path)
     assert result.exit_code == 1
-    assert "the drain was cancelled, or the agent was started again" in result.stderr
+    assert "the drain was cancelled, or the agent was restarted" in result.stderr
 
 
 def test_it_is_cancelled(tmp_path: Path) -> None:
-    said: list[tuple[dict[str, Any], str]] = [
-        ({"left": ["ns/a"]}, "1 pod stays"),
-        ({"left": ["ns/a", "ns/b"], "ending": 1}, "2 pods stay, 1 pod still ends"),
-        ({"ending": 2}, "2 pods still end"),
-        ({}, "all that it had have ended"),
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"left": ["ns/a"]}, "1 pod still running"),
+        ({"left": ["ns/a", "ns/b"], "ending": 1}, "2 pods still running, 1 pod still terminating"),
+        ({"ending": 2}, "2 pods still terminating"),
+        ({}, "all pods had terminated"),
     ]
-    for after, told in said:
+    for after, message in cases:
         with fake_node(tmp_path) as node:
             node.progress = [{"state": "draining"}, {"state": "off", **after}]
             result = drain(tmp_path, "--cancel")
         assert (result.exit_code, node.asked) == (0, ["/drain", "DELETE /drain"])
-        assert result.output == f"the node takes pods again; {told}\n"
+        assert result.output == f"the node accepts pods again; {message}\n"
 
 
 def test_what_was_never_begun_is_not_cancelled(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_what_was_never_begun_is_not_cancelled(tmp_path: Path) -> None:
         node.progress = [{"state": "off", "left": ["ns/came-later"]}]
         result = drain(tmp_path, "--cancel")
     assert (result.exit_code, node.asked) == (0, ["/drain"])
-    assert result.output == "the node takes pods: it was not drained, nor asked to be\n"
+    assert result.output == "the node accepts pods; no drain was in progress\n"
 
 
 def test_without_an_agent_there_is_nothing_to_drain(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_without_an_agent_there_is_nothing_to_drain(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("timeout", ["5", "-1s", "soon"])
-def test_a_time_that_is_none_is_told(tmp_path: Path, timeout: str) -> None:
+def test_an_invalid_timeout_is_reported(tmp_path: Path, timeout: str) -> None:
     result = drain(tmp_path, f"--timeout={timeout}")
     assert result.exit_code == 2
     assert "--timeout" in result.stderr

@@ -84,10 +84,10 @@ def running() -> dict[str, Any]:
 
 
 def crashing() -> dict[str, Any]:
-    told = "back-off 40s restarting failed container"
+    message = "back-off 40s restarting failed container"
     ended = {"exitCode": 1, "reason": "Error", "startedAt": STARTED, "finishedAt": STARTED}
     status = container(
-        {"waiting": {"reason": "CrashLoopBackOff", "message": told}},
+        {"waiting": {"reason": "CrashLoopBackOff", "message": message}},
         restartCount=3,
         lastState={"terminated": ended},
     )
@@ -119,7 +119,7 @@ def test_pods_look_as_kubectl_shows_them(server: ApiServerThread) -> None:
     assert web[:4] == ["web", "1/1", "Running", "0"]
 
 
-def test_all_namespaces_are_told_apart(server: ApiServerThread) -> None:
+def test_all_namespaces_have_a_column(server: ApiServerThread) -> None:
     heading, *rows = lines(server, "get", "po", "-A")
     assert heading[:2] == ["NAMESPACE", "NAME"]
     assert [row[:2] for row in rows] == [
@@ -153,33 +153,33 @@ def test_other_forms_are_whole_objects(server: ApiServerThread) -> None:
     assert (one["kind"], one["metadata"]["name"]) == ("Pod", "web")
 
 
-def test_nothing_is_told_as_kubectl_does(server: ApiServerThread) -> None:
+def test_an_empty_list_prints_kubectls_message(server: ApiServerThread) -> None:
     result = asked(server, "get", "pods", "-n", "kube-public")
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr == "No resources found in kube-public namespace.\n"
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (
             ("get", "pods", "none"),
             1,
             "pod 'none' not found in namespace default; see: podstatus get",
         ),
-        (("get", "secrets"), 2, "'secrets' cannot be shown; there are pods, nodes, events"),
-        (("get", "pods", "web", "-A"), 2, "one object is named; leave -A and --watch out"),
+        (("get", "secrets"), 2, "unsupported type 'secrets'; use pods, nodes, events or alerts"),
+        (("get", "pods", "web", "-A"), 2, "NAME cannot be combined with -A or --watch"),
         (("get", "pods", "a/b"), 1, "'a/b' is not a valid name"),
-        (("describe", "node", "n1"), 2, "'node' cannot be described; a pod can"),
+        (("describe", "node", "n1"), 2, "cannot describe 'node', only pods"),
         (("describe", "pod", "none"), 1, "pod 'none' not found in namespace default"),
     ],
 )
 def test_errors_are_one_line(
-    server: ApiServerThread, words: tuple[str, ...], code: int, told: str
+    server: ApiServerThread, words: tuple[str, ...], code: int, message: str
 ) -> None:
     result = asked(server, *words)
     assert result.exit_code == code
-    assert result.stderr.startswith(f"podstatus: {told}")
+    assert result.stderr.startswith(f"podstatus: {message}")
     assert len(result.stderr.splitlines()) == 1
 
 
@@ -231,8 +231,8 @@ def test_an_agents_root_dir_is_enough(server: ApiServerThread, tmp_path: Path) -
     words = ["get", "pods", "-o", "name", "--root-dir", str(tmp_path)]
     before = CliRunner().invoke(app, words)
     assert before.exit_code == 1
-    told = f"no agent runs in {tmp_path}; start one with: podstatus run --root-dir {tmp_path}"
-    assert told in before.stderr
+    message = f"no agent runs in {tmp_path}; start one with: podstatus run --root-dir {tmp_path}"
+    assert message in before.stderr
     endpoints = AgentEndpoints(
         apiserver=server.url, agent="", kubeconfig=str(server.kubeconfig), node="n1", pid=1
     )
@@ -241,10 +241,10 @@ def test_an_agents_root_dir_is_enough(server: ApiServerThread, tmp_path: Path) -
         during = CliRunner().invoke(app, words)
         assert during.stdout == "pod/crash\npod/web\n"
     killed = CliRunner().invoke(app, words)
-    assert told in killed.stderr
+    assert message in killed.stderr
 
 
-def test_a_server_that_does_not_answer_is_told(tmp_path: Path) -> None:
+def test_an_unreachable_server_is_reported(tmp_path: Path) -> None:
     with running_api_server(tmp_path / "gone") as gone:
         pass
     result = asked(gone, "get", "pods")

@@ -31,8 +31,10 @@ def node(tmp_path: Path) -> Iterator[FakeNode]:
     kubeconfig.write_text(AWAY)
     with fake_node(tmp_path / "root", kubeconfig=str(kubeconfig)) as node:
         node.pods = [pod("web"), pod("crash", crashing=True), pod("proxy", "kube-system")]
-        node.told["/v1/events"] = {"transitions": [event(1, "web", "Started"), event(2, "crash")]}
-        node.told["/v1/nodes"] = {
+        node.responses["/v1/events"] = {
+            "transitions": [event(1, "web", "Started"), event(2, "crash")]
+        }
+        node.responses["/v1/nodes"] = {
             "nodes": [
                 {
                     "name": "n1",
@@ -92,8 +94,8 @@ def test_pods_look_as_kubectl_shows_them(tmp_path: Path, source: str) -> None:
     assert heading == ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]
     assert crash[:4] == ["crash", "0/1", "CrashLoopBackOff", "4"]
     assert web[:4] == ["web", "1/1", "Running", "0"]
-    told = "this is what the agent knows"
-    assert (told in result.stderr) is (source == "auto")
+    message = "showing the data of the agent"
+    assert (message in result.stderr) is (source == "auto")
 
 
 @pytest.mark.usefixtures("node")
@@ -106,7 +108,7 @@ def test_wide_has_the_health(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("node")
-def test_a_terminal_gets_colours_unless_somebody_minds(tmp_path: Path) -> None:
+def test_a_terminal_gets_colors_unless_no_color_is_set(tmp_path: Path) -> None:
     words = ("get", "pods", "-o", "wide", "--from", "agent", "--root-dir", str(tmp_path / "root"))
     assert b"\x1b[31mcrashing" in on_terminal(*words)[1]
     assert b"\x1b" not in on_terminal(*words, environment={"NO_COLOR": "1"})[1]
@@ -149,37 +151,37 @@ def test_a_pod_is_described_with_its_events_and_its_health(tmp_path: Path) -> No
 
 @pytest.mark.usefixtures("node")
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (
             ("get", "pods", "none", "--from", "agent"),
             1,
-            "the agent knows no pod 'none' in namespace",
+            "pod 'none' not found in namespace default on the agent",
         ),
         (("get", "pods", "--from", "server"), 1, "cannot connect to http://127.0.0.1:1"),
-        (("get", "pods", "-w", "--from", "agent"), 2, "get --watch asks the API server"),
+        (("get", "pods", "-w", "--from", "agent"), 2, "get --watch requires the API server"),
         (("get", "pods", "-w"), 1, "cannot connect to http://127.0.0.1:1"),
-        (("get", "pods", "--from", "agent", "--kubeconfig", "x"), 2, "--kubeconfig names an API"),
+        (("get", "pods", "--from", "agent", "--kubeconfig", "x"), 2, "cannot be combined with"),
     ],
 )
 def test_mistakes_are_one_line(
-    tmp_path: Path, words: tuple[str, ...], code: int, told: str
+    tmp_path: Path, words: tuple[str, ...], code: int, message: str
 ) -> None:
     result = asked(tmp_path, *words)
     assert (result.exit_code, result.stdout) == (code, "")
-    assert told in result.stderr
+    assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_an_agent_that_answers_nonsense_is_told(node: FakeNode, tmp_path: Path) -> None:
-    node.told["/v1/nodes"] = {"nodes": 7}
+def test_an_undecodable_response_is_reported(node: FakeNode, tmp_path: Path) -> None:
+    node.responses["/v1/nodes"] = {"nodes": 7}
     result = asked(tmp_path, "get", "node", "--from", "agent")
     assert result.exit_code == 1
-    assert "what the agent says cannot be read" in result.stderr
+    assert "cannot decode the response of the agent" in result.stderr
 
 
 @pytest.mark.usefixtures("node")
-def test_whoever_reads_may_have_seen_enough(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_not_an_error(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "podstatus.cli", "get", "pods", "--from", "agent"]
     words += ["--root-dir", str(tmp_path / "root")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -212,8 +214,8 @@ def summary(name: str) -> dict[str, Any]:
 @pytest.fixture
 def observer(tmp_path: Path) -> Iterator[FakeNode]:
     with fake_node(tmp_path / "root", node="", observes=True) as node:
-        node.told["/v1/pods"] = {"pods": [summary("web"), summary("web-2")]}
-        node.told["/v1/events"] = {"transitions": []}
+        node.responses["/v1/pods"] = {"pods": [summary("web"), summary("web-2")]}
+        node.responses["/v1/events"] = {"transitions": []}
         yield node
 
 
@@ -244,8 +246,8 @@ def test_of_an_observer_a_pod_is_described(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["logs", "web"], "an observer runs there, which has no logs; use kubectl logs"),
-        (["drain"], "an observer runs there, which has no pods to end"),
+        (["logs", "web"], "a cluster observer has no logs; use kubectl logs"),
+        (["drain"], "a cluster observer has no pods to drain"),
     ],
 )
 def test_an_observer_is_no_node(
@@ -267,7 +269,7 @@ def test_an_observer_that_hears_nothing_says_so(
     health = {"state": "healthy", "message": "Ready."}
     web = {"uid": "u", "namespace": "default", "name": "web", "health": health}
     with fake_node(tmp_path / "root", observes=True, kubeconfig=str(tmp_path / "away")) as observer:
-        observer.told = {
+        observer.responses = {
             "/v1/status": {"freshness": {"serverReachable": False, "serverAgeSeconds": 253}},
             "/v1/pods": {"pods": [web]},
             "/v1/pods/default/web": {"pod": web},
@@ -278,6 +280,6 @@ def test_an_observer_that_hears_nothing_says_so(
         result = asked(tmp_path, *words, *asks)
     assert result.exit_code == 0, result.stderr
     *before, last = result.stderr.splitlines()
-    assert last == "podstatus: API server not heard for 4 min 13 s"
-    assert all(line.endswith("; this is what the observer knows") for line in before)
+    assert last == "podstatus: no response from the API server for 4 min 13 s"
+    assert all(line.endswith("; showing the data of the observer") for line in before)
     assert bool(before) is ("auto" in asks)

@@ -71,7 +71,7 @@ def test_options_arrive_as_the_kubelet_calls_them(
 
 
 @pytest.mark.parametrize(
-    ("pod", "words", "chosen", "told"),
+    ("pod", "words", "chosen", "message"),
     [
         (make_pod("web", "a"), (), "a", ""),
         (make_pod("web", "a", "b"), ("-c", "b"), "b", ""),
@@ -97,12 +97,12 @@ def test_the_container_is_the_one_that_kubectl_chooses(
     pod: dict[str, Any],
     words: tuple[str, ...],
     chosen: str,
-    told: str,
+    message: str,
 ) -> None:
     node.pods = [make_pod("web", "other", namespace="elsewhere"), pod]
     result = logs(tmp_path, "web", *words)
     assert node.asked[-1] == f"/containerLogs/default/web/{chosen}"
-    assert (result.exit_code, result.stdout, result.stderr) == (0, "one\n", told)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "one\n", message)
 
 
 def test_another_namespace_is_named(node: FakeNode, tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_another_namespace_is_named(node: FakeNode, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (("none",), 1, "no pod 'none' in namespace default on node n1; see: podstatus get pods -A"),
         (("web", "-c", "x"), 1, "container x is not valid for pod web out of: app"),
@@ -122,19 +122,19 @@ def test_another_namespace_is_named(node: FakeNode, tmp_path: Path) -> None:
 )
 @pytest.mark.usefixtures("node")
 def test_mistakes_are_one_line(
-    tmp_path: Path, words: tuple[str, ...], code: int, told: str
+    tmp_path: Path, words: tuple[str, ...], code: int, message: str
 ) -> None:
     result = logs(tmp_path, *words)
     assert (result.exit_code, result.stdout) == (code, "")
-    assert result.stderr.startswith(f"podstatus: {told}")
+    assert result.stderr.startswith(f"podstatus: {message}")
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_a_refusal_is_told_in_the_words_of_the_agent(node: FakeNode, tmp_path: Path) -> None:
-    told = 'container "app" in pod "web" is waiting to start: ContainerCreating'
-    node.refusal = (400, told)
+def test_an_error_response_is_printed_verbatim(node: FakeNode, tmp_path: Path) -> None:
+    message = 'container "app" in pod "web" is waiting to start: ContainerCreating'
+    node.refusal = (400, message)
     result = logs(tmp_path, "web")
-    assert (result.exit_code, result.stderr) == (1, f"podstatus: {told}\n")
+    assert (result.exit_code, result.stderr) == (1, f"podstatus: {message}\n")
     node.refusal = (500, "")
     assert "the agent answered 500 Internal Server Error" in logs(tmp_path, "web").stderr
 
@@ -143,10 +143,10 @@ def test_a_log_that_breaks_off_is_no_whole_log(node: FakeNode, tmp_path: Path) -
     node.breaks_off = True
     result = logs(tmp_path, "web")
     assert (result.exit_code, result.stdout) == (1, "one\n")
-    assert f"the answer of the agent at {node.url} broke off" in result.stderr
+    assert f"the response of the agent at {node.url} is incomplete" in result.stderr
 
 
-def test_nobody_gets_the_token_but_the_agent(tmp_path: Path) -> None:
+def test_only_the_agent_gets_the_token(tmp_path: Path) -> None:
     (tmp_path / "other.crt").write_bytes(authority("other").pem)
     other = str(tmp_path / "other.crt")
     with fake_node(tmp_path / "root", agent_certificate=other) as node:
@@ -156,12 +156,13 @@ def test_nobody_gets_the_token_but_the_agent(tmp_path: Path) -> None:
     assert node.asked == []
 
 
-def test_no_agent_and_one_that_does_not_serve_are_told(tmp_path: Path) -> None:
+def test_a_missing_or_unreachable_agent_is_reported(tmp_path: Path) -> None:
     assert f"no agent runs in {tmp_path}" in logs(tmp_path, "web").stderr
     with fake_node(tmp_path, agent=""):
-        assert "the agent has no port to ask it at" in logs(tmp_path, "web").stderr
+        assert "the agent has no HTTPS server" in logs(tmp_path, "web").stderr
     with fake_node(tmp_path, agent="https://127.0.0.1:1"):
-        assert "cannot ask the agent at https://127.0.0.1:1: " in logs(tmp_path, "web").stderr
+        message = "request to the agent at https://127.0.0.1:1 failed: "
+        assert message in logs(tmp_path, "web").stderr
 
 
 def test_what_follows_is_printed_when_it_is_written(node: FakeNode, tmp_path: Path) -> None:

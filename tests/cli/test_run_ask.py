@@ -40,28 +40,28 @@ def ask(running: AgentProcess, *words: str) -> Result:
 @contextmanager
 def watching(running: AgentProcess, folder: Path) -> Iterator[Path]:
     """`podstatus watch -o json`, and the file it writes to."""
-    told = folder / "watch.jsonl"
+    output = folder / "watch.jsonl"
     words = [*COMMAND, "watch", "-o", "json", "--root-dir", str(running.root_dir)]
-    with told.open("wb") as file:
+    with output.open("wb") as file:
         process = subprocess.Popen(words, stdout=file, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
     try:
-        yield told
+        yield output
         assert process.poll() is None
     finally:
         process.terminate()
         process.wait(SECONDS)
 
 
-def changes(told: Path) -> list[dict[str, Any]]:
-    lines = told.read_text().splitlines(keepends=True)
+def changes(output: Path) -> list[dict[str, Any]]:
+    lines = output.read_text().splitlines(keepends=True)
     return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 @pytest.mark.slow
-def test_a_crash_loop_that_recovers_is_told_in_full(tmp_path: Path) -> None:
+def test_a_recovered_crash_loop_is_shown_completely(tmp_path: Path) -> None:
     with agent(tmp_path / "node") as running:
         cluster = running.start_ready()
-        with watching(running, tmp_path) as told:
+        with watching(running, tmp_path) as output:
             cluster.create(make_pod("flaky", SCRIPT, NODE))
             cluster.wait_for("flaky", lambda p: is_ready(p) and container(p)["restartCount"] == 2)
             until(lambda: len(states(running)) == 7, lambda: states(running))
@@ -73,9 +73,10 @@ def test_a_crash_loop_that_recovers_is_told_in_full(tmp_path: Path) -> None:
             cluster.delete("flaky")
             cluster.wait_gone("flaky")
             until(
-                lambda: changes(told)[-1].get("deleted", {}).get("name") == "flaky", told.read_text
+                lambda: changes(output)[-1].get("deleted", {}).get("name") == "flaky",
+                output.read_text,
             )
-            words = [c["pod"]["health"]["state"] for c in changes(told) if "pod" in c]
+            words = [c["pod"]["health"]["state"] for c in changes(output) if "pod" in c]
             assert {"healthy", "crashing"} <= set(words)
 
 
@@ -117,7 +118,7 @@ def check_outage(running: AgentProcess) -> None:
     server.suspend()
     try:
         shown = ask(running, "get", "pods", "-o", "wide")
-        assert "this is what the agent knows" in shown.stderr
+        assert "showing the data of the agent" in shown.stderr
         assert shown.stdout.splitlines()[1].split()[-1] == "healthy"
         described = ask(running, "describe", "pod", "flaky", "--from", "agent").stdout
         assert "Health:            healthy: Ready for " in described

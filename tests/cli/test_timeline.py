@@ -28,8 +28,8 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNode]:
     now = Time.from_unix_nanos(BEGIN + 180 * SECOND)
     monkeypatch.setattr(timeline_command, "current_time", lambda: now)
     with fake_node(tmp_path) as node:
-        node.told[f"{PATH}/timeline"] = answer(crash_loop())
-        node.told[PATH] = {"pod": pod()}
+        node.responses[f"{PATH}/timeline"] = answer(crash_loop())
+        node.responses[PATH] = {"pod": pod()}
         yield node
 
 
@@ -39,11 +39,17 @@ def pod(**more: Any) -> dict[str, Any]:
 
 
 def answer(moments: list[HistoryEntry], **more: Any) -> dict[str, Any]:
-    told = [
+    transitions = [
         msgspec.to_builtins(transition_view(structs.replace(moment, id=number)))
         for number, moment in enumerate(moments, start=1)
     ]
-    return {"transitions": told, "history": {}, "after": len(told), "more": False, **more}
+    return {
+        "transitions": transitions,
+        "history": {},
+        "after": len(transitions),
+        "more": False,
+        **more,
+    }
 
 
 def timeline(root_dir: Path, *words: str) -> Result:
@@ -70,17 +76,17 @@ def test_the_list_has_every_moment_in_order(tmp_path: Path) -> None:
 
 
 def test_only_the_last_ones_are_listed_below_a_drawing(node: FakeNode, tmp_path: Path) -> None:
-    node.told[f"{PATH}/timeline"] = answer(crash_loop() + crash_loop())
+    node.responses[f"{PATH}/timeline"] = answer(crash_loop() + crash_loop())
     lines = timeline(tmp_path, "crash").stdout.splitlines()
-    assert "(8 lines before that: podstatus timeline crash --list)" in lines
+    assert "(8 earlier lines: podstatus timeline crash --list)" in lines
 
 
 @pytest.mark.usefixtures("node")
 def test_a_part_of_it(tmp_path: Path) -> None:
     lines = timeline(tmp_path, "crash", "--since", "30s", "--list").stdout.splitlines()
     assert [line[:12] for line in lines] == ["10:02:38.623"] * 4
-    told = json.loads(timeline(tmp_path, "crash", "--since", "30s", "-o", "json").stdout)
-    assert [moment["kind"] for moment in told["transitions"]] == [
+    document = json.loads(timeline(tmp_path, "crash", "--since", "30s", "-o", "json").stdout)
+    assert [moment["kind"] for moment in document["transitions"]] == [
         "restart",
         "container",
         "condition",
@@ -92,8 +98,8 @@ def test_a_part_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("node")
 def test_other_forms_have_it_all(tmp_path: Path) -> None:
-    told = json.loads(timeline(tmp_path, "crash", "-o", "json").stdout)
-    assert told["transitions"][0] == {
+    document = json.loads(timeline(tmp_path, "crash", "-o", "json").stdout)
+    assert document["transitions"][0] == {
         "at": "2026-11-15T10:00:00.123Z",
         "id": 1,
         "kind": "seen",
@@ -101,24 +107,24 @@ def test_other_forms_have_it_all(tmp_path: Path) -> None:
         "namespace": "default",
         "uid": "u1",
     }
-    assert yaml.safe_load(timeline(tmp_path, "crash", "-o", "yaml").stdout) == told
+    assert yaml.safe_load(timeline(tmp_path, "crash", "-o", "yaml").stdout) == document
 
 
 def test_a_pod_that_is_gone_still_has_a_history(node: FakeNode, tmp_path: Path) -> None:
-    del node.told[PATH]
-    assert timeline(tmp_path, "crash").stdout.startswith("default/crash is gone.\n")
+    del node.responses[PATH]
+    assert timeline(tmp_path, "crash").stdout.startswith("default/crash is deleted.\n")
 
 
-def test_what_is_missing_is_told(node: FakeNode, tmp_path: Path) -> None:
+def test_missing_entries_are_reported(node: FakeNode, tmp_path: Path) -> None:
     lost = {"overflowed": 2, "lostEvents": 1}
-    node.told[f"{PATH}/timeline"] = answer(crash_loop(), history=lost)
+    node.responses[f"{PATH}/timeline"] = answer(crash_loop(), history=lost)
     assert timeline(tmp_path, "crash").stderr == (
-        "podstatus: 3 changes found the history too busy; some are missing\n"
+        "podstatus: the history queue overflowed by 3 changes; entries are missing\n"
     )
 
 
 def test_all_pages_are_read(node: FakeNode, tmp_path: Path) -> None:
-    node.told[f"{PATH}/timeline"] = answer(crash_loop(), more=True)
+    node.responses[f"{PATH}/timeline"] = answer(crash_loop(), more=True)
     count = len(crash_loop())
     # The fake says the same again, and that it ends there: so there are two.
     assert len(timeline(tmp_path, "crash", "--list").stdout.splitlines()) == 2 * count
@@ -126,7 +132,7 @@ def test_all_pages_are_read(node: FakeNode, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (("none",), 1, "not known here"),
         (("crash", "--since", "soon"), 2, "--since: 'soon' is not a duration such as 10s"),
@@ -135,11 +141,11 @@ def test_all_pages_are_read(node: FakeNode, tmp_path: Path) -> None:
 )
 @pytest.mark.usefixtures("node")
 def test_mistakes_are_one_line(
-    tmp_path: Path, words: tuple[str, ...], code: int, told: str
+    tmp_path: Path, words: tuple[str, ...], code: int, message: str
 ) -> None:
     result = timeline(tmp_path, *words)
     assert (result.exit_code, result.stdout) == (code, "")
-    assert result.stderr.startswith(f"podstatus: {told}")
+    assert result.stderr.startswith(f"podstatus: {message}")
     assert len(result.stderr.splitlines()) == 1
 
 
@@ -151,16 +157,16 @@ def test_a_wrong_command_line_is_not_another_failure(
 
 
 @pytest.mark.parametrize("body", [{"transitions": 1}, {"transitions": [{"at": "noon"}]}])
-def test_what_cannot_be_read_is_told(node: FakeNode, tmp_path: Path, body: Any) -> None:
-    node.told[f"{PATH}/timeline"] = body
+def test_an_undecodable_timeline_is_reported(node: FakeNode, tmp_path: Path, body: Any) -> None:
+    node.responses[f"{PATH}/timeline"] = body
     result = timeline(tmp_path, "crash")
     assert result.exit_code == 1
-    assert "what the agent says cannot be read" in result.stderr
+    assert "cannot decode the response of the agent" in result.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("node")
-def test_a_terminal_gets_colours_unless_somebody_minds(tmp_path: Path) -> None:
+def test_a_terminal_gets_colors_unless_no_color_is_set(tmp_path: Path) -> None:
     words = ("timeline", "crash", "--root-dir", str(tmp_path), "--width", "60")
     code, got = on_terminal(*words)
     assert code == 0
@@ -185,11 +191,11 @@ def test_a_terminal_without_blocks_gets_letters(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_terminal_obeys_nothing(node: FakeNode, tmp_path: Path) -> None:
     evil = "\x1b]0;owned\x07\x9b31m\u202e\r\nReady"
-    told = answer(crash_loop())
-    for moment in told["transitions"]:
+    timeline_page = answer(crash_loop())
+    for moment in timeline_page["transitions"]:
         moment.update(reason=evil, message=evil, subject=evil)
-    node.told[f"{PATH}/timeline"] = told
-    node.told[PATH] = {"pod": pod(health={"word": "failed", "sentence": evil})}
+    node.responses[f"{PATH}/timeline"] = timeline_page
+    node.responses[PATH] = {"pod": pod(health={"word": "failed", "sentence": evil})}
     for more in ((), ("--list",), ("-o", "json"), ("-o", "yaml")):
         words = ("timeline", "crash", "--root-dir", str(tmp_path), *more)
         _, got = on_terminal(*words, environment={"NO_COLOR": "1"})

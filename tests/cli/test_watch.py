@@ -57,7 +57,7 @@ CUT = b'event: closing\ndata: {"reason": "too slow"}\n\n'
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeNode]:
-    """One that ends a watch: whoever watches has patience until it has seen that."""
+    """An event that ends the watch."""
     monkeypatch.setattr(watch_command, "_RECONNECT_SECONDS", 0.0)
     with fake_node(tmp_path) as node:
         yield node
@@ -80,9 +80,9 @@ def test_a_pipe_gets_a_line_for_each_change(node: FakeNode, tmp_path: Path) -> N
         ("web", "1/1", "healthy"),
         ("web", "0/1", "unready"),
     ]
-    assert rows[3:] == [["web", "gone"]]
+    assert rows[3:] == [["web", "deleted"]]
     assert result.exit_code == 1
-    assert "what the agent says cannot be read" in result.stderr
+    assert "cannot decode the response of the agent" in result.stderr
 
 
 def test_columns_stay_where_they_are(node: FakeNode, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_columns_stay_where_they_are(node: FakeNode, tmp_path: Path) -> None:
         assert {row[at - 1 : at] for row in rows} <= {" ", ""}, name
 
 
-def test_an_agent_that_is_away_is_told_once(
+def test_an_unreachable_agent_is_reported_once(
     node: FakeNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     web = sent(1, "pod", pod("web")).decode().partition("data: ")[2].strip()
@@ -109,9 +109,9 @@ def test_an_agent_that_is_away_is_told_once(
     events = [SseEvent("pod", web), SseEvent("synced"), *away, SseEvent(), away[0]]
     monkeypatch.setattr(watch_command, "_follow", lambda *_: iter(events))
     assert watch(tmp_path, node).stderr.splitlines() == [
-        "podstatus: the agent is away, waiting for it",
-        "podstatus: the agent is there again",
-        "podstatus: the agent is away, waiting for it",
+        "podstatus: the agent is unreachable, will retry",
+        "podstatus: the agent is reachable again",
+        "podstatus: the agent is unreachable, will retry",
     ]
 
 
@@ -122,18 +122,18 @@ def test_a_watch_goes_on_after_what_it_has_seen(node: FakeNode, tmp_path: Path) 
     assert [asked.partition("after=")[2] for asked in node.asked] == ["", "abc-2", "abc-9"]
 
 
-def test_what_begins_anew_shows_only_what_is_different(node: FakeNode, tmp_path: Path) -> None:
-    anew = sent(1, "reset", {"reason": "restarted"}) + sent(1, "pod", pod("a")) + SYNCED
+def test_after_a_reset_only_differences_are_printed(node: FakeNode, tmp_path: Path) -> None:
+    reset = sent(1, "reset", {"reason": "restarted"}) + sent(1, "pod", pod("a")) + SYNCED
     both = sent(1, "pod", pod("a")) + sent(2, "pod", pod("b"))
-    node.watches = [[both, SYNCED], [anew]]
+    node.watches = [[both, SYNCED], [reset]]
     lines = watch(tmp_path, node, "-o", "json").stdout.splitlines()
-    told = [json.loads(line) for line in lines]
-    assert [(*line, line[next(iter(line))]["name"]) for line in told] == [
+    changes = [json.loads(line) for line in lines]
+    assert [(*line, line[next(iter(line))]["name"]) for line in changes] == [
         ("pod", "a"),
         ("pod", "b"),
         ("deleted", "b"),
     ]
-    assert told[0]["pod"]["health"] == {"state": "healthy", "message": "It is healthy."}
+    assert changes[0]["pod"]["health"] == {"state": "healthy", "message": "It is healthy."}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_a_watch_may_be_silent_for_longer_than_an_answer_may_take(
 def test_mistakes_are_one_line(node: FakeNode, tmp_path: Path) -> None:
     result = watch(tmp_path, node, "secrets")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith("podstatus: 'secrets' cannot be watched; pods can")
+    assert result.stderr.startswith("podstatus: cannot watch 'secrets', only pods")
     node.refusal = (400, '{"kind": "Status", "message": "no such label"}')
     result = watch(tmp_path, node)
     assert (result.exit_code, result.stderr) == (1, "podstatus: no such label\n")
@@ -216,10 +216,10 @@ def test_a_terminal_shows_a_table_that_is_drawn_again(node: FakeNode, tmp_path: 
 
 def test_events_are_read_however_they_are_cut() -> None:
     text = b": hello\r\nid: a-1\nevent: pod\ndata: {\ndata: }\n\n:\nid: a-2\n\nevent: x\ndata"
-    told = [SseEvent("pod", "{\n}", "a-1"), SseEvent("", "", "a-2")]
+    events = [SseEvent("pod", "{\n}", "a-1"), SseEvent("", "", "a-2")]
     for size in (1, 2, 7, 1000):
         pieces = [text[at : at + size] for at in range(0, len(text), size)]
-        assert list(parse_sse(pieces)) == told
+        assert list(parse_sse(pieces)) == events
 
 
 def test_an_event_without_end_is_not_kept() -> None:
@@ -242,12 +242,12 @@ def test_of_a_cluster_each_row_says_which_node(
     assert rows[1][-2:] == ["healthy", "n1"]
 
 
-def test_a_pipe_is_told_that_an_observer_hears_nothing(
+def test_a_pipe_gets_the_staleness_of_an_observer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch_command, "_RECONNECT_SECONDS", 0.0)
     with fake_node(tmp_path, node="", observes=True) as node:
-        node.told["/v1/status"] = SILENT
+        node.responses["/v1/status"] = SILENT
         node.watches = [[sent(1, "pod", pod("web")), SYNCED]]
         node.may_go_on.clear()
         print_silence = watch_command._print_staleness
@@ -257,21 +257,23 @@ def test_a_pipe_is_told_that_an_observer_hears_nothing(
             node.may_go_on.set()
 
         monkeypatch.setattr(watch_command, "_print_staleness", tell)
-        told = watch(tmp_path, node).stderr
-    assert told.splitlines()[0] == "podstatus: API server not heard for 4 min 13 s"
+        errors = watch(tmp_path, node).stderr
+    assert errors.splitlines()[0] == "podstatus: no response from the API server for 4 min 13 s"
 
 
 def test_the_last_line_says_that_an_observer_hears_nothing() -> None:
     columns = watch_command._Columns(wide=False, namespaces=True, nodes=True)
-    foot = watch_command._render_page(PodFeed(), "", "API server not heard for 9 s", columns)[-1]
-    assert foot[0].text == "API server not heard for 9 s; 0 pods"
+    foot = watch_command._render_page(
+        PodFeed(), "", "no response from the API server for 9 s", columns
+    )[-1]
+    assert foot[0].text == "no response from the API server for 9 s; 0 pods"
 
 
-def test_silence_is_told_when_it_begins_and_ends(tmp_path: Path) -> None:
-    told: list[str] = []
+def test_staleness_is_reported_when_it_begins_and_ends(tmp_path: Path) -> None:
+    messages: list[str] = []
     with fake_node(tmp_path, node="", observes=True) as node:
-        silence = Staleness(lambda: agent_client.find_agent(tmp_path, {}), told.append)
+        silence = Staleness(lambda: agent_client.find_agent(tmp_path, {}), messages.append)
         for status in (SILENT, SILENT, None, HEARD, HEARD):
-            node.told["/v1/status"] = status
+            node.responses["/v1/status"] = status
             silence.poll_once()
-    assert told == ["API server not heard for 4 min 13 s", ""]
+    assert messages == ["no response from the API server for 4 min 13 s", ""]

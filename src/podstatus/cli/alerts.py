@@ -1,4 +1,4 @@
-"""`podstatus alerts`: what can be said of rules without an agent."""
+"""`podstatus alerts`: check alert rule files without an agent."""
 
 import sys
 from collections.abc import Iterator
@@ -26,26 +26,29 @@ alerts = typer.Typer(
 )
 _STDIN, _STDIN_NAME = "-", "<stdin>"
 FilesArgument = Annotated[
-    list[Path], typer.Argument(metavar="FILE…", help="Files of rules; - is the standard input.")
+    list[Path], typer.Argument(metavar="FILE…", help="Rule files; - reads standard input.")
 ]
 
 
 @alerts.callback()
 def _alerts() -> None:
-    """A group of commands, though there may be one alone."""
+    """Keep `alerts` a group of commands, however many it has."""
 
 
 @alerts.command()
 def check(files: FilesArgument) -> None:
-    """Say what is wrong with files of alert rules, each with its line and column, or show them."""
+    """Validate alert rule files.
+
+    Prints every error with its line and column, or the rules if there are none.
+    """
     with EvaluatorProcess() as evaluator:
-        right = [_check(str(file), evaluator) for file in files]
-    if not all(right):
+        valid = [_check(str(file), evaluator) for file in files]
+    if not all(valid):
         raise typer.Exit(1)
 
 
 def _check(file: str, evaluator: EvaluatorProcess) -> bool:
-    """Whether nothing is wrong with it."""
+    """Print errors or rules of a file; return True if it is valid."""
     try:
         loaded = load_rules(_read(file), evaluator)
         defaults = default_rules(evaluator)
@@ -53,12 +56,12 @@ def _check(file: str, evaluator: EvaluatorProcess) -> bool:
         write(f"{error}\n", err=True)
         return False
     name = _STDIN_NAME if file == _STDIN else file
-    mistakes = (*loaded.errors, *unknown_disabled(defaults, loaded.rule_set))
-    for mistake in mistakes:
-        write(f"{mistake.format(name)}\n", err=True)
-    for hint in sort_diagnostics((*loaded.warnings, *_file_warnings(loaded))):
-        write(f"{hint.format(name, 'note: ')}\n", err=True)
-    if mistakes:
+    errors = (*loaded.errors, *unknown_disabled(defaults, loaded.rule_set))
+    for error_line in errors:
+        write(f"{error_line.format(name)}\n", err=True)
+    for warning in sort_diagnostics((*loaded.warnings, *_file_warnings(loaded))):
+        write(f"{warning.format(name, 'note: ')}\n", err=True)
+    if errors:
         return False
     if loaded.rules:
         print_table(_table(loaded))
@@ -67,7 +70,7 @@ def _check(file: str, evaluator: EvaluatorProcess) -> bool:
 
 
 def _file_warnings(loaded: LoadedRules) -> Iterator[Diagnostic]:
-    """Files that could not be used here; where the agent is it may be otherwise."""
+    """Unusable secret files; only warnings, since they may exist on the agent's machine."""
     for action in (action for rule in loaded.rule_set.rules for action in rule.actions):
         for problem in file_errors(action):
             yield Diagnostic(location=action.place, message=problem)
@@ -96,7 +99,6 @@ def _summary(loaded: LoadedRules) -> str:
     rules = f"{count} rule{'' if count == 1 else 's'}"
     allowed = sorted(loaded.rule_set.allow_actions)
     if not allowed:
-        return f"{rules}; none may change anything"
-    how = "said, not done (dryRun)" if loaded.rule_set.dry_run else "done"
-    verb = "is" if len(allowed) == 1 else "are"
-    return f"{rules}; {', '.join(allowed)} may be asked for, and {verb} {how}"
+        return f"{rules}; no remediation is allowed"
+    mode = ", as a dry run (dryRun)" if loaded.rule_set.dry_run else ""
+    return f"{rules}; allowed remediations: {', '.join(allowed)}{mode}"

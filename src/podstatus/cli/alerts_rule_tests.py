@@ -1,4 +1,4 @@
-"""`podstatus alerts test`: rules are played over what is scripted or recorded."""
+"""`podstatus alerts test`: run alert rules against scripted or recorded pods."""
 
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
@@ -38,80 +38,85 @@ _HISTORY_FILE = "history.db"
 _PAGE_SIZE = 10_000
 _SECOND = 1_000_000_000
 
-FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of tests.")]
+FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Rule test files.")]
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Show every change of an alert, with its time.")
+    bool, typer.Option("--verbose", "-v", help="Print every state change of an alert.")
 ]
 
 
 class _InvalidFileError(Exception):
-    """A file of tests cannot be used; a line for each mistake."""
+    """A test file is invalid; one line per error."""
 
 
 def test_rules(files: FilesArgument, *, verbose: VerboseOption = False) -> None:  # noqa: PT028 - no pytest
-    """Play alert rules over scripted or recorded pods: are the alerts those that are expected?"""
+    """Run alert rules against scripted or recorded pods.
+
+    Compares the alerts with the expected ones and prints the differences.
+    """
     with EvaluatorProcess() as evaluator:
-        right = [_test(file, evaluator, verbose=verbose) for file in files]
-    if not all(right):
+        passed = [_test(file, evaluator, verbose=verbose) for file in files]
+    if not all(passed):
         raise typer.Exit(1)
 
 
 def defaults() -> None:
-    """Print the default rules: what an agent asks unless files of rules change it."""
+    """Print the default alert rules."""
     write(default_rules_text())
 
 
 def _test(file: Path, evaluator: EvaluatorProcess, *, verbose: bool) -> bool:
-    """Whether all is as it is expected to be."""
+    """Run the tests of a file; return True if all pass."""
     try:
-        read = _read(file)
-        rules = _rules(file, read, evaluator)
+        test_file = _read(file)
+        rules = _rules(file, test_file, evaluator)
         evaluator.load(it.rule for it in rules if not it.problem)
         failed = [
             test.name
-            for test in read.tests
+            for test in test_file.tests
             if not _run_test(file, test, rules, evaluator, verbose=verbose)
         ]
     except (_InvalidFileError, EvaluatorError) as error:
         write(f"{error}\n", err=True)
         return False
-    count = len(read.tests)
+    count = len(test_file.tests)
     tests = f"{count} test{'' if count == 1 else 's'}"
-    told = f"{len(failed)} of {tests} failed" if failed else f"{tests}, all as expected"
-    write(f"{file}: {told}\n")
+    result = f"{len(failed)} of {tests} failed" if failed else f"{tests} passed"
+    write(f"{file}: {result}\n")
     return not failed
 
 
 def _read(file: Path) -> RuleTestFile:
-    read, mistakes = read_rule_tests(_text(file))
-    if mistakes:
-        raise _InvalidFileError("\n".join(mistake.format(str(file)) for mistake in mistakes))
-    return read
+    test_file, errors = read_rule_tests(_text(file))
+    if errors:
+        raise _InvalidFileError("\n".join(error.format(str(file)) for error in errors))
+    return test_file
 
 
-def _rules(file: Path, read: RuleTestFile, evaluator: EvaluatorProcess) -> tuple[LoadedRule, ...]:
-    """Those that the tests are about."""
+def _rules(
+    file: Path, test_file: RuleTestFile, evaluator: EvaluatorProcess
+) -> tuple[LoadedRule, ...]:
+    """The rules under test. Raises _InvalidFileError."""
     loaded: list[LoadedRules] = []
-    wrong: list[str] = []
-    for name in read.rules:
+    errors: list[str] = []
+    for name in test_file.rules:
         if name != _DEFAULT_RULES:
             path = file.parent / name
             loaded.append(load_rules(_text(path), evaluator))
-            wrong += (mistake.format(str(path)) for mistake in loaded[-1].errors)
-    theirs = [rule for each in loaded for rule in each.rules]
-    if _DEFAULT_RULES in read.rules or not read.rules:
-        shipped = default_rules(evaluator)
-        theirs = [*effective_defaults(shipped, [each.rule_set for each in loaded]), *theirs]
-    known = {loaded_rule.rule.name for loaded_rule in theirs}
-    unknown = sort_diagnostics(it for test in read.tests for it in _unknown_rules(test, known))
-    wrong += (mistake.format(str(file)) for mistake in unknown)
-    if wrong:
-        raise _InvalidFileError("\n".join(wrong))
-    return tuple(theirs)
+            errors += (error.format(str(path)) for error in loaded[-1].errors)
+    rules = [rule for each in loaded for rule in each.rules]
+    if _DEFAULT_RULES in test_file.rules or not test_file.rules:
+        defaults = default_rules(evaluator)
+        rules = [*effective_defaults(defaults, [each.rule_set for each in loaded]), *rules]
+    names = {loaded_rule.rule.name for loaded_rule in rules}
+    unknown = sort_diagnostics(it for test in test_file.tests for it in _unknown_rules(test, names))
+    errors += (error.format(str(file)) for error in unknown)
+    if errors:
+        raise _InvalidFileError("\n".join(errors))
+    return tuple(rules)
 
 
 def _unknown_rules(test: RuleTest, rule_names: Collection[str]) -> Iterator[Diagnostic]:
-    """Rules that a test names, and that there are not."""
+    """Errors for rules that a test names but that do not exist."""
     for name in sorted(test.only):
         if name not in rule_names:
             yield Diagnostic(
@@ -137,8 +142,8 @@ def _run_test(
     verbose: bool,
 ) -> bool:
     if test.history:
-        moments = _read_history(file, test)
-        outcome = run_rule_test(test, rules, evaluator, partial(HistoryDriver, entries=moments))
+        entries = _read_history(file, test)
+        outcome = run_rule_test(test, rules, evaluator, partial(HistoryDriver, entries=entries))
     else:
         outcome = run_rule_test(test, rules, evaluator, ScriptedDriver)
     _print_result(file, test, outcome, verbose=verbose)
@@ -146,19 +151,19 @@ def _run_test(
 
 
 def _read_history(file: Path, test: RuleTest) -> list[HistoryEntry]:
-    """All of a history: its file, or that of a root-dir."""
+    """All entries of a history; its path may be that of a root-dir."""
     path = file.parent / test.history
     path = path / _HISTORY_FILE if path.is_dir() else path
-    found: list[HistoryEntry] = []
+    entries: list[HistoryEntry] = []
     try:
         with open_history_reader(path) as history:
-            while piece := history.entries_after(found[-1].id if found else 0, limit=_PAGE_SIZE):
-                found += piece
+            while page := history.entries_after(entries[-1].id if entries else 0, limit=_PAGE_SIZE):
+                entries += page
     except HistoryError as error:
-        problem = str(error) if path.exists() else f"there is no {path}"
-        mistake = Diagnostic(location=test.history_location, message=f"history: {problem}")
-        raise _InvalidFileError(mistake.format(str(file))) from error
-    return found
+        problem = str(error) if path.exists() else f"no such file: {path}"
+        diagnostic = Diagnostic(location=test.history_location, message=f"history: {problem}")
+        raise _InvalidFileError(diagnostic.format(str(file))) from error
+    return entries
 
 
 def _print_result(file: Path, test: RuleTest, outcome: RuleTestResult, *, verbose: bool) -> None:
@@ -169,12 +174,12 @@ def _print_result(file: Path, test: RuleTest, outcome: RuleTestResult, *, verbos
     for difference in outcome.differences:
         write(_format_difference(file, test, difference), err=True)
     for problem in outcome.problems:
-        place = Diagnostic(location=test.location, message=f"{test.name}: rule {problem}")
-        write(f"{place.format(str(file))}\n", err=True)
+        diagnostic = Diagnostic(location=test.location, message=f"{test.name}: rule {problem}")
+        write(f"{diagnostic.format(str(file))}\n", err=True)
 
 
 def _format_difference(file: Path, test: RuleTest, difference: Difference) -> str:
-    message = f"{test.name}: at {_format_duration(difference.at)} it is not as expected"
+    message = f"{test.name}: unexpected alerts at {_format_duration(difference.at)}"
     lines = [Diagnostic(location=difference.location, message=message).format(str(file))]
     lines += (f"  expected  {line}" for line in difference.expected)
     lines += (f"  got       {line}" for line in difference.actual)
@@ -186,9 +191,9 @@ def _format_change(it: AlertChange) -> str:
     about = format_subject(alert.subject.scope, subject_name(alert))
     state: str = alert.state
     if alert.state == "firing" and alert.ceased:
-        state = "firing, though it has ceased to hold"
+        state = "firing, condition no longer true"
     elif alert.state == "resolved" and not alert.fired:
-        state = "over before it fired"
+        state = "resolved before it fired"
     return f"{_format_duration(it.at):>10}  {alert.rule} {about} {state}"
 
 

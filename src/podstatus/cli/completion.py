@@ -1,6 +1,6 @@
-"""What a shell offers when the tab key is pressed: kinds, and the names of the agent's pods.
+"""Shell completion of object types and of the names of the agent's pods.
 
-It is asked in the middle of typing: whatever is wrong, nothing is offered and nothing is said.
+Errors are ignored: a completion must not print anything while the user is typing.
 """
 
 import os
@@ -19,22 +19,22 @@ from podstatus.kube.unstructured import nested_list, nested_str
 _KINDS = ("pods", "nodes", "events", "alerts")
 _PODS = ("pod", "pods", "po")
 _NAME = re.compile(r"[a-z0-9.-]+", re.ASCII)
-"""Of what a shell is given nothing else is taken: it might obey."""
+"""Other names are dropped: the shell could interpret their characters."""
 
 
 def complete_kind(incomplete: str) -> list[str]:
-    """What `get` shows."""
+    """Complete the object type of `podstatus get`."""
     return [kind for kind in _KINDS if kind.startswith(incomplete)]
 
 
 def complete_pod(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Pods of the namespace that is named already, if what is asked for are pods."""
-    given: dict[str, Any] = ctx.params
-    if given.get("kind") not in (None, *_PODS):
+    """Complete a pod name of the given namespace; nothing for other object types."""
+    params: dict[str, Any] = ctx.params
+    if params.get("kind") not in (None, *_PODS):
         return []
-    root_dir = given.get("root_dir")
+    root_dir = params.get("root_dir")
     try:
-        names = _pod_names(Path(root_dir) if root_dir else None, given.get("namespace"))
+        names = _pod_names(Path(root_dir) if root_dir else None, params.get("namespace"))
     except (RequestError, msgspec.DecodeError):
         return []
     return [name for name in names if name.startswith(incomplete) and _NAME.fullmatch(name)]

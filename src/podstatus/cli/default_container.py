@@ -1,4 +1,4 @@
-"""Which container of a pod is meant by those who name none.
+"""Choose the default container of a pod, as kubectl logs does.
 
 Upstream: logsForObjectWithClient, polymorphichelpers/logsforobject.go, and podcmd.go,
 kubectl v0.36.4.
@@ -12,25 +12,28 @@ DEFAULT_CONTAINER_ANNOTATION = "kubectl.kubernetes.io/default-container"
 
 
 class ContainerNotFoundError(Exception):
-    """The pod has no such container; the message names those it has."""
+    """The pod has no such container; the message lists its containers."""
 
 
 class ContainerChoice(msgspec.Struct, frozen=True):
-    """A container, and what whoever asked should know about the choice."""
+    """A container, and notes about the choice to print to standard error."""
 
     name: str
     notes: tuple[str, ...] = ()
 
 
 def choose_container(pod: Pod, requested: str | None = None) -> ContainerChoice:
-    """The one that is wanted, that of the annotation, or the first. Raises NoContainerError."""
+    """Return the requested container, that of the annotation, or the first one.
+
+    Raises ContainerNotFoundError.
+    """
     first, *others = _names(pod) or [("", "")]
     names = [name for name, _ in (first, *others)]
-    told = ", ".join(f"{name}{kind}" for name, kind in (first, *others))
+    listing = ", ".join(f"{name}{kind}" for name, kind in (first, *others))
     if requested:
         if requested not in names:
             raise ContainerNotFoundError(
-                f"container {requested} is not valid for pod {pod.name} out of: {told}"
+                f"container {requested} is not valid for pod {pod.name} out of: {listing}"
             )
         return ContainerChoice(requested)
     notes: tuple[str, ...] = ()
@@ -39,12 +42,12 @@ def choose_container(pod: Pod, requested: str | None = None) -> ContainerChoice:
             return ContainerChoice(annotated)
         notes = (f'Default container name "{annotated}" not found in pod {pod.name}',)
     if others:
-        notes += (f'Defaulted container "{first[0]}" out of: {told}',)
+        notes += (f'Defaulted container "{first[0]}" out of: {listing}',)
     return ContainerChoice(first[0], notes)
 
 
 def _names(pod: Pod) -> list[tuple[str, str]]:
-    """The containers with what kind they are, the regular ones first."""
+    """Container names with the suffix of their kind, regular containers first."""
     spec = pod.spec
     return [
         *((container.name, "") for container in spec.containers or ()),

@@ -1,4 +1,4 @@
-"""`podstatus drain`: end all pods of the running agent by priority, and wait for it."""
+"""`podstatus drain`: terminate all pods of the running agent by priority, and wait for it."""
 
 import os
 import time
@@ -18,18 +18,23 @@ _POLL_SECONDS = 0.2
 TimeoutOption = Annotated[
     str,
     typer.Option(
-        metavar="DURATION", help="How long to wait, such as 5m; the node goes on. 0: until all end."
+        metavar="DURATION",
+        help="How long to wait, such as 5m; the drain continues afterwards. 0 waits forever.",
     ),
 ]
 CancelOption = Annotated[
-    bool, typer.Option("--cancel", help="Have a drained node, or one that drains, take pods again.")
+    bool, typer.Option("--cancel", help="Cancel the drain: the node accepts pods again.")
 ]
 
 
 def drain(
     *, root_dir: RootDirOption = None, timeout: TimeoutOption = "0", cancel: CancelOption = False
 ) -> None:
-    """End all pods of this node by priority, and take no others until --cancel or a restart."""
+    """Terminate all pods of this node and reject new ones.
+
+    Pods terminate by priority. The node accepts pods again after --cancel or a restart of the
+    agent.
+    """
     seconds = _parse_timeout(timeout)
     with report_errors():
         node = find_agent(root_dir, os.environ)
@@ -39,41 +44,35 @@ def drain(
         node.begin_drain()
         _wait(node, seconds)
     write(
-        "the node is drained: it is not Ready and takes no pods until podstatus drain --cancel, or "
-        "until the agent is started again\n"
+        "the node is drained: it is not Ready and rejects pods until podstatus drain --cancel or a "
+        "restart of the agent\n"
     )
 
 
 def _cancel(agent: AgentClient) -> None:
     if agent.drain_progress().state == OFF:
-        write("the node takes pods: it was not drained, nor asked to be\n")
+        write("the node accepts pods; no drain was in progress\n")
         return
-    after = agent.cancel_drain()
-    stay, end = len(after.left), after.ending
-    parts = [f"{count_pods(stay)} stay{_verb_suffix(stay)}"] if stay else []
-    parts += [f"{count_pods(end)} still end{_verb_suffix(end)}"] if end else []
-    write(f"the node takes pods again; {', '.join(parts) or 'all that it had have ended'}\n")
-
-
-def _verb_suffix(count: int) -> str:
-    return "s" if count == 1 else ""
+    progress = agent.cancel_drain()
+    parts = [f"{count_pods(len(progress.left))} still running"] if progress.left else []
+    parts += [f"{count_pods(progress.ending)} still terminating"] if progress.ending else []
+    write(f"the node accepts pods again; {', '.join(parts) or 'all pods had terminated'}\n")
 
 
 def _wait(agent: AgentClient, seconds: float) -> None:
     deadline = time.monotonic() + seconds if seconds else None
-    told = ""
+    last_line = ""
     while (progress := agent.drain_progress()).state != DRAINED:
         if progress.state == OFF:
-            raise RequestError("the drain was cancelled, or the agent was started again")
+            raise RequestError("the drain was cancelled, or the agent was restarted")
         line = describe_progress(progress)
-        if line and line != told:
+        if line and line != last_line:
             write(f"{line}\n")
-        told = line or told
+        last_line = line or last_line
         if deadline is not None and time.monotonic() > deadline:
             raise RequestError(
-                f"not drained within {seconds:g} s: {describe_remaining(progress.left)}; "
-                "the node goes "
-                "on with it, see again with podstatus drain, or have it take pods with --cancel"
+                f"not drained within {seconds:g} s: {describe_remaining(progress.left)}; the drain "
+                "continues, wait again with podstatus drain, or cancel it with --cancel"
             )
         time.sleep(_POLL_SECONDS)
 

@@ -1,7 +1,7 @@
 """`podstatus get` and `podstatus describe`, for machines without kubectl.
 
-The API server is asked first: it has what nobody has taken yet, and what runs elsewhere. While it
-is away, the agent is asked, which knows its own pods better than anybody.
+They query the API server first: it also has unscheduled pods and those of other nodes. While it is
+unreachable they query the agent, which has the newest state of its own pods.
 """
 
 import os
@@ -45,7 +45,7 @@ ObjectSource = ServerObjects | AgentObjects
 
 
 class OutputFormat(StrEnum):
-    """How objects are printed."""
+    """The output formats of objects."""
 
     WIDE = "wide"
     JSON = "json"
@@ -54,7 +54,7 @@ class OutputFormat(StrEnum):
 
 
 class DataSource(StrEnum):
-    """Who is asked."""
+    """The sources of objects: API server, agent, or automatic."""
 
     AUTO = "auto"
     SERVER = "server"
@@ -64,42 +64,52 @@ class DataSource(StrEnum):
 KindArgument = Annotated[
     str,
     typer.Argument(
-        metavar="pods|node|events|alerts", help="What to show.", autocompletion=complete_kind
+        metavar="pods|node|events|alerts",
+        help="Type of the objects to display.",
+        autocompletion=complete_kind,
     ),
 ]
 NameArgument = Annotated[
-    str | None, typer.Argument(metavar="[NAME]", help="One of them.", autocompletion=complete_pod)
+    str | None,
+    typer.Argument(metavar="[NAME]", help="Display only this object.", autocompletion=complete_pod),
 ]
-PodKindArgument = Annotated[str, typer.Argument(metavar="pod", help="What to describe: a pod.")]
+PodKindArgument = Annotated[
+    str, typer.Argument(metavar="pod", help="Type of the object; only pods are supported.")
+]
 PodNameArgument = Annotated[
-    str, typer.Argument(metavar="NAME", help="Which one.", autocompletion=complete_pod)
+    str, typer.Argument(metavar="NAME", help="Name of the pod.", autocompletion=complete_pod)
 ]
 RootDirOption = Annotated[
     Path | None,
-    typer.Option(metavar="PATH", help="The root-dir of the agent to ask (PODSTATUS_ROOT_DIR)."),
+    typer.Option(metavar="PATH", help="Root directory of the running agent (PODSTATUS_ROOT_DIR)."),
 ]
 KubeconfigOption = Annotated[
-    Path | None, typer.Option(metavar="PATH", help="The cluster to ask instead of an agent's.")
+    Path | None,
+    typer.Option(metavar="PATH", help="Query this cluster in place of the agent's API server."),
 ]
 NamespaceOption = Annotated[
-    str | None, typer.Option("--namespace", "-n", metavar="NAME", help="In this namespace.")
+    str | None,
+    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace of the request."),
 ]
 AllNamespacesOption = Annotated[
-    bool, typer.Option("--all-namespaces", "-A", help="In all of them.")
+    bool,
+    typer.Option("--all-namespaces", "-A", help="List the objects across all namespaces."),
 ]
 OutputOption = Annotated[
     OutputFormat | None,
-    typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="In this form."),
+    typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="Output format."),
 ]
 FromOption = Annotated[
     DataSource,
     typer.Option(
         "--from",
         metavar="auto|server|agent",
-        help="Whom to ask; auto: the API server, and the agent if that is away.",
+        help="Source of the objects; auto: the API server, or the agent if it is unreachable.",
     ),
 ]
-WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Go on with what changes.")]
+WatchOption = Annotated[
+    bool, typer.Option("--watch", "-w", help="After listing the objects, watch for changes.")
+]
 
 
 def get(
@@ -114,35 +124,39 @@ def get(
     watch: WatchOption = False,
     source: FromOption = DataSource.AUTO,
 ) -> None:
-    """Show pods, the node or events, as kubectl does, or alerts."""
+    """Display pods, the node, events or alerts.
+
+    Tables and formats are those of kubectl get.
+    """
     if kind.lower() in ALERT_KINDS:
         where = None if all_namespaces else namespace
         _get_alerts(name, root_dir, kubeconfig, where, output, watch=watch, source=source)
         return
     if name is not None and (all_namespaces or watch):
-        usage_error("one object is named; leave -A and --watch out")
+        usage_error("NAME cannot be combined with -A or --watch")
     if watch and source is DataSource.AGENT:
-        usage_error("get --watch asks the API server; the agent is asked by podstatus watch")
+        usage_error("get --watch requires the API server; to watch the agent use podstatus watch")
 
     try:
-        shown = find_resource_kind(kind)
+        resource_kind = find_resource_kind(kind)
     except RequestError as error:
         usage_error(str(error))
 
-    def show_them(asked: ObjectSource) -> None:
-        where = None if all_namespaces else namespace or asked.namespace
+    def print_objects(objects: ObjectSource) -> None:
+        where = None if all_namespaces else namespace or objects.namespace
         if name is not None:
-            listed = ObjectList([asked.get(shown, where, name)])
+            listed = ObjectList([objects.get(resource_kind, where, name)])
         else:
-            listed = asked.list(shown, where)
-        _print(shown, listed.items, output, namespaces=all_namespaces, one=name is not None)
+            listed = objects.list(resource_kind, where)
+        is_single = name is not None
+        _print(resource_kind, listed.items, output, namespaces=all_namespaces, one=is_single)
         if not listed.items and output in (None, OutputFormat.WIDE):
-            write(f"{_empty_message(shown, where)}\n", err=True)
-        if watch and isinstance(asked, ServerObjects):
-            _follow(asked, shown, where, listed, output)
+            write(f"{_empty_message(resource_kind, where)}\n", err=True)
+        if watch and isinstance(objects, ServerObjects):
+            _follow(objects, resource_kind, where, listed, output)
 
     with report_errors():
-        _query(DataSource.SERVER if watch else source, root_dir, kubeconfig, show_them)
+        _query(DataSource.SERVER if watch else source, root_dir, kubeconfig, print_objects)
 
 
 def _get_alerts(
@@ -156,12 +170,12 @@ def _get_alerts(
     source: DataSource,
 ) -> None:
     if source is DataSource.SERVER or kubeconfig is not None:
-        fail("alerts are the agent's: the API server knows none; leave --from and --kubeconfig out")
+        fail("only the agent has alerts, not the API server; leave --from and --kubeconfig out")
     if watch:
-        fail("alerts cannot be watched; ask again, or have rules tell you")
+        fail("--watch does not support alerts; use actions of the rules for notifications")
     with report_errors():
-        asked = QueryClient(find_agent(root_dir, os.environ))
-        print_alerts(asked, rule, namespace, output, current_time())
+        client = QueryClient(find_agent(root_dir, os.environ))
+        print_alerts(client, rule, namespace, output, current_time())
 
 
 def describe(
@@ -173,24 +187,24 @@ def describe(
     namespace: NamespaceOption = None,
     source: FromOption = DataSource.AUTO,
 ) -> None:
-    """Say all there is to say about a pod, with its events."""
+    """Show details of a pod, with its events."""
     if kind not in ("pod", "pods", "po"):
-        usage_error(f"{kind!r} cannot be described; a pod can; for all else use kubectl")
+        usage_error(f"cannot describe {kind!r}, only pods; for other objects use kubectl")
 
-    def show_it(asked: ObjectSource) -> None:
-        where = namespace or asked.namespace
-        document = asked.get(find_resource_kind("pods"), where, name)
-        events = asked.pod_events(where, name).items
+    def print_details(objects: ObjectSource) -> None:
+        where = namespace or objects.namespace
+        document = objects.get(find_resource_kind("pods"), where, name)
+        events = objects.pod_events(where, name).items
         try:
             pod = from_document(document, Pod)
         except DecodeError as error:
-            raise RequestError(f"the server's pod cannot be read: {error}") from error
-        # Not those of a pod that had the same name before.
-        ours = [e for e in events if nested_str(e, "involvedObject", "uid") in ("", pod.uid)]
-        write(describe_pod(pod, ours, current_time()))
+            raise RequestError(f"cannot decode the pod: {error}") from error
+        # Without the events of an earlier pod of the same name.
+        own = [e for e in events if nested_str(e, "involvedObject", "uid") in ("", pod.uid)]
+        write(describe_pod(pod, own, current_time()))
 
     with report_errors():
-        _query(source, root_dir, kubeconfig, show_it)
+        _query(source, root_dir, kubeconfig, print_details)
 
 
 def _query(
@@ -199,10 +213,10 @@ def _query(
     kubeconfig: Path | None,
     print_objects: Callable[[ObjectSource], None],
 ) -> None:
-    """Show what whoever is to be asked says. Raises CannotAskError."""
+    """Query the source, with the agent as a fallback of `auto`. Raises RequestError."""
     if source is DataSource.AGENT:
         if kubeconfig is not None:
-            usage_error("--kubeconfig names an API server; leave it out to ask the agent")
+            usage_error("--from agent cannot be combined with --kubeconfig")
         _query_agent(find_agent(root_dir, os.environ), print_objects)
         return
     access = find_client_config(root_dir, kubeconfig, os.environ)
@@ -212,10 +226,10 @@ def _query(
     except ServerUnavailableError as error:
         if source is DataSource.SERVER or kubeconfig is not None:
             raise
-        node = find_agent(root_dir, os.environ)
-        who = "observer" if node.is_observer else "agent"
-        write(f"podstatus: {error}; this is what the {who} knows\n", err=True)
-        _query_agent(node, print_objects)
+        agent = find_agent(root_dir, os.environ)
+        fallback = "observer" if agent.is_observer else "agent"
+        write(f"podstatus: {error}; showing the data of the {fallback}\n", err=True)
+        _query_agent(agent, print_objects)
 
 
 def _query_agent(agent: AgentClient, print_objects: Callable[[ObjectSource], None]) -> None:
@@ -225,7 +239,7 @@ def _query_agent(agent: AgentClient, print_objects: Callable[[ObjectSource], Non
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Tell in one line why something cannot be shown, and end the program."""
+    """Print a RequestError in one line and exit; exit on Ctrl-C and on a closed pipe."""
     try:
         yield
     except RequestError as error:
@@ -233,7 +247,7 @@ def report_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     except BrokenPipeError:
-        # Whoever read it has seen enough; nobody is there for the rest, nor for a complaint.
+        # The reader closed the pipe, as `head` does. Prevent an error from the flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         raise typer.Exit(0) from None
 
@@ -274,14 +288,14 @@ def _follow(
     listed: ObjectList,
     output: OutputFormat | None,
 ) -> None:
-    namespaces, above = namespace is None, bool(listed.items)
-    least = _table(kind, listed.items, output, namespaces=namespaces).widths()
+    namespaces, has_headings = namespace is None, bool(listed.items)
+    widths = _table(kind, listed.items, output, namespaces=namespaces).widths()
     for document in server.watch(kind, namespace, listed.version):
         if output in (None, OutputFormat.WIDE):
             table = _table(kind, [document], output, namespaces=namespaces)
-            print_table(table, headings=not above, min_widths=least)
-            above = True
-            least = [max(pair) for pair in zip(least, table.widths(), strict=True)]
+            print_table(table, headings=not has_headings, min_widths=widths)
+            has_headings = True
+            widths = [max(pair) for pair in zip(widths, table.widths(), strict=True)]
         else:
             _print(kind, [document], output, one=True)
         sys.stdout.flush()
@@ -300,11 +314,11 @@ def _empty_message(kind: ResourceKind, namespace: str | None) -> str:
 
 
 def fail(message: str, code: int = 1) -> NoReturn:
-    """Say why, and end the program."""
+    """Print an error and exit with `code`."""
     write(f"podstatus: {message}\n", err=True)
     raise typer.Exit(code)
 
 
 def usage_error(message: str) -> NoReturn:
-    """Say what is wrong with the command line, and end the program."""
+    """Print an error of the command line and exit with code 2."""
     fail(message, 2)

@@ -1,4 +1,4 @@
-"""`podstatus get alerts`: what the agent's rules find wrong. Nobody but the agent knows it."""
+"""`podstatus get alerts`: the alerts of the agent."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,33 +15,36 @@ ALERT_KINDS = ("alerts", "alert")
 _HEADINGS = ("ALERT", "SEVERITY", "STATE", "SUBJECT", "SINCE", "SUMMARY")
 _WIDE_HEADINGS = ("NODE", "RESOLVED")
 _MAX_NAMES = 3
-"""Rules of a receiver: the Alertmanager of the settings has more than fit a line."""
+"""Maximum rules to list per receiver; --alertmanager-url receives those of many rules."""
 
 
 def print_alerts(
     client: QueryClient, rule: str | None, namespace: str | None, output: str | None, now: Time
 ) -> None:
-    """Print them, of one rule or all, of one namespace or everything. Raises CannotAskError."""
+    """Print the alerts of `rule` and `namespace`, None for all. Raises RequestError."""
     query = {"rule": rule, "namespace": namespace, "limit": "5000"}
-    answer = client.get(
+    response = client.get(
         "/v1/alerts", {name: text for name, text in query.items() if text}, AlertsResponse
     )
-    _check_rule(rule, answer)
-    _PRINTERS.get(output or "", _print_table)(answer.alerts, now)
+    _check_rule(rule, response)
+    _PRINTERS.get(output or "", _print_table)(response.alerts, now)
     if output in (None, "wide"):
-        _print_problems(answer, rule)
+        _print_problems(response, rule)
 
 
 def _check_rule(rule: str | None, items: AlertsResponse) -> None:
-    """An alert may be there of a rule that is not any more."""
+    """Raise RequestError if neither a rule nor an alert has this rule name.
+
+    A resolved alert may belong to a rule that has been removed.
+    """
     names = {it.name for it in items.rules} | {it.rule for it in items.alerts}
     if rule and rule not in names:
-        there = f"; there are: {', '.join(sorted(names))}" if names else ""
-        raise RequestError(f"there is no rule {rule}{there}")
+        hint = f"; rules: {', '.join(sorted(names))}" if names else ""
+        raise RequestError(f"no such rule: {rule}{hint}")
 
 
 def alert_table(alerts: Sequence[AlertView], now: Time, *, wide: bool = False) -> Table:
-    """A row for each."""
+    """Return a table with a row per alert."""
     return Table(
         (*_HEADINGS[:-1], *(_WIDE_HEADINGS if wide else ()), _HEADINGS[-1]),
         tuple(_row(alert, now, wide=wide) for alert in alerts),
@@ -49,7 +52,7 @@ def alert_table(alerts: Sequence[AlertView], now: Time, *, wide: bool = False) -
 
 
 def _row(alert: AlertView, now: Time, *, wide: bool) -> tuple[str, ...]:
-    told = alert.annotations.get("summary") or alert.annotations.get("description") or ""
+    summary = alert.annotations.get("summary") or alert.annotations.get("description") or ""
     resolved = _age(alert.resolved_at, now) if alert.resolved_at else ""
     return (
         alert.rule,
@@ -58,7 +61,7 @@ def _row(alert: AlertView, now: Time, *, wide: bool) -> tuple[str, ...]:
         _subject(alert),
         _age(alert.active_at, now),
         *((alert.subject.node, resolved) if wide else ()),
-        told,
+        summary,
     )
 
 
@@ -104,20 +107,21 @@ _PRINTERS: Mapping[str, Callable[[Sequence[AlertView], Time], None]] = {
 
 
 def _print_problems(items: AlertsResponse, rule_name: str | None) -> None:
-    """What keeps rules from being asked, and receivers from being told: of one rule, or all."""
+    """Print the errors of rules and receivers, of one rule or all."""
     if items.remaining:
-        write(f"podstatus: {items.remaining} more; name a rule, or a namespace\n", err=True)
+        message = f"{items.remaining} more alerts are not shown; pass a rule or a namespace"
+        write(f"podstatus: {message}\n", err=True)
     for rule in items.rules:
         if rule.problem and rule_name in (None, rule.name):
             write(f"podstatus: rule {rule.name}: {rule.problem}\n", err=True)
     for delivery in items.deliveries:
         if delivery.problem and _applies_to(delivery, rule_name):
-            told = f"{delivery.name}{_rule_names(delivery)}: {delivery.problem}"
-            write(f"podstatus: {told}\n", err=True)
+            message = f"{delivery.name}{_rule_names(delivery)}: {delivery.problem}"
+            write(f"podstatus: {message}\n", err=True)
 
 
 def _applies_to(delivery: DeliveryState, rule: str | None) -> bool:
-    """Whether the receiver gets alerts of this rule; one without rules concerns all."""
+    """True if the receiver gets alerts of this rule; one without rules concerns all."""
     return not rule or not delivery.rules or rule in delivery.rules
 
 

@@ -1,4 +1,4 @@
-"""`podstatus logs`: what containers wrote, from the running agent, without the API server."""
+"""`podstatus logs`: container logs from the running agent, without the API server."""
 
 import os
 from pathlib import Path
@@ -15,24 +15,31 @@ from podstatus.cli.terminal import write, write_bytes
 from podstatus.kube.scalars.duration import DurationError, parse_duration
 
 PodNameArgument = Annotated[
-    str, typer.Argument(metavar="POD", help="Whose logs.", autocompletion=complete_pod)
+    str, typer.Argument(metavar="POD", help="Name of the pod.", autocompletion=complete_pod)
 ]
 ContainerOption = Annotated[
     str | None,
-    typer.Option("--container", "-c", metavar="NAME", help="Of this container, or init container."),
+    typer.Option(
+        "--container", "-c", metavar="NAME", help="Print the logs of this (init) container."
+    ),
 ]
-FollowOption = Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is written.")]
+FollowOption = Annotated[bool, typer.Option("--follow", "-f", help="Stream the logs.")]
 PreviousOption = Annotated[
-    bool, typer.Option("--previous", "-p", help="Of the attempt before, if it was restarted.")
+    bool,
+    typer.Option(
+        "--previous", "-p", help="Print the logs of the previous instance of the container."
+    ),
 ]
 TailOption = Annotated[
-    int, typer.Option(metavar="N", min=-1, help="Only so many of the last lines; -1: all.")
+    int,
+    typer.Option(metavar="N", min=-1, help="Number of recent lines to print; -1 prints all."),
 ]
 SinceOption = Annotated[
-    str, typer.Option(metavar="DURATION", help="Only what is newer, such as 5s, 2m or 3h.")
+    str,
+    typer.Option(metavar="DURATION", help="Only logs newer than a duration such as 5s, 2m or 3h."),
 ]
 TimestampsOption = Annotated[
-    bool, typer.Option("--timestamps", help="Say when each line was written.")
+    bool, typer.Option("--timestamps", help="Print the timestamp of each line.")
 ]
 
 
@@ -48,12 +55,12 @@ def logs(
     timestamps: TimestampsOption = False,
     root_dir: RootDirOption = None,
 ) -> None:
-    """Print what a container of this node wrote.
+    """Print the logs of a container of this node.
 
-    On a terminal, escape sequences are shown instead of obeyed; a file or a pipe gets every byte.
+    On a terminal, control characters are escaped; a file or a pipe gets the unmodified bytes.
     """
     flags = {"follow": follow, "previous": previous, "timestamps": timestamps}
-    query = {name: "true" for name, wanted in flags.items() if wanted}
+    query = {name: "true" for name, is_set in flags.items() if is_set}
     if tail >= 0:
         query["tailLines"] = str(tail)
     if since:
@@ -76,7 +83,7 @@ def _print_logs(
 
 
 def _parse_since(since: str) -> int:
-    """As kubectl: to the nearest second, and at least one."""
+    """The duration in whole seconds, at least 1, rounded as kubectl does."""
     try:
         seconds = parse_duration(since)
     except DurationError as error:

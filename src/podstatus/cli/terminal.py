@@ -42,34 +42,37 @@ _ANSI_CODES = {
 
 
 def write(text: str, *, err: bool = False) -> None:
-    """Print it as it is; on a terminal so that it does nothing there but be read."""
+    """Write text; on a terminal, escape control characters first."""
     stream = sys.stderr if err else sys.stdout
     _write_encoded(stream, escape_control_chars(text) if stream.isatty() else text)
 
 
 def write_lines(lines: Iterable[Line]) -> None:
-    """Print lines that hold nothing to obey, in their styles if that may be."""
+    """Write lines, with their styles if the terminal supports color.
+
+    The caller must have escaped control characters.
+    """
     stream = sys.stdout
-    coloured = supports_color(stream)
-    _write_encoded(stream, "".join(f"{_styled(line, colored=coloured)}\n" for line in lines))
+    colored = supports_color(stream)
+    _write_encoded(stream, "".join(f"{_styled(line, colored=colored)}\n" for line in lines))
 
 
 def redraw(lines: Iterable[Line]) -> None:
-    """Print lines that fit a terminal in place of all that it shows."""
-    coloured = supports_color(sys.stdout)
-    # A line is cleared before it is written: after a full one its last character would go, too.
-    text = "".join(f"\x1b[K{_styled(line, colored=coloured)}\n" for line in lines)
+    """Replace the content of the terminal; the lines must fit."""
+    colored = supports_color(sys.stdout)
+    # Clear each line before writing it: after a full line, clearing would erase its last character.
+    text = "".join(f"\x1b[K{_styled(line, colored=colored)}\n" for line in lines)
     _write_encoded(sys.stdout, f"\x1b[H{text}\x1b[J")
 
 
 def supports_color(stream: TextIO) -> bool:
-    """Whether it is a terminal, and nobody minds. See https://no-color.org."""
-    refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return stream.isatty() and not refused
+    """True for a terminal, unless NO_COLOR is set or TERM is dumb. See https://no-color.org."""
+    disabled = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return stream.isatty() and not disabled
 
 
 def can_encode(characters: str) -> bool:
-    """Whether what is printed can hold these characters."""
+    """True if the encoding of standard output has these characters."""
     try:
         characters.encode(sys.stdout.encoding)
     except UnicodeEncodeError:
@@ -78,22 +81,22 @@ def can_encode(characters: str) -> bool:
 
 
 def terminal_width(requested: int = 0) -> int:
-    """As many columns as somebody wishes, or those of the terminal; of most if there is none."""
+    """Return `requested` columns, or those of the terminal if 0 (80 without one); at least 40."""
     return max(_MIN_WIDTH, requested or shutil.get_terminal_size().columns)
 
 
 def write_bytes(chunks: Iterable[bytes]) -> None:
-    """Print what comes, as it comes: unchanged, but for a terminal."""
+    """Write chunks as they arrive; on a terminal, escape control characters."""
     stream = sys.stdout
     if not stream.isatty():
-        for piece in chunks:
-            stream.buffer.write(piece)
+        for chunk in chunks:
+            stream.buffer.write(chunk)
             stream.flush()
         return
-    shown = ControlCharEscaper()
-    for piece in chunks:
-        _write_encoded(stream, shown.feed(piece))
-    _write_encoded(stream, shown.flush())
+    escaper = ControlCharEscaper()
+    for chunk in chunks:
+        _write_encoded(stream, escaper.feed(chunk))
+    _write_encoded(stream, escaper.flush())
 
 
 def _styled(line: Line, *, colored: bool) -> str:
@@ -106,44 +109,44 @@ def _styled(line: Line, *, colored: bool) -> str:
 
 
 def _write_encoded(stream: TextIO, text: str) -> None:
-    # Not by typer, which takes colours out of what goes into a file; and where the locale
-    # lacks a character, it is shown by its number.
+    # Not with typer, which strips color codes from files. Characters that the locale lacks are
+    # written as escapes.
     stream.flush()
     stream.buffer.write(text.encode(stream.encoding, "backslashreplace"))
     stream.flush()
 
 
 def write_json(value: object) -> None:
-    """Print it over several lines, keys by name."""
+    """Write indented JSON with sorted keys."""
     text = msgspec.json.encode(value, order="sorted", enc_hook=_encode_value)
     write(f"{msgspec.json.format(text, indent=4).decode()}\n")
 
 
 def write_json_line(value: object) -> None:
-    """Print it on one line."""
+    """Write JSON on one line."""
     write(f"{msgspec.json.encode(value, enc_hook=_encode_value).decode()}\n")
 
 
 def write_yaml(value: object, *, one_of_many: bool = False) -> None:
-    """Print it; one of many begins with the line that separates them."""
+    """Write YAML; `one_of_many` begins it with a document separator."""
     plain = msgspec.to_builtins(value, enc_hook=_encode_value)
-    begin = "---\n" if one_of_many else ""
-    write(f"{begin}{yaml.safe_dump(plain, allow_unicode=True)}")
+    separator = "---\n" if one_of_many else ""
+    write(f"{separator}{yaml.safe_dump(plain, allow_unicode=True)}")
 
 
 def _encode_value(value: object) -> Any:
     if isinstance(value, Time):
         return str(value)
-    raise NotImplementedError(f"a {type(value).__name__} does not travel")
+    raise NotImplementedError(f"cannot encode a {type(value).__name__}")
 
 
 _GAP = 3
 
 
 def print_table(table: Table, *, headings: bool = True, min_widths: Sequence[int] = ()) -> None:
-    """Print it, coloured on a terminal; names are never cut, so that they can be copied.
+    """Write a table, colored on a terminal. Names are never truncated, so they can be copied.
 
-    `min_widths` are the widths of columns that rows above have.
+    `min_widths` are the column widths of the rows above.
     """
     out = sys.stdout
     width = shutil.get_terminal_size().columns if out.isatty() else None
@@ -159,7 +162,7 @@ def print_table(table: Table, *, headings: bool = True, min_widths: Sequence[int
 
 
 def _is_too_wide(table: Table, width: int) -> bool:
-    """Whether its prose has no place beside the names, each of which has one."""
+    """True if every name fits the width, but not together with the prose column."""
     *names, text = table.widths()
     needed = sum(names) + _GAP * len(names) + min(text, MIN_TEXT_WIDTH)
     return table.headings[-1] in PROSE_HEADINGS and max(names) <= width < needed
@@ -173,18 +176,18 @@ def render(
     headings: bool = True,
     min_widths: Sequence[int] = (),
 ) -> str:
-    """The lines. Within a width the last column is folded, if it is prose; all else is whole."""
+    """Return the table as text. Within `width` a last column of prose is wrapped."""
     widths = [max(pair) for pair in zip_longest(table.widths(), min_widths, fillvalue=0)]
     if width is not None and table.headings[-1] in PROSE_HEADINGS:
         before = sum(widths[:-1]) + _GAP * (len(widths) - 1)
         widths[-1] = min(widths[-1], max(MIN_TEXT_WIDTH, width - before))
-    shown = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=headings)
+    rich = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=headings)
     for index, (heading, wide) in enumerate(zip(table.headings, widths, strict=True)):
         last = index == len(widths) - 1
-        shown.add_column(Text(heading, style="bold"), width=wide, no_wrap=not last, overflow="fold")
+        rich.add_column(Text(heading, style="bold"), width=wide, no_wrap=not last, overflow="fold")
     for row in table.rows:
         cells = zip(table.headings, row, strict=True)
-        shown.add_row(*(Text(text, style=cell_style(heading, text)) for heading, text in cells))
+        rich.add_row(*(Text(text, style=cell_style(heading, text)) for heading, text in cells))
     buffer = io.StringIO()
     console = Console(
         file=buffer,
@@ -196,5 +199,5 @@ def render(
         emoji=False,
         legacy_windows=False,
     )
-    console.print(shown)
+    console.print(rich)
     return "".join(f"{line.rstrip()}\n" for line in buffer.getvalue().splitlines())

@@ -1,4 +1,4 @@
-"""`podstatus timeline`: what happened to a pod, drawn, from the history of the running agent."""
+"""`podstatus timeline`: draw the history of a pod, from the running agent."""
 
 import os
 import shlex
@@ -35,11 +35,11 @@ from podstatus.web.v1.wire import PodView, TransitionsResponse
 
 _SECOND = 1_000_000_000
 _MAX_LISTED = 30
-"""Of what happened at once, below the drawing: what a person reads."""
+"""Maximum lines of the digest below the chart."""
 
 
 class TimelineFormat(StrEnum):
-    """How moments are printed."""
+    """The output formats of history entries."""
 
     JSON = "json"
     YAML = "yaml"
@@ -47,20 +47,26 @@ class TimelineFormat(StrEnum):
 
 PodNameArgument = Annotated[
     str,
-    typer.Argument(metavar="POD", help="What happened to this one.", autocompletion=complete_pod),
+    typer.Argument(metavar="POD", help="Name of the pod.", autocompletion=complete_pod),
 ]
 SinceOption = Annotated[
-    str, typer.Option(metavar="DURATION", help="Only what is newer, such as 5s, 2m or 3h.")
+    str,
+    typer.Option(
+        metavar="DURATION", help="Only entries newer than a duration such as 5s, 2m or 3h."
+    ),
 ]
 WidthOption = Annotated[
     int,
     typer.Option(
-        metavar="N", min=0, max=1000, help="Columns, 40 at least; 0: those of the terminal."
+        metavar="N", min=0, max=1000, help="Width in columns, at least 40; 0: that of the terminal."
     ),
 ]
-ListOption = Annotated[bool, typer.Option("--list", help="Every moment on a line, and no drawing.")]
+ListOption = Annotated[
+    bool, typer.Option("--list", help="Print every entry on a line, without a chart.")
+]
 OutputOption = Annotated[
-    TimelineFormat | None, typer.Option("--output", "-o", metavar="json|yaml", help="In this form.")
+    TimelineFormat | None,
+    typer.Option("--output", "-o", metavar="json|yaml", help="Output format."),
 ]
 
 
@@ -74,32 +80,33 @@ def timeline(
     output: OutputOption = None,
     root_dir: RootDirOption = None,
 ) -> None:
-    """Draw what happened to a pod: phases, conditions, containers, restarts and events.
+    """Draw the recorded history of a pod.
 
-    It comes from the history of the agent, which also has pods that are gone; times are UTC.
+    Shows phases, conditions, containers, restarts and events on one time axis. The history of the
+    agent also has deleted pods. Times are UTC.
     """
     seconds = _parse_since(since) if since else 0.0
     with report_errors():
-        node, where = find_agent(root_dir, os.environ), namespace or "default"
-        port = QueryClient(node)
-        warn_if_stale(node)
-        happened = port.timeline(where, pod)
+        agent, where = find_agent(root_dir, os.environ), namespace or "default"
+        client = QueryClient(agent)
+        warn_if_stale(agent)
+        response = client.timeline(where, pod)
         now = current_time().unix_nanos()
         begin = now - round(seconds * _SECOND) if seconds else None
         if output is not None:
-            _print(_filter_since(happened, begin), output)
+            _print(_filter_since(response, begin), output)
             return
-        moments = [to_history_entry(shown) for shown in happened.transitions]
+        entries = [to_history_entry(it) for it in response.transitions]
         if list_:
-            write_lines(event_list([m for m in moments if m.at >= (begin or 0)], arrow=_arrow()))
+            write_lines(event_list([e for e in entries if e.at >= (begin or 0)], arrow=_arrow()))
         else:
-            health = port.pod(where, pod)
+            current = client.pod(where, pod)
             write_lines(
-                _render_page(where, pod, moments, health, begin, now, terminal_width(width))
+                _render_page(where, pod, entries, current, begin, now, terminal_width(width))
             )
-        if lost := happened.history.overflowed + happened.history.lost_events:
+        if lost := response.history.overflowed + response.history.lost_events:
             write(
-                f"podstatus: {lost} changes found the history too busy; some are missing\n",
+                f"podstatus: the history queue overflowed by {lost} changes; entries are missing\n",
                 err=True,
             )
 
@@ -107,35 +114,35 @@ def timeline(
 def _render_page(
     namespace: str,
     name: str,
-    moments: list[HistoryEntry],
+    entries: list[HistoryEntry],
     pod: PodView | None,
     begin: int | None,
     now: int,
     width: int,
 ) -> list[Line]:
-    signs = BLOCKS if can_encode(BLOCKS.all) else ASCII
-    start = begin if begin is not None else moments[0].at if moments else now
-    end = max(_end(moments, now, is_gone=pod is None), start + _SECOND)
-    drawn = build_chart(moments, begin=start, end=end)
-    listed = [moment for moment in moments if moment.at >= start]
-    elsewhere = (*drawn.always_true, *drawn.same_as_ready)
-    below = event_digest(listed, width=width, symbols=signs, omitted_conditions=elsewhere)
+    symbols = BLOCKS if can_encode(BLOCKS.all) else ASCII
+    start = begin if begin is not None else entries[0].at if entries else now
+    end = max(_end(entries, now, is_deleted=pod is None), start + _SECOND)
+    chart = build_chart(entries, begin=start, end=end)
+    recent = [entry for entry in entries if entry.at >= start]
+    without_row = (*chart.always_true, *chart.same_as_ready)
+    digest = event_digest(recent, width=width, symbols=symbols, omitted_conditions=without_row)
     return [
         *_head(namespace, name, pod, width),
-        *draw_timeline(drawn, width, signs),
+        *draw_timeline(chart, width, symbols),
         (),
-        *_omitted_line(name, namespace, len(below) - _MAX_LISTED),
-        *(line for lines in below[-_MAX_LISTED:] for line in lines),
+        *_omitted_line(name, namespace, len(digest) - _MAX_LISTED),
+        *(line for lines in digest[-_MAX_LISTED:] for line in lines),
     ]
 
 
 def _head(namespace: str, name: str, pod: PodView | None, width: int) -> list[Line]:
-    told = f"{namespace}/{name} is gone."
+    text = f"{namespace}/{name} is deleted."
     if pod is not None:
-        told = f"{namespace}/{name} is {pod.health.state.value}. {pod.health.message}"
+        text = f"{namespace}/{name} is {pod.health.state.value}. {pod.health.message}"
     return [
         (Piece(line, "bold"),)
-        for line in wrap_text(escape_control_chars(" ".join(told.split())), width)
+        for line in wrap_text(escape_control_chars(" ".join(text.split())), width)
     ]
 
 
@@ -143,15 +150,15 @@ def _omitted_line(name: str, namespace: str, count: int) -> list[Line]:
     if count <= 0:
         return []
     where = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
-    told = f"({count} lines before that: podstatus timeline {shlex.quote(name)}{where} --list)"
-    return [(Piece(escape_control_chars(told), "dim"),)]
+    text = f"({count} earlier lines: podstatus timeline {shlex.quote(name)}{where} --list)"
+    return [(Piece(escape_control_chars(text), "dim"),)]
 
 
-def _end(moments: list[HistoryEntry], now: int, *, is_gone: bool) -> int:
-    """Now, unless all ended before, or went while no agent was there."""
-    if moments and (is_gone or moments[-1].transition.kind == FINISHED):
-        return moments[-1].at
-    return max(now, moments[-1].at) if moments else now
+def _end(entries: list[HistoryEntry], now: int, *, is_deleted: bool) -> int:
+    """The last entry of a pod that is finished or was deleted without an agent, else `now`."""
+    if entries and (is_deleted or entries[-1].transition.kind == FINISHED):
+        return entries[-1].at
+    return max(now, entries[-1].at) if entries else now
 
 
 def _arrow() -> str:

@@ -1,4 +1,4 @@
-"""`podstatus watch`: pods as they change, from the running agent, without the API server."""
+"""`podstatus watch`: watch the pods of the running agent, without the API server."""
 
 import os
 import queue
@@ -42,10 +42,10 @@ from podstatus.web.v1.wire import DeletedEvent, PodView
 
 _RECONNECT_SECONDS = 1.0
 _RECONNECT_TIMEOUT_SECONDS = 60.0
-"""For an agent that is restarted."""
+"""How long to wait for an agent that is being restarted."""
 _REDRAW_SECONDS = 0.2
 _TICK_SECONDS = 1.0
-"""Ages grow without anybody saying so."""
+"""Redraw at least this often, since ages grow without events."""
 _MAX_QUEUED = 1000
 _MIN_WIDTHS = {
     "NAMESPACE": len("kube-system"),
@@ -55,11 +55,14 @@ _MIN_WIDTHS = {
     "HEALTH": len("crashing"),
     "IP": len("192.168.100.100"),
 }
-"""Of columns whose next text nobody knows: so that lines are seldom wider than those above."""
+"""Minimum column widths, so that later rows rarely need wider columns than the rows above."""
 
-KindArgument = Annotated[str, typer.Argument(metavar="[pods]", help="What to watch: pods.")]
+KindArgument = Annotated[
+    str, typer.Argument(metavar="[pods]", help="Type of the objects; only pods are supported.")
+]
 SelectorOption = Annotated[
-    str, typer.Option("--selector", "-l", metavar="LABELS", help="Pods with labels like these.")
+    str,
+    typer.Option("--selector", "-l", metavar="LABELS", help="Only pods with this label selector."),
 ]
 
 
@@ -72,12 +75,12 @@ def watch(
     output: OutputOption = None,
     root_dir: RootDirOption = None,
 ) -> None:
-    """Show the pods of this node (or cluster), and how they are, as they change, until interrupted.
+    """Watch pods and their health.
 
-    A terminal shows a table that is drawn again; a file or a pipe gets a line for each change.
+    A terminal shows a table that is updated in place; a file or a pipe gets a line for each change.
     """
     if kind not in ("pods", "pod", "po"):
-        usage_error(f"{kind!r} cannot be watched; pods can; for all else use kubectl get --watch")
+        usage_error(f"cannot watch {kind!r}, only pods; for other objects use kubectl get --watch")
     query = {} if all_namespaces else {"namespace": namespace or "default"}
     if selector:
         query["labelSelector"] = selector
@@ -87,19 +90,19 @@ def watch(
             namespaces=all_namespaces,
             nodes=find_agent(root_dir, os.environ).is_observer,
         )
-        sent = _follow(root_dir, query)
-        drawn = sys.stdout.isatty() and output in (None, OutputFormat.WIDE)
-        tell = _ignore_staleness if drawn else _print_staleness
-        silence = Staleness(lambda: find_agent(root_dir, os.environ), tell)
-        with silence.polling() if columns.nodes else nullcontext():
-            if drawn:
-                _draw(sent, columns, silence)
+        events = _follow(root_dir, query)
+        is_drawn = sys.stdout.isatty() and output in (None, OutputFormat.WIDE)
+        report = _ignore_staleness if is_drawn else _print_staleness
+        staleness = Staleness(lambda: find_agent(root_dir, os.environ), report)
+        with staleness.polling() if columns.nodes else nullcontext():
+            if is_drawn:
+                _draw(events, columns, staleness)
             else:
-                _print(sent, output, columns)
+                _print(events, output, columns)
 
 
 class _Columns(msgspec.Struct, frozen=True, kw_only=True):
-    """What is shown of a pod."""
+    """The columns of the table."""
 
     wide: bool
     namespaces: bool
@@ -110,17 +113,17 @@ class _Columns(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _follow(root_dir: Path | None, query: Mapping[str, str]) -> Iterator[SseEvent]:
-    """All events, also of an agent that is started again; an empty one when it is away.
+    """Yield all events, across restarts of the agent; an event `away` while it is unreachable.
 
-    Raises CannotAskError if it was never there, or does not come back.
+    Raises RequestError if the first connection fails or the agent does not come back.
     """
     last, deadline = "", 0.0
     while True:
         try:
-            port = QueryClient(find_agent(root_dir, os.environ))
-            for sent in port.watch(query, last):
-                last, deadline = sent.id or last, time.monotonic() + _RECONNECT_TIMEOUT_SECONDS
-                yield sent
+            client = QueryClient(find_agent(root_dir, os.environ))
+            for event in client.watch(query, last):
+                last, deadline = event.id or last, time.monotonic() + _RECONNECT_TIMEOUT_SECONDS
+                yield event
         except (RequestError, SseLineTooLongError) as error:
             if time.monotonic() > deadline:
                 raise RequestError(str(error)) from error
@@ -129,23 +132,23 @@ def _follow(root_dir: Path | None, query: Mapping[str, str]) -> Iterator[SseEven
 
 
 def _print(events: Iterator[SseEvent], output: OutputFormat | None, columns: _Columns) -> None:
-    """A line for each change; what is there at first comes at once."""
-    watched, lines = PodFeed(), _LinePrinter(output, columns)
-    held: list[PodChange] = []
+    """Print a line for each change; the initial pods are printed together."""
+    feed, lines = PodFeed(), _LinePrinter(output, columns)
+    pending: list[PodChange] = []
     is_away = False
     for event in events:
         if is_away != (event.event == "away"):
             is_away = not is_away
-            told = "away, waiting for it" if is_away else "there again"
-            write(f"podstatus: the agent is {told}\n", err=True)
-        held += watched.apply(event)
-        if watched.is_synced and held:
-            lines.show(held)
-            held.clear()
+            state = "unreachable, will retry" if is_away else "reachable again"
+            write(f"podstatus: the agent is {state}\n", err=True)
+        pending += feed.apply(event)
+        if feed.is_synced and pending:
+            lines.show(pending)
+            pending.clear()
 
 
 class _LinePrinter:
-    """Lines of a table that has no end, or what other programs read."""
+    """Prints changes as rows of an endless table, or in a machine-readable format."""
 
     def __init__(self, output: OutputFormat | None, columns: _Columns) -> None:
         self._output = output
@@ -168,10 +171,10 @@ class _LinePrinter:
     def _rows(self, changes: Sequence[PodChange]) -> None:
         tables = [self._table(change) for change in changes]
         table = Table(tables[0].headings, tuple(row for it in tables for row in it.rows))
-        above = bool(self._widths)
-        least = self._widths or [_MIN_WIDTHS.get(name, 0) for name in table.headings]
-        self._widths = [max(pair) for pair in zip(least, table.widths(), strict=True)]
-        print_table(table, headings=not above, min_widths=self._widths)
+        has_headings = bool(self._widths)
+        min_widths = self._widths or [_MIN_WIDTHS.get(name, 0) for name in table.headings]
+        self._widths = [max(pair) for pair in zip(min_widths, table.widths(), strict=True)]
+        print_table(table, headings=not has_headings, min_widths=self._widths)
 
     def _table(self, change: PodChange) -> Table:
         pods = [] if isinstance(change, DeletedEvent) else [change]
@@ -184,29 +187,29 @@ def _kind(change: PodChange) -> str:
 
 
 def _deleted_row(table: Table, pod: DeletedEvent) -> Table:
-    told = {"NAMESPACE": pod.namespace, "NAME": pod.name, "STATUS": "gone"}
-    return Table(table.headings, (tuple(told.get(name, "") for name in table.headings),))
+    cells = {"NAMESPACE": pod.namespace, "NAME": pod.name, "STATUS": "deleted"}
+    return Table(table.headings, (tuple(cells.get(name, "") for name in table.headings),))
 
 
 def _print_staleness(message: str) -> None:
-    write(f"podstatus: {message or 'API server is heard again'}\n", err=True)
+    write(f"podstatus: {message or 'the API server responds again'}\n", err=True)
 
 
 def _ignore_staleness(_: str) -> None:
-    """It is in the last line, drawn again and again."""
+    """The last line of the page has the message."""
 
 
 def _draw(events: Iterator[SseEvent], columns: _Columns, staleness: Staleness) -> None:
-    """A table that is drawn again when something changes, but not all the time."""
-    waiting: queue.Queue[SseEvent | Exception] = queue.Queue(_MAX_QUEUED)
-    threading.Thread(target=_enqueue_events, args=(events, waiting), daemon=True).start()
-    watched, away = PodFeed(), ""
+    """Redraw a table after changes, at a limited rate."""
+    queued: queue.Queue[SseEvent | Exception] = queue.Queue(_MAX_QUEUED)
+    threading.Thread(target=_enqueue_events, args=(events, queued), daemon=True).start()
+    feed, away = PodFeed(), ""
     while True:
-        for event in _batch(waiting):
+        for event in _batch(queued):
             away = event.data if event.event == "away" else ""
-            watched.apply(event)
-        if watched.is_synced or away:
-            redraw(_render_page(watched, away, staleness.text, columns))
+            feed.apply(event)
+        if feed.is_synced or away:
+            redraw(_render_page(feed, away, staleness.text, columns))
 
 
 def _enqueue_events(events: Iterator[SseEvent], to: "queue.Queue[SseEvent | Exception]") -> None:
@@ -217,18 +220,18 @@ def _enqueue_events(events: Iterator[SseEvent], to: "queue.Queue[SseEvent | Exce
         to.put(error)
 
 
-def _batch(waiting: "queue.Queue[SseEvent | Exception]") -> list[SseEvent]:
-    """What comes within a while, after the first. Raises CannotAskError."""
+def _batch(queued: "queue.Queue[SseEvent | Exception]") -> list[SseEvent]:
+    """Return the events of the next tick, or 0.2 s after the first one. Raises RequestError."""
     batch: list[SseEvent] = []
     deadline = time.monotonic() + _TICK_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         try:
-            found = waiting.get(timeout=left)
+            event = queued.get(timeout=left)
         except queue.Empty:
             break
-        if isinstance(found, Exception):
-            raise found
-        batch.append(found)
+        if isinstance(event, Exception):
+            raise event
+        batch.append(event)
         deadline = (
             min(deadline, time.monotonic() + _REDRAW_SECONDS) if len(batch) == 1 else deadline
         )
@@ -237,14 +240,14 @@ def _batch(waiting: "queue.Queue[SseEvent | Exception]") -> list[SseEvent]:
 
 def _render_page(feed: PodFeed, away: str, staleness: str, columns: _Columns) -> list[Line]:
     size, now = shutil.get_terminal_size(), current_time()
-    # A pod gets stuck by time alone, of which nobody sends word.
+    # Health depends on the time: a pod becomes stuck without an event.
     pods = [structs.replace(pod, health=pod_health(pod, now)) for pod in feed.pods()]
     table = columns.table(pods, now)
     count = count_health(pods)
     if away:
-        foot = f"{count}; the agent is away: {escape_control_chars(away)}"
+        foot = f"{count}; the agent is unreachable: {escape_control_chars(away)}"
     else:
-        # First, where it is not cut off: all else is as old as that.
+        # Staleness first, so that it is not truncated.
         foot = f"{staleness}; {count}" if staleness else f"{count}; at {now.wire}"
     return [
         *table_lines(table, size.columns, size.lines - 2),

@@ -52,7 +52,7 @@ def test_a_crash_loop_that_recovers() -> None:
         "events     •!   !        !               !",
         "",
         "█ good   ░ waiting   ▒ back-off   ▓ failed   ↻ restart   • event   ! warning",
-        "True throughout: Initialized, PodScheduled. As Ready: ContainersReady.",
+        "Always True: Initialized, PodScheduled. Same as Ready: ContainersReady.",
     ]
 
 
@@ -138,7 +138,7 @@ def test_the_tone_tells_what_the_word_means() -> None:
         assert set(row(lines, "app")) & set("█░▒▓─") == {sign}, state
 
 
-def test_good_and_bad_conditions_are_told_apart() -> None:
+def test_good_and_bad_conditions_have_different_severities() -> None:
     for type_, status, reason, sign in [
         ("Ready", "True", "", "█"),
         ("Ready", "False", "ContainersNotReady", "░"),
@@ -207,7 +207,7 @@ def test_the_digest_has_a_word_for_everything() -> None:
         moment(3, kinds.CONDITION, "DisruptionTarget", ("True", "")),
         moment(4, kinds.DELETION, "", ("", "30 s")),
         moment(5, kinds.SYNC, "", ("", "1.5 s")),
-        moment(6, kinds.FOREIGN_WRITE, "", ("", ""), "ForeignStatusWrite", "somebody wrote"),
+        moment(6, kinds.FOREIGN_WRITE, "", ("", ""), "ForeignStatusWrite", "foreign write"),
         moment(7, kinds.FINISHED),
     ]
     lines = [text(lines)[0][15:] for lines in event_digest(moments, width=100, symbols=ASCII)]
@@ -218,7 +218,7 @@ def test_the_digest_has_a_word_for_everything() -> None:
         "DisruptionTarget (none)",
         "deletion 30 s",
         "* sync 1.5 s",
-        "! ForeignStatusWrite: somebody wrote",
+        "! ForeignStatusWrite: foreign write",
         "finished",
     ]
 
@@ -292,15 +292,15 @@ AWAY = [
 ]
 
 
-def test_what_nobody_saw_is_not_drawn() -> None:
+def test_a_state_during_downtime_is_not_drawn() -> None:
     lines = drawn(AWAY, 100, 111)
     assert (
         row(lines, "phase") == f"█ Running {'█' * 30}· agent away {'·' * 7}{'█ Running '}{'█' * 30}"
     )
-    # It had ended when the agent was back, but nobody knows since when.
+    # It had terminated when the agent was back, at an unknown time.
     assert row(lines, "app") == f"█ running {'█' * 30}· agent away {'·' * 7}▓ Error 3 {'▓' * 30}"
     assert "· agent away" in lines[-2]
-    assert lines[-1] == "True throughout: Initialized."
+    assert lines[-1] == "Always True: Initialized."
     assert digest(AWAY)[1:] == ["agent away for 20.000 s", "app restart 1, Error 3"]
     assert text(event_list(AWAY))[3].endswith("away                    20.000 s")
 
@@ -327,7 +327,7 @@ def test_an_absence_that_is_none_is_left_alone() -> None:
         assert row(drawn(moments, 100, 31), "phase").startswith("█ Running █"), odd
 
 
-def test_days_are_told_if_there_are_several() -> None:
+def test_times_have_a_date_if_there_are_several_days() -> None:
     moments = [moment(0, kinds.FIRST_SEEN), moment(86_400, kinds.FINISHED)]
     assert text(event_list(moments)) == [
         "2026-11-15T10:00:00.123Z   seen",
@@ -351,11 +351,11 @@ def test_round_times_get_the_labels(seconds: float, labels: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "text"),
     [(0.0404, "40.4 ms"), (3.94, "3.9 s"), (90, "1 min 30 s"), (90061, "1 d 1 h"), (60, "1 min")],
 )
-def test_lengths_are_told_in_two_figures(seconds: float, told: str) -> None:
-    assert format_duration(seconds * SECOND) == told
+def test_durations_have_two_units(seconds: float, text: str) -> None:
+    assert format_duration(seconds * SECOND) == text
 
 
 states = st.sampled_from(

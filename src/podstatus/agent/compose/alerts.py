@@ -47,7 +47,7 @@ _ALERTMANAGER_ACTION = Action(kind="alertmanager")
 
 
 class AlertServices:
-    """The alert services, connected."""
+    """The alert services of a node, connected with each other."""
 
     def __init__(
         self,

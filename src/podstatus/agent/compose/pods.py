@@ -72,7 +72,7 @@ class PodDependencies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodServices:
-    """The pod services, connected."""
+    """The pod services of a node, connected with each other."""
 
     def __init__(
         self,

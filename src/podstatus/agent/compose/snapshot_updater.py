@@ -64,7 +64,7 @@ class SnapshotUpdater:
         return not self._pending
 
     async def run(self) -> None:
-        """Apply updates until cancelled."""
+        """Apply updates as they are scheduled, until cancelled."""
         self._loop = asyncio.get_running_loop(), threading.get_ident()
         while True:
             self._wakeup.clear()

@@ -57,9 +57,9 @@ def log_to_file(folder: Path, verbosity: int, log_format: str) -> Iterator[None]
     before, levels = root.handlers[:], (root.level, ours.level)
     file = _LogFile(folder / LOG_FILE, maxBytes=_MAX_BYTES, backupCount=_MAX_FILES - 1, delay=True)
     file.setFormatter(_formatter(log_format))
-    shown = _VerbosityFilter(verbosity)
+    verbosity_filter = _VerbosityFilter(verbosity)
     for handler in before:
-        handler.addFilter(shown)
+        handler.addFilter(verbosity_filter)
     root.addHandler(file)
     root.setLevel(_log_level(max(verbosity, _MIN_FILE_VERBOSITY), third_party=True))
     ours.setLevel(_log_level(max(verbosity, _MIN_FILE_VERBOSITY), third_party=False))
@@ -70,7 +70,7 @@ def log_to_file(folder: Path, verbosity: int, log_format: str) -> Iterator[None]
         with suppress(OSError):  # a full disk: standard error has the lines
             file.close()
         for handler in before:
-            handler.removeFilter(shown)
+            handler.removeFilter(verbosity_filter)
         root.setLevel(levels[0])
         ours.setLevel(levels[1])
 

@@ -95,7 +95,7 @@ class RootDir:
         return self.path / "apiserver.log"
 
     def write_endpoints(self, endpoints: AgentEndpoints) -> None:
-        """Write `endpoints.json`. Raises RootDirError."""
+        """Write `endpoints.json` for the commands. Raises RootDirError."""
         self.write(ENDPOINTS_FILE, msgspec.json.format(msgspec.json.encode(endpoints)) + b"\n")
 
     def write_kubeconfig(self, kubeconfig: bytes) -> Path:

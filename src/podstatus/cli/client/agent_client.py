@@ -1,4 +1,4 @@
-"""What the commands ask the running agent itself, at its own port."""
+"""The HTTPS client for a running agent."""
 
 import http.client
 import ssl
@@ -22,38 +22,38 @@ from podstatus.kube.unstructured import nested_str, nested_value
 from podstatus.workers.shutdown.manager import ShutdownProgress
 
 _RESPONSE_TIMEOUT_SECONDS = 10.0
-"""For a connection and the head of an answer. What follows may take as long as it likes."""
+"""Timeout of the connection and of the response headers; the body has none."""
 _CHUNK_BYTES = 65536
 _MAX_ERROR_BYTES = 4096
 
 
 class NotFoundError(RequestError):
-    """The agent knows nothing of it."""
+    """The agent answered 404 Not Found."""
 
 
 class AgentClient:
-    """The agent, by what it tells in `endpoints.json`. All methods raise CannotAskError."""
+    """A client for the agent of an `endpoints.json`. All methods raise RequestError."""
 
     def __init__(self, endpoints: AgentEndpoints) -> None:
         self._endpoints = endpoints
 
     @property
     def is_observer(self) -> bool:
-        """Whether it is no node, but looks on at a cluster."""
+        """True if the process is a cluster observer, not a node."""
         return self._endpoints.observes
 
     def get_pod(self, namespace: str, name: str) -> Pod:
-        """A pod of this node, also one that the API server does not know (any more)."""
+        """Return a pod of the node, even if the API server does not have it."""
         if self.is_observer:
-            raise RequestError("an observer runs there, which has no logs; use kubectl logs")
+            raise RequestError("a cluster observer has no logs; use kubectl logs")
         try:
-            listed = msgspec.json.decode(b"".join(self.request("/pods", {})))
-            for document in nested_value(listed, "items") or ():
-                found = nested_str(document, "metadata", "namespace")
-                if (found, nested_str(document, "metadata", "name")) == (namespace, name):
+            pods = msgspec.json.decode(b"".join(self.request("/pods", {})))
+            for document in nested_value(pods, "items") or ():
+                pod_namespace = nested_str(document, "metadata", "namespace")
+                if (pod_namespace, nested_str(document, "metadata", "name")) == (namespace, name):
                     return from_document(document, Pod)
         except (DecodeError, msgspec.DecodeError) as error:
-            raise RequestError(f"the agent's pods cannot be read: {error}") from error
+            raise RequestError(f"cannot decode the pods of the agent: {error}") from error
         raise RequestError(
             f"no pod {name!r} in namespace {namespace} on node {self._endpoints.node}; "
             "see: podstatus get pods -A -o wide; for pods of other nodes use kubectl logs"
@@ -62,30 +62,30 @@ class AgentClient:
     def logs(
         self, namespace: str, pod: str, container: str, query: Mapping[str, str]
     ) -> Iterator[bytes]:
-        """What a container wrote, in pieces, as they come."""
+        """Yield the log of a container in chunks, as they arrive."""
         path = "/".join(quote(part, safe="") for part in (namespace, pod, container))
         return self.request(f"/containerLogs/{path}", query)
 
     def begin_drain(self) -> ShutdownProgress:
-        """Have all pods end, and none taken."""
+        """Start to drain the node."""
         return self._drain("POST")
 
     def cancel_drain(self) -> ShutdownProgress:
-        """Have pods taken again."""
+        """Cancel a drain; the node accepts pods again."""
         return self._drain("DELETE")
 
     def drain_progress(self) -> ShutdownProgress:
-        """How far a drain is."""
+        """Return the progress of the drain."""
         return self._drain("GET")
 
     def _drain(self, method: str) -> ShutdownProgress:
         if self.is_observer:
-            raise RequestError("an observer runs there, which has no pods to end")
-        answer = b"".join(self.request("/drain", {}, method))
+            raise RequestError("a cluster observer has no pods to drain")
+        body = b"".join(self.request("/drain", {}, method))
         try:
-            return decode_json(answer, ShutdownProgress)
+            return decode_json(body, ShutdownProgress)
         except msgspec.DecodeError as error:
-            raise RequestError(f"what the agent says of a drain cannot be read: {error}") from error
+            raise RequestError(f"cannot decode the drain progress: {error}") from error
 
     def request(
         self,
@@ -95,25 +95,26 @@ class AgentClient:
         *,
         idle_timeout: float | None = None,
     ) -> Iterator[bytes]:
-        """An answer in pieces, as they come; NotThereError for what it has not.
+        """Send a request and yield the body in chunks, as they arrive.
 
-        It may be silent for so long; None: as long as it likes.
+        `idle_timeout`: maximum seconds between two chunks; None: no timeout. Raises NotFoundError
+        for a 404, RequestError for every other failure.
         """
         connection = self._connection()
         target = f"{path}?{urlencode(query)}" if query else path
         try:
             connection.request(method, target, headers=self._headers())
-            # The connection forgets its socket with an answer that is its last.
+            # After a response with `Connection: close` the connection drops its socket.
             socket = connection.sock
-            answer = connection.getresponse()
-            if answer.status != HTTPStatus.OK:
-                raise _error_from_response(answer)
+            response = connection.getresponse()
+            if response.status != HTTPStatus.OK:
+                raise _error_from_response(response)
             socket.settimeout(idle_timeout)
-            yield from _read_chunks(answer, self._endpoints.agent)
+            yield from _read_chunks(response, self._endpoints.agent)
         except (OSError, http.client.HTTPException) as error:
-            why = str(error) or type(error).__name__
+            reason = str(error) or type(error).__name__
             raise RequestError(
-                f"cannot ask the agent at {self._endpoints.agent}: {why.lower()}"
+                f"request to the agent at {self._endpoints.agent} failed: {reason.lower()}"
             ) from error
         finally:
             connection.close()
@@ -121,7 +122,7 @@ class AgentClient:
     def _connection(self) -> http.client.HTTPSConnection:
         url = urlsplit(self._endpoints.agent)
         if url.scheme != "https" or not url.hostname or not self._endpoints.agent_certificate:
-            raise RequestError("the agent has no port to ask it at; start it with a --port")
+            raise RequestError("the agent has no HTTPS server; restart it with a --port")
         return http.client.HTTPSConnection(
             url.hostname, url.port, timeout=_RESPONSE_TIMEOUT_SECONDS, context=self._tls()
         )
@@ -142,26 +143,26 @@ class AgentClient:
 
 
 def _error_from_response(response: http.client.HTTPResponse) -> RequestError:
-    """Why it was refused, in the agent's words: a text, or the message of a `v1.Status`."""
+    """The error with the body of the response: plain text, or the message of a `v1.Status`."""
     body = response.read(_MAX_ERROR_BYTES)
-    told = body.decode(errors="backslashreplace").strip()
+    message = body.decode(errors="backslashreplace").strip()
     with suppress(msgspec.DecodeError):
-        told = nested_str(decode_json(body, dict[str, Any]), "message") or told
+        message = nested_str(decode_json(body, dict[str, Any]), "message") or message
     kind = NotFoundError if response.status == HTTPStatus.NOT_FOUND else RequestError
-    return kind(told or f"the agent answered {response.status} {response.reason}")
+    return kind(message or f"the agent answered {response.status} {response.reason}")
 
 
 def _read_chunks(response: http.client.HTTPResponse, agent: str) -> Iterator[bytes]:
     try:
-        while piece := response.read1(_CHUNK_BYTES):
-            yield piece
+        while chunk := response.read1(_CHUNK_BYTES):
+            yield chunk
     except (ConnectionError, ssl.SSLError, http.client.HTTPException) as error:
         raise RequestError(
-            f"the answer of the agent at {agent} broke off, this is not all; has it stopped? Ask "
-            "again, or see logs/podstatus.log in its root-dir"
+            f"the response of the agent at {agent} is incomplete; the agent may have stopped. "
+            "Retry, or see logs/podstatus.log in its root-dir"
         ) from error
 
 
 def find_agent(root_dir: Path | None, environment: Mapping[str, str]) -> AgentClient:
-    """The agent that runs in the root-dir. Raises CannotAskError."""
+    """Return a client for the agent that runs in the root-dir. Raises RequestError."""
     return AgentClient(running_endpoints(root_dir, environment))

@@ -1,8 +1,8 @@
-"""What the agent knows of objects, in place of an API server that is away.
+"""Objects from the agent, in place of an unreachable API server.
 
-Pods are whole, as the kubelet serves them; those of an observer are made of summaries. Nodes and
-events are made of what the agent keeps of them: enough for a table, and not all that the API
-server would have.
+Pods of a node are complete, as the kubelet serves them; those of an observer are built from
+summaries. Nodes and events are built from what the agent stores: enough for a table, but not
+everything that the API server has.
 """
 
 from typing import Any
@@ -21,29 +21,29 @@ from podstatus.web.v1.wire import TransitionView
 
 
 class AgentObjects:
-    """The agent, asked as a server is. All methods raise CannotAskError."""
+    """Objects of an agent, with the methods of ServerObjects. All raise RequestError."""
 
     namespace = "default"
-    """The one of those who name none."""
+    """The namespace used when none is given."""
 
     def __init__(self, agent: AgentClient) -> None:
         self._agent = agent
         self._query = QueryClient(agent)
 
     def get(self, kind: ResourceKind, namespace: str | None, name: str) -> Document:
-        """One object."""
+        """Return an object by name."""
         for document in self.list(kind, namespace).items:
             if nested_str(document, "metadata", "name") == name:
                 return document
         inside = f" in namespace {namespace}" if kind.resource.namespaced else ""
+        printed = kind.printed_resource
         raise RequestError(
-            f"the agent knows no {kind.printed_resource.singular} {name!r}{inside}; see: "
-            "podstatus get "
-            f"{kind.printed_resource.plural} -A --from agent"
+            f"{printed.singular} {name!r} not found{inside} on the agent; see: podstatus get "
+            f"{printed.plural} -A --from agent"
         )
 
     def list(self, kind: ResourceKind, namespace: str | None) -> ObjectList:
-        """All of a namespace, or of all namespaces if it is None; events by time."""
+        """Return the objects of a namespace, None for all; events are sorted by time."""
         if kind.resource is PODS:
             items = _pods(self._agent, namespace)
         elif kind.resource is EVENTS:
@@ -57,7 +57,7 @@ class AgentObjects:
         return ObjectList(items)
 
     def pod_events(self, namespace: str, pod: str) -> ObjectList:
-        """Events about the pods of a name."""
+        """Return the events about all pods with this name."""
         events = self._query.events(namespace).transitions
         return ObjectList([_event(event) for event in events if event.name == pod])
 
@@ -66,10 +66,10 @@ def _pods(agent: AgentClient, namespace: str | None) -> list[Document]:
     if agent.is_observer:
         return [pod_document(pod) for pod in QueryClient(agent).pods(namespace)]
     try:
-        listed = decode_json(b"".join(agent.request("/pods", {})), dict[str, Any])
+        pods = decode_json(b"".join(agent.request("/pods", {})), dict[str, Any])
     except msgspec.DecodeError as error:
-        raise RequestError(f"the agent's pods cannot be read: {error}") from error
-    items: list[Document] = listed.get("items") or []
+        raise RequestError(f"cannot decode the pods of the agent: {error}") from error
+    items: list[Document] = pods.get("items") or []
     return [item for item in sorted(items, key=_names) if namespace in (None, _names(item)[0])]
 
 
@@ -77,29 +77,29 @@ def _names(document: Document) -> tuple[str, str]:
     return nested_str(document, "metadata", "namespace"), nested_str(document, "metadata", "name")
 
 
-def _event(moment: TransitionView) -> Document:
-    """What was said once: whoever repeats it says it again."""
+def _event(transition: TransitionView) -> Document:
+    """An Event with count 1: the history has an entry for each repetition."""
     about: Document = {
         "kind": "Pod",
-        "namespace": moment.namespace,
-        "name": moment.name,
-        "uid": moment.uid,
+        "namespace": transition.namespace,
+        "name": transition.name,
+        "uid": transition.uid,
     }
-    if moment.subject:
-        about["fieldPath"] = f"spec.containers{{{moment.subject}}}"
+    if transition.subject:
+        about["fieldPath"] = f"spec.containers{{{transition.subject}}}"
     return {
         "metadata": {
-            "name": f"{moment.name}.{moment.id}",
-            "namespace": moment.namespace,
-            "creationTimestamp": moment.at,
+            "name": f"{transition.name}.{transition.id}",
+            "namespace": transition.namespace,
+            "creationTimestamp": transition.at,
         },
         "involvedObject": about,
-        "type": moment.after,
-        "reason": moment.reason,
-        "message": moment.message,
+        "type": transition.after,
+        "reason": transition.reason,
+        "message": transition.message,
         "count": 1,
-        "firstTimestamp": moment.at,
-        "lastTimestamp": moment.at,
+        "firstTimestamp": transition.at,
+        "lastTimestamp": transition.at,
     }
 
 

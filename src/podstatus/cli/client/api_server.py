@@ -1,4 +1,8 @@
-"""Which API server the commands ask, and what they ask it."""
+"""The API server client of the commands, and the search for a running agent.
+
+RequestError                no server, or the request failed; the message has the remedy
+└── ServerUnavailableError  the API server cannot be reached
+"""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,15 +31,15 @@ _PAGE_SIZE = 500
 
 
 class RequestError(Exception):
-    """There is no server to ask, or no answer; the message says what to do."""
+    """The request failed, or there is no server; the message has the remedy."""
 
 
 class ServerUnavailableError(RequestError):
-    """The API server, or the way to it, is broken."""
+    """The API server cannot be reached."""
 
 
 class ResourceKind(msgspec.Struct, frozen=True):
-    """A kind of object that can be shown."""
+    """A type of object that `get` supports."""
 
     resource: ApiResource
     printed_resource: resources.ResourceInfo
@@ -49,21 +53,24 @@ _RESOURCE_KINDS = (
 
 
 def find_resource_kind(name: str) -> ResourceKind:
-    """The kind by any of its names. Raises CannotAskError."""
-    for shown in _RESOURCE_KINDS:
-        printed = shown.printed_resource
+    """Return a type by its plural, singular or short name. Raises RequestError."""
+    for kind in _RESOURCE_KINDS:
+        printed = kind.printed_resource
         if name.lower() in (printed.plural, printed.singular, *printed.short_names):
-            return shown
-    known = ", ".join(shown.printed_resource.plural for shown in _RESOURCE_KINDS)
+            return kind
+    names = ", ".join(kind.printed_resource.plural for kind in _RESOURCE_KINDS)
     raise RequestError(
-        f"{name!r} cannot be shown; there are {known}, alerts; for all else use kubectl"
+        f"unsupported type {name!r}; use {names} or alerts; for other objects use kubectl"
     )
 
 
 def find_client_config(
     root_dir: Path | None, kubeconfig: Path | None, environment: Mapping[str, str]
 ) -> ClientConfig:
-    """The server of the kubeconfig, or of the agent in the root-dir. Raises CannotAskError."""
+    """Return access to the kubeconfig's server, or to that of the agent in the root-dir.
+
+    Raises RequestError.
+    """
     try:
         if kubeconfig is not None:
             return kubeconfig_config(kubeconfig.expanduser())
@@ -78,7 +85,7 @@ def find_client_config(
 def running_endpoints(
     root_dir: Path | None, environment: Mapping[str, str], *, alternative: str = ""
 ) -> AgentEndpoints:
-    """What the agent tells that runs in the root-dir. Raises CannotAskError."""
+    """Return the endpoints of the agent that runs in the root-dir. Raises RequestError."""
     if root_dir is None:
         root_dir = Path(environment.get(ROOT_DIR_VARIABLE) or default_root_dir(environment))
     root_dir = root_dir.expanduser().absolute()
@@ -90,30 +97,30 @@ def running_endpoints(
         raise RequestError(str(error)) from error
     raise RequestError(
         f"no agent runs in {root_dir}; start one with: podstatus run --root-dir "
-        f"{shlex.quote(str(root_dir))}, or name the root-dir of one that runs{alternative}"
+        f"{shlex.quote(str(root_dir))}, or pass the --root-dir of a running agent{alternative}"
     )
 
 
 class ObjectList(msgspec.Struct, frozen=True):
-    """Objects, and the version of the server's state they are from."""
+    """Objects, and the resource version of the list."""
 
     items: list[Document]
     version: str = ""
 
 
 class ServerObjects:
-    """What the commands need of a server. All methods raise CannotAskError."""
+    """Objects of an API server. All methods raise RequestError."""
 
     def __init__(self, client: SyncClient) -> None:
         self._client = client
 
     @property
     def namespace(self) -> str:
-        """The one of those who name none."""
+        """The namespace used when none is given."""
         return self._client.namespace
 
     def get(self, kind: ResourceKind, namespace: str | None, name: str) -> Document:
-        """One object."""
+        """Return an object by name."""
         where = namespace if kind.resource.namespaced else None
         try:
             document: Document = msgspec.json.decode(
@@ -121,9 +128,10 @@ class ServerObjects:
             )
         except GoneError as error:
             inside = f" in namespace {where}" if where else ""
-            told = f"{kind.printed_resource.singular} {name!r} not found{inside}"
+            printed = kind.printed_resource
             raise RequestError(
-                f"{told}; see: podstatus get {kind.printed_resource.plural} -A"
+                f"{printed.singular} {name!r} not found{inside}; see: podstatus get "
+                f"{printed.plural} -A"
             ) from error
         except (ApiError, ValueError) as error:
             raise _to_request_error(error) from error
@@ -132,7 +140,7 @@ class ServerObjects:
     def list(
         self, kind: ResourceKind, namespace: str | None, field_selector: str = ""
     ) -> ObjectList:
-        """All of a namespace, or of all namespaces if it is None; events by time."""
+        """Return the objects of a namespace, None for all; events are sorted by time."""
         where = namespace if kind.resource.namespaced else None
         items: list[Document] = []
         token = version = ""
@@ -154,19 +162,19 @@ class ServerObjects:
                     break
         except (ApiError, ValueError) as error:
             raise _to_request_error(error) from error
-        for item in items:  # as kubectl: an object that stands alone says what it is
+        for item in items:  # list items lack their type; kubectl adds it, too
             item.update(
                 kind=kind.printed_resource.kind, apiVersion=kind.printed_resource.api_version
             )
         return ObjectList(sort_events(items) if kind.resource is EVENTS else items, version)
 
     def pod_events(self, namespace: str, pod: str) -> ObjectList:
-        """Events about the pods of a name."""
+        """Return the events about all pods with this name."""
         about = f"involvedObject.kind=Pod,involvedObject.name={pod}"
         return self.list(find_resource_kind("events"), namespace, about)
 
     def watch(self, kind: ResourceKind, namespace: str | None, version: str) -> Iterator[Document]:
-        """The objects that change from then on; it never ends."""
+        """Yield every object that changes after `version`, without end."""
         where = namespace if kind.resource.namespaced else None
         try:
             while True:
@@ -182,12 +190,12 @@ class ServerObjects:
 
 
 def _to_request_error(error: ApiError | ValueError) -> RequestError:
-    away = isinstance(error, UnavailableError)
-    return ServerUnavailableError(str(error)) if away else RequestError(str(error))
+    is_unavailable = isinstance(error, UnavailableError)
+    return ServerUnavailableError(str(error)) if is_unavailable else RequestError(str(error))
 
 
 def sort_events(events: Sequence[Document]) -> list[Document]:
-    """Events, the one seen last at the end."""
+    """Sort events by the time they were last observed, the newest last."""
 
     def last(event: Document) -> Time:
         return (
@@ -201,5 +209,5 @@ def sort_events(events: Sequence[Document]) -> list[Document]:
 
 
 def current_time() -> Time:
-    """What time it is."""
+    """Return the current wall-clock time."""
     return Time.from_unix_nanos(wall_clock_ns())

@@ -1,4 +1,4 @@
-"""The pods of somebody who watches, kept up with what is sent."""
+"""The client-side pod cache of a watch."""
 
 from podstatus.cli.client.query_client import decode_response
 from podstatus.cli.client.sse import SseEvent
@@ -9,25 +9,25 @@ PodChange = PodView | DeletedEvent
 
 
 class PodFeed:
-    """What is known of all pods."""
+    """Applies watch events to a cache of pods. Not thread-safe."""
 
     def __init__(self) -> None:
         self._pods: dict[PodUID, PodView] = {}
         self._stale: set[PodUID] = set()
-        """Those that nothing was said of since it began anew."""
+        """Pods that have not been sent since the last reset."""
         self.is_synced = False
-        """Whether all that was there has been sent."""
+        """True once the initial pods have been received."""
         self.close_reason = ""
-        """Why the connection is ended, if it is."""
+        """Why the server closes the connection; empty if it does not."""
 
     def pods(self) -> list[PodView]:
-        """By namespace and name."""
+        """Return all pods, sorted by namespace and name."""
         return sorted(self._pods.values(), key=lambda pod: (pod.namespace, pod.name, pod.uid))
 
     def apply(self, event: SseEvent) -> list[PodChange]:
-        """What has changed by this event. Raises CannotAskError.
+        """Apply an event and return the changed pods. Raises RequestError.
 
-        Events of other names are of a server that knows more than we do.
+        Unknown events, of a newer server, are ignored.
         """
         match event.event:
             case "pod":
@@ -45,8 +45,8 @@ class PodFeed:
 
     def _put(self, pod: PodView) -> list[PodChange]:
         self._stale.discard(pod.uid)
-        known, self._pods[pod.uid] = self._pods.get(pod.uid), pod
-        return [] if known == pod else [pod]
+        previous, self._pods[pod.uid] = self._pods.get(pod.uid), pod
+        return [] if previous == pod else [pod]
 
     def _remove(self, pod: DeletedEvent) -> list[PodChange]:
         self._stale.discard(pod.uid)

@@ -1,6 +1,6 @@
-"""Pods as an API server would show them, made of summaries: enough for a table and a description.
+"""Build Pod objects from summaries, sufficient for tables and `describe`.
 
-Of an observer there is no more: it keeps summaries, and no objects.
+An observer stores summaries only, not the objects.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ _FIRST = ("init", "sidecar")
 
 
 def pod_document(pod: PodSummary) -> dict[str, Any]:
-    """The pod, as far as it is known."""
+    """Return the Pod with all fields that the summary has."""
     first = [c for c in pod.containers if c.kind in _FIRST]
     regular = [c for c in pod.containers if c.kind == "container"]
     ephemeral = [c for c in pod.containers if c.kind == "ephemeral"]
@@ -89,14 +89,14 @@ def _specs(containers: Iterable[ContainerSummary]) -> tuple[Container, ...]:
 
 
 def _statuses(containers: Iterable[ContainerSummary]) -> tuple[ContainerStatus, ...] | None:
-    """Of those that have one."""
+    """The statuses of the containers that have one; None if none has."""
     return tuple(map(_status, filter(_has_status, containers))) or None
 
 
 def _has_status(container: ContainerSummary) -> bool:
-    """Whether more is known of it than its spec says."""
-    said = container.state or container.last_state or container.restarts
-    return bool(said or container.ready or container.started is not None)
+    """True if the summary has more than fields of the spec."""
+    state = container.state or container.last_state or container.restarts
+    return bool(state or container.ready or container.started is not None)
 
 
 def _status(container: ContainerSummary) -> ContainerStatus:

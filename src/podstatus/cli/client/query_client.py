@@ -1,6 +1,6 @@
-"""What the commands ask of the agent's own API: pods, what happened to them, nodes.
+"""The client of the agent's query API (`/v1`): pods, nodes, history, events, watch.
 
-Of each answer the commands know what they need; docs/query-api.md has the rest.
+The API is described in docs/query-api.md.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,24 +30,24 @@ T = TypeVar("T")
 _PAGE_SIZE = 5_000
 _POD_PAGE_SIZE = 1_000
 _IDLE_SECONDS = 60.0
-"""Of a watch: there is a sign of life every 15 s."""
+"""Idle timeout of a watch; the agent sends a keep-alive every 15 s."""
 
 
 class QueryClient:
-    """The agent's own API. All methods raise CannotAskError."""
+    """A client of the query API. All methods raise RequestError."""
 
     def __init__(self, agent: AgentClient) -> None:
         self._agent = agent
 
     def pod(self, namespace: str, name: str) -> PodView | None:
-        """One pod, and how it is; None if it is not there."""
+        """Return a pod with its health; None if it does not exist."""
         try:
             return self.get(_pod_path(namespace, name), {}, PodResponse).pod
         except NotFoundError:
             return None
 
     def pods(self, namespace: str | None) -> list[PodView]:
-        """All of a namespace, or all; by namespace and name."""
+        """Return the pods of a namespace, None for all, sorted by namespace and name."""
         query = {"limit": str(_POD_PAGE_SIZE)} | ({"namespace": namespace} if namespace else {})
         page = self.get("/v1/pods", query, PodsResponse)
         pods = list(page.pods)
@@ -57,22 +57,22 @@ class QueryClient:
         return pods
 
     def nodes(self) -> NodesResponse:
-        """All that are known there."""
+        """Return all nodes that the agent or observer has."""
         return self.get("/v1/nodes", {}, NodesResponse)
 
     def timeline(self, namespace: str, name: str) -> TransitionsResponse:
-        """What happened to the pods of this name."""
+        """Return the history of all pods with this name."""
         return self._history(f"{_pod_path(namespace, name)}/timeline", {})
 
     def events(self, namespace: str | None) -> TransitionsResponse:
-        """What was said of pods in events, in one namespace or all."""
+        """Return the recorded events about pods of a namespace, None for all."""
         return self._history("/v1/events", {"namespace": namespace} if namespace else {})
 
     def watch(self, query: Mapping[str, str], after: str) -> Iterator[SseEvent]:
-        """What is sent to one who has got so far; it ends only with the connection."""
-        place = {"after": after} if after else {}
-        pieces = self._agent.request("/v1/watch", {**query, **place}, idle_timeout=_IDLE_SECONDS)
-        return parse_sse(pieces)
+        """Yield the events after the id `after` until the connection ends."""
+        position = {"after": after} if after else {}
+        chunks = self._agent.request("/v1/watch", {**query, **position}, idle_timeout=_IDLE_SECONDS)
+        return parse_sse(chunks)
 
     def _history(self, path: str, query: Mapping[str, str]) -> TransitionsResponse:
         transitions: list[TransitionView] = []
@@ -86,29 +86,29 @@ class QueryClient:
             after = response.after
 
     def get(self, path: str, query: Mapping[str, str], kind: type[T]) -> T:
-        """What is answered, as a value of this kind."""
+        """Return the decoded response of a GET request."""
         return decode_response(b"".join(self._agent.request(path, query)), kind)
 
 
 def to_history_entry(item: TransitionView) -> HistoryEntry:
-    """The same with a time to reckon with. Raises CannotAskError."""
+    """Convert a transition of the API, with its time parsed. Raises RequestError."""
     try:
         return parse_transition(item)
     except TimeError as error:
-        raise RequestError(f"what the agent says cannot be read: {error}") from error
+        raise RequestError(f"cannot decode the response of the agent: {error}") from error
 
 
 def decode_response(text: bytes, kind: type[T]) -> T:
-    """A value of the agent's API. Raises CannotAskError."""
+    """Decode a JSON value of the query API. Raises RequestError."""
     try:
         return json_decoder(kind, _decode_time).decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise RequestError(f"what the agent says cannot be read: {error}") from error
+        raise RequestError(f"cannot decode the response of the agent: {error}") from error
 
 
 def _decode_time(kind: type[Any], value: object) -> object:
     if kind is not Time:
-        raise NotImplementedError(f"a {kind.__name__} does not travel")
+        raise NotImplementedError(f"cannot decode a {kind.__name__}")
     try:
         return Time.parse(value)
     except TimeError as error:

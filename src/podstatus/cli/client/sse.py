@@ -1,6 +1,6 @@
-"""Server-sent events out of a stream of bytes, cut anywhere.
+"""Parser for server-sent events in a stream of byte chunks.
 
-The specification: https://html.spec.whatwg.org/multipage/server-sent-events.html
+Specification: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
 
 from collections.abc import Iterable, Iterator
@@ -8,24 +8,24 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 _MAX_LINE_BYTES = 4 * 2**20
-"""Bytes of one event: far more than any pod's."""
+"""Maximum length of a line, far above that of any pod."""
 
 
 class SseLineTooLongError(ValueError):
-    """A line that does not end."""
+    """A line exceeds the maximum length."""
 
 
 class SseEvent(msgspec.Struct, frozen=True):
-    """One event; a sign of life is one without a name."""
+    """A server-sent event; a keep-alive has no name."""
 
     event: str = ""
     data: str = ""
     id: str = ""
-    """Of the last event that had one."""
+    """The last event ID received so far."""
 
 
 def parse_sse(chunks: Iterable[bytes]) -> Iterator[SseEvent]:
-    """The events, as they are complete. Raises TooLongError."""
+    """Yield each event when it is complete. Raises SseLineTooLongError."""
     event = last = ""
     data: list[str] = []
     for line in _lines(chunks):
@@ -45,8 +45,8 @@ def parse_sse(chunks: Iterable[bytes]) -> Iterator[SseEvent]:
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
     rest = b""
-    for piece in chunks:
-        *lines, rest = (rest + piece).split(b"\n")
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
         if len(rest) > _MAX_LINE_BYTES:
-            raise SseLineTooLongError("an event does not end")
+            raise SseLineTooLongError("a line of the event stream is too long")
         yield from (line.removesuffix(b"\r").decode(errors="replace") for line in lines)

@@ -1,6 +1,6 @@
-"""Whether an observer hears its API server: what it shows is as old as what it heard last.
+"""Warnings about stale data of an observer that cannot reach its API server.
 
-An agent knows its own pods from its runtime, however long the API server is away.
+An agent's own pods are never stale: their state comes from the runtime.
 """
 
 import threading
@@ -18,39 +18,43 @@ _POLL_SECONDS = 5.0
 
 
 def staleness_message(agent: AgentClient) -> str:
-    """`API server not heard for 4 min 13 s`; empty if it is. Raises CannotAskError."""
+    """Return `no response from the API server for 4 min 13 s`, empty if the data is fresh.
+
+    Raises RequestError.
+    """
     if not agent.is_observer:
         return ""
     freshness = QueryClient(agent).get("/v1/status", {}, StatusResponse).freshness
     if freshness.server_reachable:
         return ""
-    return f"API server not heard for {format_duration(freshness.server_age_seconds)}"
+    age = format_duration(freshness.server_age_seconds)
+    return f"no response from the API server for {age}"
 
 
 def warn_if_stale(agent: AgentClient) -> None:
-    """Say it beside what is shown, where it is in nobody's way."""
-    # What is wrong with an observer that does not answer is told by whoever asks it for more.
+    """Print the staleness, if any, to standard error."""
+    # If the observer itself does not answer, the actual request reports it.
     with suppress(RequestError):
-        if told := staleness_message(agent):
-            write(f"podstatus: {told}\n", err=True)
+        if message := staleness_message(agent):
+            write(f"podstatus: {message}\n", err=True)
 
 
 class Staleness:
-    """The same beside a watch, which sends nothing while nothing is heard: asked now and then."""
+    """Polls the staleness during a watch, which sends nothing while the data is stale."""
 
     def __init__(
         self, find_agent: Callable[[], AgentClient], report: Callable[[str], None]
     ) -> None:
-        """`report` gets the text when it begins, and an empty one when it ends."""
+        """`report` receives the message when staleness begins, an empty text when it ends."""
         self._find_agent = find_agent
         self._report = report
         self._stop = threading.Event()
         self.text = ""
-        """What there is to say now."""
+        """The current message; empty if the data is fresh."""
 
     @contextmanager
     def polling(self) -> Iterator[None]:
-        """Ask again and again meanwhile."""
+        """Poll in a thread within the context."""
         threading.Thread(target=self._run, daemon=True).start()
         try:
             yield
@@ -58,7 +62,7 @@ class Staleness:
             self._stop.set()
 
     def poll_once(self) -> None:
-        """Ask, and tell if it begins or ends. An observer that is away tells nothing new."""
+        """Poll, and report a change. An unreachable observer counts as no change."""
         before = self.text
         with suppress(RequestError):
             self.text = staleness_message(self._find_agent())

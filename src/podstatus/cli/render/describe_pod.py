@@ -1,4 +1,4 @@
-"""A pod in words, as `kubectl describe pod` has it.
+"""The details of a pod, in the format of `kubectl describe pod`.
 
 Upstream: describePod, pkg/describe/describe.go, kubectl v0.36.4.
 """
@@ -19,11 +19,11 @@ Document = dict[str, Any]
 
 _NONE = "<none>"
 _KEYS = 18
-"""Columns for the names of the fields."""
+"""Width of the column of field names."""
 
 
 def describe_pod(pod: Pod, events: Sequence[Document], now: Time) -> str:
-    """All there is to say about a pod."""
+    """Return the details of a pod and its events as text."""
     lines = [*_head(pod), *_health(pod, now), *_all_containers(pod), *_conditions(pod), *_tail(pod)]
     return "".join(f"{line.rstrip()}\n" for line in (*lines, *_events(events, now)))
 
@@ -56,7 +56,7 @@ def _head(pod: Pod) -> Iterator[str]:
 
 
 def _health(pod: Pod, now: Time) -> Iterator[str]:
-    """Ours, which kubectl does not have."""
+    """The health summary, which kubectl does not have."""
     health = pod_health(summarize_pod(pod), now)
     yield _field("Health", f"{health.state.value}: {health.message}")
 
@@ -136,20 +136,20 @@ def _conditions(pod: Pod) -> Iterator[str]:
     yield "Conditions:"
     yield f"  {'Type':<{widest}}   Status   Reason"
     for condition in pod.status.conditions:
-        why = ": ".join(filter(None, (condition.reason, condition.message)))
-        yield _indented(f"  {condition.type:<{widest}}   {condition.status:<6}   ", why)
+        reason = ": ".join(filter(None, (condition.reason, condition.message)))
+        yield _indented(f"  {condition.type:<{widest}}   {condition.status:<6}   ", reason)
 
 
 def _tail(pod: Pod) -> Iterator[str]:
     yield _field("QoS Class", pod.status.qos_class or _NONE)
     yield from _map("Node-Selectors", pod.spec.node_selector)
-    told = [
+    tolerations = [
         f"{t.key}{'=' + t.value if t.value else ''}{':' + t.effect if t.effect else ''} "
         f"{'op=' + t.operator if t.operator else ''}".strip()
         + (f" for {t.toleration_seconds}s" if t.toleration_seconds is not None else "")
         for t in pod.spec.tolerations or ()
     ]
-    yield from _list("Tolerations", told)
+    yield from _list("Tolerations", tolerations)
 
 
 def _events(events: Sequence[Document], now: Time) -> Iterator[str]:
@@ -178,8 +178,8 @@ def _event(event: Document, now: Time) -> tuple[str, str, str, str, str]:
     if count > 1:
         when = f"{when} (x{count} over {format_age(first, now)})"
     source = nested_str(event, "source", "component") or nested_str(event, "reportingComponent")
-    told = nested_str(event, "message").strip()
-    return nested_str(event, "type"), nested_str(event, "reason"), when, source, told
+    message = nested_str(event, "message").strip()
+    return nested_str(event, "type"), nested_str(event, "reason"), when, source, message
 
 
 def _map(name: str, values: Mapping[str, str] | None) -> Iterator[str]:
@@ -195,7 +195,7 @@ def _list(name: str, items: Sequence[str]) -> Iterator[str]:
 
 
 def _optional_field(name: str, value: str | Time) -> Iterator[str]:
-    """Nothing of what nobody knows: a summary has no ids, and not all times."""
+    """The field if it has a value: a pod built from a summary lacks ids and some times."""
     if value:
         yield _field(name, str(value))
 
@@ -206,6 +206,6 @@ def _field(name: str, text: str) -> str:
 
 
 def _indented(prefix: str, text: str) -> str:
-    """The text after what is before it; no line of it can be taken for one of ours."""
+    """Indent continuation lines of the text, so that foreign text cannot forge a field."""
     first, *rest = text.splitlines() or [""]
     return "\n".join([f"{prefix}{first}", *(f"{'':<{len(prefix)}}{line}" for line in rest)])

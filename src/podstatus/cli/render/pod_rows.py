@@ -1,7 +1,7 @@
-"""Pods as rows for those who watch: as `kubectl get` has them, and how each of them is.
+"""Table rows of pods for `podstatus watch`: the columns of `kubectl get`, and the health.
 
-What the word is made of is told by apiserver.pod_printer; here it is made of a summary, which is
-what the agent's own API has.
+The status column follows the same rules as the pod printer of `apiserver.printing`, but is computed
+from a summary, which is what the query API has.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,19 +28,19 @@ def pod_table(
     namespaces: bool = False,
     nodes: bool = False,
 ) -> Table:
-    """A row for each; what is said of its health comes last, since it may be long.
+    """Return a table with a row per pod; `wide` ends with the health message.
 
-    `nodes`: there may be several, and each row says which.
+    `nodes` adds the node column, for pods of several nodes.
     """
     headings = _WIDE if wide else (*_NARROW, *(["NODE"] if nodes else []))
     rows = []
     for pod in pods:
-        told = pod_row(pod)
+        row = pod_row(pod)
         cells = [
             pod.name,
-            f"{told.ready}/{told.total}",
-            told.status,
-            str(told.restarts),
+            f"{row.ready}/{row.total}",
+            row.status,
+            str(row.restarts),
             format_age(pod.created, now),
             pod.health.state.value,
         ]
@@ -54,7 +54,7 @@ def pod_table(
 
 
 class PodRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What `kubectl get` shows of a pod."""
+    """The computed columns of `kubectl get` for a pod."""
 
     ready: int
     total: int
@@ -63,20 +63,20 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pod_row(pod: PodSummary) -> PodRow:
-    """The row of a pod."""
+    """Compute the columns of a pod."""
     regular = [c for c in pod.containers if c.kind == "container"]
     first = [c for c in pod.containers if c.kind in ("init", "sidecar")]
     sidecars = [c for c in first if c.kind == "sidecar"]
-    number, waits = _first_incomplete(first)
-    told = first if waits is None else first[: number + 1]
+    number, current = _first_incomplete(first)
+    begun = first if current is None else first[: number + 1]
     ready = sum(
-        c.ready for c in told if c.kind == "sidecar" and c is not waits and not _is_completed(c)
+        c.ready for c in begun if c.kind == "sidecar" and c is not current and not _is_completed(c)
     )
-    status = f"Init:{_init_status(waits, number, len(first))}" if waits is not None else ""
+    status = f"Init:{_init_status(current, number, len(first))}" if current is not None else ""
     if status and not _is_true(pod, "Initialized"):
-        restarts = sum(c.restarts for c in told)
+        restarts = sum(c.restarts for c in begun)
     else:
-        restarts = sum(c.restarts for c in (*regular, *(c for c in told if c.kind == "sidecar")))
+        restarts = sum(c.restarts for c in (*regular, *(c for c in begun if c.kind == "sidecar")))
         ready += sum(c.ready and _is_running(c) for c in regular)
         status = _status_text(pod, regular, status or _reason(pod))
     total = len(regular) + len(sidecars)
@@ -88,7 +88,7 @@ def pod_row(pod: PodSummary) -> PodRow:
 def _first_incomplete(
     init_containers: Sequence[ContainerSummary],
 ) -> tuple[int, ContainerSummary | None]:
-    """The first init container that is not done, and its place."""
+    """The index and the first init container that is not completed; None if all are."""
     for number, container in enumerate(init_containers):
         if not _is_completed(container) and not (container.kind == "sidecar" and container.started):
             return number, container
@@ -99,16 +99,16 @@ def _init_status(container: ContainerSummary, number: int, total: int) -> str:
     state = container.state
     if state is not None and state.is_terminated:
         return _exit_text(state)
-    waits_for = _waiting_reason(container)
-    return waits_for if waits_for not in ("", "PodInitializing") else f"{number}/{total}"
+    reason = _waiting_reason(container)
+    return reason if reason not in ("", "PodInitializing") else f"{number}/{total}"
 
 
 def _status_text(pod: PodSummary, regular: Sequence[ContainerSummary], word: str) -> str:
-    """The first container that has something to say says it."""
+    """The reason of the first container that waits or has terminated, else `word`."""
     error = ""
     for container in reversed(regular):
-        if waits_for := _waiting_reason(container):
-            word = waits_for
+        if reason := _waiting_reason(container):
+            word = reason
         elif container.state is not None and container.state.is_terminated:
             word = _exit_text(container.state)
             error = error if _is_completed(container) else word

@@ -1,4 +1,4 @@
-"""Text for a terminal, in pieces of one style each."""
+"""Styled text for a terminal: a line is a sequence of pieces of one style each."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""A table as lines that are cut off at the edge of a terminal, for one that is drawn again."""
+"""Lay out a table as lines that fit a terminal, for `podstatus watch`."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,11 +14,11 @@ from podstatus.web.v1.wire import PodView
 
 _GAP, _NARROW_GAP = 3, 1
 _INDENT = 4
-"""Of the columns of a row that go on below it."""
+"""Indent of columns that are continued below their row."""
 
 
 class _ColumnGroup(msgspec.Struct, frozen=True):
-    """Columns that are beside each other."""
+    """Columns on the same line."""
 
     columns: range
     indent: int
@@ -26,9 +26,9 @@ class _ColumnGroup(msgspec.Struct, frozen=True):
 
 
 def table_lines(table: Table, width: int, height: int) -> list[Line]:
-    """The heading and the rows, no wider and not more than that; how many are left out.
+    """Return the headings and rows within `width` and `height`; `and N more` if rows are omitted.
 
-    Columns that have no place beside the others go on below them; so does a message below itself.
+    Columns that do not fit are continued on the next line; a last column of prose is wrapped.
     """
     rows = [[_one_line(cell) for cell in row] for row in table.rows]
     widths = [max(map(cell_len, column)) for column in zip(table.headings, *rows, strict=True)]
@@ -36,11 +36,11 @@ def table_lines(table: Table, width: int, height: int) -> list[Line]:
     parts = _group_columns(_min_widths(widths, is_prose=is_prose), width)
     if is_prose:
         *before, _ = parts[-1].columns
-        room = width - parts[-1].indent - sum(widths[i] + parts[-1].gap for i in before)
-        widths[-1] = min(widths[-1], max(1, room))
+        left = width - parts[-1].indent - sum(widths[i] + parts[-1].gap for i in before)
+        widths[-1] = min(widths[-1], max(1, left))
     bold = ["bold"] * len(widths)
     heading = [_line(part, table.headings, bold, widths, width) for part in parts]
-    shown: list[list[Line]] = []
+    row_lines: list[list[Line]] = []
     for row in rows:
         styles = [cell_style(*pair) for pair in zip(table.headings, row, strict=True)]
         texts = wrap_text(row[-1], widths[-1]) if is_prose else [row[-1]]
@@ -48,18 +48,18 @@ def table_lines(table: Table, width: int, height: int) -> list[Line]:
         lines = [_line(part, [*row[:-1], first], styles, widths, width) for part in parts]
         empty = [""] * (len(row) - 1)
         lines += [_line(parts[-1], [*empty, text], styles, widths, width) for text in more]
-        shown.append(lines)
-    return [*heading, *_fit_rows(shown, height - len(heading))]
+        row_lines.append(lines)
+    return [*heading, *_fit_rows(row_lines, height - len(heading))]
 
 
 def _min_widths(widths: Sequence[int], *, is_prose: bool) -> list[int]:
-    """The columns that are needed; prose can be folded."""
+    """The minimum widths of the columns; prose can be wrapped."""
     last = min(widths[-1], MIN_TEXT_WIDTH) if is_prose else widths[-1]
     return [*widths[:-1], last]
 
 
 def _group_columns(widths: Sequence[int], width: int) -> list[_ColumnGroup]:
-    """Rather narrow gaps than a line more for each row."""
+    """Prefer narrow gaps to an additional line per row."""
     return min((_split(widths, width, gap) for gap in (_GAP, _NARROW_GAP)), key=len)
 
 
@@ -86,11 +86,11 @@ def _fit_rows(rows: Sequence[list[Line]], height: int) -> list[Line]:
 
 
 def count_health(pods: Iterable[PodView]) -> str:
-    """How many pods there are, and how they are: `3 pods: 2 healthy, 1 crashing`."""
+    """Count pods by health: `3 pods: 2 healthy, 1 crashing`."""
     words = Counter(pod.health.state.value for pod in pods)
     total = sum(words.values())
-    told = ", ".join(f"{count} {word}" for word, count in words.most_common())
-    return f"{total} pod{'' if total == 1 else 's'}{f': {told}' if told else ''}"
+    counts = ", ".join(f"{count} {word}" for word, count in words.most_common())
+    return f"{total} pod{'' if total == 1 else 's'}{f': {counts}' if counts else ''}"
 
 
 def _line(

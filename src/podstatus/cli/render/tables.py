@@ -1,4 +1,4 @@
-"""Rows of objects as `kubectl get` prints them, from the same printers as the API server's."""
+"""Tables of objects in the format of `kubectl get`, by the printers of the embedded API server."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,11 +16,11 @@ from podstatus.observe.summary.health import pod_health
 from podstatus.observe.summary.pod import summarize_pod
 
 MESSAGE_HEADING = "MESSAGE"
-"""The heading of sentences."""
+"""Heading of a column of messages."""
 PROSE_HEADINGS = (MESSAGE_HEADING, "SUMMARY", "WHAT TO DO")
-"""Headings of a last column that may be folded."""
+"""Headings of a last column that may be wrapped."""
 MIN_TEXT_WIDTH = 24
-"""Columns that a long last text gets at least, before it is cut, or left to the terminal."""
+"""Minimum width of a wrapped last column."""
 _HEALTH_STYLES = {"healthy": "green", "done": "green"} | dict.fromkeys(
     ("starting", "ending", "unready"), "yellow"
 )
@@ -36,13 +36,13 @@ _WARNING_STATES = (
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Headings, and a text for each cell."""
+    """A table of text cells."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
     def widths(self) -> list[int]:
-        """How wide the widest text of each column is."""
+        """Return the width of the widest cell of each column, headings included."""
         return [max(map(len, column)) for column in zip(self.headings, *self.rows, strict=True)]
 
 
@@ -54,20 +54,20 @@ def object_table(
     wide: bool = False,
     namespaces: bool = False,
 ) -> Table:
-    """A row for each object; with its namespace, if there may be several."""
+    """Return a table with a row per object; `namespaces` adds the namespace column."""
     printer = printer_for(resource)
-    chosen = [i for i, column in enumerate(printer.columns) if wide or not column.priority]
-    headings = [printer.columns[i].name.upper() for i in chosen]
+    selected = [i for i, column in enumerate(printer.columns) if wide or not column.priority]
+    headings = [printer.columns[i].name.upper() for i in selected]
     rows = []
     for document in documents:
         cells = _cells(resource, document, now)
-        row = [str(cells[i]) for i in chosen]
+        row = [str(cells[i]) for i in selected]
         rows.append((*_namespace(document, include=namespaces), *row))
     return Table((*(["NAMESPACE"] if namespaces else []), *headings), tuple(rows))
 
 
 def with_health(table: Table, pods: Sequence[Document], now: Time) -> Table:
-    """The table of these pods with a column more: how each of them is, in a word."""
+    """Return the table of these pods with a column for their health."""
     words = [_health(pod, now) for pod in pods]
     rows = tuple((*row, word) for row, word in zip(table.rows, words, strict=True))
     return Table((*table.headings, "HEALTH"), rows)
@@ -81,7 +81,7 @@ def _health(document: Document, now: Time) -> str:
 
 
 def escape_table(table: Table) -> Table:
-    """The same with cells that a terminal shows and does not obey."""
+    """Return the table with control characters escaped."""
     return Table(table.headings, tuple(tuple(map(escape_control_chars, row)) for row in table.rows))
 
 
@@ -90,7 +90,7 @@ def _cells(resource: ResourceInfo, document: Document, now: Time) -> list[Any]:
     try:
         return printer.cells(document, now)
     except DecodeError:
-        # Of a server that knows more than we do; its name is still worth a row.
+        # An object of a newer server: print at least its name.
         name = (document.get("metadata") or {}).get("name", "")
         return [name, *["<unreadable>"] * (len(printer.columns) - 1)]
 
@@ -100,7 +100,7 @@ def _namespace(document: Document, *, include: bool) -> list[str]:
 
 
 def cell_style(heading: str, text: str) -> str:
-    """The colour of a cell: how things are, at a glance."""
+    """Return the style of a cell by its column and text."""
     if heading == "HEALTH":
         return _HEALTH_STYLES.get(text, "red" if text else "")
     if heading == "SEVERITY":

@@ -1,14 +1,14 @@
-"""Put a text into lines that are not too long: between words, and inside of one that is a line of
-its own only where a reader would, as after a comma in JSON."""
+"""Wrap text between words; a word longer than a line is split after punctuation if possible,
+such as a comma in JSON."""
 
 import re
 
 _BREAK = re.compile(r"[,;:}\])/&|?=]+|(?<=[^\W_])[-_.]")
-"""After which a word may go on in the next line."""
+"""Matches the characters after which a word may be split."""
 
 
 def wrap_text(text: str, width: int) -> list[str]:
-    """The lines, with single spaces; nothing of the words is lost."""
+    """Wrap text to `width`; whitespace is collapsed to single spaces."""
     lines: list[str] = []
     line = ""
     for word in text.split():
@@ -25,21 +25,21 @@ def wrap_text(text: str, width: int) -> list[str]:
 
 
 def _wrap_word(line: str, word: str, width: int) -> list[str]:
-    """A word that is too long for any line, begun in a line that has some words already."""
+    """Split a word that is longer than a line, starting at the end of `line`."""
     lines: list[str] = []
     head = f"{line} " if line else ""
     while len(head) + len(word) > width:
-        seam = _last_break(word, width - len(head))
-        if not seam and head:
+        split = _last_break(word, width - len(head))
+        if not split and head:
             lines.append(line)
             head = ""
             continue
-        at = seam or width
+        at = split or width
         lines.append(f"{head}{word[:at]}")
         head, word = "", word[at:]
     return [*lines, f"{head}{word}"]
 
 
-def _last_break(word: str, room: int) -> int:
-    """Where the word is best cut; 0 if nowhere."""
-    return max((seam.end() for seam in _BREAK.finditer(word, 0, max(0, room))), default=0)
+def _last_break(word: str, limit: int) -> int:
+    """The last position within `limit` where the word may be split; 0 if there is none."""
+    return max((match.end() for match in _BREAK.finditer(word, 0, max(0, limit))), default=0)

@@ -1,4 +1,4 @@
-"""The life of a pod drawn on one axis of time, as lines of styled text for a terminal.
+"""Draw the history of a pod on one time axis, as lines of styled text for a terminal.
 
                10:00:00    10:00:10    10:00:20
     phase      ░█ Running █████████████████████
@@ -7,9 +7,9 @@
       restarts      ↻1                   ↻2
     events     •• !
 
-A column shows the shortest of the states in it, so that what lasted a moment is seen as well; the
-last one shows how it is now. Text of others is shown, never obeyed, and never takes more columns
-than it seems to.
+A column shows the shortest of its states, so that short states are visible as well; the last
+column shows the current state. Foreign text is escaped, and printed only if each of its characters
+is one column wide.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,9 +22,9 @@ from podstatus.cli.timeline_view.intervals import Chart, ChartRow, Interval, Mar
 from podstatus.cli.timeline_view.time_axis import TimeAxis, format_duration, format_timestamp
 
 _MAX_NAME_WIDTH = 25
-"""As wide as the name of the longest condition that a kubelet sets."""
+"""The length of the longest condition type that a kubelet sets."""
 _NAMES_SHARE = 5
-"""Of the width, names take one part at most."""
+"""Row names take at most 1/5 of the width."""
 _MIN_COLUMNS = 16
 _RESTARTS = "  restarts"
 _LABELS = {
@@ -32,7 +32,7 @@ _LABELS = {
     Severity.WAITING: "waiting",
     Severity.BACK_OFF: "back-off",
     Severity.BAD: "failed",
-    Severity.DONE: "over",
+    Severity.DONE: "completed",
     Severity.UNKNOWN: "unknown",
     Severity.AWAY: "agent away",
 }
@@ -45,7 +45,7 @@ _COLORS = {
     Severity.UNKNOWN: "magenta",
     Severity.AWAY: "dim",
 }
-"""Of the sixteen that every terminal has made to be seen on its own background."""
+"""From the 16-color palette, which terminals adapt to their background."""
 
 
 class Symbols(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class Symbols(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def all(self) -> str:
-        """For those who have to know whether a terminal has them."""
+        """All non-ASCII characters in use, to check the encoding of the terminal."""
         return "".join((*self.bars.values(), self.restart, self.event, self.times, self.tick))
 
 
@@ -76,7 +76,7 @@ BLOCKS = Symbols(
     },
     restart="↻",
     event="•",
-    times="×",  # noqa: RUF001 - it is the sign
+    times="×",  # noqa: RUF001 - the multiplication sign
     tick="╷",
 )
 ASCII = Symbols(
@@ -97,9 +97,9 @@ ASCII = Symbols(
 
 
 def draw_timeline(chart: Chart, width: int, symbols: Symbols = BLOCKS) -> list[Line]:
-    """The lines, none wider than the width; a narrow one still gets a few columns of time."""
-    room = max(len(_RESTARTS), min(_MAX_NAME_WIDTH, width // _NAMES_SHARE))
-    names = [_name(row.name, room) for row in chart.rows]
+    """Return the lines of the chart, at most `width` wide, but with at least 16 time columns."""
+    max_name = max(len(_RESTARTS), min(_MAX_NAME_WIDTH, width // _NAMES_SHARE))
+    names = [_name(row.name, max_name) for row in chart.rows]
     margin = max(map(len, [*names, _RESTARTS])) + 1
     axis = TimeAxis(begin=chart.begin, end=chart.end, columns=max(_MIN_COLUMNS, width - margin))
     lines = [*_time_range(axis, width), (), *_scale(axis, margin, symbols)]
@@ -139,21 +139,21 @@ def _row(row: ChartRow, name: str, axis: TimeAxis, margin: int, symbols: Symbols
 
 def _bars(intervals: Sequence[Interval], axis: TimeAxis, symbols: Symbols) -> list[Piece]:
     pieces = []
-    for spell, cells in groupby(_cells(intervals, axis)):
+    for interval, cells in groupby(_cells(intervals, axis)):
         count = len(list(cells))
-        pieces += [Piece(" " * count)] if spell is None else _bar(spell, count, symbols)
+        pieces += [Piece(" " * count)] if interval is None else _bar(interval, count, symbols)
     return pieces
 
 
 def _cells(intervals: Sequence[Interval], axis: TimeAxis) -> list[Interval | None]:
-    """What each column shows."""
+    """The interval that each column shows."""
     cells: list[Interval | None] = [None] * axis.columns
-    for spell in intervals:
-        last = axis.last_column(spell.begin, spell.end)
-        for column in range(axis.column(spell.begin), last + 1):
-            known = cells[column]
-            if known is None or _precedence(spell) >= _precedence(known):
-                cells[column] = spell
+    for interval in intervals:
+        last = axis.last_column(interval.begin, interval.end)
+        for column in range(axis.column(interval.begin), last + 1):
+            current = cells[column]
+            if current is None or _precedence(interval) >= _precedence(current):
+                cells[column] = interval
     if intervals and intervals[-1].end >= axis.end:
         cells[-1] = intervals[-1]
     return cells
@@ -164,18 +164,17 @@ def _precedence(interval: Interval) -> tuple[int, Severity]:
 
 
 def _bar(interval: Interval, count: int, symbols: Symbols) -> list[Piece]:
-    """The bar, with what it stands for if there is room. In words only the bar is coloured:
-    yellow words cannot be read on white."""
-    sign, colour = symbols.bars[interval.severity], _COLORS[interval.severity]
+    """The bar, labelled if the label fits. Labels have no color: yellow is unreadable on white."""
+    sign, color = symbols.bars[interval.severity], _COLORS[interval.severity]
     text = interval.text
     rest = count - len(text) - 3
     if rest < 1 or not _is_plain(text):
-        return [Piece(sign * count, colour)]
-    return [Piece(sign, colour), Piece(f" {text} "), Piece(sign * rest, colour)]
+        return [Piece(sign * count, color)]
+    return [Piece(sign, color), Piece(f" {text} "), Piece(sign * rest, color)]
 
 
 def _restarts(marks: Sequence[Mark], axis: TimeAxis, symbols: Symbols) -> Piece:
-    """The numbers of restarts, the later ones first: what does not fit is a sign, or nothing."""
+    """Restart counts; later ones take precedence, others shrink to the symbol or are omitted."""
     cells = [" "] * axis.columns
     free = axis.columns
     for mark in reversed(marks):
@@ -202,19 +201,19 @@ def _events(marks: Sequence[Mark], axis: TimeAxis, symbols: Symbols) -> list[Pie
 
 
 def _legend(chart: Chart, width: int, symbols: Symbols) -> list[Line]:
-    """What the signs mean that are there."""
-    tones = {spell.severity for row in chart.rows for spell in row.intervals}
+    """The meaning of the symbols in use."""
+    severities = {interval.severity for row in chart.rows for interval in row.intervals}
     marks = [mark for row in chart.rows if row.is_events for mark in row.marks]
     restarts = any(row.marks for row in chart.rows if not row.is_events)
-    told = [
-        *((symbols.bars[t], _COLORS[t], word) for t, word in _LABELS.items() if t in tones),
+    entries = [
+        *((symbols.bars[s], _COLORS[s], word) for s, word in _LABELS.items() if s in severities),
         *[(symbols.restart, "", "restart")] * restarts,
         *[(symbols.event, "", "event")] * any(not mark.is_warning for mark in marks),
         *[(symbols.warning, "red", "warning")] * any(mark.is_warning for mark in marks),
     ]
     lines: list[list[Piece]] = [[]]
-    for sign, colour, word in told:
-        pieces = [Piece(sign, colour), Piece(f" {word}   ", "dim")]
+    for sign, color, word in entries:
+        pieces = [Piece(sign, color), Piece(f" {word}   ", "dim")]
         if sum(len(piece.text) for piece in (*lines[-1], *pieces)) > width + len("   "):
             lines.append([])
         lines[-1] += pieces
@@ -222,13 +221,13 @@ def _legend(chart: Chart, width: int, symbols: Symbols) -> list[Line]:
 
 
 def _omitted_conditions(chart: Chart, width: int) -> list[Line]:
-    """What the conditions without a row were."""
-    told = []
+    """A note about the conditions without a row."""
+    notes = []
     if chart.always_true:
-        told.append(f"True throughout: {', '.join(map(_name, chart.always_true))}.")
+        notes.append(f"Always True: {', '.join(map(_name, chart.always_true))}.")
     if chart.same_as_ready:
-        told.append(f"As Ready: {', '.join(map(_name, chart.same_as_ready))}.")
-    return _wrapped(" ".join(told).split(" "), width, " ") if told else []
+        notes.append(f"Same as Ready: {', '.join(map(_name, chart.same_as_ready))}.")
+    return _wrapped(" ".join(notes).split(" "), width, " ") if notes else []
 
 
 def _wrapped(words: Iterable[str], width: int, between: str) -> list[Line]:
@@ -243,7 +242,7 @@ def _wrapped(words: Iterable[str], width: int, between: str) -> list[Line]:
 
 
 def _name(text: str, max_width: int = _MAX_NAME_WIDTH) -> str:
-    """A name that takes as many columns as it has characters."""
+    """A name of single-width characters, truncated to `max_width`."""
     plain = "".join(char if _is_plain(char) else "?" for char in text)
     return plain if len(plain) <= max_width else f"{plain[: max_width - 2]}.."
 

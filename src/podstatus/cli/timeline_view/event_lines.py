@@ -7,8 +7,8 @@
 10:00:00.123   condition Ready   True → False (ContainersNotReady: [app])
 ```
 
-`event_digest` joins what was seen at the same instant, counts repeats, and leaves out what the
-chart above shows:
+`event_digest` joins entries of the same millisecond, counts repeated events, and omits conditions
+that have no row in the chart:
 
 ```
 10:00:00.123   app Error 3, not ready; Ready False
@@ -36,26 +36,26 @@ _STATES = (kinds.PHASE, kinds.CONDITION, kinds.CONTAINER, kinds.RESTART, kinds.R
 EVENT_KINDS = (kinds.EVENT, kinds.FOREIGN_WRITE, kinds.SYNC)
 
 
-def event_list(moments: Sequence[HistoryEntry], *, arrow: str = "→") -> list[Line]:
-    """A line for each, the oldest first. The day is told if there are several."""
-    when = time_format(moments)
-    subjects = [_subject(moment.transition) for moment in moments]
+def event_list(entries: Sequence[HistoryEntry], *, arrow: str = "→") -> list[Line]:
+    """Return a line per entry, in order. Times have a date if the entries span several days."""
+    format_time = time_format(entries)
+    subjects = [_subject(entry.transition) for entry in entries]
     widest = min(_MAX_SUBJECT_WIDTH, max(map(len, subjects), default=0))
     return [
         (
-            Piece(f"{when(moment.at)}   ", "dim"),
+            Piece(f"{format_time(entry.at)}   ", "dim"),
             Piece(
-                f"{subject:<{widest}}   {_describe(moment.transition, arrow)}".rstrip(),
-                transition_style(moment.transition),
+                f"{subject:<{widest}}   {_describe(entry.transition, arrow)}".rstrip(),
+                transition_style(entry.transition),
             ),
         )
-        for moment, subject in zip(moments, subjects, strict=True)
+        for entry, subject in zip(entries, subjects, strict=True)
     ]
 
 
-def time_format(moments: Iterable[HistoryEntry]) -> Callable[[int], str]:
-    """How times are told: with the day if there are several."""
-    days = {format_timestamp(moment.at)[:10] for moment in moments}
+def time_format(entries: Iterable[HistoryEntry]) -> Callable[[int], str]:
+    """Return the function that formats times: with a date if there are several days."""
+    days = {format_timestamp(entry.at)[:10] for entry in entries}
     return format_time_of_day if len(days) <= 1 else format_timestamp
 
 
@@ -64,23 +64,23 @@ def _subject(change: Transition) -> str:
 
 
 def _describe(change: Transition, arrow: str) -> str:
-    why = ": ".join(filter(None, (change.reason, change.message)))
+    cause = ": ".join(filter(None, (change.reason, change.message)))
     if change.kind not in _STATES:
-        return to_single_line(" ".join(filter(None, (change.after, why))))
+        return to_single_line(" ".join(filter(None, (change.after, cause))))
     states = f"{change.before_text} {arrow} {change.after_text or '(none)'}".lstrip()
-    # The reason of a state is in its text; what else there is to say is not.
+    # The text of a container state contains its reason already.
     if change.reason and change.reason in change.after_text:
-        why = change.message
-    return to_single_line(f"{states} ({why})" if why else states)
+        cause = change.message
+    return to_single_line(f"{states} ({cause})" if cause else states)
 
 
 def to_single_line(text: str) -> str:
-    """Nobody's text becomes a line of ours."""
+    """Collapse whitespace and escape control characters: foreign text cannot forge a line."""
     return escape_control_chars(" ".join(text.split()))
 
 
 def transition_style(change: Transition) -> str:
-    """Warnings are red."""
+    """Return the style of a transition: red for warnings and foreign writes."""
     if change.kind == kinds.FOREIGN_WRITE or (change.kind, change.after) == (
         kinds.EVENT,
         "Warning",
@@ -90,54 +90,54 @@ def transition_style(change: Transition) -> str:
 
 
 _MIN_TEXT_WIDTH = 24
-"""Columns that a text gets at least, before it is left to the terminal to wrap."""
+"""Minimum width of wrapped text; below it the terminal wraps."""
 
 
 class _EventLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One line."""
+    """A line of the digest before formatting."""
 
     at: int
     text: str
     style: str = ""
     is_event: bool = False
-    """Whether it is an event, and no change."""
+    """True for an event, False for state changes."""
     count: int = 1
     until: int = 0
 
 
 def event_digest(
-    moments: Sequence[HistoryEntry],
+    entries: Sequence[HistoryEntry],
     *,
     width: int,
     symbols: Symbols = BLOCKS,
     omitted_conditions: Collection[str] = (),
 ) -> list[list[Line]]:
-    """The lines of what happened at once, the oldest first; what is long goes on below itself.
+    """Return the wrapped lines of each digest entry, the oldest first.
 
-    `omitted_conditions` are the conditions that are told otherwise.
+    `omitted_conditions`: condition types to leave out.
     """
-    when = time_format(moments)
-    shown = [m for m in moments if not _is_condition(m.transition, omitted_conditions)]
-    found = []
-    for told in _merge_repeats(_digest(shown, symbols)):
-        head = f"{when(told.at)}   "
-        text = told.text
-        if told.count > 1:
-            text += f" {symbols.times}{told.count}, until {when(told.until)}"
+    format_time = time_format(entries)
+    relevant = [e for e in entries if not _is_condition(e.transition, omitted_conditions)]
+    digest = []
+    for event in _merge_repeats(_digest(relevant, symbols)):
+        head = f"{format_time(event.at)}   "
+        text = event.text
+        if event.count > 1:
+            text += f" {symbols.times}{event.count}, until {format_time(event.until)}"
         first, *more = wrap_text(text, max(_MIN_TEXT_WIDTH, width - len(head))) or [""]
-        lines: list[Line] = [(Piece(head, "dim"), Piece(first, told.style))]
-        lines += [(Piece(" " * len(head)), Piece(line, told.style)) for line in more]
-        found.append(lines)
-    return found
+        lines: list[Line] = [(Piece(head, "dim"), Piece(first, event.style))]
+        lines += [(Piece(" " * len(head)), Piece(line, event.style)) for line in more]
+        digest.append(lines)
+    return digest
 
 
 def _is_condition(change: Transition, of: Collection[str]) -> bool:
     return change.kind == kinds.CONDITION and change.subject in of
 
 
-def _digest(moments: Iterable[HistoryEntry], symbols: Symbols) -> Iterator[_EventLine]:
-    for (at, part), group in groupby(moments, key=_group_key):
-        changes = [moment.transition for moment in group]
+def _digest(entries: Iterable[HistoryEntry], symbols: Symbols) -> Iterator[_EventLine]:
+    for (at, part), group in groupby(entries, key=_group_key):
+        changes = [entry.transition for entry in group]
         if part == kinds.EVENT:
             yield from _event_lines(at, changes, symbols)
         elif part == kinds.AGENT_DOWNTIME:
@@ -148,9 +148,9 @@ def _digest(moments: Iterable[HistoryEntry], symbols: Symbols) -> Iterator[_Even
             yield _EventLine(at=at, text=to_single_line("; ".join(_describe_changes(changes))))
 
 
-def _group_key(moment: HistoryEntry) -> tuple[int, str]:
-    """What is told in a line: when, and whether it was said, missed, or has changed."""
-    kind = moment.transition.kind
+def _group_key(entry: HistoryEntry) -> tuple[int, str]:
+    """Entries with the same key share a line: same millisecond, and same kind of entry."""
+    kind = entry.transition.kind
     part = (
         kinds.EVENT
         if kind in EVENT_KINDS
@@ -158,44 +158,47 @@ def _group_key(moment: HistoryEntry) -> tuple[int, str]:
         if kind == kinds.AGENT_DOWNTIME
         else ""
     )
-    return moment.at // MILLISECOND * MILLISECOND, part
+    return entry.at // MILLISECOND * MILLISECOND, part
 
 
 def _merge_repeats(lines: Iterable[_EventLine]) -> Iterator[_EventLine]:
-    """Events that are said again before something changes are counted where they were first."""
-    for said, group in groupby(lines, key=lambda told: told.is_event):
-        if not said:
+    """Count repeated events without a change in between, at their first occurrence."""
+    for is_event, group in groupby(lines, key=lambda line: line.is_event):
+        if not is_event:
             yield from group
             continue
-        first: dict[str, _EventLine] = {}
-        for told in group:
-            known = first.get(told.text, msgspec.structs.replace(told, count=0))
-            first[told.text] = msgspec.structs.replace(known, count=known.count + 1, until=told.at)
-        yield from first.values()
+        by_text: dict[str, _EventLine] = {}
+        for line in group:
+            first = by_text.get(line.text, msgspec.structs.replace(line, count=0))
+            by_text[line.text] = msgspec.structs.replace(
+                first, count=first.count + 1, until=line.at
+            )
+        yield from by_text.values()
 
 
 def _event_lines(at: int, changes: Iterable[Transition], symbols: Symbols) -> Iterator[_EventLine]:
-    """Events; those that are as they should be in few words, if a container has several."""
+    """A line per event; several normal events of a container share a line of their reasons."""
     for (style, subject), group in groupby(
         changes, key=lambda it: (transition_style(it), it.subject)
     ):
-        said = list(group)
-        if style or len(said) == 1 or {it.kind for it in said} != {kinds.EVENT}:
-            texts = [_event_text(change, symbols) for change in said]
+        events = list(group)
+        if style or len(events) == 1 or {it.kind for it in events} != {kinds.EVENT}:
+            texts = [_event_text(change, symbols) for change in events]
         else:
-            reasons = ", ".join(dict.fromkeys(change.reason for change in said))
+            reasons = ", ".join(dict.fromkeys(change.reason for change in events))
             texts = [to_single_line(f"{symbols.event} {reasons} {subject}")]
         yield from (_EventLine(at=at, text=text, style=style, is_event=True) for text in texts)
 
 
 def _describe_changes(changes: Iterable[Transition]) -> list[str]:
-    """What became of each part: the words on it, one after the other."""
-    words: dict[str, list[str]] = {}
+    """The changes of each subject, joined: `app restart 1, running, ready`."""
+    by_subject: dict[str, list[str]] = {}
     for change in changes:
         subject = change.subject or change.kind
-        words.setdefault(subject, []).append(_describe_change(change))
+        by_subject.setdefault(subject, []).append(_describe_change(change))
     return [
-        f"{subject} {', '.join(filter(None, said))}".rstrip() for subject, said in words.items()
+        f"{subject} {', '.join(filter(None, texts))}".rstrip()
+        for subject, texts in by_subject.items()
     ]
 
 
@@ -216,7 +219,7 @@ def _describe_change(change: Transition) -> str:
 
 
 def _event_text(change: Transition, symbols: Symbols) -> str:
-    sign = symbols.warning if transition_style(change) else symbols.event
-    what = change.reason or f"{change.kind} {change.after}".rstrip()
-    told = " ".join(filter(None, (sign, what, change.subject)))
-    return to_single_line(f"{told}: {change.message}" if change.message else told)
+    symbol = symbols.warning if transition_style(change) else symbols.event
+    reason = change.reason or f"{change.kind} {change.after}".rstrip()
+    text = " ".join(filter(None, (symbol, reason, change.subject)))
+    return to_single_line(f"{text}: {change.message}" if change.message else text)

@@ -27,7 +27,7 @@ TERMINATING = "Terminating"
 
 
 class Severity(IntEnum):
-    """How a state is to be seen; what is worse is greater."""
+    """How severe a state is; greater is worse."""
 
     GOOD = 0
     DONE = 1
@@ -36,11 +36,11 @@ class Severity(IntEnum):
     BACK_OFF = 4
     BAD = 5
     AWAY = 6
-    """Nobody was there to see it."""
+    """No agent was running."""
 
 
 def short_state(state: ContainerStateSummary | None) -> str:
-    """`running`, `CrashLoopBackOff`, `Error 3`: the severity of the row tells the rest."""
+    """Format a state as `running`, `CrashLoopBackOff` or `Error 3`."""
     if state is None or not (state.reason or state.is_terminated):
         return format_container_state(state)
     code = "" if state.exit_code is None else str(state.exit_code)
@@ -48,19 +48,19 @@ def short_state(state: ContainerStateSummary | None) -> str:
 
 
 def phase_severity(text: str) -> Severity:
-    """Of a phase."""
-    tones = {
+    """Return the severity of a phase."""
+    severities = {
         "Running": Severity.GOOD,
         "Succeeded": Severity.DONE,
         "Failed": Severity.BAD,
         "Pending": Severity.WAITING,
         TERMINATING: Severity.WAITING,
     }
-    return tones.get(text, Severity.UNKNOWN)
+    return severities.get(text, Severity.UNKNOWN)
 
 
 def condition_severity(change: Transition, text: str) -> Severity:
-    """Of a condition: some are good when they are False."""
+    """Return the severity of a condition; some are good when they are False."""
     if text not in ("True", "False"):
         return Severity.UNKNOWN
     is_true = text == "True"
@@ -74,7 +74,7 @@ def condition_severity(change: Transition, text: str) -> Severity:
 
 
 def container_severity(state: ContainerStateSummary | None) -> Severity:
-    """Of a container."""
+    """Return the severity of a container state."""
     if state is None or state.is_starting or (state.is_waiting and not state.reason):
         return Severity.WAITING
     if state.is_running:
@@ -85,18 +85,18 @@ def container_severity(state: ContainerStateSummary | None) -> Severity:
 
 
 Part = tuple[str, str]
-"""Of a pod: the kind of its transitions, and their subject."""
+"""The key of a row: the kind of the transitions, and their subject."""
 _PHASE = (kinds.PHASE, "")
 _READY = (kinds.CONDITION, "Ready")
 _EVENTS = (kinds.EVENT, "")
 _AWAY = "agent away"
 _RESYNC_NANOS = 2_000_000_000
-"""Nanoseconds after its start in which an agent that is back says what it finds."""
+"""Time after its start in which a restarted agent records the current states."""
 _ORDER = (kinds.PHASE, kinds.CONDITION, kinds.CONTAINER, kinds.EVENT)
 
 
 class Interval(msgspec.Struct, frozen=True, kw_only=True):
-    """A state, and how long it lasted. Nanoseconds since the Unix epoch."""
+    """A state from `begin` to `end`, in nanoseconds since the Unix epoch."""
 
     begin: int
     end: int
@@ -105,16 +105,16 @@ class Interval(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that happened at once."""
+    """A restart or an event at one point in time."""
 
     at: int
     text: str = ""
-    """The number of a restart."""
+    """The restart count; empty for an event."""
     is_warning: bool = False
 
 
 class ChartRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One part of a pod."""
+    """A row of the chart: phase, condition, container or events."""
 
     part: Part
     intervals: tuple[Interval, ...] = ()
@@ -122,35 +122,37 @@ class ChartRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The name of the row."""
         kind, subject = self.part
         return "events" if self.is_events else subject or kind
 
     @property
     def is_events(self) -> bool:
-        """Whether its marks are events, and not restarts."""
+        """True if its marks are events, not restarts."""
         return self.part == _EVENTS
 
 
 class Chart(msgspec.Struct, frozen=True, kw_only=True):
-    """All rows within one span of time."""
+    """All rows of a time span, in nanoseconds since the Unix epoch."""
 
     begin: int
     end: int
     rows: tuple[ChartRow, ...]
     same_as_ready: tuple[str, ...] = ()
-    """Conditions that were as Ready all the time: they have no row."""
+    """Conditions that were always equal to Ready; they have no row."""
     always_true: tuple[str, ...] = ()
-    """Conditions that were True all the time."""
+    """Conditions that were always True; they have no row."""
 
 
-def build_chart(moments: Sequence[HistoryEntry], *, begin: int, end: int) -> Chart:
-    """What the moments, the oldest first, say about a span of time. Those before it say how
-    things were when it began."""
-    written = _ChartBuilder(begin, end)
-    for moment in moments:
-        written.add(moment)
-    rows = written.rows()
+def build_chart(entries: Sequence[HistoryEntry], *, begin: int, end: int) -> Chart:
+    """Build the chart of a time span from entries in order.
+
+    Entries before `begin` determine the initial states.
+    """
+    builder = _ChartBuilder(begin, end)
+    for entry in entries:
+        builder.add(entry)
+    rows = builder.rows()
     ready = next((row for row in rows if row.part == _READY), None)
     others = [row for row in rows if row.part[0] == kinds.CONDITION and row is not ready]
     as_ready = [row for row in others if ready is not None and _have_same_states(row, ready)]
@@ -165,7 +167,7 @@ def build_chart(moments: Sequence[HistoryEntry], *, begin: int, end: int) -> Cha
 
 
 class _ChartBuilder:
-    """Rows that grow, moment after moment."""
+    """Builds the rows from history entries, added in order."""
 
     def __init__(self, begin: int, end: int) -> None:
         self._begin = begin
@@ -176,12 +178,12 @@ class _ChartBuilder:
         self._marks: dict[Part, list[Mark]] = {}
         self._deleting: set[PodUID] = set()
         self._last_seen: dict[PodUID, int] = {}
-        """When something was last noted of each pod."""
+        """Time of the last entry of each pod."""
 
-    def add(self, moment: HistoryEntry) -> None:
-        # A clock that was set back does not turn the order around.
-        self._at = max(self._at, moment.at)
-        change, uid = moment.transition, moment.uid
+    def add(self, entry: HistoryEntry) -> None:
+        # Keep the order of entries even if the wall clock was set back.
+        self._at = max(self._at, entry.at)
+        change, uid = entry.transition, entry.uid
         match change.kind:
             case kinds.PHASE:
                 after = TERMINATING if uid in self._deleting else change.after
@@ -218,7 +220,7 @@ class _ChartBuilder:
         self._last_seen[uid] = self._at
 
     def rows(self) -> list[ChartRow]:
-        """The phase first, then Ready and the other conditions, then containers, then events."""
+        """Return the rows: phase, Ready, other conditions, containers, events."""
         for uid, part in list(self._open):
             self._switch(uid, part, "", Severity.DONE, at=self._end)
         parts = dict.fromkeys((*self._intervals, *self._marks))
@@ -242,15 +244,15 @@ class _ChartBuilder:
             self._switch(owner, part, "", Severity.DONE)
 
     def _agent_away(self, uid: PodUID, duration: str) -> None:
-        """Nobody saw the pod for so long; what it was like before is taken to be so again."""
-        # What was noted was seen: the length is known to the second only.
+        """Insert an interval without an agent; the state before it is assumed to continue."""
+        # Not before the last entry: the downtime is accurate to the second only.
         since = max(self._at - _parse_nanos(duration), self._last_seen.get(uid, 0))
         if since >= self._at:
             return
         for owner, part in [key for key in self._open if key[0] == uid]:
-            _, text, tone = self._open[owner, part]
+            _, text, severity = self._open[owner, part]
             self._switch(owner, part, _AWAY, Severity.AWAY, at=since)
-            self._switch(owner, part, text, tone)
+            self._switch(owner, part, text, severity)
 
     def _set_state(
         self,
@@ -269,29 +271,27 @@ class _ChartBuilder:
     def _switch(
         self, uid: PodUID, part: Part, text: str, severity: Severity, *, at: int | None = None
     ) -> None:
-        """It is like this from now on; without a text, nothing is there any more."""
+        """Close the open interval and start a new one, unless `text` is empty."""
         now = self._at if at is None else at
-        found = self._open.pop((uid, part), None)
-        if found is not None:
-            self._close(part, found, now)
+        state = self._open.pop((uid, part), None)
+        if state is not None:
+            self._close(part, state, now)
         if text:
             self._open[uid, part] = now, text, severity
 
     def _close(self, part: Part, state: tuple[int, str, Severity], end: int) -> None:
-        since, text, tone = state
+        since, text, severity = state
         begin, end = max(since, self._begin), min(end, self._end)
         if begin > end:
             return
-        spells = self._intervals[part]
-        if (
-            spells
-            and spells[-1].severity is Severity.AWAY
-            and 0 <= end - spells[-1].end < _RESYNC_NANOS
-        ):
-            return  # it was different when the agent came back: nobody knows since when
-        if spells and (spells[-1].end, spells[-1].text, spells[-1].severity) == (begin, text, tone):
-            begin = spells.pop().begin  # only its reason has changed
-        spells.append(Interval(begin=begin, end=end, text=text, severity=tone))
+        intervals = self._intervals[part]
+        last = intervals[-1] if intervals else None
+        if last is not None:
+            if last.severity is Severity.AWAY and 0 <= end - last.end < _RESYNC_NANOS:
+                return  # the state changed during the downtime, at an unknown time
+            if (last.end, last.text, last.severity) == (begin, text, severity):
+                begin = intervals.pop().begin  # only the reason changed
+        intervals.append(Interval(begin=begin, end=end, text=text, severity=severity))
 
     def _mark(self, part: Part, mark: Mark) -> None:
         if self._begin <= mark.at <= self._end:
@@ -307,7 +307,7 @@ def _container_state(state: ContainerStateSummary | None) -> tuple[str, Severity
 
 
 def _parse_nanos(length: str) -> int:
-    """A length as it is noted, `12.345 s`; 0 for one that is none."""
+    """Parse a recorded duration such as `12.345 s`; 0 if it is invalid."""
     try:
         return max(0, round(float(length.removesuffix(" s")) * SECOND))
     except (ValueError, OverflowError):
@@ -319,9 +319,9 @@ def _have_same_states(row: ChartRow, other: ChartRow) -> bool:
 
 
 def _states(intervals: Iterable[Interval]) -> list[tuple[int, int, str]]:
-    return [(spell.begin, spell.end, spell.text) for spell in intervals]
+    return [(it.begin, it.end, it.text) for it in intervals]
 
 
 def _is_always_true(row: ChartRow) -> bool:
-    states = {spell.text for spell in row.intervals if spell.severity is not Severity.AWAY}
+    states = {it.text for it in row.intervals if it.severity is not Severity.AWAY}
     return row.part[1] not in GOOD_WHEN_FALSE and states == {"True"}

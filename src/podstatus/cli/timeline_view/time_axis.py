@@ -1,4 +1,4 @@
-"""Where on an axis of so many columns moments are, and which of them get a label. Times are UTC."""
+"""Map times to the columns of a time axis, and choose its labels. Times are UTC."""
 
 from collections.abc import Iterator
 
@@ -16,19 +16,19 @@ _STEPS = (
     *(n * _HOUR for n in (1, 2, 3, 6, 12)),
     *(n * _DAY for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)),
 )
-"""Between two labels: what people count in."""
+"""Possible distances between two labels: round numbers of each unit."""
 _GAP = 2
 
 
 class Tick(msgspec.Struct, frozen=True):
-    """A label, and the column that it begins at."""
+    """A label, and its first column."""
 
     column: int
     label: str
 
 
 class TimeAxis(msgspec.Struct, frozen=True, kw_only=True):
-    """A span of time on columns of the same length. Nanoseconds since the Unix epoch."""
+    """A time span divided into columns. Times are nanoseconds since the Unix epoch."""
 
     begin: int
     end: int
@@ -36,25 +36,25 @@ class TimeAxis(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def span(self) -> int:
-        """How long it is."""
+        """The length of the axis in nanoseconds, at least 1."""
         return max(1, self.end - self.begin)
 
     @property
     def step(self) -> float:
-        """How long a column is."""
+        """The length of a column in nanoseconds."""
         return self.span / self.columns
 
     def column(self, at: int) -> int:
-        """The one that a moment is in."""
-        # In whole numbers: nanoseconds since the epoch are more than a float can tell apart.
+        """Return the column of a time, limited to the axis."""
+        # Integer arithmetic: a float cannot represent nanoseconds since the epoch exactly.
         return max(0, min(self.columns - 1, (at - self.begin) * self.columns // self.span))
 
     def last_column(self, begin: int, end: int) -> int:
-        """The last one that has some of a time; not one that only begins as it ends."""
+        """Return the last column of an interval; `end` is exclusive."""
         return max(self.column(begin), self.column(end - 1))
 
     def ticks(self) -> Iterator[Tick]:
-        """Round times, as many as fit."""
+        """Yield labels at round times, as many as fit."""
         crosses = _day(self.begin) != _day(self.end)
         every = next(filter(lambda step: self._fits(step, crosses=crosses), _STEPS), _STEPS[-1])
         at = -(-self.begin // every) * every
@@ -65,40 +65,40 @@ class TimeAxis(msgspec.Struct, frozen=True, kw_only=True):
             at += every
 
     def _fits(self, every: int, *, crosses: bool) -> bool:
-        room = len(_label(self.begin, every, crosses=crosses)) + _GAP
-        return every / self.step >= room
+        width = len(_label(self.begin, every, crosses=crosses)) + _GAP
+        return every / self.step >= width
 
 
 def format_timestamp(at: int) -> str:
-    """A moment to the millisecond: `2026-11-15T10:00:00.123Z`."""
+    """Format a time with milliseconds: `2026-11-15T10:00:00.123Z`."""
     return f"{_seconds(at)}.{at // MILLISECOND % 1000:03}Z"
 
 
 def format_time_of_day(at: int) -> str:
-    """The same without the day and the zone."""
+    """Format a time without date and zone: `10:00:00.123`."""
     return format_timestamp(at)[11:-1]
 
 
 def format_duration(nanos: float) -> str:
-    """A length of time in two figures of what people count in: `1 min 30 s`, `3.9 s`, `40 ms`."""
+    """Format a duration with its two largest units: `1 min 30 s`, `3.9 s`, `40 ms`."""
     if nanos < SECOND:
         return f"{nanos / MILLISECOND:.3g} ms"
     if nanos < 10 * SECOND:
         return f"{nanos / SECOND:.2g} s"
-    left, told = int(nanos), []
+    left, parts = int(nanos), []
     for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (SECOND, "s")):
         count, left = divmod(left, unit)
         if count:
-            told.append(f"{count} {name}")
-    return " ".join(told[:2])
+            parts.append(f"{count} {name}")
+    return " ".join(parts[:2])
 
 
 def _label(at: int, every: int, *, crosses: bool) -> str:
     if every >= _DAY:
         return _day(at)
     clock = format_time_of_day(at)
-    shown = clock[:5] if every >= _MINUTE else clock[:8] if every >= SECOND else clock
-    return f"{_day(at)[5:]} {shown}" if crosses else shown
+    label = clock[:5] if every >= _MINUTE else clock[:8] if every >= SECOND else clock
+    return f"{_day(at)[5:]} {label}" if crosses else label
 
 
 def _day(at: int) -> str:

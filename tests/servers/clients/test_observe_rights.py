@@ -112,7 +112,7 @@ def test_the_manifest_grants_what_is_needed(granted: Path, tmp_path: Path) -> No
         looks_on.start()
         told = until(lambda: our_node(looks_on))
         assert (told["pods"], told["requested"]) == (1, {"cpu": "300m", "memory": "320Mi"})
-        until(lambda: (our_node(looks_on) or {})["lease_age_seconds"])
+        until(lambda: (our_node(looks_on) or {})["leaseAgeSeconds"])
         assert "WARNING" not in looks_on.log()
 
 
@@ -126,7 +126,7 @@ def test_without_rights_to_leases_all_else_is_shown(
     with observer(tmp_path, granted) as looks_on:
         looks_on.start()
         told = until(lambda: our_node(looks_on))
-        assert (told["pods"], told["lease_age_seconds"]) == (1, None)
+        assert (told["pods"], told["leaseAgeSeconds"]) == (1, None)
         until(lambda: "watch of leases" in looks_on.log())
 
 

@@ -1,4 +1,4 @@
-"""A pod that crash-loops, then recovers: what its history holds, for those who show it."""
+"""The history of a pod that crash-loops and recovers."""
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.store import HistoryEntry

@@ -1,4 +1,4 @@
-"""The port of an agent: behaves as far as the commands ask."""
+"""A fake agent: answers the requests of the commands."""
 
 import json
 import ssl

@@ -1,4 +1,4 @@
-"""`podstatus apiserver` as a process: it starts, says how to use it, and ends cleanly."""
+"""`podstatus apiserver` as a process: start, banner, errors, stop."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What a shell is offered."""
+"""Shell completion of types and pod names."""
 
 from collections.abc import Iterator
 from pathlib import Path

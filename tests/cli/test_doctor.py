@@ -1,4 +1,4 @@
-"""The doctor, in surroundings that are fine and in such that are not."""
+"""`podstatus doctor` with and without problems."""
 
 import re
 import socket

@@ -1,4 +1,4 @@
-"""`podstatus drain` on the port of an agent."""
+"""`podstatus drain` against a fake agent."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`podstatus get alerts`: a table, for programs, and what keeps rules from being asked."""
+"""`podstatus get alerts`: tables, formats, and problems of rules."""
 
 import json
 from collections.abc import Iterator

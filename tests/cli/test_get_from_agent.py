@@ -1,4 +1,4 @@
-"""`podstatus get` and `describe` while the API server is away, or when the agent is to be asked."""
+"""`podstatus get` and `describe` with data of the agent."""
 
 import json
 import subprocess

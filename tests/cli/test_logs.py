@@ -1,4 +1,4 @@
-"""`podstatus logs` on the port of an agent, and what others wrote on a terminal."""
+"""`podstatus logs` against a fake agent, and foreign text on a terminal."""
 
 import json
 import subprocess

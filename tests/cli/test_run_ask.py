@@ -1,4 +1,4 @@
-"""An agent is asked by all commands: of a pod that crash-loops and recovers, and of an outage."""
+"""All commands against a whole agent: a crash loop that recovers, and an outage."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The children of the agent run no code of the current folder, which may be another user's."""
+"""Child processes run no code of the current directory, which may be another user's."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""`podstatus timeline` on the port of an agent that has a history."""
+"""`podstatus timeline` against a fake agent with a history."""
 
 import json
 from collections.abc import Iterator

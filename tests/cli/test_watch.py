@@ -1,4 +1,4 @@
-"""`podstatus watch` on the port of an agent."""
+"""`podstatus watch` against a fake agent."""
 
 import json
 import os

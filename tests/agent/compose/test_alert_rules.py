@@ -1,4 +1,4 @@
-"""The rules of the settings: several files together, and all that is wrong with them."""
+"""Alert rules of several files, and their errors."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The runtime that `--runtime` names."""
+"""The runtime of `--runtime`."""
 
 from pathlib import Path
 

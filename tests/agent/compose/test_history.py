@@ -1,4 +1,4 @@
-"""What goes into the history beside statuses: events, foreign writes, statuses that are late."""
+"""History entries besides statuses: events, foreign writes, slow syncs."""
 
 import asyncio
 import os

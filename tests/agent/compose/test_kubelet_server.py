@@ -1,4 +1,4 @@
-"""The files of the agent's HTTPS port, and the port of a whole agent."""
+"""The files of the agent's HTTPS server, and the server of a whole agent."""
 
 import asyncio
 import datetime

@@ -1,4 +1,4 @@
-"""A whole node in this process is asked over its port what it knows, also while it is alone."""
+"""Queries to a whole node in this process, with and without an API server."""
 
 import asyncio
 import json

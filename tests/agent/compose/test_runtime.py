@@ -1,4 +1,4 @@
-"""What the process runtime is built from."""
+"""The dependencies of the process runtime."""
 
 from pathlib import Path
 

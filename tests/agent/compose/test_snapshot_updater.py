@@ -1,4 +1,4 @@
-"""The board shows what directory and status manager know, soon after it has changed."""
+"""The snapshot cache follows the pod manager and the status manager."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""What an agent knows, asked of a whole node in this process, on an API server in memory."""
+"""The status view of a whole node in this process, on an API server in memory."""
 
 import asyncio
 import os

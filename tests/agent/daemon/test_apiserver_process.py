@@ -1,4 +1,4 @@
-"""The API server as a child: it comes up, comes back, and never stays behind."""
+"""The API server as a child process: start, restart, and no leftovers."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""A root-dir belongs to one API server: another one is refused as long as there are pods."""
+"""A root directory belongs to one API server; another one is refused while there are pods."""
 
 import os
 from pathlib import Path

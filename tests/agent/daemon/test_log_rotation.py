@@ -1,4 +1,4 @@
-"""A log that another process writes stays short."""
+"""Rotation of a log that another process writes."""
 
 import asyncio
 import os

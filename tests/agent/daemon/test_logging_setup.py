@@ -1,4 +1,4 @@
-"""Log lines: for people, for programs, and never with secrets."""
+"""Log lines as text and JSON, without secrets."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""The folder of an agent: one agent's alone, and what others read there."""
+"""The root directory: its lock, and the files that commands read."""
 
 import errno
 import json

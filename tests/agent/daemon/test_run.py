@@ -1,4 +1,4 @@
-"""`podstatus run` as a process, around a fake node: it starts, tells, and ends as it should."""
+"""`podstatus run` as a process, around a fake agent: start, banner, stop."""
 
 import json
 import os

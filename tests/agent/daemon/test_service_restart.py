@@ -1,4 +1,4 @@
-"""A service that meets what it does not know: logged each time, and run again."""
+"""A service with an unexpected error is logged and restarted."""
 
 import asyncio
 import logging

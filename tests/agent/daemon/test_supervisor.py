@@ -1,4 +1,4 @@
-"""A supervisor with a tiny program that dies."""
+"""The supervisor, with a small program that dies."""
 
 import asyncio
 import json

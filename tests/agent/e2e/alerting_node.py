@@ -1,4 +1,4 @@
-"""A whole node in this process that asks alert rules, on an API server in memory."""
+"""A whole node in this process that evaluates alert rules, on an API server in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -39,7 +39,7 @@ class SetClock(SystemClock):
 
 
 class SkippingClock(SetClock):
-    """Time can be skipped: who waits for a moment that has passed by it comes back at once."""
+    """A clock that can skip time; waits that end in the skipped time return at once."""
 
     def __init__(self) -> None:
         self._skipped = asyncio.Event()

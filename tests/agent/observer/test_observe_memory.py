@@ -1,4 +1,4 @@
-"""What an observer has in memory for a pod of a real cluster."""
+"""Memory of an observer per pod of a real cluster."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an observer says of how old its knowledge is, in virtual time."""
+"""The freshness that an observer reports, in virtual time."""
 
 import asyncio
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The settings as others may see them: what was given comes out as it went in, without secrets."""
+"""Exported settings can be read again, and contain no secrets."""
 
 import json
 from pathlib import Path

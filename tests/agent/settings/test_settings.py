@@ -1,4 +1,4 @@
-"""Settings: who says what, who wins, and all mistakes at once."""
+"""Settings: sources, precedence, and all errors at once."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Pods made of summaries say what the summaries say."""
+"""A pod built from a summary has the same summary."""
 
 from hypothesis import given
 from msgspec import structs

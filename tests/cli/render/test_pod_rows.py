@@ -1,4 +1,4 @@
-"""Rows of those who watch say what `kubectl get` says."""
+"""The rows of `podstatus watch` equal those of `kubectl get`."""
 
 from typing import Any
 

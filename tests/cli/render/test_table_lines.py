@@ -1,4 +1,4 @@
-"""Tables for a terminal that is drawn again."""
+"""Tables that are redrawn on a terminal."""
 
 from podstatus.cli.render.styled_text import Line
 from podstatus.cli.render.table_lines import table_lines

@@ -1,4 +1,4 @@
-"""Texts in lines that are not too long."""
+"""Wrapping of long text."""
 
 import pytest
 from hypothesis import given

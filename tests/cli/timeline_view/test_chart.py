@@ -1,4 +1,4 @@
-"""The life of a pod as a drawing."""
+"""The chart of a pod history."""
 
 from typing import Any
 

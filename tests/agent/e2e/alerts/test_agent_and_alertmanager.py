@@ -106,7 +106,7 @@ def test_over_a_restart_each_alert_is_sent_once_firing_and_once_resolved(
             over = "firing resolved"
             story.hears(stays=over, ends=over, waits=over, begins=over)
             assert not manager.alerts()
-            # And so it stays, also for those who come after.
+            # Later agents do not send it again.
             made.kill()
             made.start()
             made.wait_serving()

@@ -1,4 +1,4 @@
-"""What rules have done: nothing unless the file allows it, and each action if it does."""
+"""Actions of rules: none unless the file allows them, and each one if it does."""
 
 import asyncio
 from collections.abc import Iterator

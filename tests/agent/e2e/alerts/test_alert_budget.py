@@ -1,4 +1,4 @@
-"""Whatever alert rules do, an agent answers, runs pods, and stops when it is asked to."""
+"""Expensive alert rules affect neither queries nor pods nor the stop of an agent."""
 
 import time
 from pathlib import Path

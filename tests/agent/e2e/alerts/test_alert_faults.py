@@ -1,4 +1,4 @@
-"""What goes wrong with alerts goes wrong with them alone: a whole agent does not notice."""
+"""Faults of alerts affect nothing else of a whole agent."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 FAILING = """
 rules:
-# Right as far as anybody can tell before there is a pod that runs: none has a sidecar.
+# Valid until it is evaluated for a running pod: none of them has a sidecar.
 - name: Broken
   expr: pod.phase == "Running" && pod.containers.filter(c, c.kind == "sidecar")[0].ready == false
 - name: Picky

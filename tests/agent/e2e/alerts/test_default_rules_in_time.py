@@ -1,4 +1,4 @@
-"""Default rules about what only time undoes, on a whole node whose clock can be set."""
+"""Default rules that depend on time, on a whole node with a settable clock."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Files in the root-dir that are deleted while the agent runs: it says so, and goes on."""
+"""Files of the root-dir that are deleted while the agent runs are reported and recreated."""
 
 import time
 from pathlib import Path

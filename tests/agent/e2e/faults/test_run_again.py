@@ -1,4 +1,4 @@
-"""What is killed comes back: the agent, its API server, both, and pods do not notice."""
+"""The agent and its API server are killed and come back without an effect on pods."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""An API server that stands still for a while: afterwards it shows what is true."""
+"""After an outage of the API server it has the correct statuses."""
 
 import time
 from collections.abc import Callable, Iterator

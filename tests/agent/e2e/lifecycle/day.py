@@ -1,4 +1,4 @@
-"""A day in the life of a node, as a script of five minutes, and what a watch saw of it."""
+"""A script of five minutes with the events of a day, and what a watch saw of it."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Nodes that are drained, or end their pods when they end, as processes."""
+"""Drains by command and before a stop, with whole agents."""
 
 import signal
 import subprocess

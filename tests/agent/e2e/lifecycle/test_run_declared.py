@@ -1,4 +1,4 @@
-"""What our Node declares is enough for every kind of resize, and true."""
+"""The Node's declared features suffice for every kind of resize."""
 
 from collections.abc import Callable
 from pathlib import Path

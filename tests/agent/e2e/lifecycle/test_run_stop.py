@@ -1,4 +1,4 @@
-"""The end of `podstatus run`: soon, in peace, and nothing is left behind."""
+"""`podstatus run` stops soon and leaves nothing behind."""
 
 import signal
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The agent is killed again and again while pods come and go: all come to the right end."""
+"""The agent is killed repeatedly while pods come and go: every pod terminates correctly."""
 
 import itertools
 import os

@@ -1,4 +1,4 @@
-"""A container is all that it started, however it hides: none of it outlives it, nor ends early."""
+"""All processes of a container end with it, however they detach, and none before."""
 
 import time
 import uuid

@@ -1,4 +1,4 @@
-"""Hooks of real processes, and agents that end in the middle of them."""
+"""Hooks of real processes, and agents that stop during them."""
 
 import signal
 import time

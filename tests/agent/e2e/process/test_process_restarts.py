@@ -1,4 +1,4 @@
-"""Real processes outlive their agent: nothing that happens meanwhile is lost."""
+"""Real processes outlive their agent, and no change in between is lost."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Who watches a real agent goes on when it was killed and has come back."""
+"""A watch continues after the agent was killed and restarted."""
 
 import ssl
 import urllib.request

@@ -1,4 +1,4 @@
-"""Many who watch a whole agent whose pods change all the time: nothing is missing, late or large.
+"""Many clients watch a whole agent with permanently changing pods: complete, in time, cheap.
 
 The agent, its API server and its simulated containers are processes of their own, the clients are
 in this one. Pods flip their readiness, spread over time; what happened is read from the agent's

@@ -1,4 +1,4 @@
-"""A whole agent behind a server that lies: it lives, answers, and is right again afterwards."""
+"""A whole agent with a lying API server: it keeps running, and recovers afterwards."""
 
 import json
 import time

@@ -49,12 +49,12 @@ _USER_KEYRING, _UNLINK = -4, 9
 
 
 class Scene(NamedTuple):
-    """As whom the agent runs, and how."""
+    """User and isolation of the agent."""
 
     isolation: str
     ordinary: bool = False
     users: tuple[int | None, ...] = (None,)
-    """As whom containers run; None: as the agent."""
+    """User of the containers; None: that of the agent."""
     sections: tuple[str, ...] = ALL
     cgroup_2_alone: bool = False
 

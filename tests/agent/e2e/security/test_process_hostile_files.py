@@ -1,4 +1,4 @@
-"""What a container leaves, plants, fills or breaks harms neither the agent nor anybody else."""
+"""Files of a hostile container harm neither the agent nor other pods."""
 
 import os
 import shutil

@@ -15,7 +15,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.decide.normalize import normalize_status
-from podstatus.status.store import StatusCache, VersionedStatus
+from podstatus.status.decide.versioned_status import VersionedStatus, next_version
 from podstatus.testing.builders import (
     ended,
     make_pod,
@@ -46,16 +46,17 @@ class VersionOrder:
         self.statuses[pod.uid].append(id(pod.status))
 
 
-class RememberingCache(StatusCache):
-    """Records every entry in the order in which it was cached."""
+class RecordedVersions:
+    """Records every entry in the order in which it was stored. Called with the lock held."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.cached: defaultdict[PodUID, list[VersionedStatus]] = defaultdict(list)
+        self.entries: defaultdict[PodUID, list[VersionedStatus]] = defaultdict(list)
 
-    def put(self, pod: Pod, status: PodStatus, *, finished: bool, now: Time) -> VersionedStatus:
-        entry = super().put(pod, status, finished=finished, now=now)
-        self.cached[pod.uid].append(entry)
+    def next_version(
+        self, old: VersionedStatus | None, pod: Pod, status: PodStatus, *, finished: bool, now: Time
+    ) -> VersionedStatus:
+        entry = next_version(old, pod, status, finished=finished, now=now)
+        self.entries[pod.uid].append(entry)
         return entry
 
 
@@ -140,8 +141,8 @@ def test_sixteen_threads_leave_the_api_equal_to_the_cache(
     directory.update_pod(static)
     pods = [*ordinary, *deleting, static]
     policy = SyncPolicy(full_sync_period=0.05)
-    cache = RememberingCache()
-    monkeypatch.setattr("podstatus.status.manager.StatusCache", lambda: cache)
+    versions = RecordedVersions()
+    monkeypatch.setattr("podstatus.status.store.next_version", versions.next_version)
     manager = StatusManager(api, directory, FakeDeletionSafety(), policy=policy)
     order = VersionOrder()
     manager.add_notifier(order)
@@ -162,7 +163,7 @@ def test_sixteen_threads_leave_the_api_equal_to_the_cache(
         assert is_pod_status_by_kubelet_equal(shown, entry.status, FeatureGates())
         compared += 1
     assert compared > 5
-    for uid, entries in cache.cached.items():
+    for uid, entries in versions.entries.items():
         assert order.statuses[uid] == [id(entry.status) for entry in entries]
         for before, after in itertools.pairwise(entries):
             assert after.version in (before.version + 1, 1)

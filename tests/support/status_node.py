@@ -15,10 +15,10 @@ from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.pod_manager import PodManager
+from podstatus.status.decide.versioned_status import VersionedStatus
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import PodDeletionSafetyProvider, StatusObserver
-from podstatus.status.store import VersionedStatus
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import (
     CountingObserver,

@@ -4,22 +4,20 @@ Upstream: the Manager interface of status_manager.go v1.36.4.
 """
 
 import logging
-import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from msgspec import structs
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.aio import SystemClock, WakeUp
 from podstatus.base.clock import Clock
 from podstatus.kube.encoding.frozen_copy import freeze, require_type
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, check_pod, check_uid
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
-from podstatus.kube.scalars.time import Time
 from podstatus.status.allocation import PodAllocations
-from podstatus.status.decide.newer_status import newer_status
 from podstatus.status.decide.readiness import with_container_readiness, with_container_startup
 from podstatus.status.decide.resize import DEFERRED, INFEASIBLE, ResizeConditions
 from podstatus.status.decide.update import (
@@ -28,12 +26,8 @@ from podstatus.status.decide.update import (
     UpdateRejected,
     UpdateUnchanged,
 )
-from podstatus.status.notify import (
-    CallbackQueue,
-    DeferredObserver,
-    Notifiers,
-    SafeStartupLatency,
-)
+from podstatus.status.decide.versioned_status import VersionedStatus
+from podstatus.status.notify import SafeStartupLatency
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     AllocationState,
@@ -50,15 +44,11 @@ from podstatus.status.ports import (
     StatusObserver,
     check_port,
 )
-from podstatus.status.resize_store import ResizeStore
-from podstatus.status.status_updates import StatusModifier, StatusUpdater
-from podstatus.status.store import StatusCache, VersionedStatus
+from podstatus.status.store import StatusModifier, StatusStore
 from podstatus.status.sync.build_syncer import build_syncer
-from podstatus.status.sync.locked_store import StatusStore
-from podstatus.status.sync.loop import SyncLoop
+from podstatus.status.sync.loop import SyncLoop, Wake
 from podstatus.status.sync.outbox import OutboxWriter
-from podstatus.status.sync.parallel import ParallelSyncer, SyncCounts
-from podstatus.status.sync.sequential import SequentialSyncer
+from podstatus.status.sync.syncer import SyncCounts, Syncer
 
 logger = logging.getLogger(__name__)
 
@@ -106,42 +96,8 @@ class StatusManager:
         recompute_status: Callable[[PodUID], bool] = lambda _: False,
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        self._pods = pods
         startup_latency = NoStartupLatency() if startup_latency is None else startup_latency
-        guarded = SafeStartupLatency(startup_latency)
-        self._clock = clock or SystemClock()
-        gates = gates or FeatureGates()
-        policy = policy or SyncPolicy()
-        self._lock = threading.Lock()
-        self._cache = StatusCache()
-        self._callbacks = CallbackQueue()
-        self._notifiers = Notifiers(self._callbacks)
         observer = NoStatusObserver() if observer is None else observer
-        queued = DeferredObserver(observer, self._callbacks)
-        self._resizes = ResizeStore(queued)
-        self._allocations = PodAllocations(state)
-        self._updater = StatusUpdater(
-            self._cache,
-            pods,
-            observer=queued,
-            notifiers=self._notifiers,
-            clock=self._clock,
-            gates=gates,
-        )
-        self._store = StatusStore(
-            self._lock,
-            self._cache,
-            self._resizes,
-            allocations=self._allocations,
-            startup_latency=guarded,
-            observer=queued,
-            callbacks=self._callbacks,
-            clock=self._clock,
-        )
-        # The upstream policy has no outbox, and would never remove an entry.
-        self._outbox = OutboxWriter(None if policy.parallel is None else outbox)
-        self._is_seeded = False
-        self._syncer: SequentialSyncer | ParallelSyncer | None = None
         check_port(pods, PodLookup, "pods")
         check_port(safety, PodDeletionSafetyProvider, "safety")
         check_port(startup_latency, PodStartupLatencyStateHelper, "startup_latency")
@@ -152,20 +108,34 @@ class StatusManager:
             check_port(outbox, Outbox, "outbox")
         if client is not None:
             check_port(client, PodApi, "client")
+        clock, gates = clock or SystemClock(), gates or FeatureGates()
+        policy = policy or SyncPolicy()
+        self._pods = pods
+        wake_up = WakeUp[Wake]()
+        self._store = StatusStore(
+            pods, observer, on_changed=partial(wake_up.set, Wake.CHANGED), clock=clock, gates=gates
+        )
+        self._allocations = PodAllocations(state)
+        # The upstream policy has no outbox, and would never remove an entry.
+        self._outbox = OutboxWriter(None if policy.parallel is None else outbox)
+        self._is_seeded = False
+        self._syncer: Syncer | None = None
+        if client is not None:
             self._syncer = build_syncer(
                 client,
                 self._store,
                 pod_manager=pods,
                 safety=safety,
-                startup_latency=guarded,
+                startup_latency=SafeStartupLatency(startup_latency),
+                allocations=self._allocations,
                 events=NoPodEvents() if events is None else events,
                 recompute_status=recompute_status,
                 outbox=self._outbox,
-                clock=self._clock,
+                clock=clock,
                 gates=gates,
                 policy=policy,
             )
-        self._loop = SyncLoop(self._syncer, self._clock, policy.full_sync_period, heartbeat)
+        self._loop = SyncLoop(self._syncer, wake_up, clock, policy.full_sync_period, heartbeat)
 
     # Sync loop
 
@@ -211,7 +181,7 @@ class StatusManager:
         corrected immediately instead of at the next full sync. Does nothing with the upstream
         policy.
         """
-        if isinstance(self._syncer, ParallelSyncer):
+        if self._syncer is not None and self._syncer.corrects_foreign_writes:
             self._store.mark_observed(self._pods.translate_pod_uid(uid))
             self._loop.wake_up()
 
@@ -233,18 +203,14 @@ class StatusManager:
         A termination message that was cut inside a character has its remaining bytes as lone
         surrogates; `to_document` converts them to valid JSON.
         """
-        with self._lock:
-            entry = self._cache.get(self._pods.translate_pod_uid(uid))
+        entry = self._store.entry(self._pods.translate_pod_uid(uid))
         return None if entry is None else entry.status
 
     def latest_status(self, pod: Pod) -> PodStatus:
         """Return the cached status. If there is none, return the newer of the API server's status
         and the status that the outbox restored after a restart.
         """
-        with self._lock:
-            entry = self._cache.get(pod.uid)
-            restored = self._cache.restored(pod.uid)
-        return newer_status(restored, pod.status) if entry is None else entry.status
+        return self._store.latest_status(pod)
 
     def set_pod_status(self, pod: Pod, status: PodStatus) -> tuple[PodStatus, bool]:
         """Validate, normalise, timestamp and cache a status, and queue it for sending.
@@ -260,10 +226,8 @@ class StatusManager:
         status = structs.replace(freeze(status), observed_generation=pod.metadata.generation)
         # Always resend the status of a pod that is being deleted: it may be deletable now.
         is_deleting = pod.metadata.deletion_timestamp is not None
-        with self._lock:
-            outcome = self._updater.update(pod, status, force=is_deleting, finished=False)
-            entry = self._cache.get(pod.uid)
-        self._report(pod, outcome)
+        outcome, entry = self._store.update(pod, status, force=is_deleting)
+        _log_outcome(pod, outcome)
         return PodStatus() if entry is None else entry.status, isinstance(outcome, UpdateAccepted)
 
     def set_container_readiness(self, pod_uid: str, container_id: str, *, ready: bool) -> None:
@@ -293,9 +257,7 @@ class StatusManager:
         object. If the status does not match the spec, it is refused and the reason is logged.
         """
         check_pod(pod)
-        with self._lock:
-            outcome = self._updater.terminate(pod)
-        self._report(pod, outcome)
+        _log_outcome(pod, self._store.terminate(pod))
 
     def remove_orphaned_statuses(self, pod_uids: Iterable[str]) -> None:
         """Remove all pods except those with these UIDs, with their resizes and allocations.
@@ -307,11 +269,7 @@ class StatusManager:
         active = frozenset(pod_uids)
         if invalid := [uid for uid in active if not isinstance(uid, str)]:
             raise TypeError(f"expected UIDs, got a {type(invalid[0]).__name__} among them")
-        with self._lock:
-            for uid in [uid for uid in self._cache if uid not in active]:
-                self._cache.remove(uid)
-                self._resizes.remove(uid)
-        self._callbacks.flush()
+        self._store.retain_only(active)
         self._allocations.remove_orphaned_pods(active)
 
     def remove_status(self, uid: str) -> None:
@@ -320,10 +278,7 @@ class StatusManager:
         Errors of the allocation state are raised after the status has been removed.
         """
         check_uid(uid)
-        with self._lock:
-            self._cache.remove(PodUID(uid))
-            self._resizes.remove(PodUID(uid))
-        self._callbacks.flush()
+        self._store.remove(PodUID(uid))
         self._allocations.remove_pod(PodUID(uid))
 
     def add_notifier(self, notifier: PodUpdateNotifier) -> None:
@@ -334,15 +289,13 @@ class StatusManager:
         its versions.
         """
         check_port(notifier, PodUpdateNotifier, "notifier")
-        with self._lock:
-            self._notifiers.add(notifier)
+        self._store.add_notifier(notifier)
 
     # Resize conditions
 
     def pod_resize_conditions(self, uid: str) -> tuple[PodCondition, ...]:
         """Return the pod's resize conditions: pending, then in progress."""
-        with self._lock:
-            return self._resizes.get(PodUID(uid)).as_tuple()
+        return self._store.resize(PodUID(uid)).as_tuple()
 
     def set_pod_resize_pending_condition(
         self, uid: str, reason: str, message: str, observed_generation: int
@@ -351,12 +304,11 @@ class StatusManager:
 
         Any reason but Infeasible becomes Deferred.
         """
-        with self._lock:
-            changed = self._resizes.set_pending(
-                PodUID(uid), reason, message, observed_generation, self._now()
+        return self._store.update_resizes(
+            lambda resizes, now: resizes.set_pending(
+                PodUID(uid), reason, message, observed_generation, now
             )
-        self._callbacks.flush()
-        return changed
+        )
 
     def set_pod_resize_in_progress_condition(
         self, uid: str, reason: str, message: str, observed_generation: int
@@ -365,34 +317,26 @@ class StatusManager:
 
         The generation is that of the first call since the condition was cleared.
         """
-        with self._lock:
-            outcome = self._resizes.set_in_progress(
-                PodUID(uid), reason, message, observed_generation, self._now()
+        return self._store.update_resizes(
+            lambda resizes, now: resizes.set_in_progress(
+                PodUID(uid), reason, message, observed_generation, now
             )
-        self._callbacks.flush()
-        return outcome
+        )
 
     def clear_pod_resize_pending_condition(self, uid: str) -> None:
         """Remove the PodResizePending condition of this pod."""
-        with self._lock:
-            self._resizes.clear_pending(PodUID(uid))
-        self._callbacks.flush()
+        self._store.update_resizes(lambda resizes, _: resizes.clear_pending(PodUID(uid)))
 
     def clear_pod_resize_in_progress_condition(self, uid: str) -> int | None:
         """Remove PodResizeInProgress; return its generation, or None if it was not set."""
-        with self._lock:
-            generation = self._resizes.clear_in_progress(PodUID(uid))
-        self._callbacks.flush()
-        return generation
+        return self._store.update_resizes(lambda resizes, _: resizes.clear_in_progress(PodUID(uid)))
 
     def backfill_pod_resize_conditions(self, pods: Iterable[Pod]) -> None:
         """Copy the resize conditions from the pods' statuses, after a restart."""
         restored = tuple(pods)
         for pod in restored:
             check_pod(pod)
-        with self._lock:
-            self._resizes.backfill(restored, self._now())
-        self._callbacks.flush()
+        self._store.update_resizes(lambda resizes, now: resizes.backfill(restored, now))
 
     def is_pod_resize_deferred(self, uid: str) -> bool:
         """Whether a resize of this pod waits for free resources."""
@@ -435,8 +379,7 @@ class StatusManager:
 
     def resizes(self) -> Mapping[PodUID, ResizeConditions]:
         """Return a snapshot of the resize conditions of all pods."""
-        with self._lock:
-            return self._resizes.all()
+        return self._store.resizes()
 
     def sent_versions(self) -> Mapping[ApiUID, int]:
         """Return the last acknowledged version of each pod, by API UID."""
@@ -447,16 +390,14 @@ class StatusManager:
 
         All are 0 with the upstream policy.
         """
-        syncer = self._syncer
-        return syncer.counts() if isinstance(syncer, ParallelSyncer) else SyncCounts()
+        return SyncCounts() if self._syncer is None else self._syncer.counts()
 
     def is_acknowledged(self, uid: str) -> bool:
         """Whether the API server has acknowledged all updates of this pod.
 
         A held-back phase counts as acknowledged with the rest of its status.
         """
-        with self._lock:
-            entry = self._cache.get(PodUID(uid))
+        entry = self._store.entry(PodUID(uid))
         return entry is None or not entry.unsent
 
     def pop_changes(self) -> bool:
@@ -476,38 +417,26 @@ class StatusManager:
             self._is_seeded = True
             self._store.seed(self._outbox.load())
 
-    def _modify_status(self, pod_uid: str, container_id: str, change: StatusModifier) -> None:
-        with self._lock:
-            changed = self._updater.modify(PodUID(pod_uid), change)
-        if changed is None:
+    def _modify_status(self, pod_uid: str, container_id: str, modifier: StatusModifier) -> None:
+        modified = self._store.modify(PodUID(pod_uid), modifier)
+        if modified is None:
             logger.debug(
                 "probe result unchanged, or pod or container unknown: uid=%s container=%s",
                 pod_uid,
                 container_id,
             )
         else:
-            self._report(*changed)
-
-    def _report(self, pod: Pod, outcome: UpdateOutcome) -> None:
-        """Log the outcome, wake the sync loop and run callbacks. Called without the lock."""
-        match outcome:
-            case UpdateRejected(reason):
-                logger.error(
-                    "status refused: pod=%s/%s uid=%s why=%s", *pod.full_name, pod.uid, reason
-                )
-            case UpdateUnchanged(terminations):
-                if logger.isEnabledFor(logging.DEBUG):
-                    logger.debug("status unchanged: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
-                if terminations:
-                    self._callbacks.flush()
-            case UpdateAccepted():
-                self._loop.wake_up()
-                self._callbacks.flush()
+            _log_outcome(*modified)
 
     def _pending_reason(self, uid: str) -> str | None:
-        with self._lock:
-            pending = self._resizes.get(PodUID(uid)).pending
+        pending = self._store.resize(PodUID(uid)).pending
         return None if pending is None else pending.reason
 
-    def _now(self) -> Time:
-        return Time.from_unix_nanos(self._clock.now())
+
+def _log_outcome(pod: Pod, outcome: UpdateOutcome) -> None:
+    match outcome:
+        case UpdateRejected(reason):
+            logger.error("status refused: pod=%s/%s uid=%s why=%s", *pod.full_name, pod.uid, reason)
+        case UpdateUnchanged():
+            if logger.isEnabledFor(logging.DEBUG):
+                logger.debug("status unchanged: pod=%s/%s uid=%s", *pod.full_name, pod.uid)

@@ -1,148 +1,314 @@
-"""The cache of pod statuses. Each update increments the pod's version by one."""
+"""The statuses and resize conditions of all pods, under one lock; each method is atomic.
 
-from collections.abc import Iterator, Mapping
+Upstream: updateStatusInternal, deletePodStatus and the parts of syncBatch and syncPod that hold
+podStatusesLock, status_manager.go v1.36.4.
+"""
 
-import msgspec
+import threading
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from typing import TypeVar
+
 from msgspec import structs
 
-from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.base.clock import Clock
+from podstatus.kube.encoding.frozen_copy import freeze
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.status.ports import OutboxEntry
+from podstatus.status.decide.newer_status import newer_status
+from podstatus.status.decide.resize import ResizeConditions
+from podstatus.status.decide.terminate import terminate_status
+from podstatus.status.decide.update import (
+    UpdateAccepted,
+    UpdateOutcome,
+    UpdateRejected,
+    UpdateUnchanged,
+    decide_update,
+)
+from podstatus.status.decide.versioned_status import (
+    UnsentUpdate,
+    VersionedStatus,
+    next_version,
+)
+from podstatus.status.notify import CallbackQueue, DeferredObserver, Notifiers
+from podstatus.status.ports import OutboxEntry, PodLookup, PodUpdateNotifier, StatusObserver
+from podstatus.status.resize_store import ResizeStore
 
-MAX_UNSENT = 16
-"""Unsent updates that are recorded per pod, always including the oldest. Further ones only matter
-if they arrive during a single send. The limit bounds memory during an outage."""
-
-_SECOND = 1_000_000_000
-
-
-class UnsentUpdate(msgspec.Struct, frozen=True):
-    """The time at which a version was cached."""
-
-    version: int
-    at: Time
-
-
-class VersionedStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A cached pod status with its version."""
-
-    version: int
-    namespace: str
-    name: str
-    finished: bool
-    """This is the pod's final status."""
-    status: PodStatus
-    unsent: tuple[UnsentUpdate, ...] = ()
-    """The updates that the API server has not acknowledged, oldest first, including this one."""
-
-    def unsent_seconds(self, now: Time) -> float | None:
-        """Return the age of the oldest unsent update in seconds; None if all are acknowledged.
-
-        Never negative, even if the wall clock was set back.
-        """
-        return max(now - self.unsent[0].at, 0) / _SECOND if self.unsent else None
+Result = TypeVar("Result")
+StatusModifier = Callable[[Pod, PodStatus], PodStatus | None]
 
 
-class StatusCache:
-    """Statuses by pod UID. Not thread-safe: the owner holds the lock."""
+class StatusStore:
+    """Decides on new statuses, stores them with their versions and notifies listeners.
 
-    def __init__(self) -> None:
+    Thread-safe. The lock is held to decide and store, never across an await, a log line or a
+    callback: notifiers and the observer are called after it is released, in the order of the
+    decisions. `pods` is called with the lock held and must not block.
+    """
+
+    def __init__(
+        self,
+        pods: PodLookup,
+        observer: StatusObserver,
+        *,
+        on_changed: Callable[[], None],
+        clock: Clock,
+        gates: FeatureGates,
+    ) -> None:
+        """`on_changed` is called after a status was stored, before the notifiers; it is quick."""
+        self._pods = pods
+        self._on_changed = on_changed
+        self._clock = clock
+        self._gates = gates
+        self._lock = threading.Lock()
+        self._callbacks = CallbackQueue()
+        self._notifiers = Notifiers(self._callbacks)
+        self._observer = DeferredObserver(observer, self._callbacks)
+        self._resizes = ResizeStore(self._observer)
         self._entries: dict[PodUID, VersionedStatus] = {}
         self._changed: dict[PodUID, None] = {}
+        """Pods with a new version that the sync has not seen, in the order of the updates."""
+        self._observed: dict[PodUID, None] = {}
+        """Pods of which the watch has delivered a newer copy that the sync has not seen."""
         self._forced: set[PodUID] = set()
+        """Pods whose next status counts as changed, even if it is equal."""
         self._restored: dict[PodUID, PodStatus] = {}
         """Undelivered statuses from before a restart, of live pods without an entry."""
 
-    def get(self, uid: PodUID) -> VersionedStatus | None:
-        """Return the pod's entry, or None."""
-        return self._entries.get(uid)
+    # Decide and store
 
-    def put(self, pod: Pod, status: PodStatus, *, finished: bool, now: Time) -> VersionedStatus:
-        """Cache a new status of the pod with the next version."""
-        uid = pod.uid
-        old = self._entries.get(uid)
-        version = 1 if old is None else old.version + 1
-        unsent = () if old is None else old.unsent
-        if len(unsent) == MAX_UNSENT:
-            unsent = unsent[:1] + unsent[2:]
-        entry = VersionedStatus(
-            version=version,
-            namespace=pod.namespace,
-            name=pod.name,
-            finished=finished,
-            status=status,
-            unsent=(*unsent, UnsentUpdate(version, now)),
+    def update(
+        self, pod: Pod, status: PodStatus, *, force: bool
+    ) -> tuple[UpdateOutcome, VersionedStatus | None]:
+        """Decide on the status and store it if it is accepted; returns the current entry, too."""
+        with self._lock:
+            outcome = self._update(pod, status, force=force, finished=False)
+            entry = self._entries.get(pod.uid)
+        self._deliver(outcome)
+        return outcome, entry
+
+    def terminate(self, pod: Pod) -> UpdateOutcome:
+        """Store the pod's final status; no further ones follow."""
+        with self._lock:
+            entry = self._entries.get(pod.uid)
+            status = freeze(pod.status) if entry is None else entry.status
+            outcome = self._update(pod, terminate_status(pod, status), force=True, finished=True)
+        self._deliver(outcome)
+        return outcome
+
+    def modify(self, uid: PodUID, modifier: StatusModifier) -> tuple[Pod, UpdateOutcome] | None:
+        """Modify the pod's cached status; None if the pod has none or `modifier` returns None."""
+        with self._lock:
+            pod, entry = self._pods.pod_by_uid(uid), self._entries.get(uid)
+            status = None if pod is None or entry is None else modifier(pod, entry.status)
+            if pod is None or status is None:
+                return None
+            outcome = self._update(pod, status, force=False, finished=False)
+        self._deliver(outcome)
+        return pod, outcome
+
+    def _update(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> UpdateOutcome:
+        uid, now = pod.uid, self._now()
+        cached = self._entries.get(uid)
+        outcome = decide_update(
+            pod,
+            status,
+            cached=None if cached is None else cached.status,
+            last_known=self._last_known(pod) if cached is None else cached.status,
+            force=force or uid in self._forced,
+            now=now,
+            gates=self._gates,
         )
+        if isinstance(outcome, UpdateRejected):
+            return outcome
+        for termination in outcome.terminations:
+            self._observer.container_terminated(termination)
+        if isinstance(outcome, UpdateAccepted):
+            # A finished pod stays finished, but a static pod may come back with the same UID.
+            is_finished = finished or (
+                cached is not None and cached.finished and not is_static_pod(pod)
+            )
+            self._put(uid, next_version(cached, pod, outcome.status, finished=is_finished, now=now))
+            if is_finished:
+                self._notifiers.removed(pod, outcome.status)
+            else:
+                added = cached is None and pod.metadata.deletion_timestamp is None
+                self._notifiers.updated(pod, outcome.status, is_added=added)
+        return outcome
+
+    def _deliver(self, outcome: UpdateOutcome) -> None:
+        match outcome:
+            case UpdateAccepted():
+                self._on_changed()
+                self._callbacks.flush()
+            case UpdateUnchanged(terminations) if terminations:
+                self._callbacks.flush()
+
+    def _last_known(self, pod: Pod) -> PodStatus:
+        """Return the newer of the API server's and the restored status of an uncached pod."""
+        mirror = self._pods.mirror_pod_by_pod(pod)
+        observed = pod.status if mirror is None else mirror.status
+        return newer_status(self._restored.get(pod.uid), observed)
+
+    def _put(self, uid: PodUID, entry: VersionedStatus) -> None:
         self._entries[uid] = entry
         self._changed[uid] = None
         self._forced.discard(uid)
         self._restored.pop(uid, None)
-        return entry
 
-    def restored(self, uid: PodUID) -> PodStatus | None:
-        """Return the undelivered status from before a restart of a live pod, or None."""
-        return self._restored.get(uid)
+    # Read
 
-    def seed(self, undelivered: OutboxEntry, now: Time) -> None:
-        """Restore an undelivered status from before a restart, unless the pod has an entry.
+    def entries(self) -> Mapping[PodUID, VersionedStatus]:
+        """Return a snapshot of all cached statuses with their versions."""
+        with self._lock:
+            return dict(self._entries)
 
-        A final status becomes an entry. Another one is outdated by now and only available from
-        `restored`.
+    def entry(self, uid: PodUID) -> VersionedStatus | None:
+        """Return the pod's newest status, or None."""
+        with self._lock:
+            return self._entries.get(uid)
+
+    def latest_status(self, pod: Pod) -> PodStatus:
+        """Return the cached status, or the newer of the restored one and that of `pod`."""
+        with self._lock:
+            entry, restored = self._entries.get(pod.uid), self._restored.get(pod.uid)
+        return newer_status(restored, pod.status) if entry is None else entry.status
+
+    def uids(self) -> frozenset[PodUID]:
+        """Return the UIDs of all cached and restored pods."""
+        with self._lock:
+            return frozenset(self._uids())
+
+    def resizes(self) -> Mapping[PodUID, ResizeConditions]:
+        """Return a snapshot of the resize conditions of all pods."""
+        with self._lock:
+            return self._resizes.all()
+
+    def resize(self, uid: PodUID) -> ResizeConditions:
+        """Return the pod's resize conditions, or `NO_RESIZE`."""
+        with self._lock:
+            return self._resizes.get(uid)
+
+    # Notifiers and resize conditions
+
+    def add_notifier(self, notifier: PodUpdateNotifier) -> None:
+        """Call the notifier for every status that is stored from now on."""
+        with self._lock:
+            self._notifiers.add(notifier)
+
+    def update_resizes(self, change: Callable[[ResizeStore, Time], Result]) -> Result:
+        """Change resize conditions at the current time, and return the result of `change`."""
+        with self._lock:
+            result = change(self._resizes, self._now())
+        self._callbacks.flush()
+        return result
+
+    # Remove and restore
+
+    def remove(self, uid: PodUID) -> None:
+        """Remove all state of a pod; its versions restart at 1."""
+        with self._lock:
+            self._remove(uid)
+        self._callbacks.flush()
+
+    def retain_only(self, uids: Container[str]) -> None:
+        """Remove all pods except those with these UIDs."""
+        with self._lock:
+            for uid in [uid for uid in self._uids() if uid not in uids]:
+                self._remove(uid)
+        self._callbacks.flush()
+
+    def seed(self, entries: Iterable[OutboxEntry]) -> None:
+        """Restore undelivered statuses from before a restart, of pods without an entry.
+
+        A final status becomes an entry. Another one is outdated by now and only used to decide on
+        the pod's first status, and by `latest_status`.
         """
-        if undelivered.uid in self._entries:
+        with self._lock:
+            for undelivered in entries:
+                self._seed(undelivered)
+
+    def _seed(self, undelivered: OutboxEntry) -> None:
+        uid = undelivered.uid
+        if uid in self._entries:
             return
         if not undelivered.finished:
-            self._restored[undelivered.uid] = undelivered.status
+            self._restored[uid] = undelivered.status
             return
-        self._entries[undelivered.uid] = VersionedStatus(
+        self._entries[uid] = VersionedStatus(
             version=1,
             namespace=undelivered.namespace,
             name=undelivered.name,
             finished=True,
             status=undelivered.status,
-            unsent=(UnsentUpdate(1, now),),
+            unsent=(UnsentUpdate(1, self._now()),),
         )
-        self._changed[undelivered.uid] = None
+        self._changed[uid] = None
 
-    def pop_changed(self) -> tuple[PodUID, ...]:
-        """Return the pods with a new version since the last call, in the order of the updates."""
-        changed, self._changed = tuple(self._changed), {}
-        return changed
-
-    def force_next_update(self, uid: PodUID) -> None:
-        """Treat the pod's next status as changed, even if it is equal."""
-        if uid in self._entries:
-            self._forced.add(uid)
-
-    def is_update_forced(self, uid: PodUID) -> bool:
-        """Whether the pod's next status counts as changed."""
-        return uid in self._forced
-
-    def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
-        """Replace the entry's status by one that differs in times only, if `entry` is current."""
-        if self._entries.get(uid) is entry:
-            self._entries[uid] = structs.replace(entry, status=status)
-
-    def acknowledge(self, uid: PodUID, entry: VersionedStatus) -> None:
-        """Mark the entry's updates as acknowledged by the API server; newer ones stay unsent."""
-        cached = self._entries.get(uid)
-        if cached is not None and entry.unsent:
-            unsent = [update for update in cached.unsent if update not in entry.unsent]
-            self._entries[uid] = structs.replace(cached, unsent=tuple(unsent))
-
-    def remove(self, uid: PodUID) -> None:
-        """Remove all state of the pod."""
+    def _remove(self, uid: PodUID) -> None:
         self._entries.pop(uid, None)
         self._changed.pop(uid, None)
         self._forced.discard(uid)
         self._restored.pop(uid, None)
+        self._resizes.remove(uid)
 
-    def __iter__(self) -> Iterator[PodUID]:
-        """Iterate over the UIDs of all cached and restored pods."""
+    def _uids(self) -> Iterator[PodUID]:
         yield from self._entries
         yield from self._restored
 
-    def entries(self) -> Mapping[PodUID, VersionedStatus]:
-        """Return a snapshot of all entries."""
-        return dict(self._entries)
+    # For the sync, which a slow callback must not block
+
+    def pop_changed(self) -> tuple[PodUID, ...]:
+        """Return the pods with a new version since the last call, in the order of the updates."""
+        with self._lock:
+            changed, self._changed = tuple(self._changed), {}
+        return changed
+
+    def mark_observed(self, uid: PodUID) -> None:
+        """Record that the watch delivered a newer copy of the pod."""
+        with self._lock:
+            self._observed[uid] = None
+
+    def pop_observed(self) -> tuple[PodUID, ...]:
+        """Return the pods that `mark_observed` recorded since the last call."""
+        with self._lock:
+            observed, self._observed = tuple(self._observed), {}
+        return observed
+
+    def force_next_update(self, uid: PodUID) -> None:
+        """Treat the pod's next status as changed, even if it is equal."""
+        with self._lock:
+            if uid in self._entries:
+                self._forced.add(uid)
+
+    def restamp(self, uid: PodUID, entry: VersionedStatus, status: PodStatus) -> None:
+        """Replace the entry's status by one that differs in times only, if `entry` is current."""
+        with self._lock:
+            if self._entries.get(uid) is entry:
+                self._entries[uid] = structs.replace(entry, status=status)
+
+    def acknowledge(self, uid: PodUID, sent: VersionedStatus) -> None:
+        """Mark the updates of `sent` as acknowledged by the API server; newer ones stay unsent."""
+        with self._lock:
+            cached = self._entries.get(uid)
+            if cached is not None and sent.unsent:
+                self._entries[uid] = cached.acknowledged(sent)
+            if (seconds := sent.unsent_seconds(self._now())) is not None:
+                self._observer.status_synced(seconds)
+                self._observer.pod_synced(uid, sent.namespace, sent.name, seconds)
+        self._callbacks.flush(wait=False)
+
+    def count_failure(self, failure: str) -> None:
+        """Report a failed sync to the observer."""
+        self._observer.sync_failed(failure)
+        self._callbacks.flush(wait=False)
+
+    def remove_deleted(self, uid: PodUID) -> None:
+        """Remove all state of a pod that was deleted from the API server."""
+        with self._lock:
+            self._remove(uid)
+        self._callbacks.flush(wait=False)
+
+    def _now(self) -> Time:
+        return Time.from_unix_nanos(self._clock.now())

@@ -15,7 +15,7 @@ from podstatus.status.decide.plan import (
     plan_changes,
     plan_full,
 )
-from podstatus.status.store import VersionedStatus
+from podstatus.status.decide.versioned_status import VersionedStatus
 from podstatus.testing.builders import make_pod, make_static_pod, make_status, running
 from tests.support.status_node import deleting
 

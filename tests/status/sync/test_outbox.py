@@ -8,8 +8,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
+from podstatus.status.decide.versioned_status import UnsentUpdate, VersionedStatus
 from podstatus.status.ports import OutboxEntry
-from podstatus.status.store import UnsentUpdate, VersionedStatus
 from podstatus.status.sync.outbox import OutboxWriter
 from podstatus.testing.clock import run_ready_tasks
 from tests.status.sync.test_parallel import in_loop

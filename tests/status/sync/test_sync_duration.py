@@ -11,7 +11,7 @@ from msgspec import structs
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.status.store import MAX_UNSENT, StatusCache, VersionedStatus
+from podstatus.status.decide.versioned_status import MAX_UNSENT, VersionedStatus, next_version
 from podstatus.testing.builders import make_pod, make_static_pod, make_status
 from podstatus.testing.clock import run_ready_tasks
 from podstatus.testing.fakes import RecordingNotifier
@@ -295,17 +295,18 @@ def test_a_slow_listener_does_not_hold_up_the_sync_and_nothing_is_lost() -> None
     assert node.observer.sync_durations == [0.0]
 
 
-# The cache
+# Unsent updates of an entry
 
 
-def put(cache: StatusCache, seconds: int) -> VersionedStatus:
-    return cache.put(make_pod(), RUNNING, finished=False, now=Time(seconds * SECOND))
+def update(entry: VersionedStatus | None, seconds: int) -> VersionedStatus:
+    now = Time(seconds * SECOND)
+    return next_version(entry, make_pod(), RUNNING, finished=False, now=now)
 
 
 def test_an_outage_does_not_fill_the_memory_and_keeps_the_oldest_time() -> None:
-    cache = StatusCache()
-    for second in range(1, 1000):
-        entry = put(cache, second)
+    entry = update(None, 1)
+    for second in range(2, 1000):
+        entry = update(entry, second)
     assert len(entry.unsent) == MAX_UNSENT
     assert entry.unsent_seconds(Time(1000 * SECOND)) == 999.0
 
@@ -313,21 +314,20 @@ def test_an_outage_does_not_fill_the_memory_and_keeps_the_oldest_time() -> None:
 @given(st.lists(st.sampled_from(["update", "send", "fail", "acknowledge"])))
 def test_what_waits_is_what_came_after_the_last_entry_acknowledged(events: list[str]) -> None:
     """A model that records when every version was cached."""
-    cache, uid = StatusCache(), make_pod().uid
+    entry: VersionedStatus | None = None
     times, acknowledged, sending = list[int](), 0, None
     for now, event in enumerate(events):
-        current = cache.get(uid)
         if event == "update":
             times.append(now)
-            put(cache, now)
+            entry = update(entry, now)
         elif event == "send":
-            sending = sending or current
+            sending = sending or entry
         elif event == "fail":
             sending = None
-        elif sending is not None:
-            cache.acknowledge(uid, sending)
+        elif sending is not None and entry is not None:
+            entry = entry.acknowledged(sending)
             acknowledged, sending = sending.version, None
-        waiting, entry = times[acknowledged:], cache.get(uid)
+        waiting = times[acknowledged:]
         if entry is not None and len(waiting) <= MAX_UNSENT:
             seconds = entry.unsent_seconds(Time(now * SECOND))
             assert seconds == (now - waiting[0] if waiting else None)

@@ -19,8 +19,8 @@ from podstatus.kube.objects.pod import (
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.decide.normalize import normalize_status
+from podstatus.status.decide.versioned_status import VersionedStatus
 from podstatus.status.ports import PodLookup, UIDTranslations
-from podstatus.status.store import VersionedStatus
 
 Entries = Mapping[PodUID, VersionedStatus]
 SentVersions = Mapping[ApiUID, int]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import PodUID
+from podstatus.status.allocation import PodAllocations
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     PodApi,
@@ -13,12 +14,13 @@ from podstatus.status.ports import (
     PodLookup,
     PodStartupLatencyStateHelper,
 )
+from podstatus.status.store import StatusStore
 from podstatus.status.sync.foreign_writes import ForeignWriteCorrector
-from podstatus.status.sync.locked_store import StatusStore
 from podstatus.status.sync.outbox import OutboxWriter
 from podstatus.status.sync.parallel import ParallelSyncer
 from podstatus.status.sync.sequential import SequentialSyncer
 from podstatus.status.sync.status_sender import StatusPatcher, StatusSender
+from podstatus.status.sync.syncer import Syncer
 
 
 def build_syncer(
@@ -28,19 +30,21 @@ def build_syncer(
     pod_manager: PodLookup,
     safety: PodDeletionSafetyProvider,
     startup_latency: PodStartupLatencyStateHelper,
+    allocations: PodAllocations,
     events: PodEvents,
     recompute_status: Callable[[PodUID], bool],
     outbox: OutboxWriter,
     clock: Clock,
     gates: FeatureGates,
     policy: SyncPolicy,
-) -> SequentialSyncer | ParallelSyncer:
+) -> Syncer:
     """Return the sequential syncer (as upstream) or the parallel one, according to `policy`."""
     patcher = StatusPatcher(
         client,
         statuses,
         safety=safety,
         startup_latency=startup_latency,
+        allocations=allocations,
         clock=clock,
         gates=gates,
         policy=policy,

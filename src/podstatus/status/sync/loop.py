@@ -9,38 +9,13 @@ import logging
 import threading
 from collections.abc import Callable, Coroutine
 from enum import Enum
-from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
+from podstatus.status.sync.syncer import Syncer
 
 logger = logging.getLogger(__name__)
-
-
-class Syncer(Protocol):
-    """A syncer; used within `async with`."""
-
-    async def __aenter__(self) -> object:
-        """Prepare for sync batches in this event loop."""
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-        /,
-    ) -> None:
-        """Cancel the syncs in flight."""
-
-    async def sync_batch(self, *, full: bool) -> int:
-        """Sync changed pods, or start to; with `full` also pods that differ on the API server."""
-
-    async def wait_idle(self) -> None:
-        """Wait for the syncs in flight."""
-
-    async def drain(self) -> None:
-        """Send statuses that are held back by a retry or an open circuit breaker, if possible."""
 
 
 class Wake(Enum):
@@ -77,6 +52,7 @@ class SyncLoop:
     def __init__(
         self,
         syncer: Syncer | None,
+        wake_up: WakeUp[Wake],
         clock: Clock,
         period: float,
         heartbeat: Callable[[], None] = lambda: None,
@@ -85,7 +61,7 @@ class SyncLoop:
         self._clock = clock
         self._period = period
         self._heartbeat = heartbeat
-        self._wake_up = WakeUp[Wake]()
+        self._wake_up = wake_up
         self._lifecycle = threading.Lock()
         self._current: _Run | None = None
 

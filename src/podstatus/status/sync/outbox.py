@@ -8,8 +8,8 @@ from weakref import WeakValueDictionary
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.status.decide.newer_status import has_terminated_container
+from podstatus.status.decide.versioned_status import VersionedStatus
 from podstatus.status.ports import Outbox, OutboxEntry
-from podstatus.status.store import VersionedStatus
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
-import msgspec
-
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.kube.conditions import READY, is_condition_true
 from podstatus.kube.errors import UnavailableError
@@ -27,32 +25,19 @@ from podstatus.status.decide.plan import (
 )
 from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.ports import PodEvents, PodLookup, PodReference
+from podstatus.status.store import StatusStore
 from podstatus.status.sync.foreign_writes import NO_WRITES, ForeignWriteCorrector
-from podstatus.status.sync.locked_store import StatusStore
 from podstatus.status.sync.outbox import OutboxWriter
 from podstatus.status.sync.sequential import is_cancelled
 from podstatus.status.sync.state.retry import Failure, Retry, SyncAttempt
 from podstatus.status.sync.state.workqueue import Priority, SyncQueue
 from podstatus.status.sync.status_sender import StatusSender
+from podstatus.status.sync.syncer import SyncCounts
 
 logger = logging.getLogger(__name__)
 
 STATUS_REJECTED = "StatusRejected"
 """Reason of the event about a status that the API server rejects."""
-
-
-class SyncCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """A snapshot of the sync state, in numbers of pods."""
-
-    in_flight: int = 0
-    """Pods that are being synced."""
-    quarantined: int = 0
-    """Pods whose status the API server rejects: resent when it changes, or after
-    `rejected_retry_seconds`."""
-    outbox: int = 0
-    """Pods with an undelivered status in the outbox."""
-
-
 MAX_SYNCS_PER_TASK = 16
 """Pods that one task syncs in a row, which saves a task per pod. Limited because a client may never
 yield to the event loop: then other tasks would starve."""
@@ -62,6 +47,8 @@ MIN_WAIT_SECONDS = 0.001
 
 class ParallelSyncer:
     """Syncs pods as they change. Its tasks run within `async with`, in one event loop."""
+
+    corrects_foreign_writes = True
 
     def __init__(
         self,

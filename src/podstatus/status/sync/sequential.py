@@ -20,14 +20,17 @@ from podstatus.status.decide.plan import (
     plan_full,
 )
 from podstatus.status.ports import PodLookup
-from podstatus.status.sync.locked_store import StatusStore
+from podstatus.status.store import StatusStore
 from podstatus.status.sync.status_sender import StatusPatcher
+from podstatus.status.sync.syncer import SyncCounts
 
 logger = logging.getLogger(__name__)
 
 
 class SequentialSyncer:
     """Syncs one pod after another, in batches. For one task at a time."""
+
+    corrects_foreign_writes = False
 
     def __init__(
         self,
@@ -46,6 +49,10 @@ class SequentialSyncer:
     def sent_versions(self) -> Mapping[ApiUID, int]:
         """Return the last acknowledged version of each pod, by API UID."""
         return dict(self._sent)
+
+    def counts(self) -> SyncCounts:
+        """Return zeros: no pod is in flight, rejected or in the outbox between two batches."""
+        return SyncCounts()
 
     async def sync_batch(self, *, full: bool) -> int:
         """Sync changed pods, with `full` also pods that differ on the API server.

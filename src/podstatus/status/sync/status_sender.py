@@ -4,6 +4,7 @@
 copy instead of a GET, and retries once from a fresh one. Upstream: the second half of syncPod,
 status_manager.go v1.36.4."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
@@ -11,8 +12,9 @@ from podstatus.base.clock import Clock, Elapsed
 from podstatus.kube.conditions import READY, is_condition_true
 from podstatus.kube.errors import BusyError, ConflictError, GoneError
 from podstatus.kube.features import FeatureGates
-from podstatus.kube.objects.pod import ApiUID, Pod, is_mirror_pod, is_static_pod
+from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
 from podstatus.kube.scalars.time import Time
+from podstatus.status.allocation import PodAllocations
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.plan import PodSync, SentVersions, can_be_deleted, is_replaced_pod
 from podstatus.status.policy import SyncPolicy
@@ -22,7 +24,7 @@ from podstatus.status.ports import (
     PodLookup,
     PodStartupLatencyStateHelper,
 )
-from podstatus.status.sync.locked_store import StatusStore
+from podstatus.status.store import StatusStore
 from podstatus.status.sync.outbox import OutboxWriter
 from podstatus.status.sync.state.patch_base import KnownCopies
 
@@ -39,6 +41,7 @@ class StatusPatcher:
         *,
         safety: PodDeletionSafetyProvider,
         startup_latency: PodStartupLatencyStateHelper,
+        allocations: PodAllocations,
         clock: Clock,
         gates: FeatureGates,
         policy: SyncPolicy,
@@ -47,6 +50,7 @@ class StatusPatcher:
         self._statuses = statuses
         self._safety = safety
         self._startup_latency = startup_latency
+        self._allocations = allocations
         self._clock = clock
         self._gates = gates
         self._policy = policy
@@ -83,12 +87,25 @@ class StatusPatcher:
             pod.namespace, pod.name, uid=ApiUID(pod.uid), grace_period_seconds=0
         )
         logger.info("terminated pod deleted as requested: %s", sync)
-        await self._statuses.delete_pod_status(sync.uid)
+        await self._forget(sync.uid)
 
     async def forget_replaced_pod(self, sync: PodSync, new_uid: str) -> None:
         """Remove the cached state of a pod whose name now belongs to another pod."""
         logger.info("status dropped, another pod has its name: %s new_uid=%s", sync, new_uid)
-        await self._statuses.delete_pod_status(sync.uid)
+        await self._forget(sync.uid)
+
+    async def _forget(self, uid: PodUID) -> None:
+        """Remove all state of a deleted pod. Errors of the allocation state are logged."""
+        self._statuses.remove_deleted(uid)
+        self._startup_latency.delete_pod_startup_state(uid)
+        if not self._allocations.is_persistent:
+            return
+        try:
+            # In a thread: disk I/O must not block the event loop.
+            await asyncio.to_thread(self._allocations.remove_pod, uid)
+        except Exception:
+            # External port; the pod is deleted anyway.
+            logger.exception("allocation of a deleted pod not removed: uid=%s", uid)
 
 
 def _require_pod(pod: Pod, method: str) -> Pod:

@@ -9,8 +9,8 @@ from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.status.decide.resize import NO_RESIZE, ResizeConditions
+from podstatus.status.decide.versioned_status import VersionedStatus
 from podstatus.status.manager import StatusManager
-from podstatus.status.store import VersionedStatus
 from podstatus.testing.fakes import (
     CountingObserver,
     NotifierCall,

@@ -18,6 +18,13 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, check_pod, check_uid
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.status.allocation import PodAllocations
+from podstatus.status.decide.describe import (
+    describe_containers,
+    foreign_conditions,
+    is_known_phase,
+    running_containers,
+    unmodified_reason,
+)
 from podstatus.status.decide.readiness import with_container_readiness, with_container_startup
 from podstatus.status.decide.resize import DEFERRED, INFEASIBLE, ResizeConditions
 from podstatus.status.decide.update import (
@@ -111,6 +118,7 @@ class StatusManager:
         clock, gates = clock or SystemClock(), gates or FeatureGates()
         policy = policy or SyncPolicy()
         self._pods = pods
+        self._gates = gates
         wake_up = WakeUp[Wake]()
         self._store = StatusStore(
             pods, observer, on_changed=partial(wake_up.set, Wake.CHANGED), clock=clock, gates=gates
@@ -226,6 +234,14 @@ class StatusManager:
         status = structs.replace(freeze(status), observed_generation=pod.metadata.generation)
         # Always resend the status of a pod that is being deleted: it may be deletable now.
         is_deleting = pod.metadata.deletion_timestamp is not None
+        if foreign := foreign_conditions(pod, status, self._gates):
+            logger.error(
+                "status sets conditions of other owners, they are not sent: pod=%s/%s uid=%s "
+                "conditions=%s",
+                *pod.full_name,
+                pod.uid,
+                ",".join(foreign),
+            )
         outcome, entry = self._store.update(pod, status, force=is_deleting)
         _log_outcome(pod, outcome)
         return PodStatus() if entry is None else entry.status, isinstance(outcome, UpdateAccepted)
@@ -257,6 +273,8 @@ class StatusManager:
         object. If the status does not match the spec, it is refused and the reason is logged.
         """
         check_pod(pod)
+        if (entry := self._store.entry(pod.uid)) is not None:
+            _log_termination(pod, entry.status)
         _log_outcome(pod, self._store.terminate(pod))
 
     def remove_orphaned_statuses(self, pod_uids: Iterable[str]) -> None:
@@ -419,14 +437,17 @@ class StatusManager:
 
     def _modify_status(self, pod_uid: str, container_id: str, modifier: StatusModifier) -> None:
         modified = self._store.modify(PodUID(pod_uid), modifier)
-        if modified is None:
-            logger.debug(
-                "probe result unchanged, or pod or container unknown: uid=%s container=%s",
-                pod_uid,
-                container_id,
-            )
-        else:
+        if modified is not None:
             _log_outcome(*modified)
+        elif logger.isEnabledFor(logging.DEBUG):
+            self._log_unmodified(PodUID(pod_uid), container_id)
+
+    def _log_unmodified(self, uid: PodUID, container_id: str) -> None:
+        pod, entry = self._pods.pod_by_uid(uid), self._store.entry(uid)
+        why = unmodified_reason(
+            None if entry is None else entry.status, container_id, has_pod=pod is not None
+        )
+        logger.debug("probe result ignored: uid=%s container=%s why=%r", uid, container_id, why)
 
     def _pending_reason(self, uid: str) -> str | None:
         pending = self._store.resize(PodUID(uid)).pending
@@ -440,3 +461,31 @@ def _log_outcome(pod: Pod, outcome: UpdateOutcome) -> None:
         case UpdateUnchanged():
             if logger.isEnabledFor(logging.DEBUG):
                 logger.debug("status unchanged: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
+        case UpdateAccepted(status=status):
+            if logger.isEnabledFor(logging.DEBUG):
+                logger.debug(
+                    "status cached: pod=%s/%s uid=%s phase=%s containers=%r",
+                    *pod.full_name,
+                    pod.uid,
+                    status.phase,
+                    describe_containers(status),
+                )
+
+
+def _log_termination(pod: Pod, status: PodStatus) -> None:
+    """Log programmer errors: the caller said that no container of the pod runs."""
+    if running := running_containers(status):
+        logger.error(
+            "terminated pod has running containers in its status, programmer error: "
+            "pod=%s/%s uid=%s containers=%s",
+            *pod.full_name,
+            pod.uid,
+            ",".join(running),
+        )
+    if not is_known_phase(status.phase):
+        logger.error(
+            "terminated pod has an unknown phase, programmer error: pod=%s/%s uid=%s phase=%r",
+            *pod.full_name,
+            pod.uid,
+            status.phase,
+        )

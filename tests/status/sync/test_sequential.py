@@ -1,5 +1,6 @@
 import asyncio
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -137,9 +138,12 @@ def test_surprise_4_a_batch_counts_tries_not_successes(
     caplog.set_level(logging.DEBUG, "podstatus")
     assert len([call for call in node.sync() if call.startswith("get")]) == 3
     assert node.sent == {"uid-c": 1}
-    assert [(r.levelname, r.message.partition(" error=")[0]) for r in caplog.records] == [
+    lines = [re.split(" error=| patch=", record.message)[0] for record in caplog.records]
+    assert list(zip([record.levelname for record in caplog.records], lines, strict=True)) == [
         ("DEBUG", "pod is not on the server: pod=default/a uid=uid-a"),
+        ("DEBUG", "patching status: pod=default/b uid=uid-b"),
         ("WARNING", "pod not synced, will retry: pod=default/b uid=uid-b"),
+        ("DEBUG", "patching status: pod=default/c uid=uid-c"),
         ("INFO", "status sent: pod=default/c uid=uid-c version=1"),
     ]
 

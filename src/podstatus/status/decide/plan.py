@@ -44,6 +44,8 @@ class BatchPlan(msgspec.Struct, frozen=True):
     forget: frozenset[ApiUID]
     """API objects whose sent version is to be reset."""
     syncs: tuple[PodSync, ...]
+    reconciles: tuple[PodSync, ...] = ()
+    """Those of `syncs` that were sent, but differ on the API server."""
 
 
 def plan_changes(entries: Entries, sent: SentVersions, translations: UIDTranslations) -> BatchPlan:
@@ -63,14 +65,15 @@ def plan_full(
     forget = {
         uid for uid in sent if PodUID(uid) not in entries and uid not in translations.mirror_to_pod
     }
-    syncs = []
+    syncs, reconciles = [], []
     for sync in resolve_all(entries, translations):
         if needs_update(sync, sent, pod_manager):
             syncs.append(sync)
         elif needs_reconcile(sync.uid, sync.entry.status, pod_manager, gates):
             forget.add(sync.api_uid)
             syncs.append(sync)
-    return BatchPlan(frozenset(forget), tuple(syncs))
+            reconciles.append(sync)
+    return BatchPlan(frozenset(forget), tuple(syncs), tuple(reconciles))
 
 
 def resolve_all(entries: Entries, translations: UIDTranslations) -> Iterator[PodSync]:
@@ -113,13 +116,16 @@ def needs_reconcile(
     uid: PodUID, status: PodStatus, pod_manager: PodLookup, gates: FeatureGates
 ) -> bool:
     """Whether the API server's status differs from the node's."""
+    observed = observed_status(uid, pod_manager)
+    return observed is not None and not is_pod_status_by_kubelet_equal(observed, status, gates)
+
+
+def observed_status(uid: PodUID, pod_manager: PodLookup) -> PodStatus | None:
+    """Return the API server's status of a pod as the watch shows it, normalised; or None."""
     pod = pod_manager.pod_by_uid(uid)
     if pod is not None and is_static_pod(pod):
         pod = pod_manager.mirror_pod_by_pod(pod)
-    if pod is None:
-        return False
-    observed = normalize_status(pod, pod.status)
-    return not is_pod_status_by_kubelet_equal(observed, status, gates)
+    return None if pod is None else normalize_status(pod, pod.status)
 
 
 def is_replaced_pod(translated: PodUID, uid: PodUID) -> bool:

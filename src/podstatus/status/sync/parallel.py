@@ -27,6 +27,7 @@ from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.ports import PodEvents, PodLookup, PodReference
 from podstatus.status.store import StatusStore
 from podstatus.status.sync.foreign_writes import NO_WRITES, ForeignWriteCorrector
+from podstatus.status.sync.log_plan import log_plan
 from podstatus.status.sync.outbox import OutboxWriter
 from podstatus.status.sync.sequential import is_cancelled
 from podstatus.status.sync.state.retry import Failure, Retry, SyncAttempt
@@ -166,6 +167,7 @@ class ParallelSyncer:
         entries = self._statuses.entries()
         translations = self._pod_manager.uid_translations()
         plan = plan_full(entries, self._sender.sent, translations, self._pod_manager, self._gates)
+        log_plan(plan, entries, translations, self._pod_manager, self._gates)
         self._sender.reset_sent(plan.forget)
         api_uids = {sync.api_uid for sync in resolve_all(entries, translations)}
         self._sender.retain_only(api_uids)

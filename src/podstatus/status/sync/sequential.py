@@ -14,13 +14,13 @@ from podstatus.kube.objects.pod import ApiUID
 from podstatus.kube.patch import PatchError
 from podstatus.status.decide.plan import (
     PodSync,
-    can_be_deleted,
     is_replaced_pod,
     plan_changes,
     plan_full,
 )
 from podstatus.status.ports import PodLookup
 from podstatus.status.store import StatusStore
+from podstatus.status.sync.log_plan import log_plan
 from podstatus.status.sync.status_sender import StatusPatcher
 from podstatus.status.sync.syncer import SyncCounts
 
@@ -63,6 +63,7 @@ class SequentialSyncer:
         translations = self._pod_manager.uid_translations()
         if full:
             plan = plan_full(entries, self._sent, translations, self._pod_manager, self._gates)
+            log_plan(plan, entries, translations, self._pod_manager, self._gates)
         else:
             plan = plan_changes(entries, self._sent, translations)
         for uid in plan.forget:
@@ -110,10 +111,8 @@ class SequentialSyncer:
         pod = await self._patcher.send(sync, pod)
         self._sent[ApiUID(pod.uid)] = entry.version
         self._statuses.acknowledge(sync.uid, entry)
-        if not can_be_deleted(pod, finished=entry.finished):
-            return
         try:
-            await self._patcher.delete(sync, pod)
+            await self._patcher.delete_if_finished(sync, pod)
         except ApiError as error:
             logger.warning("pod not deleted, full sync will retry: %s error=%s", sync, error)
 

@@ -15,6 +15,7 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
 from podstatus.kube.scalars.time import Time
 from podstatus.status.allocation import PodAllocations
+from podstatus.status.decide.describe import deletion_blocker
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.plan import PodSync, SentVersions, can_be_deleted, is_replaced_pod
 from podstatus.status.policy import SyncPolicy
@@ -76,13 +77,19 @@ class StatusPatcher:
         if patch.unchanged:
             logger.debug("status is up to date: %s version=%d", sync, sync.entry.version)
             return pod
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug("patching status: %s patch=%s", sync, patch.body.decode())
         sent = await self._client.patch_pod_status(pod.namespace, pod.name, patch.body)
         logger.info("status sent: %s version=%d", sync, sync.entry.version)
         self._startup_latency.record_status_updated(_require_pod(sent, "patch_pod_status"))
         return sent
 
-    async def delete(self, sync: PodSync, pod: Pod) -> None:
-        """Delete the API object, then the pod's cached state. Raises ApiError."""
+    async def delete_if_finished(self, sync: PodSync, pod: Pod) -> None:
+        """Delete the API object if it can be deleted, then the pod's state. Raises ApiError."""
+        if not can_be_deleted(pod, finished=sync.entry.finished):
+            if (why := deletion_blocker(pod, finished=sync.entry.finished)) is not None:
+                logger.debug("pod not deleted yet: %s why=%r", sync, why)
+            return
         await self._client.delete_pod(
             pod.namespace, pod.name, uid=ApiUID(pod.uid), grace_period_seconds=0
         )
@@ -190,8 +197,7 @@ class StatusSender:
         """Remove the outbox entry, and delete the pod if it can be deleted."""
         if pod.status.phase == sync.entry.status.phase:  # otherwise it is held back and follows
             await self._outbox.acknowledged(sync.uid, sync.entry, self._statuses.entry)
-        if can_be_deleted(pod, finished=sync.entry.finished):
-            await self._patcher.delete(sync, pod)
+        await self._patcher.delete_if_finished(sync, pod)
 
     def _patch_base(self, sync: PodSync, observed: Pod | None) -> Pod | None:
         """Return the copy to base the patch on; None if a GET is needed."""

@@ -20,7 +20,7 @@ def read_file(path: str | Path, *, pipes: bool = False) -> bytes:
     """Return the content of a file, or with `pipes` also of a pipe. Raises UnreadableError.
 
     The error's cause is FileNotFoundError if the file does not exist. Only a pipe is waited for,
-    for at most 5 s without data.
+    for at most 5 s in all.
     """
     try:
         # Without O_NONBLOCK, opening a pipe without a writer would block.
@@ -45,8 +45,7 @@ def _read(file: int) -> bytes:
     while part := os.read(file, 2**20):
         parts.append(part)
         size += len(part)
-        if size > MAX_FILE_BYTES:
-            raise UnreadableError(f"it is larger than {MAX_FILE_BYTES // 2**20} MiB")
+        _check_size(size)
     return b"".join(parts)
 
 
@@ -55,10 +54,16 @@ def _read_pipe(file: int) -> bytes:
     until = time.monotonic() + _PIPE_SECONDS
     while select.select([file], [], [], max(0.0, until - time.monotonic()))[0]:
         part = os.read(file, 2**16)
+        if not part:
+            return content
         content += part
-        if not part or len(content) > MAX_FILE_BYTES:
-            return content[:MAX_FILE_BYTES]
-    raise UnreadableError(f"the pipe had no data for {_PIPE_SECONDS:.0f} s")
+        _check_size(len(content))
+    raise UnreadableError(f"the pipe was not closed within {_PIPE_SECONDS:.0f} s")
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_FILE_BYTES:
+        raise UnreadableError(f"it is larger than {MAX_FILE_BYTES // 2**20} MiB")
 
 
 def _reason(error: OSError | ValueError) -> str:

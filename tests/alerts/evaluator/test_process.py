@@ -1,5 +1,6 @@
 """A rule that exceeds its CPU or memory budget affects only itself."""
 
+import mmap
 import os
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -21,7 +22,12 @@ from podstatus.alerts.evaluator.ports import (
     RuleHolds,
 )
 from podstatus.alerts.evaluator.process import EvaluatorProcess
-from podstatus.alerts.evaluator.wire import MAX_FRAME
+from podstatus.alerts.evaluator.wire import (
+    MAX_FRAME,
+    PAGE_BYTES,
+    EvaluationProgress,
+    EvaluatorEnded,
+)
 from podstatus.alerts.evaluator.worker_process import WorkerProcess
 from podstatus.alerts.model import Rule
 from podstatus.alerts.rules.load import load_rules
@@ -188,6 +194,34 @@ def test_one_that_is_killed_from_outside_is_replaced_and_no_rule_is_blamed(
     for is_ready in (True, False, True):
         found = evaluator.evaluate([about(ready=is_ready)])
         assert (found.results, found.disabled) == (({} if is_ready else HELD,), {})
+
+
+class DeadBetweenRequests:
+    """A worker whose fork died before the request, and whose next fork evaluates it already."""
+
+    def __init__(self) -> None:
+        self.progress = EvaluationProgress(mmap.mmap(-1, PAGE_BYTES))
+        self.progress.write(1, [0])
+        self.is_stopped = False
+
+    def request(self, *_: object) -> EvaluatorEnded:
+        return EvaluatorEnded(code=-9, rules=())
+
+    def stop(self) -> tuple[int | None, str]:
+        self.is_stopped = True
+        return -9, ""
+
+    def interrupt(self) -> None:
+        pass
+
+
+def test_rules_of_the_next_fork_are_not_blamed_and_its_response_is_not_read() -> None:
+    worker = DeadBetweenRequests()
+    with EvaluatorProcess(start=lambda: cast(WorkerProcess, worker)) as evaluator:
+        evaluator.load([GOOD])
+        with pytest.raises(EvaluatorError, match="process died"):
+            evaluator.evaluate([about()])
+        assert worker.is_stopped
 
 
 def test_one_that_is_stopped_is_given_up(

@@ -215,13 +215,14 @@ class EvaluatorProcess:
             response = worker.request(request, decoder)
             if not isinstance(response, EvaluatorEnded):
                 return response
-            code = response.code
+            code, numbers = response.code, response.rules
         except WorkerDiedError:
             code = self._stop_worker()
-        numbers = worker.progress.read()
+            numbers = worker.progress.read()
         rules = tuple(names[number] for number in numbers if number < len(names))
         if not rules:
-            # It died between two requests: the next fork may still answer this one.
+            # It died between two requests, so the next fork answers this one. That response must
+            # not be taken for the response to the next request.
             self._stop_worker()
         raise self._attribute_crash(WorkerExit(code=code, rules=rules))
 

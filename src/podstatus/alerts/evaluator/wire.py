@@ -68,6 +68,8 @@ class EvaluatorEnded(msgspec.Struct, frozen=True, tag=True):
 
     code: int
     """Exit code, negative for a signal."""
+    rules: tuple[int, ...]
+    """Numbers of the rules that it was evaluating; empty between requests."""
 
 
 WorkerRequest = CheckRequest | LoadRequest | EvaluateRequest
@@ -123,6 +125,12 @@ class EvaluationProgress:
         """Set the rules being evaluated; `count` changes with each evaluation."""
         _HEAD.pack_into(self._page, 0, count & 0xFFFFFFFF, len(rules))
         struct.pack_into(f"<{len(rules)}I", self._page, _HEAD.size, *rules)
+
+    def pop(self) -> tuple[int, ...]:
+        """Return the rules that a dead process was evaluating, and clear them."""
+        rules = self.read()
+        self.write(self.count() + 1, ())
+        return rules
 
     def count(self) -> int:
         """Return the number of the current evaluation."""

@@ -156,13 +156,14 @@ class Worker:
         return self._evaluation.evaluate(request.subjects)
 
 
-def serve(channel: socket.socket, worker: Worker) -> None:
+def serve(channel: socket.socket, worker: Worker, progress: EvaluationProgress) -> None:
     """Check and load rules, then evaluate them in forks until the agent is gone."""
     request: WorkerRequest | None = None
     while not isinstance(request, LoadRequest):
         request = _handle_request(channel, worker)
     while (code := _fork(channel, worker)) != 0:
-        send_frame(channel, encode(EvaluatorEnded(code)))
+        # Before the next fork evaluates anything: its rules would be blamed.
+        send_frame(channel, encode(EvaluatorEnded(code, progress.pop())))
 
 
 def _handle_request(channel: socket.socket, worker: Worker) -> WorkerRequest:
@@ -230,8 +231,9 @@ def main() -> None:
     os.close(page_file)
     limit_process()
     with socket.socket(fileno=0) as channel, suppress(ChannelClosedError, OSError):
-        watch = RuleWatchdog(EvaluationProgress(page), partial(exit_if_orphaned, channel))
-        serve(channel, Worker(watch))
+        progress = EvaluationProgress(page)
+        watchdog = RuleWatchdog(progress, partial(exit_if_orphaned, channel))
+        serve(channel, Worker(watchdog), progress)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,11 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, get_args
 
 import msgspec
 
-from podstatus.alerts.delivery.queue import StoredAlert
+from podstatus.alerts.delivery.queue import DeliveryProgress, StoredAlert
 from podstatus.alerts.model import AlertId
 from podstatus.base.msgspec_json import json_decoder
 from podstatus.base.sqlite_files import SqliteFileMonitor
@@ -37,6 +38,11 @@ _BUSY_SECONDS = 5.0
 _JOURNAL_BYTES = 2**20
 
 _encoder = msgspec.json.Encoder()
+
+
+class _OlderAlert(msgspec.Struct):
+    alert: dict[str, Any]
+    deliveries: dict[str, dict[str, Any]] = {}
 
 
 class AlertStoreError(Exception):
@@ -96,7 +102,7 @@ class AlertStore:
         alerts = {}
         for id_, content in rows:
             try:
-                alerts[AlertId(id_)] = json_decoder(StoredAlert).decode(content)
+                alerts[AlertId(id_)] = _decode(content)
             except msgspec.DecodeError as error:
                 logger.error("stored alert skipped, cannot decode it: id=%s error=%s", id_, error)
         return alerts
@@ -141,6 +147,22 @@ class AlertStore:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             self._is_corrupt = self._is_corrupt or code in _CORRUPTION_CODES
             raise AlertStoreError(f"cannot {what} {self._path}: {error}") from error
+
+
+def _decode(content: bytes) -> StoredAlert:
+    """Decode a row. Raises msgspec.DecodeError."""
+    try:
+        return json_decoder(StoredAlert).decode(content)
+    except msgspec.ValidationError:
+        older = json_decoder(_OlderAlert).decode(content)
+        # Files of builds before the first release have another word for "sent".
+        deliveries = {
+            key: {**delivery, "progress": "sent"}
+            if delivery.get("progress") not in get_args(DeliveryProgress)
+            else delivery
+            for key, delivery in older.deliveries.items()
+        }
+        return msgspec.convert({"alert": older.alert, "deliveries": deliveries}, StoredAlert)
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -90,7 +90,7 @@ format: $(READY) ## let ruff format and fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lock: ## lock the requirements anew (needs uv)
+lock: ## update the locked requirements (needs uv)
 	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev --extra agent --extra grpc requirements/build.in pyproject.toml -o requirements/dev.txt
 	uv pip compile --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 requirements/real.in -o requirements/real.txt
 

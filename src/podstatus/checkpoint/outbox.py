@@ -65,8 +65,6 @@ E = TypeVar("E", bound=PendingStatus)
 
 
 class _OutboxRecord(Wire, frozen=True, kw_only=True):
-    """Content of a file."""
-
     uid: str = field(default_factory=str)
     namespace: str = field(default_factory=str)
     name: str = field(default_factory=str)

@@ -66,7 +66,7 @@ def _row(alert: AlertView, now: Time, *, wide: bool) -> tuple[str, ...]:
 
 
 def _subject(alert: AlertView) -> str:
-    """`pod/default/web`, `node/laptop`."""
+    """Return the subject as `pod/default/web` or `node/laptop`."""
     subject = alert.subject
     return f"{subject.scope}/{f'{subject.namespace}/' if subject.namespace else ''}{subject.name}"
 

@@ -44,7 +44,7 @@ OnRecorded = Callable[[ObjectReference, str, str, str], None]
 
 
 def _ignore_event(_about: ObjectReference, _type: str, _reason: str, _message: str) -> None:
-    """Default callback: does nothing."""
+    """Default callback, which does nothing."""
 
 
 class EventRecorder:

@@ -37,7 +37,7 @@ def http_session(resolver: HostResolver) -> aiohttp.ClientSession:
 
 
 class _AiohttpResolver(AbstractResolver):
-    """Adapts HostResolver to aiohttp."""
+    """Adapts `HostResolver` to the interface of aiohttp."""
 
     def __init__(self, resolver: HostResolver) -> None:
         self._resolver = resolver

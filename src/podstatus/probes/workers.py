@@ -52,7 +52,7 @@ class ProbeObserver(Protocol):
 
 
 class _NoopProbeObserver:
-    """Default observer: does nothing."""
+    """Default observer, which does nothing."""
 
     def check_finished(self, target: ProbeTarget, outcome: CheckOutcome, seconds: float) -> None:
         """Ignore the outcome of a check."""

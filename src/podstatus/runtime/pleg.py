@@ -63,11 +63,11 @@ class RelistObserver(Protocol):
 
 
 def _no_heartbeat() -> None:
-    """Default heartbeat: does nothing."""
+    """Default heartbeat, which does nothing."""
 
 
 class _NoObserver:
-    """Default observer: does nothing."""
+    """Default observer, which does nothing."""
 
     def relist_began(self, since_last: float) -> None:
         pass

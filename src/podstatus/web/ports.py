@@ -48,7 +48,7 @@ class Drain(Protocol):
         """Terminate all pods, and reject new ones."""
 
     def cancel(self) -> None:
-        """Accept pods again."""
+        """Stop draining and accept pods again."""
 
     def progress(self) -> msgspec.Struct:
         """The progress, as it is sent to clients."""
@@ -81,7 +81,7 @@ class ReviewClient(Protocol):
     """Sends reviews to the API server. Raises the errors of `podstatus.kube.errors`."""
 
     async def review_token(self, spec: TokenReviewSpec) -> TokenReviewStatus:
-        """Authenticate a bearer token."""
+        """Authenticate a bearer token by a TokenReview."""
 
     async def review_access(self, spec: SubjectAccessReviewSpec) -> SubjectAccessReviewStatus:
         """Authorize an action of a user."""

@@ -38,7 +38,7 @@ class ProbeResultStore:
         on_unhealthy: Callable[[ProbeResult], None] = lambda _: None,
         prober_start: Time = UNSET_TIME,
     ) -> None:
-        """`prober_start` as in `ProbeResults`."""
+        """`prober_start` has the meaning it has in `ProbeResults`."""
         self._prober_start = prober_start
         self._statuses = statuses
         self._on_failure = on_failure

@@ -293,7 +293,7 @@ def test_the_client_returns_wire_structs() -> None:
 
 
 def test_the_commands_declare_no_copy_of_a_wire_struct() -> None:
-    shared = [it for it in vars(wire).values() if _is_struct(it) and it is not wire.Wire]
+    shared = [it for it in vars(wire).values() if _is_struct(it) and it is not wire.CamelStruct]
     copies = [
         f"{own.__module__}.{own.__name__}"
         for own in _structs_of(podstatus.cli)

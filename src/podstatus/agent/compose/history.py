@@ -170,6 +170,5 @@ class RecordingEvents:
 
 
 def _container_name(field_path: str) -> str:
-    """The name in `spec.containers{app}`."""
     _, opened, name = field_path.partition("{")
     return name.removesuffix("}") if opened else ""

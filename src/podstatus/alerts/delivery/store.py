@@ -193,7 +193,7 @@ def _require_regular_file(path: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Raises StoreError."""
+    """Delete the file with its journal. Raises AlertStoreError."""
     try:
         for suffix in ("", "-wal", "-shm"):
             Path(f"{path}{suffix}").unlink(missing_ok=True)

@@ -232,4 +232,4 @@ def with_resource_version(document: Document, version: int) -> Document:
 
 
 def _ignore_change(resource: str, change: StoreChange) -> None:
-    """Default listener: does nothing."""
+    """Default listener, which does nothing."""

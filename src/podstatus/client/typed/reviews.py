@@ -1,4 +1,4 @@
-"""TokenReview and SubjectAccessReview requests."""
+"""Send TokenReview and SubjectAccessReview requests."""
 
 from typing import TypeVar
 

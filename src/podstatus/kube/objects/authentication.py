@@ -1,4 +1,4 @@
-"""TokenReview, SubjectAccessReview and TokenRequest."""
+"""Wire types of TokenReview, SubjectAccessReview and TokenRequest."""
 
 from msgspec import field
 

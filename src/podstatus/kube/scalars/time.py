@@ -176,7 +176,7 @@ def _instant(text: str, form: re.Pattern[str]) -> Time:
 
 
 def _day(text: str, year: str, month: str, day: str) -> int:
-    """Return days since 0001-01-01."""
+    """Return the days since 0001-01-01."""
     months = _months(int(year))
     m = _checked_range(text, "month", month, 1, 12)
     d = _checked_range(text, "day", day, 1, months[m] - months[m - 1])

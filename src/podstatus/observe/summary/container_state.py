@@ -48,7 +48,7 @@ class ContainerStateSummary(
 
     @property
     def is_running(self) -> bool:
-        """Whether the container runs."""
+        """Whether the container is running now."""
         return self.state == RUNNING
 
     @property

@@ -198,7 +198,6 @@ def _read_yaml(document: ManifestDocument, budget: DecodeBudget) -> Any:
 
 
 def _check_keys(root: yaml.Node, before: int) -> None:
-    """Reject duplicate keys."""
     seen, waiting = {id(root)}, [root]
     while waiting:
         for node in _child_nodes(waiting.pop(), before):

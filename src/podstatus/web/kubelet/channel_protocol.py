@@ -38,7 +38,7 @@ class StdinData(msgspec.Struct, frozen=True):
 
 
 class StdinClosed(msgspec.Struct, frozen=True):
-    """The end of stdin."""
+    """The client closed the stdin channel."""
 
 
 class Resize(msgspec.Struct, frozen=True):

@@ -81,7 +81,7 @@ class HealthListener:
         return port
 
     async def stop(self) -> None:
-        """Close all connections."""
+        """Close the listener and all connections."""
         runner, self._runner = self._runner, None
         if runner is not None and self._connections is not None:
             self._connections.close()

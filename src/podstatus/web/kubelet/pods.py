@@ -20,7 +20,7 @@ from podstatus.web.errors import HttpError, bad_request, not_found
 
 
 def pod_list(pods: Iterable[Pod]) -> bytes:
-    """Encode a `v1.PodList`."""
+    """Encode pods as a `v1.PodList`."""
     items: list[dict[str, Any]] = [to_document(pod) for pod in pods]
     for item in items:
         # The items of a typed list have no kind and apiVersion.

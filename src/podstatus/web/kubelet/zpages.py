@@ -24,7 +24,7 @@ _NOT_LISTED = {"/openapi", "/openapi.json"}
 
 
 def configz(agent: AgentDescription) -> bytes:
-    """The KubeletConfiguration as JSON."""
+    """Return the KubeletConfiguration as JSON."""
     return msgspec.json.encode({"kubeletconfig": agent.configuration})
 
 

@@ -27,7 +27,7 @@ DEFAULT_LIMIT = 500
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """A query parameter."""
+    """A query parameter of an endpoint."""
 
     name: str
     help: str

@@ -17,7 +17,7 @@ _POSITION_DECODER = msgspec.json.Decoder(tuple[str, str, str])
 
 
 class PodPage(msgspec.Struct, frozen=True):
-    """One page of pods."""
+    """One page of the pod list."""
 
     pods: tuple[PodSummary, ...]
     remaining: int

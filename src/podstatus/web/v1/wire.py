@@ -29,7 +29,7 @@ _MILLI = 1_000_000
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class CamelStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Base of the structs of the query API."""
 
 
@@ -39,7 +39,7 @@ class PodView(PodSummary, frozen=True, kw_only=True, omit_defaults=True, rename=
     health: PodHealth
 
 
-class TransitionView(Wire, frozen=True, kw_only=True, omit_defaults=True):
+class TransitionView(CamelStruct, frozen=True, kw_only=True, omit_defaults=True):
     """One transition of a pod, from the history."""
 
     id: int
@@ -61,8 +61,8 @@ class TransitionView(Wire, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
 
 
-class AlertView(Wire, frozen=True, kw_only=True, omit_defaults=True):
-    """An alert."""
+class AlertView(CamelStruct, frozen=True, kw_only=True, omit_defaults=True):
+    """An alert as `/v1` shows it."""
 
     id: str
     """Of one activation: the same alert has another id when it becomes active again."""
@@ -82,7 +82,7 @@ class AlertView(Wire, frozen=True, kw_only=True, omit_defaults=True):
     """Left out: the alert is not resolved."""
 
 
-class PodsResponse(Wire, frozen=True, kw_only=True):
+class PodsResponse(CamelStruct, frozen=True, kw_only=True):
     """Pods, sorted by namespace and name."""
 
     freshness: Freshness
@@ -93,8 +93,8 @@ class PodsResponse(Wire, frozen=True, kw_only=True):
     """Parameter for the next page; empty: this was the last one."""
 
 
-class PodResponse(Wire, frozen=True, kw_only=True):
-    """One pod."""
+class PodResponse(CamelStruct, frozen=True, kw_only=True):
+    """Response with one pod and its sync state."""
 
     freshness: Freshness
     pod: PodView
@@ -102,8 +102,8 @@ class PodResponse(Wire, frozen=True, kw_only=True):
     """How much of its status the API server has; null on an observer, which sends none."""
 
 
-class TransitionsResponse(Wire, frozen=True, kw_only=True):
-    """Transitions, oldest first."""
+class TransitionsResponse(CamelStruct, frozen=True, kw_only=True):
+    """Response with transitions, oldest first."""
 
     freshness: Freshness
     history: HistoryCounts
@@ -115,21 +115,21 @@ class TransitionsResponse(Wire, frozen=True, kw_only=True):
     """Whether the next page has transitions already."""
 
 
-class NodeResponse(Wire, frozen=True, kw_only=True):
-    """One node."""
+class NodeResponse(CamelStruct, frozen=True, kw_only=True):
+    """Response with one node and its load."""
 
     freshness: Freshness
     node: NodeSummary
 
 
-class NodesResponse(Wire, frozen=True, kw_only=True):
+class NodesResponse(CamelStruct, frozen=True, kw_only=True):
     """All known nodes, sorted by name."""
 
     freshness: Freshness
     nodes: tuple[NodeSummary, ...]
 
 
-class AlertsResponse(Wire, frozen=True, kw_only=True):
+class AlertsResponse(CamelStruct, frozen=True, kw_only=True):
     """Alerts, firing ones first, with the state of rules and receivers."""
 
     freshness: Freshness
@@ -140,7 +140,7 @@ class AlertsResponse(Wire, frozen=True, kw_only=True):
     deliveries: tuple[DeliveryState, ...] = ()
 
 
-class StatusResponse(Wire, frozen=True, kw_only=True):
+class StatusResponse(CamelStruct, frozen=True, kw_only=True):
     """Counts of everything known, and how fresh it is."""
 
     freshness: Freshness
@@ -155,7 +155,7 @@ class StatusResponse(Wire, frozen=True, kw_only=True):
     """Pods by health state."""
 
 
-class ErrorResponse(Wire, frozen=True, kw_only=True):
+class ErrorResponse(CamelStruct, frozen=True, kw_only=True):
     """An error, in the form of a `v1.Status`."""
 
     kind: str
@@ -166,33 +166,33 @@ class ErrorResponse(Wire, frozen=True, kw_only=True):
     code: int
 
 
-class SyncedEvent(Wire, frozen=True, kw_only=True):
+class SyncedEvent(CamelStruct, frozen=True, kw_only=True):
     """Event `synced`: the initial state is complete, changes follow."""
 
     resumed: bool
     """Whether only the changes since the given id were sent, not the whole state."""
 
 
-class ResetEvent(Wire, frozen=True, kw_only=True):
+class ResetEvent(CamelStruct, frozen=True, kw_only=True):
     """Event `reset`: discard all pods, the whole state follows."""
 
     reason: str
 
 
-class ClosingEvent(Wire, frozen=True, kw_only=True):
+class ClosingEvent(CamelStruct, frozen=True, kw_only=True):
     """Event `closing`: the server ends the connection; reconnect to continue."""
 
     reason: str
 
 
-class GapEvent(Wire, frozen=True, kw_only=True):
+class GapEvent(CamelStruct, frozen=True, kw_only=True):
     """Event `gap`: the transitions between these two ids have been pruned."""
 
     after: int
     before: int
 
 
-class DeletedEvent(Wire, frozen=True, kw_only=True):
+class DeletedEvent(CamelStruct, frozen=True, kw_only=True):
     """Event `deleted`: the pod is gone, or does not match the filter any more."""
 
     uid: PodUID

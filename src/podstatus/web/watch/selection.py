@@ -10,7 +10,7 @@ from podstatus.web.v1.filters import PodFilter
 
 
 class WatchAction(Enum):
-    """The event to send."""
+    """The event to send to a client."""
 
     POD = "pod"
     DELETED = "deleted"

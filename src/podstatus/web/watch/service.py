@@ -109,7 +109,7 @@ class WatchService:
                 return response
 
     async def stop(self) -> None:
-        """Disconnect all clients."""
+        """Disconnect all clients of the watch."""
         self._stopping = True
         tasks = list(self._tasks)
         for task in tasks:

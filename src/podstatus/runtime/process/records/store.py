@@ -248,7 +248,6 @@ def _quarantine_damaged(path: Path, reason: Exception) -> None:
 
 
 def _write(path: Path, value: msgspec.Struct) -> None:
-    """Write a file atomically."""
     temporary = path.with_name(f"{path.name}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as writer:

@@ -20,7 +20,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _Program(ctypes.Structure):
-    """struct sock_fprog of linux/filter.h."""
+    """The C type `struct sock_fprog` of linux/filter.h."""
 
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 

@@ -8,7 +8,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.containers import Container, EnvVar, EnvVarSource, ExecAction
 from podstatus.kube.objects.pod import PodUID
 from podstatus.probes.check_exec import check_exec, probe_command
-from podstatus.probes.check_result import CheckError, CheckResult
+from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.runtime.streams import (
     OutputStream,
     ProcessStream,

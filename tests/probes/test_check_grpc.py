@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podstatus.probes.check_grpc import check_grpc
-from podstatus.probes.check_result import CheckError, CheckResult
+from podstatus.probes.decide.check_result import CheckError, CheckResult
 from tests.support.loopback_servers import HOST, closed_port, raw_server
 from tests.support.node_in_memory import in_loop
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from podstatus.probes.check_http import check_http
-from podstatus.probes.check_result import MAX_OUTPUT_BYTES, CheckError, CheckResult
-from podstatus.probes.http_target import HttpTarget
+from podstatus.probes.decide.check_result import MAX_OUTPUT_BYTES, CheckError, CheckResult
+from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.probes.resolver import HostResolver
 from tests.probes.certificates import own_certificate
 from tests.support.loopback_servers import HOST, closed_port, deaf_port, http, raw_server

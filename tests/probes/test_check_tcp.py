@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from podstatus.probes.check_result import CheckResult
 from podstatus.probes.check_tcp import check_tcp
+from podstatus.probes.decide.check_result import CheckResult
 from podstatus.probes.resolver import HostResolver
 from tests.support.loopback_servers import HOST, closed_port, deaf_port, raw_server
 from tests.support.node_in_memory import in_loop

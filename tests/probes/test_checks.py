@@ -7,9 +7,9 @@ from msgspec import structs
 
 from podstatus.kube.objects.containers import GRPCAction, HTTPGetAction, Probe, TCPSocketAction
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.probes.check_result import CheckError, CheckResult
 from podstatus.probes.checks import ProbeChecker
-from podstatus.probes.targets import ProbeTarget, find_targets
+from podstatus.probes.decide.check_result import CheckError, CheckResult
+from podstatus.probes.decide.targets import ProbeTarget, find_targets
 from podstatus.testing.clock import FakeClock
 from tests.support.loopback_servers import HOST, http, raw_server
 from tests.support.node_in_memory import in_loop

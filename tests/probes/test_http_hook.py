@@ -12,8 +12,8 @@ import pytest
 
 from podstatus.apiserver.pki.certificates import Certificates
 from podstatus.apiserver.state_dir import StateDir
+from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.probes.http_hook import MAX_BODY_BYTES, send_hook_request
-from podstatus.probes.http_target import HttpTarget
 
 HOST = "127.0.0.1"
 

@@ -13,8 +13,8 @@ from podstatus.base.aio import SystemClock
 from podstatus.kube.objects.containers import HTTPGetAction, Probe
 from podstatus.kube.objects.pod import PodUID
 from podstatus.probes.check_exec import check_exec
-from podstatus.probes.check_result import CheckError
 from podstatus.probes.checks import ProbeChecker
+from podstatus.probes.decide.check_result import CheckError
 from tests.probes.test_check_exec import Command, Talker
 from tests.probes.test_checks import target
 from tests.support.loopback_servers import HOST, raw_server

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.probes.check_result import CheckError, CheckResult
-from podstatus.probes.targets import ProbeTarget
+from podstatus.probes.decide.check_result import CheckError, CheckResult
+from podstatus.probes.decide.targets import ProbeTarget
 from podstatus.probes.workers import ProbeWorkers
 from podstatus.runtime.port import ProbeResult
 from podstatus.testing.clock import FakeClock

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from podstatus.probes.check_tcp import check_tcp
+from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.probes.http_hook import send_hook_request
-from podstatus.probes.http_target import HttpTarget
 from podstatus.probes.resolver import HostResolver
 from tests.support.node_in_memory import in_loop
 

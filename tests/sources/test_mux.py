@@ -8,8 +8,7 @@ from msgspec import structs
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.mux import Mux, RejectedPod
-from podstatus.sources.pod_changes import (
+from podstatus.sources.decide.pod_changes import (
     PodAdded,
     PodConfigChange,
     PodDeleting,
@@ -17,6 +16,7 @@ from podstatus.sources.pod_changes import (
     PodRemoved,
     PodUpdated,
 )
+from podstatus.sources.mux import Mux, RejectedPod
 from podstatus.testing.builders import make_pod
 
 

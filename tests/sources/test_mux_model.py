@@ -8,8 +8,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
+from podstatus.sources.decide.pod_changes import PodAdded, PodConfigChange, PodRemoved
 from podstatus.sources.mux import Mux, RejectedPod
-from podstatus.sources.pod_changes import PodAdded, PodConfigChange, PodRemoved
 from podstatus.testing.builders import make_pod
 
 SOURCES = ("api", "file", "http")

@@ -6,8 +6,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.containers import HTTPGetAction, Probe
 from podstatus.kube.objects.pod import Pod
-from podstatus.probes.check_result import CheckResult
-from podstatus.probes.targets import ProbeTarget
+from podstatus.probes.decide.check_result import CheckResult
+from podstatus.probes.decide.targets import ProbeTarget
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 
 KILLING = "Killing: Container a failed {} probe, will be restarted"

@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec import structs
 
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
-from podstatus.sources.pod_changes import PodAdded, PodReconciled, PodUpdated
+from podstatus.sources.decide.pod_changes import PodAdded, PodReconciled, PodUpdated
 from tests.support.node_in_memory import NodeInMemory, a_pod, asking, in_loop
 
 REASON = "Node didn't have enough resource: cpu, requested: 5000, used: 0, capacity: 4000"

@@ -1,8 +1,8 @@
 """Calls of the metrics observers, for a whole node in virtual time."""
 
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.probes.check_result import CheckError, CheckResult
-from podstatus.probes.targets import ProbeTarget
+from podstatus.probes.decide.check_result import CheckError, CheckResult
+from podstatus.probes.decide.targets import ProbeTarget
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 from tests.support.probed_pods import a_probe, probed_pod
 from tests.workers.test_housekeeping import start_behind_its_back

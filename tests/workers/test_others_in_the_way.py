@@ -7,7 +7,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
-from podstatus.sources.pod_changes import PodAdded, PodReconciled, PodRemoved
+from podstatus.sources.decide.pod_changes import PodAdded, PodReconciled, PodRemoved
 from podstatus.status.manager import StatusManager
 from podstatus.status.metrics import Counters
 from podstatus.status.startup_latency import StartupLatencyTracker

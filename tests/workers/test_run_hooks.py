@@ -11,7 +11,7 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.containers import Container, Lifecycle
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
-from podstatus.probes.http_target import HttpTarget
+from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.runtime.streams import OutputStream, StreamOptions, StreamUnavailableError
 from podstatus.testing.builders import make_pod

@@ -19,12 +19,12 @@ from podstatus.kube.objects.node import Node
 from podstatus.node.deadline import call_with_timeout
 from podstatus.node.decide.conditions import NodeEvent, is_ready, status_event
 from podstatus.node.decide.node_object import NodeBuilder
+from podstatus.node.decide.report_schedule import ReportSchedule
 from podstatus.node.decide.status_patch import has_changed, status_patch
 from podstatus.node.facts import NodeFactsCollector
 from podstatus.node.node_cache import NodeCache
 from podstatus.node.ports import NodeApi, NodeEvents
 from podstatus.node.registration import Registration
-from podstatus.node.report_schedule import ReportSchedule
 from podstatus.node.settings import NodeSettings
 
 logger = logging.getLogger(__name__)

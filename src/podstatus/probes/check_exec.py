@@ -9,7 +9,7 @@ from podstatus.kube.expansion import ArgumentListTooLongError, expand_command
 from podstatus.kube.objects.containers import Container, ExecAction
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.go_text import go_duration
-from podstatus.probes.check_result import CheckError, CheckResult
+from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.probes.loop_lag import MAX_LAG_SECONDS, LagClock, loop_blocked_error
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.run_command import CommandError, run_command

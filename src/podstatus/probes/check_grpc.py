@@ -13,9 +13,9 @@ import importlib
 from typing import Any
 
 from podstatus.kube.scalars.go_text import go_duration
-from podstatus.probes.check_result import CheckError, CheckResult
+from podstatus.probes.decide.check_result import CheckError, CheckResult
+from podstatus.probes.decide.http_target import USER_AGENT
 from podstatus.probes.dial_error import join_host_port
-from podstatus.probes.http_target import USER_AGENT
 
 _METHOD = "/grpc.health.v1.Health/Check"
 _STATUSES = ("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN")

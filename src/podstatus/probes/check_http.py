@@ -9,10 +9,10 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from podstatus.probes.check_result import MAX_OUTPUT_BYTES, CheckError, CheckResult
+from podstatus.probes.decide.check_result import MAX_OUTPUT_BYTES, CheckError, CheckResult
+from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.probes.dial_error import dial_error_message
 from podstatus.probes.http_client import MAX_REQUESTS, REDIRECT_STATUSES, http_session
-from podstatus.probes.http_target import HttpTarget
 from podstatus.probes.resolver import HostResolver
 
 _HEADERS_TIMEOUT = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"

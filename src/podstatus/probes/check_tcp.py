@@ -7,7 +7,7 @@ close() may block for a second, which would stall the event loop.
 import asyncio
 import socket
 
-from podstatus.probes.check_result import CheckResult
+from podstatus.probes.decide.check_result import CheckResult
 from podstatus.probes.dial_error import CONNECTION_REFUSED, dial_error_message, join_host_port
 from podstatus.probes.resolver import HostResolver
 

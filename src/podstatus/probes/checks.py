@@ -7,13 +7,13 @@ from podstatus.base.clock import Clock
 from podstatus.probes.check_exec import check_exec, probe_command
 from podstatus.probes.check_grpc import check_grpc
 from podstatus.probes.check_http import check_http
-from podstatus.probes.check_result import CheckError, CheckResult
 from podstatus.probes.check_tcp import check_tcp
-from podstatus.probes.http_target import BadTargetError, http_target, resolve_container_port
+from podstatus.probes.decide.check_result import CheckError, CheckResult
+from podstatus.probes.decide.http_target import BadTargetError, http_target, resolve_container_port
+from podstatus.probes.decide.targets import ProbeTarget
+from podstatus.probes.decide.thresholds import probe_settings
 from podstatus.probes.loop_lag import with_lag_check
 from podstatus.probes.resolver import HostResolver
-from podstatus.probes.targets import ProbeTarget
-from podstatus.probes.thresholds import probe_settings
 from podstatus.runtime.port import Runtime
 
 

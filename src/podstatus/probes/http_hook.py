@@ -11,9 +11,9 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
+from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.probes.dial_error import dial_error_message
 from podstatus.probes.http_client import MAX_REQUESTS, REDIRECT_STATUSES, http_session
-from podstatus.probes.http_target import HttpTarget
 from podstatus.probes.resolver import HostResolver
 
 MAX_BODY_BYTES = 10 * 1024

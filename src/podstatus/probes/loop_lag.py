@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable
 
 from podstatus.base.clock import Clock
-from podstatus.probes.check_result import CheckError, CheckResult
+from podstatus.probes.decide.check_result import CheckError, CheckResult
 
 MAX_LAG_SECONDS = 0.2
 """Seconds by which a timer may fire late on a busy machine."""

@@ -19,9 +19,9 @@ from podstatus.events.event import container_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.probes.check_result import CheckError, CheckResult
-from podstatus.probes.targets import ProbeKey, ProbeTarget, find_started_probes, find_targets
-from podstatus.probes.thresholds import (
+from podstatus.probes.decide.check_result import CheckError, CheckResult
+from podstatus.probes.decide.targets import ProbeKey, ProbeTarget, find_started_probes, find_targets
+from podstatus.probes.decide.thresholds import (
     CheckOutcome,
     ProbeSettings,
     Streak,

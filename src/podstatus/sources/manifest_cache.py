@@ -8,8 +8,8 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 
 from podstatus.kube.objects.pod import Pod
+from podstatus.sources.decide.pod_changes import CONFIG_HASH
 from podstatus.sources.manifest.decode import Manifest, ManifestProblem
-from podstatus.sources.pod_changes import CONFIG_HASH
 
 logger = logging.getLogger(__name__)
 

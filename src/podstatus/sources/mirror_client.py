@@ -9,7 +9,7 @@ from enum import Enum
 from podstatus.client import PODS, ApiClient, HttpPodApi
 from podstatus.kube.errors import ConflictError, GoneError, RejectedError
 from podstatus.kube.objects.pod import ApiUID, Pod, is_mirror_pod
-from podstatus.sources.mirror_plan import is_current_mirror, mirror_body
+from podstatus.sources.decide.mirror_plan import is_current_mirror, mirror_body
 
 logger = logging.getLogger(__name__)
 

@@ -19,8 +19,7 @@ from podstatus.client import ApiClient
 from podstatus.client.rest.failure_backoff import FailureBackoff
 from podstatus.kube.errors import ApiError, BusyError, UnavailableError
 from podstatus.kube.objects.pod import Pod
-from podstatus.sources.mirror_client import MirrorClient, MirrorCreation
-from podstatus.sources.mirror_plan import (
+from podstatus.sources.decide.mirror_plan import (
     CreateMirror,
     FullName,
     MirrorStep,
@@ -28,6 +27,7 @@ from podstatus.sources.mirror_plan import (
     ReplaceMirror,
     plan_mirrors,
 )
+from podstatus.sources.mirror_client import MirrorClient, MirrorCreation
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.sources.pod_changes import (
+from podstatus.sources.decide.pod_changes import (
     PodAdded,
     PodConfigChange,
     PodDeleting,

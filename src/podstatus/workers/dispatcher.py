@@ -17,8 +17,7 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.pod_manager import PodManager
-from podstatus.sources.mux import RejectedPod
-from podstatus.sources.pod_changes import (
+from podstatus.sources.decide.pod_changes import (
     PodAdded,
     PodConfigChange,
     PodDeleting,
@@ -26,6 +25,7 @@ from podstatus.sources.pod_changes import (
     PodRemoved,
     PodUpdated,
 )
+from podstatus.sources.mux import RejectedPod
 from podstatus.status.decide.foreign_writes import with_own_parts
 from podstatus.status.decide.generate import need_to_reconcile_pod_readiness
 from podstatus.status.manager import StatusManager

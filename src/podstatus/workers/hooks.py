@@ -19,7 +19,7 @@ from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.containers import Container, HTTPGetAction, LifecycleHandler
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
-from podstatus.probes.http_target import BadTargetError, HttpTarget, http_target
+from podstatus.probes.decide.http_target import BadTargetError, HttpTarget, http_target
 from podstatus.runtime.port import RunsHooks, Runtime
 from podstatus.runtime.run_command import CommandError, run_command
 from podstatus.workers.actions.compute import format_pod

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from podstatus.alerts.cel.compile import compile_checked
 from podstatus.alerts.cel.evaluate import RuleEvaluation
-from podstatus.alerts.evaluator.budget import RoundCosts
+from podstatus.alerts.evaluator.decide.budget import RoundCosts
 from podstatus.alerts.evaluator.ports import EvaluationResult, RuleHolds, SubjectFacts
 from podstatus.alerts.model import Rule
 from tests.support.alert_rules import ENVIRONMENTS, pod_like

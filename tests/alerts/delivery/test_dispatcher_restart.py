@@ -9,8 +9,8 @@ from typing import NoReturn
 
 import pytest
 
+from podstatus.alerts.delivery.decide.queue import StoredAlert
 from podstatus.alerts.delivery.dispatcher import AlertDispatcher
-from podstatus.alerts.delivery.queue import StoredAlert
 from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.model import Action, Location
 from podstatus.alerts.ports import (

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from podstatus.alerts.delivery.decide.queue import StoredAlert
 from podstatus.alerts.delivery.persister import AlertPersister
-from podstatus.alerts.delivery.queue import StoredAlert
 from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.model import AlertId
 from podstatus.testing.clock import FakeClock

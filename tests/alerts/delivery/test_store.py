@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.alerts.delivery.queue import Delivery, ReceiverKey, StoredAlert
+from podstatus.alerts.delivery.decide.queue import Delivery, ReceiverKey, StoredAlert
 from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.model import Action
 from tests.alerts.sample_alerts import firing, pending, resolved

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from podstatus.alerts.evaluator import process, worker_process
-from podstatus.alerts.evaluator.budget import MAX_MEMORY
+from podstatus.alerts.evaluator.decide.budget import MAX_MEMORY
 from podstatus.alerts.evaluator.ports import (
     EvaluationRequest,
     EvaluatorError,

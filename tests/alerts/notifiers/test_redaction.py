@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from podstatus.alerts.notifiers.redaction import REDACTED, Redactor
+from podstatus.alerts.notifiers.messages.redaction import REDACTED, Redactor
 
 TOKEN = "T0ken+with/odd=chars&<more>-0123456789"  # noqa: S105 - of no server
 SHOWN = Redactor([TOKEN])

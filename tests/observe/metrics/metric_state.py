@@ -30,8 +30,8 @@ from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
 from podstatus.observe.summary.pod import summarize_pod
-from podstatus.probes.targets import find_targets
-from podstatus.probes.thresholds import CheckOutcome
+from podstatus.probes.decide.targets import find_targets
+from podstatus.probes.decide.thresholds import CheckOutcome
 from podstatus.runtime.port import RuntimePod
 from podstatus.status.decide.pod_startup import PodStartup
 from podstatus.status.decide.update import ContainerType, Termination

@@ -26,8 +26,8 @@ from podstatus.observe.metrics.podstatus_collector import (
 from podstatus.observe.metrics.resource_collector import container_metrics, resource_metrics
 from podstatus.observe.metrics.sli_collector import HealthCheckCollector
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.probes.targets import find_targets
-from podstatus.probes.thresholds import CheckOutcome
+from podstatus.probes.decide.targets import find_targets
+from podstatus.probes.decide.thresholds import CheckOutcome
 from tests.observe.metrics.metric_state import Watched
 from tests.support.probed_pods import a_probe, probed_pod, shown
 from tests.support.web.fake_alerts import FakeAlerts, an_alert

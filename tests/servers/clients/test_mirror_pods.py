@@ -15,10 +15,10 @@ from podstatus.base.backoff import Backoff
 from podstatus.client import ApiClient, ReflectorPolicy, kubeconfig_config
 from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
 from podstatus.sources.api_source import ApiSource
+from podstatus.sources.decide.pod_changes import PodConfigChange
 from podstatus.sources.file_source import FileSource
 from podstatus.sources.mirror_controller import MirrorController
 from podstatus.sources.mux import Mux
-from podstatus.sources.pod_changes import PodConfigChange
 from podstatus.testing.servers.access import ServerAccess
 from tests.servers.clients.mortal import Mortal, mortal
 from tests.servers.pods import pod, pods

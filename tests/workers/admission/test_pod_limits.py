@@ -8,7 +8,7 @@ from msgspec import structs
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
-from podstatus.sources.pod_changes import PodUpdated
+from podstatus.sources.decide.pod_changes import PodUpdated
 from podstatus.workers.admission.pod_limits import (
     MAX_CONTAINERS,
     MAX_LIST_ENTRIES,

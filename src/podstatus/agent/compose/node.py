@@ -14,12 +14,12 @@ from podstatus.kube.objects.usage import Usage
 from podstatus.node.compose import build_node
 from podstatus.node.decide.conditions import AlertCondition, is_ready
 from podstatus.node.decide.pressure import parse_thresholds
+from podstatus.node.decide.pressure_monitor import PressureMonitor
 from podstatus.node.machine.addresses import node_addresses
 from podstatus.node.machine.reader import DiskReader
 from podstatus.node.machine.system_info import kubelet_version, read_system_info
 from podstatus.node.machine.usage import NodeUsage
 from podstatus.node.ports import NodeHealth, NodeHealthCheck
-from podstatus.node.pressure_monitor import PressureMonitor
 from podstatus.node.settings import NodeSettings
 from podstatus.runtime.port import ContainerStats, NodeLabels, PodStats, ResizesPods, Runtime
 

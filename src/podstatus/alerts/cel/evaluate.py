@@ -11,7 +11,7 @@ from typing import Protocol
 from podstatus.alerts.cel.compile import CompiledRule, Environments
 from podstatus.alerts.cel.expression import Activation
 from podstatus.alerts.cel.rule_groups import RuleGroup, group_rules
-from podstatus.alerts.evaluator.budget import (
+from podstatus.alerts.evaluator.decide.budget import (
     SLOW_GROUP_SECONDS,
     SLOW_GROUP_TIMES,
     TOO_SLOW_GROUP_SECONDS,

@@ -17,7 +17,7 @@ from functools import partial
 
 from msgspec import structs
 
-from podstatus.alerts.delivery.queue import DeliveryProgress, StoredAlert
+from podstatus.alerts.delivery.decide.queue import DeliveryProgress, StoredAlert
 from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.model import Action, Alert, AlertId
 from podstatus.base.aio import wait_event_or_timeout

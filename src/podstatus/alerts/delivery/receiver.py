@@ -5,9 +5,9 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 
+from podstatus.alerts.delivery.decide.queue import DeliveryProgress, DeliveryQueue, receiver_name
+from podstatus.alerts.delivery.decide.retry_schedule import RetrySchedule
 from podstatus.alerts.delivery.persister import AlertPersister
-from podstatus.alerts.delivery.queue import DeliveryProgress, DeliveryQueue, receiver_name
-from podstatus.alerts.delivery.retry_schedule import RetrySchedule
 from podstatus.alerts.delivery.sender import AlertSender
 from podstatus.alerts.model import Action, Alert, AlertId
 from podstatus.alerts.ports import (

@@ -22,7 +22,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from podstatus.alerts.delivery.queue import DeliveryProgress, StoredAlert
+from podstatus.alerts.delivery.decide.queue import DeliveryProgress, StoredAlert
 from podstatus.alerts.model import AlertId
 from podstatus.base.msgspec_json import json_decoder
 from podstatus.base.sqlite_files import SqliteFileMonitor

@@ -19,7 +19,7 @@ from typing import Self, TypeVar
 
 import msgspec
 
-from podstatus.alerts.evaluator.crash_attribution import (
+from podstatus.alerts.evaluator.decide.crash_attribution import (
     CrashAttribution,
     DisableRule,
     IsolateRules,

@@ -25,7 +25,7 @@ from msgspec import structs
 
 from podstatus.alerts.cel.compile import Environments, check_rule, compile_checked
 from podstatus.alerts.cel.evaluate import RuleEvaluation
-from podstatus.alerts.evaluator.budget import (
+from podstatus.alerts.evaluator.decide.budget import (
     MAX_MEMORY,
     OUT_OF_MEMORY_CODE,
     RULE_SECONDS,

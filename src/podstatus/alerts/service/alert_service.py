@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 from msgspec import structs
 
+from podstatus.alerts.delivery.decide.queue import receiver_name
 from podstatus.alerts.delivery.dispatcher import AlertDispatcher
-from podstatus.alerts.delivery.queue import receiver_name
 from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.evaluator.ports import (
     EvaluationRequest,

@@ -3,8 +3,8 @@
 from podstatus.base.metrics import CounterVec, HistogramVec
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.metrics.kubelet_catalog import DEFAULT_BUCKETS, OPERATION_BUCKETS
-from podstatus.probes.targets import ProbeTarget
-from podstatus.probes.thresholds import CheckOutcome
+from podstatus.probes.decide.targets import ProbeTarget
+from podstatus.probes.decide.thresholds import CheckOutcome
 from podstatus.status.metrics import STARTUP_BOUNDS
 
 _RESULTS = {

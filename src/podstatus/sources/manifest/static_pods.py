@@ -16,7 +16,7 @@ from podstatus.kube.objects.pod import CONFIG_SOURCE, Pod
 from podstatus.kube.objects.pod_spec import PodSpec, Toleration
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.pod_changes import CONFIG_HASH, CONFIG_SEEN
+from podstatus.sources.decide.pod_changes import CONFIG_HASH, CONFIG_SEEN
 
 StaticSource = Literal["file", "http"]
 

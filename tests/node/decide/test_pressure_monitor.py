@@ -7,10 +7,10 @@ from pathlib import Path
 from msgspec import structs
 
 from podstatus.node.decide.pressure import parse_thresholds
+from podstatus.node.decide.pressure_monitor import PressureMonitor
 from podstatus.node.decide.readings import MachineReading
 from podstatus.node.machine.reader import DiskReader
 from podstatus.node.machine.usage import NodeUsage
-from podstatus.node.pressure_monitor import PressureMonitor
 from podstatus.node.settings import DEFAULT_EVICTION_HARD
 from podstatus.testing.clock import FakeClock
 from tests.node.scene import DISK, MACHINE, NodeScene

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.mirror_plan import (
+from podstatus.sources.decide.mirror_plan import (
     CreateMirror,
     MirrorStep,
     RemoveMirror,
@@ -15,7 +15,7 @@ from podstatus.sources.mirror_plan import (
     mirror_body,
     plan_mirrors,
 )
-from podstatus.sources.pod_changes import CONFIG_HASH
+from podstatus.sources.decide.pod_changes import CONFIG_HASH
 from podstatus.testing.builders import make_pod
 from tests.support.manifests import WEB, read
 

@@ -4,8 +4,8 @@ from signal import SIGABRT, SIGKILL, SIGPROF, SIGSEGV, SIGTERM
 
 import pytest
 
-from podstatus.alerts.evaluator.budget import OUT_OF_MEMORY_CODE
-from podstatus.alerts.evaluator.crash_attribution import (
+from podstatus.alerts.evaluator.decide.budget import OUT_OF_MEMORY_CODE
+from podstatus.alerts.evaluator.decide.crash_attribution import (
     CrashAttribution,
     DisableRule,
     IsolateRules,

@@ -7,7 +7,7 @@ from podstatus.kube.objects.meta import ManagedFieldsEntry, OwnerReference
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.sources.pod_changes import (
+from podstatus.sources.decide.pod_changes import (
     CONFIG_SEEN,
     PodDeleting,
     PodReconciled,

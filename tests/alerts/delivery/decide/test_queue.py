@@ -5,7 +5,7 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.alerts.delivery.queue import (
+from podstatus.alerts.delivery.decide.queue import (
     DeliveryProgress,
     DeliveryQueue,
     receiver_key,

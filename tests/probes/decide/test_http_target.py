@@ -3,7 +3,7 @@
 import pytest
 
 from podstatus.kube.objects.containers import Container, ContainerPort, HTTPGetAction, HTTPHeader
-from podstatus.probes.http_target import BadTargetError, http_target, resolve_container_port
+from podstatus.probes.decide.http_target import BadTargetError, http_target, resolve_container_port
 
 WEB = Container(name="a", ports=(ContainerPort(name="web", container_port=8080),))
 

@@ -12,7 +12,7 @@ from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import Time
-from podstatus.probes.thresholds import ProbeType
+from podstatus.probes.decide.thresholds import ProbeType
 
 
 class ProbeKey(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.encoding.go_json import encode_document
 from podstatus.kube.objects.meta import ObjectMeta, OwnerReference
 from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod
-from podstatus.sources.pod_changes import CONFIG_HASH
+from podstatus.sources.decide.pod_changes import CONFIG_HASH
 
 FullName: TypeAlias = tuple[str, str]
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.kube.objects.containers import Probe
-from podstatus.probes.thresholds import (
+from podstatus.probes.decide.thresholds import (
     CheckOutcome,
     ProbeSettings,
     ProbeType,

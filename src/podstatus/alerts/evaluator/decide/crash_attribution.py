@@ -9,7 +9,7 @@ from collections import Counter
 
 import msgspec
 
-from podstatus.alerts.evaluator.budget import OUT_OF_MEMORY_CODE, RULE_SECONDS
+from podstatus.alerts.evaluator.decide.budget import OUT_OF_MEMORY_CODE, RULE_SECONDS
 
 _SIGNALS = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 _CRASHES = frozenset((OUT_OF_MEMORY_CODE, *(-number for number in _SIGNALS)))

@@ -5,8 +5,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.probes.targets import find_started_probes, find_targets
-from podstatus.probes.thresholds import ProbeType
+from podstatus.probes.decide.targets import find_started_probes, find_targets
+from podstatus.probes.decide.thresholds import ProbeType
 from podstatus.testing.builders import make_pod
 from tests.support.probed_pods import a_probe, probed_pod, shown
 

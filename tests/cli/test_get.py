@@ -10,7 +10,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDir
-from podstatus.cli.client.api_server import RequestError, ServerObjects
+from podstatus.cli.client.cluster import RequestError, ServerObjects
 from podstatus.cli.commands import app
 from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.cli.render.tables import Table, cell_style

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from podstatus.base.net import accept_loop
-from podstatus.base.net.connection_table import StageLimits
+from podstatus.base.net.connection_eviction import StageLimits
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.testing.builders import make_pod
 from podstatus.web import server

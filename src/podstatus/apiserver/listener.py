@@ -28,7 +28,7 @@ from podstatus.apiserver.http.messages import (
 from podstatus.apiserver.kubelet.websocket import serve_websocket
 from podstatus.base.log_rate import RateLimitFilter
 from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
-from podstatus.base.net.connection_table import StageLimits
+from podstatus.base.net.connection_eviction import StageLimits
 from podstatus.base.net.sockets import shutdown_sockets, transport_socket
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from podstatus.cli.client.agent_client import find_agent
-from podstatus.cli.client.api_server import RequestError
+from podstatus.cli.client.cluster import RequestError
 from podstatus.cli.client.query_client import QueryClient
 from podstatus.kube.unstructured import nested_list, nested_str
 

@@ -16,7 +16,7 @@ import typer
 
 from podstatus.cli.client.agent_client import AgentClient, find_agent
 from podstatus.cli.client.agent_objects import AgentObjects
-from podstatus.cli.client.api_server import (
+from podstatus.cli.client.cluster import (
     ObjectList,
     RequestError,
     ResourceKind,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from podstatus.alerts.ports import DeliveryState
-from podstatus.cli.client.api_server import RequestError
+from podstatus.cli.client.cluster import RequestError
 from podstatus.cli.client.query_client import QueryClient
 from podstatus.cli.render.tables import Table
 from podstatus.cli.terminal import print_table, write, write_json, write_yaml

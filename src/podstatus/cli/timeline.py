@@ -10,7 +10,7 @@ from msgspec import structs
 
 from podstatus.base.terminal import escape_control_chars
 from podstatus.cli.client.agent_client import find_agent
-from podstatus.cli.client.api_server import current_time
+from podstatus.cli.client.cluster import current_time
 from podstatus.cli.client.query_client import QueryClient, to_history_entry
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.completion import complete_pod

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from podstatus.base.terminal import escape_control_chars
 from podstatus.cli.client.agent_client import find_agent
-from podstatus.cli.client.api_server import RequestError, current_time
+from podstatus.cli.client.cluster import RequestError, current_time
 from podstatus.cli.client.pod_feed import PodChange, PodFeed
 from podstatus.cli.client.query_client import QueryClient
 from podstatus.cli.client.sse import SseEvent, SseLineTooLongError

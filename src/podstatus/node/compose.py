@@ -8,8 +8,8 @@ from typing import NamedTuple
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.node import NodeSystemInfo
 from podstatus.node.decide.conditions import AlertCondition
+from podstatus.node.decide.eviction_thresholds import parse_thresholds
 from podstatus.node.decide.node_object import NodeBuilder
-from podstatus.node.decide.pressure import parse_thresholds
 from podstatus.node.decide.readings import UsageSnapshot
 from podstatus.node.facts import NodeFactsCollector
 from podstatus.node.lease import LeaseService

@@ -6,13 +6,13 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.node import NodeAddress, NodeSystemInfo
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.conditions import AlertCondition
-from podstatus.node.decide.node_object import NodeFacts
-from podstatus.node.decide.pressure import (
+from podstatus.node.decide.eviction_thresholds import (
     PressureHistory,
     Threshold,
     pressures,
     recovered_pressures,
 )
+from podstatus.node.decide.node_object import NodeFacts
 from podstatus.node.decide.readings import MachineReading, UsageSnapshot
 from podstatus.node.ports import HealthReporter
 

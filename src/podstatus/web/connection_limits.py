@@ -7,7 +7,7 @@ rest is for API server watches, pods and their logs, exec sessions and files.
 import logging
 
 from podstatus.base.log_rate import RateLimitFilter
-from podstatus.base.net.connection_table import StageLimits
+from podstatus.base.net.connection_eviction import StageLimits
 
 NODE_PORT_LIMITS = StageLimits(
     silent=48, handshake=96, head=48, unauthenticated=64, authenticated=200

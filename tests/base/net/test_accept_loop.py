@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 import pytest
 
 from podstatus.base.net.accept_loop import AcceptLoop
-from podstatus.base.net.connection_table import StageLimits
+from podstatus.base.net.connection_eviction import StageLimits
 
 LIMITS = StageLimits(silent=4, head=4, unauthenticated=4, authenticated=2)
 REQUEST = b"GET / HTTP/1.1\r\n\r\n"

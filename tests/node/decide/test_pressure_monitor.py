@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from podstatus.node.decide.pressure import parse_thresholds
+from podstatus.node.decide.eviction_thresholds import parse_thresholds
 from podstatus.node.decide.pressure_monitor import PressureMonitor
 from podstatus.node.decide.readings import MachineReading
 from podstatus.node.machine.reader import DiskReader

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from podstatus.agent.compose.alerts import AlertServices
+from podstatus.agent.compose.drain import NodeDrain, drain_node
 from podstatus.agent.compose.history import AgentHistory
 from podstatus.agent.compose.kubelet_server import AgentPods, KubeletServer
 from podstatus.agent.compose.metrics import build_metric_pages
@@ -15,7 +16,6 @@ from podstatus.agent.compose.node import AgentNodeServices
 from podstatus.agent.compose.open_port import start_server
 from podstatus.agent.compose.pods import PodDependencies, PodServices
 from podstatus.agent.compose.runtime import RuntimeDependencies, build_process_runtime, find_runtime
-from podstatus.agent.compose.shutdown import NodeDrain, drain_node
 from podstatus.agent.compose.sources import SourceServices, source_names
 from podstatus.agent.compose.status_view import NodeStatusView
 from podstatus.agent.daemon.run import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses

@@ -17,18 +17,13 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from podstatus.agent.compose.alert_rules import AlertRules, AlertRulesError, load_alert_rules
+from podstatus.agent.compose.drain import Drainable, ReportProgress, drain_before_stop, should_drain
 from podstatus.agent.compose.kubelet_server import (
     KubeletServerFiles,
     ensure_server_certificate,
     ensure_server_files,
 )
 from podstatus.agent.compose.serving_certificate import KubeletServerError
-from podstatus.agent.compose.shutdown import (
-    Drainable,
-    ReportProgress,
-    drain_before_stop,
-    should_drain,
-)
 from podstatus.agent.daemon.apiserver_main import ServeError, call_on_stdin_eof, reachable_host
 from podstatus.agent.daemon.apiserver_process import (
     ApiServerStartError,

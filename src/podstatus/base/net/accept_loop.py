@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from podstatus.base.log_rate import LogRateLimiter
-from podstatus.base.net.connection_table import ConnectionStage, ConnectionTable, StageLimits
+from podstatus.base.net.connection_eviction import ConnectionStage, ConnectionTable, StageLimits
 from podstatus.base.net.first_message import MAX_PEEK_BYTES, client_hello_size, request_head_size
 from podstatus.base.net.sockets import close_silently, shutdown_sockets
 

@@ -11,7 +11,7 @@ import msgspec
 
 from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.agent_client import AgentClient
-from podstatus.cli.client.api_server import Document, ObjectList, RequestError, ResourceKind
+from podstatus.cli.client.cluster import Document, ObjectList, RequestError, ResourceKind
 from podstatus.cli.client.pod_from_summary import pod_document
 from podstatus.cli.client.query_client import QueryClient
 from podstatus.client.rest.resources import EVENTS, PODS

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from podstatus.cli.client.agent_client import AgentClient
-from podstatus.cli.client.api_server import RequestError
+from podstatus.cli.client.cluster import RequestError
 from podstatus.cli.client.query_client import QueryClient
 from podstatus.cli.terminal import write
 from podstatus.observe.summary.health import format_duration

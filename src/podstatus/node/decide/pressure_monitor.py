@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from podstatus.base.clock import Clock, Elapsed
-from podstatus.node.decide.pressure import Threshold, pressures
+from podstatus.node.decide.eviction_thresholds import Threshold, pressures
 from podstatus.node.decide.readings import MachineReading
 
 _RECOVERY_SECONDS: Final = 30.0

@@ -15,7 +15,7 @@ from podstatus.status.ports import (
     PodStartupLatencyStateHelper,
 )
 from podstatus.status.store import StatusStore
-from podstatus.status.sync.foreign_writes import ForeignWriteCorrector
+from podstatus.status.sync.foreign_write_corrector import ForeignWriteCorrector
 from podstatus.status.sync.outbox import OutboxWriter
 from podstatus.status.sync.parallel import ParallelSyncer
 from podstatus.status.sync.sequential import SequentialSyncer

@@ -26,7 +26,7 @@ from podstatus.status.decide.plan import (
 from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.ports import PodEvents, PodLookup, PodReference
 from podstatus.status.store import StatusStore
-from podstatus.status.sync.foreign_writes import NO_WRITES, ForeignWriteCorrector
+from podstatus.status.sync.foreign_write_corrector import NO_WRITES, ForeignWriteCorrector
 from podstatus.status.sync.log_plan import log_plan
 from podstatus.status.sync.outbox import OutboxWriter
 from podstatus.status.sync.sequential import is_cancelled

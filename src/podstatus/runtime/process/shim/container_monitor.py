@@ -28,7 +28,7 @@ from .records import (
     start_record,
     write_record,
 )
-from .signals import SignalQueue
+from .signal_queue import SignalQueue
 from .start import StartFailedError, start_program, unsandboxed_program
 from .stderr_log import describe_error, log_error
 from .streams import ContainerStreams, OutputPump, open_streams

@@ -11,7 +11,7 @@ from typing import NamedTuple, NoReturn
 
 from . import bubblewrap_monitor, confinement, syscalls
 from .records import LaunchSpec
-from .signals import restore_defaults
+from .signal_queue import restore_defaults
 from .streams import ChildStreams
 
 _UMASK = 0o022

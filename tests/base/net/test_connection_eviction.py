@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.base.net.connection_table import (
+from podstatus.base.net.connection_eviction import (
     HANDSHAKE_SECONDS,
     ConnectionStage,
     ConnectionTable,

@@ -8,7 +8,6 @@ from msgspec import structs
 from podstatus.apiserver.handlers.list import ListHandler
 from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.messages import HttpRequest
-from podstatus.apiserver.http.router import ResourcePath, parse_path
 from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.request.selectors import object_fields
 from podstatus.apiserver.storage.store import Store, StoreChange
@@ -16,30 +15,10 @@ from podstatus.apiserver.storage.watch_cache import WatchCache
 from podstatus.apiserver.strategies.base import DeleteOptions, Document
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.testing.clock import FakeClock
+from tests.apiserver.targets import NAMESPACES, PODS, pod, target
 
-
-def target(path: str) -> ResourcePath:
-    target = parse_path(path)
-    assert target is not None
-    return target
-
-
-PODS = target("/api/v1/namespaces/default/pods")
 POD_A = target("/api/v1/namespaces/default/pods/a")
 STATUS_A = target("/api/v1/namespaces/default/pods/a/status")
-NAMESPACES = target("/api/v1/namespaces")
-
-
-def pod(name: str = "a", *, node: str = "n1", **metadata: Any) -> Document:
-    spec: Document = {"containers": [{"name": "app", "image": "app:1"}]}
-    if node:
-        spec["nodeName"] = node
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name} | metadata,
-        "spec": spec,
-    }
 
 
 class Rig:

@@ -24,14 +24,11 @@ from podstatus.kube.errors import (
     UnavailableError,
 )
 from podstatus.testing.apiserver import ApiServerThread
+from tests.client.config_maps import config_map
 from tests.client.raw_server import answer, hang, raw_server
 from tests.support.plain_access import PlainAccess
 
 Call = Callable[[ApiClient], Any]
-
-
-def config_map(name: str, **data: str) -> bytes:
-    return json.dumps({"metadata": {"name": name}, "data": data}).encode()
 
 
 def run(server: ApiServerThread, call: Call, *refused: str) -> Any:

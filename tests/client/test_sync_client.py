@@ -15,7 +15,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.builders import make_status, running
 from podstatus.testing.fakes import FakeDeletionSafety
-from tests.client.test_api_client import config_map
+from tests.client.config_maps import config_map
 from tests.support.plain_access import PlainAccess
 
 

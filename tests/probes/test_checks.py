@@ -3,25 +3,15 @@
 from typing import Any
 
 import pytest
-from msgspec import structs
 
 from podstatus.kube.objects.containers import GRPCAction, HTTPGetAction, Probe, TCPSocketAction
-from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.probes.checks import ProbeChecker
 from podstatus.probes.decide.check_result import CheckError, CheckResult
-from podstatus.probes.decide.targets import ProbeTarget, find_targets
 from podstatus.testing.clock import FakeClock
+from tests.probes.probe_targets import target
 from tests.support.loopback_servers import HOST, http, raw_server
 from tests.support.node_in_memory import in_loop
-from tests.support.probed_pods import probed_pod, shown
 from tests.support.world_in_memory import TroubledRuntime
-
-
-def target(probe: Probe, pod_ip: str = HOST) -> ProbeTarget:
-    pod = probed_pod(readiness=probe)
-    status: PodStatus = structs.replace(shown(pod), pod_ip=pod_ip)
-    [found] = find_targets(pod, status, terminating=False).values()
-    return found
 
 
 def checks() -> ProbeChecker:

@@ -15,8 +15,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.probes.check_exec import check_exec
 from podstatus.probes.checks import ProbeChecker
 from podstatus.probes.decide.check_result import CheckError
-from tests.probes.test_check_exec import Command, Talker
-from tests.probes.test_checks import target
+from tests.probes.probe_targets import Command, Talker, target
 from tests.support.loopback_servers import HOST, raw_server
 from tests.support.node_in_memory import in_loop
 from tests.support.world_in_memory import TroubledRuntime

@@ -21,7 +21,7 @@ from podstatus.runtime.port import CannotResizeError, CannotStartError, Runtime,
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.runtime_suite import RuntimeSuite
-from tests.runtime.simulated.test_simulated_suite import Simulated
+from tests.runtime.simulated.suite_runtime import Simulated
 
 
 class Honest(SimulatedRuntime):

@@ -15,7 +15,7 @@ from podstatus.runtime.port import CannotStartError, Runtime
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
-from tests.runtime.simulated.test_simulated_suite import Simulated
+from tests.runtime.simulated.suite_runtime import Simulated
 from tests.support.web.fake_runtime import FakeRuntime
 
 OFFERS = tuple(

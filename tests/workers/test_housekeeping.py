@@ -2,15 +2,9 @@
 
 import pytest
 
-from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.kube.objects.pod import PodUID
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
-
-
-async def start_behind_its_back(node: NodeInMemory, pod: Pod) -> None:
-    """The runtime has a pod that no source delivers."""
-    await node.runtime.start_pod(pod)
-    assert pod.spec.containers is not None
-    await node.runtime.start_container(pod, pod.spec.containers[0], restart_count=0)
+from tests.workers.unmanaged import start_behind_its_back
 
 
 @in_loop

@@ -5,8 +5,7 @@ from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.probes.decide.targets import ProbeTarget
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 from tests.support.probed_pods import a_probe, probed_pod
-from tests.workers.test_housekeeping import start_behind_its_back
-from tests.workers.test_pods_stay import a_static_pod
+from tests.workers.unmanaged import a_static_pod, start_behind_its_back
 
 
 def steps(work: WorkCounts) -> dict[str, int]:

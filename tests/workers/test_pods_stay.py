@@ -6,17 +6,10 @@ import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError
 from podstatus.checkpoint.state import MemoryState
-from podstatus.kube.objects.pod import Pod
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.workers.unmanaged import a_static_pod
 
 # Static pods
-
-
-def a_static_pod(script: str = "", *, uid: str = "uid-s", policy: str = "Always") -> Pod:
-    pod = a_pod("s", script, uid=uid, policy=policy)
-    assert pod.metadata.annotations is not None
-    pod.metadata.annotations["kubernetes.io/config.source"] = "file"
-    return pod
 
 
 @pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])

@@ -20,7 +20,7 @@ from podstatus.agent.settings.load import load_settings
 from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
-from tests.agent.compose.test_status_view import PARTITION, PODS, a_pod, ask
+from tests.agent.compose.query_scene import PARTITION, PODS, a_pod, ask
 from tests.support.web.transition_text import after_text
 
 SECONDS = 90

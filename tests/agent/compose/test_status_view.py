@@ -3,10 +3,9 @@
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,17 +18,10 @@ from podstatus.client import kubeconfig_config
 from podstatus.observe.history.store import HistoryError
 from podstatus.observe.status_view import StatusView
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from podstatus.testing.apiserver import ApiServerThread
+from tests.agent.compose.query_scene import PARTITION, PODS, a_pod, ask
 
 SECONDS = 90
-PODS = "/api/v1/namespaces/default/pods"
-PARTITION = ({"verb": "watch", "action": "stall"}, {"action": "drop"})
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServerThread]:
-    with running_api_server(tmp_path / "server") as running:
-        yield running
 
 
 @asynccontextmanager
@@ -65,30 +57,6 @@ async def a_node(folder: Path, server: ApiServerThread, **flags: str) -> AsyncIt
 async def until(holds: Callable[[], bool]) -> None:
     while not holds():
         await SystemClock().wait(0.02)
-
-
-def a_pod(name: str, **annotations: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"app": name}, "annotations": annotations},
-        "spec": {
-            "nodeName": "node",
-            "containers": [
-                {
-                    "name": "c",
-                    "image": "i",
-                    "resources": {"requests": {"cpu": "250m", "memory": "64Mi"}},
-                }
-            ],
-        },
-    }
-
-
-async def ask(server: ApiServerThread, method: str, path: str, body: object = None) -> None:
-    kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-    code, response = await asyncio.to_thread(server.request, method, path, body, kind)
-    assert code < 300, response
 
 
 def find(observatory: StatusView, name: str) -> PodSummary | None:

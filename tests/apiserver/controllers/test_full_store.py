@@ -14,8 +14,8 @@ from podstatus.apiserver.storage.store import StorageError, StorageKey, Store
 from podstatus.apiserver.strategies.base import DeleteOptions, Document
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.testing.clock import FakeClock, run_ready_tasks
-from tests.apiserver.controllers.test_scheduling import node
-from tests.apiserver.test_registry import NAMESPACES, PODS, pod, target
+from tests.apiserver.controllers.documents import node
+from tests.apiserver.targets import NAMESPACES, PODS, pod, target
 
 
 class FullStore(Store):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
-from tests.apiserver.controllers.test_scheduling import node, pod
+from tests.apiserver.controllers.documents import node, pod
 
 Document = dict[str, Any]
 PODS = "/api/v1/namespaces/default/pods"

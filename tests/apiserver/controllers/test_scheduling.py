@@ -1,7 +1,5 @@
 """The choice of a node, as a table and through the server."""
 
-from typing import Any
-
 import pytest
 
 from podstatus.apiserver.controllers.decide.scheduling import (
@@ -13,32 +11,14 @@ from podstatus.apiserver.controllers.decide.scheduling import (
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod
+from tests.apiserver.controllers.documents import NOT_READY, Document, node, pod
 
-Document = dict[str, Any]
-NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 DEDICATED = {"key": "dedicated", "value": "db", "effect": "NoSchedule"}
-LABELS = {"disk": "ssd", "cores": "8"}
-
-
-def node(name: str = "n1", *, ready: str = "True", **spec: Any) -> Document:
-    return {
-        "metadata": {"name": name, "labels": LABELS},
-        "spec": {"taints": [NOT_READY]} | spec,
-        "status": {
-            "allocatable": {"cpu": "2", "memory": "1Gi", "pods": "2"},
-            "conditions": [{"type": "Ready", "status": ready}],
-        },
-    }
 
 
 def with_condition(node: Document, kind: str) -> Document:
     conditions = [*node["status"]["conditions"], {"type": kind, "status": "True"}]
     return node | {"status": node["status"] | {"conditions": conditions}}
-
-
-def pod(requests: Document | None = None, **spec: Any) -> Document:
-    container = {"name": "c", "image": "i", "resources": {"requests": requests or {}}}
-    return {"metadata": {"name": "p"}, "spec": {"containers": [container]} | spec}
 
 
 def requiring(*terms: Document) -> Document:

@@ -17,17 +17,11 @@ from podstatus.client.auth.config import ResolvedClientConfig
 from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.errors import CredentialsError
 from podstatus.testing.clock import FakeClock
+from tests.client.auth.replace_file import replace
 from tests.client.auth.tls_servers import peer_name, tls_server
 from tests.client.kubeconfigs import write
 from tests.support.certificates import authority
 from tests.support.loops import in_loop
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Replace a file atomically."""
-    new = path.with_suffix(".new")
-    new.write_bytes(content)
-    new.replace(path)
 
 
 class Rotated:

@@ -14,7 +14,7 @@ from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.rest.resources import NODES
 from tests.client.auth.plugins import V1BETA1, Plugin, answer
-from tests.client.auth.test_rotation import replace
+from tests.client.auth.replace_file import replace
 from tests.client.kubeconfigs import Document, data, write
 from tests.support.certificates import authority
 from tests.support.loops import in_loop

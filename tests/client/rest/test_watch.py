@@ -14,8 +14,8 @@ from podstatus.client.rest.resources import CONFIG_MAPS, PODS
 from podstatus.client.rest.watch import WatchEvent
 from podstatus.kube.errors import ApiError, GoneError, UnavailableError
 from podstatus.testing.apiserver import ApiServerThread
+from tests.client.config_maps import config_map
 from tests.client.raw_server import answer, chunk, chunked_head, raw_server
-from tests.client.test_api_client import config_map
 from tests.support.plain_access import PlainAccess
 
 Say = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

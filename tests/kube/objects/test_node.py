@@ -7,7 +7,7 @@ from msgspec import structs
 
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.objects import node
-from tests.kube.objects.test_wire_types import (
+from tests.kube.objects.go_types import (
     GO_TYPES,
     always_printed,
     described,

@@ -1,22 +1,21 @@
 """Every wire type equals its Go type, as recorded in types.json."""
 
-import types
 import typing
-from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec import structs
 
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.kube.scalars.time import Time
-
-RECORDED = Path(__file__).parents[2] / "conformance" / "types.json"
-GO_TYPES: dict[str, list[dict[str, Any]]] = msgspec.json.decode(RECORDED.read_bytes())
-SCALARS = {str: "str", int: "int", bool: "bool", Time: "Time", Quantity: "Quantity"}
+from tests.kube.objects.go_types import (
+    GO_TYPES,
+    always_printed,
+    described,
+    go_always_prints,
+    go_name,
+)
 
 
 def wire_types() -> dict[str, type[Wire]]:
@@ -35,37 +34,10 @@ def wire_types() -> dict[str, type[Wire]]:
     return types_by_name
 
 
-def go_name(kind: type[Wire]) -> str:
-    return (kind.__doc__ or "").split("`")[1]
-
-
 def wires_in(declared: Any) -> list[type[Wire]]:
     if isinstance(declared, type) and issubclass(declared, Wire):
         return [declared]
     return [wire for argument in typing.get_args(declared) for wire in wires_in(argument)]
-
-
-def described(declared: Any) -> str:
-    """Return a declared type in the notation of types.json; a nil list or map is no pointer."""
-    origin = typing.get_origin(declared)
-    if origin is tuple:
-        return f"[{described(typing.get_args(declared)[0])}]"
-    if origin is dict:
-        assert typing.get_args(declared)[0] is str
-        return f"{{{described(typing.get_args(declared)[1])}}}"
-    if origin in (typing.Union, types.UnionType):
-        kinds = [kind for kind in typing.get_args(declared) if kind is not type(None)]
-        if len(kinds) > 1:
-            return "any"  # a number or a name
-        inner = described(kinds[0])
-        return inner if inner[0] in "[{" else f"{inner}?"
-    if declared is Any:
-        return "any?"
-    return SCALARS.get(declared) or go_name(declared)
-
-
-def always_printed(info: structs.FieldInfo) -> bool:
-    return info.default_factory is not msgspec.NODEFAULT
 
 
 def zero_value(info: structs.FieldInfo) -> object:
@@ -105,14 +77,6 @@ def test_defaults_are_the_zero_values_of_go(name: str) -> None:
     hints = typing.get_type_hints(WIRE_TYPES[name])
     for info in structs.fields(WIRE_TYPES[name]):
         assert zero_value(info) == zero_of(hints[info.name]), info.name
-
-
-def go_always_prints(field: dict[str, Any]) -> bool:
-    """Return whether it has no omitempty, or is a struct, which is never empty."""
-    if field.get("omitzero"):
-        return False
-    struct = field["type"] in GO_TYPES or field["type"] in ("Time", "Quantity")
-    return struct or not field.get("omitempty")
 
 
 def zero_of(declared: Any) -> object:

@@ -13,43 +13,22 @@ from podstatus.alerts.metrics import MAX_SERIES, alert_metrics
 from podstatus.base.metrics import Histogram
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.metrics.catalog import PAGES
-from podstatus.observe.metrics.connection_collector import request_metrics, watch_metrics
 from podstatus.observe.metrics.exposition import render
-from podstatus.observe.metrics.kubelet_collector import kubelet_metrics, probe_metrics
-from podstatus.observe.metrics.model import MetricKind, Samples, flatten
+from podstatus.observe.metrics.kubelet_collector import probe_metrics
+from podstatus.observe.metrics.model import MetricKind, Samples
 from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.podstatus_collector import (
     agent_metrics,
-    podstatus_metrics,
-    process_metrics,
 )
 from podstatus.observe.metrics.resource_collector import container_metrics, resource_metrics
 from podstatus.observe.metrics.sli_collector import HealthCheckCollector
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.decide.targets import find_targets
 from podstatus.probes.decide.thresholds import CheckOutcome
+from tests.observe.metrics.metric_pages import pages
 from tests.observe.metrics.metric_state import Watched
 from tests.support.probed_pods import a_probe, probed_pod, shown
 from tests.support.web.fake_alerts import FakeAlerts, an_alert
-
-
-def pages(watched: Watched) -> dict[str, list[Samples]]:
-    """All samples, by page."""
-    return {
-        "/metrics": [
-            *kubelet_metrics(watched.node),
-            *request_metrics(watched.requests),
-            *flatten(podstatus_metrics(watched, watched.clock)),
-            *agent_metrics(watched.agent),
-            *watch_metrics(watched.watching),
-            *process_metrics(),
-            *alert_metrics(FakeAlerts(an_alert())),
-        ],
-        "/metrics/probes": list(probe_metrics(watched.work)),
-        "/metrics/resource": list(resource_metrics(watched.usage())),
-        "/metrics/slis": list(HealthCheckCollector(lambda: {"ping": lambda: None})()),
-        "/metrics/cadvisor": list(container_metrics(watched.usage()) or ()),
-    }
 
 
 def values(entry: Iterable[Samples]) -> dict[str, float]:

@@ -7,8 +7,8 @@ import pytest
 
 from podstatus.observe.metrics.catalog import PAGES
 from podstatus.observe.metrics.exposition import render
+from tests.observe.metrics.metric_pages import pages
 from tests.observe.metrics.metric_state import Watched
-from tests.observe.metrics.test_metrics import pages
 
 PROMTOOL = shutil.which("promtool")
 

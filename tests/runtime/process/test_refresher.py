@@ -14,7 +14,7 @@ from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.refresher import MAX_CONCURRENT_REFRESHES, Refresher
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
-from tests.runtime.process.test_preparer import BWRAP, Setting
+from tests.runtime.process.preparer_scene import BWRAP, Setting
 from tests.support.processes.process_pods import pod_of
 
 

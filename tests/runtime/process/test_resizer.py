@@ -21,8 +21,7 @@ from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.tree import Cgroups
 from podstatus.testing.builders import make_pod
-from tests.runtime.process.cgroups.test_cgroups import Machine
-from tests.runtime.process.cgroups.test_cgroups_limits import resources
+from tests.runtime.process.cgroups.cgroup_scene import Machine, resources
 from tests.support.processes.process_runtime import open_process_runtime
 
 SLEEPS = ("sleep", "600")

@@ -13,7 +13,7 @@ from podstatus.runtime.port import CannotResizeError, ResizesPods
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
-from tests.runtime.simulated.test_simulated import Node, play
+from tests.runtime.simulated.simulated_node import Node, play
 
 MI = 2**20
 

@@ -12,8 +12,7 @@ from podstatus.status.decide.versioned_status import UnsentUpdate, VersionedStat
 from podstatus.status.ports import OutboxEntry
 from podstatus.status.sync.outbox import OutboxWriter
 from podstatus.testing.clock import run_ready_tasks
-from tests.status.sync.test_parallel import in_loop
-from tests.status.sync.test_parallel_stop import SUCCEEDED, HangingOutbox
+from tests.status.sync.parallel_scene import SUCCEEDED, HangingOutbox, in_loop
 from tests.support.status_fleet import MemoryOutbox
 
 

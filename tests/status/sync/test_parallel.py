@@ -1,8 +1,6 @@
 """The default policy, by what the API server and the node see of it."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from functools import wraps
 from itertools import pairwise
 from typing import Any
 
@@ -17,21 +15,10 @@ from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.pod_api import InMemoryPodApi
+from tests.status.sync.parallel_scene import in_loop
 from tests.support.status_fleet import READY, RUNNING, Fleet, RecordedEvents, saying
 
 SUCCEEDED = make_status("Succeeded", ended("app"), Ready="False")
-NOT_IN_VIRTUAL_TIME = 120.0
-"""Seconds."""
-
-
-def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test in a new event loop."""
-
-    @wraps(test)
-    def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(asyncio.wait_for(test(*args, **kwargs), NOT_IN_VIRTUAL_TIME))
-
-    return run
 
 
 def sending(**fields: Any) -> SyncPolicy:

@@ -1,7 +1,6 @@
 """The end of the loop, and of a process: nothing is acknowledged by halves, nothing is lost."""
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
@@ -15,10 +14,9 @@ from podstatus.status.ports import OutboxEntry
 from podstatus.testing.builders import ended, make_pod, make_status, running
 from podstatus.testing.clock import run_ready_tasks
 from podstatus.testing.pod_api import InMemoryPodApi
-from tests.status.sync.test_parallel import in_loop
+from tests.status.sync.parallel_scene import SUCCEEDED, HangingOutbox, in_loop
 from tests.support.status_fleet import READY, Fleet, MemoryOutbox
 
-SUCCEEDED = make_status("Succeeded", ended("app"), Ready="False")
 NAMES = list(map(str, range(50)))
 
 
@@ -494,18 +492,6 @@ async def test_what_could_not_be_dropped_is_dropped_later() -> None:
         assert fleet.outbox.kept
         await patiently(fleet, 11)
     assert fleet.outbox.kept == {}
-
-
-class HangingOutbox(MemoryOutbox):
-    """Blocks on disk when it removes an entry."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.disk = threading.Event()
-
-    def drop(self, uid: PodUID) -> None:
-        self.disk.wait(10)
-        super().drop(uid)
 
 
 @in_loop

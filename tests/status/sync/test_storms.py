@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from podstatus.status.policy import SyncPolicy
-from tests.status.sync.test_parallel import in_loop
+from tests.status.sync.parallel_scene import in_loop
 from tests.support.status_fleet import READY, RUNNING, Fleet
 
 FIRST_MINUTE = 7 * 3

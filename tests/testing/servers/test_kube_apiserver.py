@@ -16,7 +16,7 @@ from podstatus.testing.servers import etcd
 from podstatus.testing.servers.binaries import MissingBinariesError, ServerBinaries
 from podstatus.testing.servers.etcd import StartError
 from podstatus.testing.servers.kube_apiserver import KubeApiServer
-from tests.testing.servers.test_process import ended, linux_only
+from tests.testing.servers.process_state import ended, linux_only
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 MAP = {"metadata": {"name": "a"}, "data": {"k": "v"}}

@@ -1,7 +1,6 @@
 """A program never outlives the process that started it."""
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -10,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from podstatus.testing.servers.process import GuardedProcess
+from tests.testing.servers.process_state import SECONDS, ended, linux_only
 
-SECONDS = 90
 SLEEPER = [sys.executable, "-c", "import time; print('awake', flush=True); time.sleep(600)"]
 STARTER = """
 import sys
@@ -21,22 +20,6 @@ process = GuardedProcess(sys.argv[2:], Path(sys.argv[1]))
 print(process.pid, flush=True)
 sys.stdin.read()
 """
-
-linux_only = pytest.mark.skipif(
-    not hasattr(os, "pidfd_open"), reason="processes are waited for by pidfd"
-)
-
-
-def ended(pid: int) -> bool:
-    """Return whether a process that is not our child ends in time."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([descriptor], [], [], SECONDS)[0])
-    finally:
-        os.close(descriptor)
 
 
 def test_what_it_says_is_in_the_log(tmp_path: Path) -> None:

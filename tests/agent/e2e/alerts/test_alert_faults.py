@@ -14,7 +14,8 @@ import pytest
 from podstatus.alerts.service.alert_service import SAMPLE_SECONDS
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import AlertingNode, until
-from tests.agent.e2e.faults.test_run_stalled import ImpatientHeartbeats
+from tests.agent.e2e.alerts.pod_checks import is_ready, is_running
+from tests.agent.e2e.faults.heartbeats import ImpatientHeartbeats
 from tests.support.processes.agent_process import (
     ENVIRONMENT,
     AgentProcess,
@@ -113,12 +114,3 @@ def ask(made: AgentProcess, path: str) -> Any:
     trust = ssl.create_default_context(cafile=endpoints["agent_certificate"])
     with urllib.request.urlopen(asked, context=trust, timeout=30) as answer:  # noqa: S310 - ours
         return answer.read()
-
-
-async def is_ready(node: AlertingNode) -> bool:
-    return (await node.conditions()).get("Ready", {}).get("status") == "True"
-
-
-async def is_running(node: AlertingNode, name: str) -> bool:
-    pod = await node.pod(name)
-    return bool(pod and pod["status"]["phase"] == "Running")

@@ -19,7 +19,7 @@ from aiohttp import web
 from podstatus.alerts.ports import AlertReader, DeliveryState
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import AlertingNode, SkippingClock, shown, until
-from tests.agent.e2e.alerts.test_alert_faults import is_ready, is_running
+from tests.agent.e2e.alerts.pod_checks import is_ready, is_running
 from tests.support.webhook_server import WebServer, web_server
 
 pytestmark = pytest.mark.slow

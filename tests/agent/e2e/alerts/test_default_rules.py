@@ -18,7 +18,8 @@ import pytest
 
 from podstatus.testing.apiserver import ApiAccess, ApiServerProcess
 from tests.agent.e2e.alerts.hurried_rules import RULES, hurried_rules
-from tests.agent.e2e.faults.test_full_disk import _program, fill
+from tests.agent.e2e.alerts.probed_pod import PROBED
+from tests.agent.e2e.faults.small_disk import fill, program
 from tests.support.processes.agent_process import (
     AgentProcess,
     Cluster,
@@ -33,7 +34,6 @@ pytestmark = pytest.mark.slow
 
 NODE = "node-alerts"
 AWAY = ({"verb": "watch", "action": "stall"}, {"action": "drop"})
-PROBED = [{"name": "app", "image": "i", "readinessProbe": {"exec": {"command": ["true"]}}}]
 OPTIONS = (
     *("--eviction-hard", "nodefs.available<50%"),
     *("--eviction-pressure-transition-period", "1s"),
@@ -99,10 +99,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     disk: Path = tmp_path_factory.mktemp("alerting") / "disk"
     disk.mkdir()
     options = ["-t", "tmpfs", "-o", "size=64m", "podstatus-test", str(disk)]
-    made = subprocess.run([_program("mount"), *options], check=False, capture_output=True)
+    made = subprocess.run([program("mount"), *options], check=False, capture_output=True)
     yield disk
     if not made.returncode:
-        subprocess.run([_program("umount"), "--lazy", str(disk)], check=True)
+        subprocess.run([program("umount"), "--lazy", str(disk)], check=True)
 
 
 @pytest.fixture(scope="module")

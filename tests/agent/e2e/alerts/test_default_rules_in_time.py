@@ -12,8 +12,8 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import NODE, PODS, AlertingNode, SetClock, until
 from tests.agent.e2e.alerts.hurried_rules import hurried_rules
-from tests.agent.e2e.alerts.test_default_rules import PROBED
-from tests.agent.e2e.faults.test_full_disk import small_disk
+from tests.agent.e2e.alerts.probed_pod import PROBED
+from tests.agent.e2e.faults.small_disk import small_disk
 from tests.support.processes.agent_process import make_pod
 
 pytestmark = pytest.mark.slow

@@ -1,15 +1,12 @@
 """The disk is full for a while: no change is lost, and every service recovers."""
 
-import shutil
 import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from podstatus.observe.history.store import HistoryEntry, open_history_reader
+from tests.agent.e2e.faults.small_disk import fill
 from tests.support.processes.agent_process import (
     Cluster,
     Document,
@@ -26,36 +23,6 @@ pytestmark = pytest.mark.slow
 
 NODE = "node-w"
 ENDS_WITH_7 = "trap 'exit 7' USR1; echo begin; sleep 1000 & wait"
-
-
-def _program(name: str) -> str:
-    return shutil.which(name) or name
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    disk = tmp_path / "small"
-    disk.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=16m", "podstatus-test", str(disk)]
-    made = subprocess.run(
-        [_program("mount"), *options], check=False, capture_output=True, text=True
-    )
-    if made.returncode:
-        pytest.skip(f"a disk of its own takes root: {made.stderr.strip()}")
-    try:
-        yield disk
-    finally:
-        subprocess.run([_program("umount"), "--lazy", str(disk)], check=True)
-
-
-def fill(disk: Path) -> Path:
-    """Leave no room; the file that takes it."""
-    filler = disk / "filler"
-    for size in (2**20, 4096, 1):
-        with suppress(OSError), filler.open("ab", buffering=0) as writer:
-            while writer.write(b"x" * size):
-                pass
-    return filler
 
 
 def run_pod(node: MortalNode, cluster: Cluster, name: str, policy: str) -> Document:

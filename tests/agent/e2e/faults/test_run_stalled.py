@@ -1,7 +1,7 @@
 """A stalled service of the agent is named by its health endpoint and by the Node."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -9,14 +9,14 @@ from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run import AgentContext
 from podstatus.agent.settings.load import load_settings
-from podstatus.base.aio import SystemClock, boottime_ns
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import AlertingNode, SetClock
+from tests.agent.e2e.faults.heartbeats import ImpatientHeartbeats
 from tests.support.processes.agent_process import (
     NODE,
     SECONDS,
@@ -25,24 +25,6 @@ from tests.support.processes.agent_process import (
     get_plain,
     until,
 )
-
-AT_MOST = 5.0
-"""More than a busy machine lets a service wait that could go on."""
-
-
-class ImpatientHeartbeats(Heartbeats):
-    """Those of one service have to come soon, the others have all the time."""
-
-    def __init__(self, impatient_of: str, seconds: float = AT_MOST) -> None:
-        super().__init__(boottime_ns)
-        self._impatient_of = impatient_of
-        self._seconds = seconds
-
-    def register(
-        self, name: str, *, max_silent_seconds: float, is_vital: bool = True
-    ) -> Callable[[], None]:
-        max_silent_seconds = self._seconds if name == self._impatient_of else max_silent_seconds
-        return super().register(name, max_silent_seconds=max_silent_seconds, is_vital=is_vital)
 
 
 class HangingRuntime(SimulatedRuntime):

@@ -28,7 +28,7 @@ from podstatus.client import PODS, ApiClient, kubeconfig_config
 from podstatus.observe.history.store import open_history_reader
 from podstatus.web.watch.service import WatchLimits
 from tests.support.processes.agent_process import NODE, AgentProcess, agent
-from tests.web.watch.test_watch_load import MOST_MEGABYTES, Client, Sleeper, Verifier
+from tests.web.watch.watch_clients import MOST_MEGABYTES, Client, Sleeper, Verifier
 
 COUNT = int(os.environ.get("WATCHED_PODS", "500"))
 """Each new pod is weighed against all others: 5,000 did not run within four minutes."""

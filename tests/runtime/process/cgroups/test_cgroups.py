@@ -8,32 +8,12 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.runtime.process.cgroups.discovery import CgroupFinder
 from podstatus.runtime.process.cgroups.tree import CgroupInUseError, LimitError, unavailable_cgroups
-from tests.runtime.process.cgroups.fake_cgroups import FakeCgroupFolders
-from tests.runtime.process.cgroups.test_cgroups_limits import pod_of, resources
+from tests.runtime.process.cgroups.cgroup_scene import Machine, pod_of, resources
 
 UID, OTHER = PodUID("uid-1"), PodUID("uid-2")
 FREE = ResourceRequirements()
 LIMITED = resources("100m", "500m 100M")
-
-
-class Machine:
-    """Cgroups on a fake kernel."""
-
-    def __init__(self, folder: Path, controllers: str = "cpu memory pids") -> None:
-        self.kernel = FakeCgroupFolders(folder, controllers)
-        finder = CgroupFinder("ps", under=None, is_root=True, folders=self.kernel)
-        self.cgroups = finder.find(self.kernel.mountinfo(), "0::/\n")
-        self.cgroups._sleep = self._sleep
-        self.base = folder / "ps"
-        self.slept = 0.0
-
-    def _sleep(self, seconds: float) -> None:
-        self.slept += seconds
-
-    def text(self, name: str) -> str:
-        return (self.base / name).read_text()
 
 
 @pytest.fixture

@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.objects.containers import Container, ResourceRequirements
-from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod
-from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.process.cgroups.model.interface_files import (
@@ -28,33 +26,9 @@ from podstatus.runtime.resource_limits import (
     pod_limits,
     shares_to_cpu_request,
 )
+from tests.runtime.process.cgroups.cgroup_scene import pod_of, resources
 
 MI = 2**20
-
-
-def resources(requests: str = "", limits: str = "") -> ResourceRequirements:
-    return ResourceRequirements(requests=_list(requests), limits=_list(limits))
-
-
-def _list(text: str) -> dict[str, Quantity] | None:
-    """Parse `100m 1Gi`: cpu and memory, `-` for none."""
-    named = zip(("cpu", "memory"), text.split(), strict=False)
-    return {name: Quantity(amount) for name, amount in named if amount != "-"} or None
-
-
-def pod_of(
-    *containers: ResourceRequirements,
-    init: tuple[ResourceRequirements, ...] = (),
-    own: ResourceRequirements | None = None,
-) -> Pod:
-    return Pod(
-        metadata=ObjectMeta(name="p", uid="u"),
-        spec=PodSpec(
-            containers=tuple(Container(name="c", resources=each) for each in containers),
-            init_containers=tuple(Container(name="i", resources=each) for each in init) or None,
-            resources=own,
-        ),
-    )
 
 
 @pytest.mark.parametrize(

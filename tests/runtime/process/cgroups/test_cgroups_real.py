@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,17 +14,16 @@ from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.model.interface_files import CgroupVersion, flat_keyed_value
-from podstatus.runtime.process.cgroups.tree import CgroupPaths, Cgroups
-from tests.runtime.process.cgroups.test_cgroups_limits import pod_of, resources
+from podstatus.runtime.process.cgroups.tree import Cgroups
+from tests.runtime.process.cgroups.cgroup_scene import (
+    end,
+    pod_of,
+    read_line,
+    resources,
+    start,
+)
 
 UID = PodUID("u")
-_BEGIN = """
-import os, sys
-for file in sys.argv[2].split():
-    with open(file, "w") as procs:
-        procs.write("0")
-exec(sys.argv[1])
-"""
 
 
 @pytest.fixture
@@ -44,26 +41,6 @@ def cgroups() -> Iterator[Cgroups]:
         created.retain_only([])
         created.close()
     assert [base for base in created._hierarchies if base.exists()] == []
-
-
-def start(place: CgroupPaths, program: str) -> "subprocess.Popen[str]":
-    """Start a program that is in the cgroup from its beginning."""
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _BEGIN, program, " ".join(place.procs)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def read_line(process: "subprocess.Popen[str]") -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
-def end(process: "subprocess.Popen[str]") -> int:
-    process.communicate(timeout=60)
-    return process.returncode
 
 
 def test_who_eats_too_much_memory_is_killed_and_it_shows(cgroups: Cgroups) -> None:

@@ -16,9 +16,7 @@ from podstatus.runtime.port import CannotResizeError
 from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.resize import resize_cgroups
 from podstatus.runtime.process.cgroups.tree import Cgroups, unavailable_cgroups
-from tests.runtime.process.cgroups.test_cgroups import Machine
-from tests.runtime.process.cgroups.test_cgroups_limits import resources
-from tests.runtime.process.cgroups.test_cgroups_real import end, read_line, start
+from tests.runtime.process.cgroups.cgroup_scene import Machine, end, read_line, resources, start
 
 UID = PodUID("u")
 MI = 2**20

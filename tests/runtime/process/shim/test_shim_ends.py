@@ -15,7 +15,7 @@ import pytest
 
 from podstatus.runtime.process.shim.processes import descendants
 from podstatus.runtime.process.state.process_identity import read_identity
-from tests.runtime.process.shim.test_shim_starts import isolated
+from tests.runtime.process.shim.isolated import isolated
 from tests.runtime.process.shim_on_trial import (
     DEADLINE,
     PROGRAM,

@@ -15,27 +15,11 @@ from podstatus.runtime.process.records.models import LaunchRecord
 from podstatus.runtime.process.shim import records as shim_records
 from podstatus.runtime.process.shim.processes import descendants
 from podstatus.runtime.process.state.process_identity import is_alive
-from tests.runtime.process.shim_on_trial import ShimOnTrial, needs_bubblewrap, wait_for
+from tests.runtime.process.shim.isolated import isolated
+from tests.runtime.process.shim_on_trial import ShimOnTrial, wait_for
 
 TELL = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()]))"
 ODD = ("", " ", "'\"`", "a\nb", "$(reboot)", "${HOME}", "日本 ß 💾", "--", "\\", "*", "\x1b[31m")
-
-SANDBOX = (
-    "--ro-bind",
-    "/",
-    "/",
-    "--dev",
-    "/dev",
-    "--proc",
-    "/proc",
-    "--unshare-pid",
-    "--as-pid-1",
-    "--die-with-parent",
-)
-
-
-def isolated(*arguments: str) -> dict[str, object]:
-    return {"bubblewrap": (needs_bubblewrap(), *SANDBOX, *arguments), "cwd": ""}
 
 
 def test_files_have_the_names_the_agent_knows() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.process.shim.test_shim_starts import isolated
+from tests.runtime.process.shim.isolated import isolated
 from tests.runtime.process.shim_on_trial import Container, ShimOnTrial, wait_for
 
 WRITE = "import os, sys; os.write(1, bytes.fromhex(sys.argv[1]))"

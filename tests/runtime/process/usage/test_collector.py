@@ -25,7 +25,7 @@ from podstatus.runtime.process.usage.collector import (
 )
 from podstatus.runtime.process.usage.disk_usage import DiskUsageCache
 from podstatus.testing.clock import FakeClock
-from tests.runtime.process.cgroups.test_cgroups import Machine
+from tests.runtime.process.cgroups.cgroup_scene import Machine
 
 UID, OTHER = PodUID("uid-1"), PodUID("uid-2")
 MI = 2**20

@@ -71,7 +71,8 @@ def pod_document(pod: PodSummary) -> dict[str, Any]:
                 or None,
                 init_container_statuses=_statuses(first),
                 container_statuses=_statuses(regular),
-                ephemeral_container_statuses=_statuses(ephemeral),
+                # The summary has them from the status only, so each has one.
+                ephemeral_container_statuses=tuple(map(_status, ephemeral)) or None,
             ),
         )
     )

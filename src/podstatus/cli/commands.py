@@ -62,7 +62,8 @@ RootDirOption = Annotated[
     str | None,
     typer.Option(
         metavar="DIRECTORY",
-        help="Directory for objects, certificates and the token. Default: in memory.",
+        help="Directory for objects, certificates and the token. Default: none, all is kept "
+        "in memory.",
     ),
 ]
 HostOption = Annotated[str, typer.Option(help="Address to listen on.")]
@@ -86,7 +87,7 @@ NodeAddressOption = Annotated[
     typer.Option(
         "--node-address",
         metavar="ADDRESS",
-        help="Address of the nodes' HTTPS servers. Default: the InternalIP of each Node.",
+        help="Connect to this address for every node. Default: the InternalIP of each Node.",
     ),
 ]
 ClusterIdOption = Annotated[
@@ -126,15 +127,15 @@ def podstatus(
         ),
     ] = False,
 ) -> None:
-    """Kubernetes node agent with accurate pod status, and an embedded API server."""
+    """Kubernetes node agent with an embedded API server."""
 
 
 @with_settings
 def run(flags: Flags, *, stop_at_eof: StopAtEofOption = False) -> None:
     """Run a node: start pods, report their status to the API server.
 
-    Each flag has an environment variable: --max-pods is PODSTATUS_MAX_PODS. Flags override
-    environment variables, which override the --config file.
+    Each flag can also be set by an environment variable, for example PODSTATUS_MAX_PODS for
+    --max-pods. Flags override environment variables, which override the --config file.
     """
     loaded = _load_settings(flags)
     if loaded.settings.supervise:

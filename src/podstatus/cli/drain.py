@@ -19,7 +19,8 @@ TimeoutOption = Annotated[
     str,
     typer.Option(
         metavar="DURATION",
-        help="How long to wait, such as 5m; the drain continues afterwards. 0 waits forever.",
+        help="Maximum time to wait for the drain to complete, such as 5m; the drain continues "
+        "afterwards. 0 waits indefinitely.",
     ),
 ]
 CancelOption = Annotated[
@@ -32,8 +33,8 @@ def drain(
 ) -> None:
     """Terminate all pods of this node and reject new ones.
 
-    Pods terminate by priority. The node accepts pods again after --cancel or a restart of the
-    agent.
+    Critical pods are terminated after the others. The node accepts pods again after --cancel or a
+    restart of the agent.
     """
     seconds = _parse_timeout(timeout)
     with report_errors():

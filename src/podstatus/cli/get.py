@@ -89,7 +89,7 @@ KubeconfigOption = Annotated[
 ]
 NamespaceOption = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace of the request."),
+    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace to use. Default: default."),
 ]
 AllNamespacesOption = Annotated[
     bool,
@@ -104,7 +104,8 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="auto|server|agent",
-        help="Source of the objects; auto: the API server, or the agent if it is unreachable.",
+        help="Source of the objects; auto: the API server, or the agent if the API server is "
+        "unreachable.",
     ),
 ]
 WatchOption = Annotated[

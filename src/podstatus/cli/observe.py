@@ -26,7 +26,10 @@ NamespaceOption = Annotated[
 SelectorOption = Annotated[
     str,
     typer.Option(
-        "--selector", "-l", metavar="LABELS", help="Observe only pods with this label selector."
+        "--selector",
+        "-l",
+        metavar="SELECTOR",
+        help="Observe only pods that match this label selector.",
     ),
 ]
 NodeOption = Annotated[
@@ -50,11 +53,11 @@ def _observe(
     node: NodeOption = "",
     stop_at_eof: StopAtEofOption = False,
 ) -> None:
-    """Observe a cluster read-only: query API, metrics, history.
+    """Observe a cluster without writing to it.
 
-    Serves the same API for a whole cluster as an agent does for its node, and writes nothing.
-    Each flag except --namespace, --selector and --node has an environment variable: --kubeconfig
-    is PODSTATUS_KUBECONFIG.
+    Serves the agent's query API, metrics and history for a whole cluster. Each flag except
+    --namespace, --selector and --node can also be set by an environment variable, for example
+    PODSTATUS_KUBECONFIG for --kubeconfig.
     """
     scope = ObserverScope(namespace=namespace, selector=selector, node=node)
     loaded = _load_settings(flags, scope)

@@ -58,11 +58,14 @@ SinceOption = Annotated[
 WidthOption = Annotated[
     int,
     typer.Option(
-        metavar="N", min=0, max=1000, help="Width in columns, at least 40; 0: that of the terminal."
+        metavar="N",
+        min=0,
+        max=1000,
+        help="Width in columns, 40 to 1000; 0 uses the width of the terminal.",
     ),
 ]
 ListOption = Annotated[
-    bool, typer.Option("--list", help="Print every entry on a line, without a chart.")
+    bool, typer.Option("--list", help="Print one entry per line instead of a chart.")
 ]
 OutputOption = Annotated[
     TimelineFormat | None,
@@ -82,8 +85,8 @@ def timeline(
 ) -> None:
     """Draw the recorded history of a pod.
 
-    Shows phases, conditions, containers, restarts and events on one time axis. The history of the
-    agent also has deleted pods. Times are UTC.
+    Shows phases, conditions, containers, restarts and events on one time axis. Deleted pods remain
+    available until their history expires. Times are in UTC.
     """
     seconds = _parse_since(since) if since else 0.0
     with report_errors():

@@ -62,7 +62,9 @@ KindArgument = Annotated[
 ]
 SelectorOption = Annotated[
     str,
-    typer.Option("--selector", "-l", metavar="LABELS", help="Only pods with this label selector."),
+    typer.Option(
+        "--selector", "-l", metavar="SELECTOR", help="Only pods that match this label selector."
+    ),
 ]
 
 

@@ -1,24 +1,14 @@
 """Pods and questions for tests of the query API."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from podstatus.testing.apiserver import ApiServerThread
 
 PODS = "/api/v1/namespaces/default/pods"
 
 
 PARTITION = ({"verb": "watch", "action": "stall"}, {"action": "drop"})
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServerThread]:
-    with running_api_server(tmp_path / "server") as running:
-        yield running
 
 
 def a_pod(name: str, **annotations: str) -> dict[str, Any]:

@@ -4,13 +4,12 @@ import asyncio
 import json
 import re
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.compose.kubelet_server import ensure_server_files
@@ -19,19 +18,13 @@ from podstatus.agent.daemon.run import AgentContext
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.aio import SystemClock
 from podstatus.client import kubeconfig_config
-from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from podstatus.testing.apiserver import ApiServerThread
 from tests.agent.compose.query_scene import PARTITION, PODS, a_pod, ask
 from tests.support.web.transition_text import after_text
 
 SECONDS = 90
 RECOVERED = ["terminated Error 3", "running"]
 RFC_3339_MILLIS = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[ApiServerThread]:
-    with running_api_server(tmp_path / "server") as running:
-        yield running
 
 
 def states(document: Any) -> list[str]:

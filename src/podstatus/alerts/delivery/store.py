@@ -24,7 +24,7 @@ import msgspec
 
 from podstatus.alerts.delivery.decide.queue import DeliveryProgress, StoredAlert
 from podstatus.alerts.model import AlertId
-from podstatus.base.msgspec_json import json_decoder
+from podstatus.base.msgspec_json import convert_json, json_decoder
 from podstatus.base.sqlite_files import SqliteFileMonitor
 
 logger = logging.getLogger(__name__)
@@ -162,7 +162,7 @@ def _decode(content: bytes) -> StoredAlert:
             else delivery
             for key, delivery in older.deliveries.items()
         }
-        return msgspec.convert({"alert": older.alert, "deliveries": deliveries}, StoredAlert)
+        return convert_json({"alert": older.alert, "deliveries": deliveries}, StoredAlert)
 
 
 def _open(path: Path) -> sqlite3.Connection:

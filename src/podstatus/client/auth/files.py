@@ -58,7 +58,8 @@ def _read_pipe(file: int) -> bytes:
             return content
         content += part
         _check_size(len(content))
-    raise UnreadableError(f"the pipe was not closed within {_PIPE_SECONDS:.0f} s")
+    problem = "was not closed within" if content else "had no data for"
+    raise UnreadableError(f"the pipe {problem} {_PIPE_SECONDS:.0f} s")
 
 
 def _check_size(size: int) -> None:

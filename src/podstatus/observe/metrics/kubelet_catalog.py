@@ -20,8 +20,8 @@ NODE_NAME = gauge("kubelet_node_name", "The node's name. The count is always 1."
 
 DESIRED_PODS = gauge(
     "kubelet_desired_pods",
-    "Number of pods that the sources of this node request. static is true if the pod is not "
-    "from the API server.",
+    "Number of pods the agent is instructed to run. static is true if the pod is not from the "
+    "API server.",
     "static",
 )
 ACTIVE_PODS = gauge(
@@ -78,8 +78,8 @@ STARTED_CONTAINERS_ERRORS = counter(
 )
 TERMINATED_CONTAINERS = counter(
     "kubelet_terminated_containers_total",
-    "Number of terminated containers, by container type, exit code and reason; label sets "
-    "beyond 1000 are counted as other.",
+    "Number of terminated containers, by container type, exit code and reason; after 1000 "
+    "label combinations, further ones are counted with exit code and reason set to other.",
     "container_type",
     "exit_code",
     "reason",
@@ -93,8 +93,8 @@ RESIZES_IN_PROGRESS = gauge("kubelet_pod_in_progress_resizes", "Number of pod re
 
 STATUS_SYNC = histogram(
     "kubelet_pod_status_sync_duration_seconds",
-    "Duration in seconds from the oldest unsent change of a pod's status until the API server "
-    "has acknowledged it.",
+    "Duration in seconds from a pod status change until the API server acknowledges the update "
+    "that includes it; if it includes several changes, from the oldest one.",
     SYNC_BOUNDS,
 )
 POD_START = histogram(
@@ -147,7 +147,7 @@ POD_RELIST_DURATION = histogram(
 )
 RELIST_LAST_SEEN = gauge(
     "kubelet_pleg_last_seen_seconds",
-    "Start time of the last successful relist since Unix epoch in seconds.",
+    "Unix timestamp in seconds of the start of the last successful PLEG relist.",
 )
 RUNTIME_OPERATIONS = counter(
     "kubelet_runtime_operations_total",

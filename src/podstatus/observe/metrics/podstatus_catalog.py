@@ -13,7 +13,7 @@ PODS_BY_HEALTH = gauge(
     "podstatus_pod_health", "Number of pods, by node and health state.", "node", "health"
 )
 READY_PODS = gauge(
-    "podstatus_ready_pods", "Number of pods with the condition Ready, by node.", "node"
+    "podstatus_ready_pods", "Number of pods whose Ready condition is True, by node.", "node"
 )
 RESTARTS = gauge(
     "podstatus_container_restarts",
@@ -25,14 +25,14 @@ RESTARTS = gauge(
 
 NODE_READY = gauge("podstatus_node_ready", "1 if the node is Ready, 0 otherwise.", "node")
 NODE_LEASE_AGE = gauge(
-    "podstatus_node_lease_age_seconds", "Seconds since the lease of the node was renewed.", "node"
+    "podstatus_node_lease_age_seconds", "Seconds since the node lease was last renewed.", "node"
 )
 
 # Status sync
 
 UNSENT = gauge(
     "podstatus_status_unsent",
-    "Number of pods with a status that the API server has not acknowledged.",
+    "Number of pods whose latest status has not been acknowledged by the API server.",
 )
 STATUS_AGE = gauge(
     "podstatus_status_age_seconds",
@@ -42,14 +42,18 @@ STATUS_AGE = gauge(
 IN_FLIGHT = gauge("podstatus_status_in_flight", "Number of status updates in flight.")
 QUARANTINED = gauge(
     "podstatus_status_quarantined",
-    "Number of pods whose status the API server rejects; it is retried rarely.",
+    "Number of pods whose status was rejected by the API server and is retried only every 5 "
+    "minutes or when it changes.",
 )
 OUTBOX = gauge(
-    "podstatus_outbox_statuses", "Number of final statuses on disk that have not been delivered."
+    "podstatus_outbox_statuses",
+    "Number of pod statuses stored on disk because the API server has not yet acknowledged "
+    "that the pod or a container has terminated.",
 )
 SYNC_FAILURES = counter(
     "podstatus_status_sync_failures_total",
-    "Number of failed status updates, by cause: gone, conflict, busy and others.",
+    "Number of failed status updates, by cause: gone, conflict, busy, unavailable, rejected, "
+    "denied or broken.",
     "failure",
 )
 
@@ -57,7 +61,7 @@ SYNC_FAILURES = counter(
 
 SERVER_REACHABLE = gauge("podstatus_server_reachable", "1 if the API server answers, 0 otherwise.")
 SERVER_AGE = gauge(
-    "podstatus_server_age_seconds", "Seconds since the last answer of the API server."
+    "podstatus_server_age_seconds", "Seconds since the last response from the API server."
 )
 RUNTIME_AGE = gauge(
     "podstatus_runtime_age_seconds", "Seconds since the last successful relist of the runtime."
@@ -67,7 +71,7 @@ RUNTIME_AGE = gauge(
 
 TRANSITIONS = counter(
     "podstatus_transitions_total",
-    "Number of recorded pod transitions, by kind: phase, condition, container and others.",
+    "Number of recorded pod transitions, by kind.",
     "kind",
 )
 HISTORY_WRITTEN = counter(
@@ -75,8 +79,8 @@ HISTORY_WRITTEN = counter(
 )
 HISTORY_OVERFLOWED = counter(
     "podstatus_history_overflowed_total",
-    "Number of changes dropped because the history queue was full; the next change of the pod "
-    "includes them.",
+    "Number of pod changes not recorded individually because the history queue was full; each "
+    "is merged into the pod's next recorded change.",
 )
 HISTORY_EVENTS_LOST = counter(
     "podstatus_history_lost_events_total",
@@ -103,7 +107,8 @@ ALERTS = gauge(
     "node",
 )
 ALERTS_TRUNCATED = gauge(
-    "podstatus_alerts_left_out", "Number of pending or firing alerts that are not in ALERTS."
+    "podstatus_alerts_left_out",
+    "Number of pending or firing alerts omitted from ALERTS because of the series limit.",
 )
 ALERT_RULES_FAILING = gauge(
     "podstatus_alert_rule_failing",
@@ -155,14 +160,15 @@ WATCH_EVENTS = counter(
 )
 WATCHES_CLOSED = counter(
     "podstatus_watch_cuts_total",
-    "Number of clients of /v1/watch that were disconnected, by reason: slow, long, history or "
-    "stop.",
+    "Number of /v1/watch clients disconnected by the server, by reason: slow (the client "
+    "stopped reading), long (the maximum duration was reached), history (the history could not "
+    "be read) or stop (the server was stopped).",
     "reason",
 )
 WATCHES_REJECTED = counter(
     "podstatus_watch_refusals_total",
-    "Number of clients of /v1/watch that were rejected, by the limit that was reached: all, or "
-    "that of one client.",
+    "Number of rejected /v1/watch connections, by limit: all (on the total number of clients) "
+    "or client (on the clients of one user).",
     "places",
 )
 

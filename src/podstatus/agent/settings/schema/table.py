@@ -74,9 +74,9 @@ SETTINGS = (
         name="runtime",
         flag="runtime",
         value_type=RUNTIME,
-        help="Container runtime: process, simulated, or a class as module:Class. Required unless "
-        "the API server is embedded.",
-        default_help="process, with the embedded API server",
+        help="Container runtime: process, simulated, or a class as module:Class. Must be set to "
+        "join a cluster.",
+        default_help="process with the embedded API server",
     ),
     Setting(
         name="isolation",
@@ -99,7 +99,7 @@ SETTINGS = (
         flag="register-with-taints",
         field="registerWithTaints",
         value_type=TAINTS,
-        help="Taints to register the Node with; an empty value means none.",
+        help="Taints to register the Node with; set to an empty string for no taints.",
         default_help="podstatus.dev/process:NoExecute for the process runtime in an external "
         "cluster, else none",
     ),
@@ -154,7 +154,8 @@ SETTINGS = (
         flag="pods-per-core",
         field="podsPerCore",
         value_type=integer(0),
-        help="Maximum number of pods per CPU core, never more than --max-pods; 0 means no limit.",
+        help="Maximum number of pods per CPU core; the total never exceeds --max-pods. 0 means no "
+        "limit per core.",
         default="0",
     ),
     Setting(
@@ -170,8 +171,8 @@ SETTINGS = (
         flag="eviction-hard",
         field="evictionHard",
         value_type=THRESHOLDS,
-        help="Thresholds below which the node reports a pressure condition; signals not listed "
-        "are not checked.",
+        help="Thresholds below which the node reports a pressure condition; pods are not "
+        "evicted. Signals not listed are not monitored.",
         default=(
             "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,"
             "imagefs.available<15%,imagefs.inodesFree<5%"
@@ -206,7 +207,8 @@ SETTINGS = (
         flag="node-lease-duration-seconds",
         field="nodeLeaseDurationSeconds",
         value_type=integer(1),
-        help="Duration of the node lease in seconds; it is renewed every quarter of it.",
+        help="Duration of the node lease in seconds; the lease is renewed at a quarter of this "
+        "interval.",
         default="40",
     ),
     Setting(
@@ -296,9 +298,9 @@ SETTINGS = (
         name="ready_after_restart",
         flag="ready-after-restart",
         value_type=choice(("last", "kubelet")),
-        help="Readiness of a container between a restart of the agent and its first probe result. "
-        "last: as last reported; kubelet: not ready if it was started less than 10 s before the "
-        "restart.",
+        help="Readiness to report for a container after a restart of the agent, until its first "
+        "probe completes. last: the value last reported; kubelet: not ready if the container "
+        "started less than 10s before the agent.",
         default="last",
         group=_PODS,
     ),
@@ -324,7 +326,7 @@ SETTINGS = (
         flag="kube-api-qps",
         field="kubeAPIQPS",
         value_type=integer(0),
-        help="Maximum rate of pod requests to the API server, per second; 0 means no limit.",
+        help="Maximum queries per second to the API server about pods; 0 means no limit.",
         default="0",
         group=_SERVER,
     ),
@@ -333,7 +335,7 @@ SETTINGS = (
         flag="kube-api-burst",
         field="kubeAPIBurst",
         value_type=integer(1),
-        help="Maximum burst of pod requests if --kube-api-qps is set.",
+        help="Maximum burst of these queries if --kube-api-qps is set.",
         default="100",
         group=_SERVER,
     ),
@@ -506,7 +508,7 @@ SETTINGS = (
         field="shutdownGracePeriod",
         value_type=_SHUTDOWN_PERIOD,
         help="Total time for pods to terminate when the node shuts down or is drained; 0 disables "
-        "the drain of --on-stop=auto.",
+        "draining at a machine shutdown with --on-stop=auto.",
         default="30s",
         group=_AGENT,
     ),
@@ -574,7 +576,7 @@ SETTINGS = (
         name="alertmanager_url",
         flag="alertmanager-url",
         value_type=URL,
-        help="Alertmanager URL for alerts whose rule names no actions.",
+        help="URL of the Alertmanager that receives alerts of rules without actions.",
         default_help="none",
         secret=True,
         group=_AGENT,
@@ -602,8 +604,8 @@ SETTINGS = (
         short="v",
         field="logging.verbosity",
         value_type=integer(0, 10),
-        help="Log level: 0 warnings and errors, 2 changes, 4 debug, 6 debug of third-party "
-        "libraries.",
+        help="Log verbosity: 0 for warnings and errors, 2 for info, 4 for debug, 6 to include "
+        "debug logs of third-party libraries.",
         default_help="2, or 0 on a terminal",
         group=_AGENT,
     ),

@@ -98,6 +98,13 @@ def test_secrets_are_never_logged(log_format: str, message: str, value: str) -> 
     assert "s3cr3t" not in out.getvalue()
 
 
+def test_a_logged_patch_is_not_cut_between_two_values() -> None:
+    patch = '{"containerID":"process://ab","image":"web:1","imageID":"web@sha256:cd"}'
+    out = logged()
+    logger.info("patching status: patch=%s", patch)
+    assert patch in out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("verbosity", "ours", "others"),
     [(0, "W", "W"), (1, "IW", "W"), (2, "IW", "W"), (4, "DIW", "W"), (6, "DIW", "DIW")],

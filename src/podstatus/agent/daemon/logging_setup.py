@@ -27,7 +27,7 @@ _SECRET_PATTERNS: Final = (
     re.compile(
         r"(?i)(\b\w*(?:token|password|secret|authorization)[\"']?\s*[:=]\s*[\"']?)[^\s\"',;]+"
     ),
-    re.compile(r"(://)[^/\s@]+(?=@)"),
+    re.compile(r"(://)[^/\s@\"']+(?=@)"),
     re.compile(r"(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?=-----END|\Z)", re.DOTALL),
 )
 _ROOT_LOGGER: Final = "podstatus"

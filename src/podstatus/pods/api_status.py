@@ -35,8 +35,8 @@ from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.qos import get_pod_qos
 from podstatus.kube.restart_policy import all_containers_could_restart
 from podstatus.kube.scalars.time import Time
+from podstatus.pods.container_attempts import attempts_newest_first
 from podstatus.pods.container_resources import pod_resources
-from podstatus.pods.container_state import attempts_newest_first
 from podstatus.pods.container_status import (
     ContainerStatusContext,
     StartFailure,

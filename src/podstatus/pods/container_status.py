@@ -26,7 +26,7 @@ from podstatus.kube.objects.pod_status import (
 )
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.restart_policy import container_should_restart, is_restartable_init_container
-from podstatus.pods.container_state import (
+from podstatus.pods.container_attempts import (
     CONTAINER_STATUS_UNKNOWN,
     UNSEEN_EXIT_CODE,
     convert_container_status,

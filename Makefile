@@ -37,10 +37,10 @@ SECONDS ?= 180
 soak: $(READY) ## faults and churn on a real agent, all invariants proven: [SECONDS=180] [SEED=…] [KILLS=200]
 	@$(BIN)/python -m tests.soak --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(if $(KILLS),--kills $(KILLS)) $(if $(ISOLATION),--isolation $(ISOLATION))
 
-day: $(READY) ## five minutes of deploys, crash loops, flips, deletions and upgrades: no flap, nothing lost
+day: $(READY) ## five minutes of deployments, crash loops, readiness changes, deletions and upgrades; nothing is lost
 	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/lifecycle/test_day_in_the_life.py $(DAY)
 
-test-real: $(READY) ## run slow tests, and what is true of both API servers on both, our own and a real one
+test-real: $(READY) ## run slow tests, and the API server tests against the embedded and a real kube-apiserver
 	$(BIN)/python -m pytest -n 3 -m "servers or slow" --servers=embedded,real $(REAL)
 
 real-parts: $(READY) ## build the real one for test-real, once: kube-apiserver (needs Go), etcd

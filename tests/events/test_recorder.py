@@ -519,6 +519,6 @@ def test_one_line_is_logged_for_each_event(caplog: pytest.LogCaptureFixture) -> 
     with caplog.at_level(logging.DEBUG, "podstatus.events"):
         in_scene(test)
     assert [(record.levelname, record.message) for record in caplog.records] == [
-        ("INFO", "event sent: reason=BackOff object=Pod/n/p count=1 message=Back-off"),
-        ("DEBUG", "event patched: reason=BackOff object=Pod/n/p count=2 message=Back-off"),
+        ("INFO", "event sent: reason=BackOff object=Pod/n/p count=1 message='Back-off'"),
+        ("DEBUG", "event patched: reason=BackOff object=Pod/n/p count=2 message='Back-off'"),
     ]

@@ -50,11 +50,7 @@ def test_an_accepted_status_shows_the_container_states(debug: pytest.LogCaptureF
     Node(pod).manager.set_pod_status(pod, status)
     message = line(debug, "status cached")
     assert POD in message
-    for state in (
-        "(app state=running previous=none)",
-        "(job state=terminated=3",
-        "(late state=wait",
-    ):
+    for state in ("'app running;", "job terminated (3);", "late waiting"):
         assert state in message
 
 

@@ -237,7 +237,9 @@ def _announce_node(info: AgentInfo) -> None:
     kind = "embedded API server" if settings.embedded else "API server"
     typer.echo(f"node {settings.node_name}, {kind} {info.apiserver}; press Ctrl-C to stop")
     agent = info.agent or "(no server)"
-    typer.echo(f"runtime {settings.runtime}, agent {agent}, root-dir {settings.root_dir}\n")
+    typer.echo(
+        f"container runtime {settings.runtime}, agent {agent}, root-dir {settings.root_dir}\n"
+    )
     if info.kubeconfig is not None:
         path = shlex.quote(str(info.kubeconfig))
         typer.echo(f"    kubectl --kubeconfig {path} get pods -A")

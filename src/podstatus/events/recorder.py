@@ -237,5 +237,5 @@ def _next_timestamp(latest: int, now: int) -> int:
 def _log_delivery(event: Event, delivery: EventDelivery) -> None:
     level = logging.INFO if delivery is EventDelivery.SENT else logging.DEBUG
     logger.log(
-        level, "event %s: %s message=%s", delivery.value, describe_event(event), event.message
+        level, "event %s: %s message=%r", delivery.value, describe_event(event), event.message
     )

@@ -145,4 +145,5 @@ def describe_event(event: Event) -> str:
     """Return the event as the keys of a log line."""
     about = event.involved_object
     name = f"{about.namespace}/{about.name}" if about.namespace else about.name
-    return f"reason={event.reason} object={about.kind}/{name} count={event.count}"
+    field = f" field={about.field_path}" if about.field_path else ""
+    return f"reason={event.reason} object={about.kind}/{name}{field} count={event.count}"

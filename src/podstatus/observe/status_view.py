@@ -64,7 +64,7 @@ class Freshness(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     server_reachable: bool = True
     server_age_seconds: float = 0.0
-    """Since the last answer of the API server."""
+    """Since the last response of the API server."""
     runtime_age_seconds: float | None = None
     """Since the last relist of the runtime; only an agent has it."""
     clock_skew_seconds: float | None = None

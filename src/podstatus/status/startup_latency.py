@@ -153,7 +153,8 @@ class StartupLatencyTracker:
         if startup is None:
             return
         logger.info(
-            "pod started: pod=%s/%s uid=%s seconds=%.3f pulling=%.3f initializing=%.3f",
+            "pod started: pod=%s/%s uid=%s total_seconds=%.3f image_pull_seconds=%.3f "
+            "init_seconds=%.3f",
             *pod.full_name,
             pod.uid,
             startup.total_seconds,

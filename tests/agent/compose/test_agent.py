@@ -109,7 +109,7 @@ def test_init_containers_do_not_count_as_time_that_a_pod_takes_to_start(
             await until(lambda: "pod started" in caplog.text)
 
     asyncio.run(scene())
-    match = re.search(r"initializing=([0-9.]+)", caplog.text)
+    match = re.search(r"init_seconds=([0-9.]+)", caplog.text)
     assert match is not None
     assert 0.5 < float(match[1]) <= 1.0
 

@@ -111,7 +111,7 @@ SYNC_FACTS = (
     Fact("sync.quarantined", "int", "Number of pods whose status the API server rejects."),
     Fact("sync.outbox", "int", "Number of final statuses on disk that have not been delivered."),
     Fact("sync.serverReachable", "bool", "Whether the API server answers."),
-    Fact("sync.serverAgeSeconds", "int", "Seconds since the last answer of the API server."),
+    Fact("sync.serverAgeSeconds", "int", "Seconds since the last response of the API server."),
 )
 """Facts that only an agent has."""
 

@@ -21,12 +21,11 @@ _PHASES = ("Pending", "Running", "Succeeded", "Failed")
 
 
 def describe_containers(status: PodStatus) -> str:
-    """Return name, state and last state of each container: `(app state=running previous=none)`."""
-    return " ".join(
-        f"({container.name} state={_state(container.state, 'unknown')} "
-        f"previous={_state(container.last_state, 'none')})"
-        for container in _containers(status)
-    )
+    """Return the states of each container: `app waiting (CrashLoopBackOff), last terminated (1)`.
+
+    Containers are separated by semicolons.
+    """
+    return "; ".join(map(_describe_container, _containers(status)))
 
 
 def describe_difference(observed: PodStatus, cached: PodStatus, gates: FeatureGates) -> str:
@@ -92,11 +91,17 @@ def _containers(status: PodStatus) -> Iterable[ContainerStatus]:
     yield from status.container_statuses or ()
 
 
-def _state(state: ContainerState, default: str) -> str:
+def _describe_container(container: ContainerStatus) -> str:
+    current, last = _describe_state(container.state), _describe_state(container.last_state)
+    text = f"{container.name} {current or 'unknown'}"
+    return f"{text}, last {last}" if last else text
+
+
+def _describe_state(state: ContainerState) -> str:
     if state.running is not None:
         return "running"
     if state.waiting is not None:
-        return f"waiting={state.waiting.reason}" if state.waiting.reason else "waiting"
+        return f"waiting ({state.waiting.reason})" if state.waiting.reason else "waiting"
     if state.terminated is not None:
-        return f"terminated={state.terminated.exit_code}"
-    return default
+        return f"terminated ({state.terminated.exit_code})"
+    return ""

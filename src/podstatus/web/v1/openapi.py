@@ -78,7 +78,7 @@ _ERROR_RESPONSE = {
 }
 _AGE_HEADER = {
     FRESHNESS_HEADER: {
-        "description": "Seconds since the last answer of the API server.",
+        "description": "Seconds since the last response of the API server.",
         "schema": {"type": "number"},
     }
 }

@@ -275,7 +275,7 @@ def test_a_server_that_is_away_is_told_in_a_line_and_waited_for(
         knows = looks_on.ask("/v1/status")["freshness"]
         assert not knows["serverReachable"]
         (line,) = until(lambda: warnings(looks_on))
-        assert "API server does not answer" in line
+        assert "API server is not reachable" in line
         mortal_server.start()
         until(lambda: looks_on.ask("/v1/status")["freshness"]["serverReachable"])
 

@@ -122,7 +122,7 @@ class TestReal:
         try:
             before = server.start()
             assert before.request("POST", MAPS, MAP)[0] == 201
-            with pytest.raises(RuntimeError, match="is running already"):
+            with pytest.raises(RuntimeError, match="is already running"):
                 server.start()
             server.kill()
             with pytest.raises(OSError, match="refused"):

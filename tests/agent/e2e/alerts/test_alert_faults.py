@@ -53,7 +53,7 @@ def test_rules_that_hang_show_in_healthz_and_the_node_stays_ready(
         async with node.running("rules: []") as alerts:
             await until(lambda: is_ready(node))
             assert node.unhealthy() == {}
-            alerts.look_once = asyncio.Event().wait  # type: ignore[attr-defined]
+            alerts.evaluate_once = asyncio.Event().wait  # type: ignore[attr-defined]
             await until(node.unhealthy)
             assert set(node.unhealthy()) == {"alerts"}
             await node.create("web")

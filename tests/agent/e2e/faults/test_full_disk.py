@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.observe.history.store import HistoryEntry, open_history_reader
-from tests.agent.e2e.faults.small_disk import fill
+from tests.agent.e2e.faults.small_disk import fill, small_disk
 from tests.support.processes.agent_process import (
     Cluster,
     Document,
@@ -18,6 +18,8 @@ from tests.support.processes.agent_process import (
 )
 from tests.support.processes.api_servers import EmbeddedServer
 from tests.support.processes.mortal_node import MortalNode, mortal_node, pod_of
+
+__all__ = ["small_disk"]
 
 pytestmark = pytest.mark.slow
 

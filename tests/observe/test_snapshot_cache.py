@@ -39,9 +39,9 @@ STEPS = st.lists(
 
 @given(STEPS, st.integers(0, 3))
 def test_follower_has_what_the_board_has_however_often_it_looks(
-    steps: list[tuple[str, str]], most_gone: int
+    steps: list[tuple[str, str]], max_deleted: int
 ) -> None:
-    snapshots, follower = SnapshotCache(max_deleted=most_gone), Follower()
+    snapshots, follower = SnapshotCache(max_deleted=max_deleted), Follower()
     for name, what in steps:
         if what == "look":
             follower.take(snapshots.changes_since(follower.number))

@@ -65,7 +65,7 @@ class Rig:
 
     @property
     def events(self) -> list[str]:
-        return [f"{event.reason}: {event.message}" for event in self.recorder.told]
+        return [f"{event.reason}: {event.message}" for event in self.recorder.events]
 
     async def _check(self, target: ProbeTarget) -> CheckResult:
         kind = target.key.kind.value

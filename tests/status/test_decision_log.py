@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec import structs
 
-from podstatus.kube.objects.pod_status import PodCondition
+from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.status.policy import SyncPolicy
 from podstatus.testing.builders import (
@@ -134,26 +134,21 @@ def test_an_ignored_probe_result_says_which_case_it_was(
     assert message.endswith(f"why={why!r}")
 
 
-def test_a_running_container_at_the_end_is_a_programmer_error(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize(
+    ("status", "start", "keys"),
+    [
+        (RUNNING, "terminated pod has running containers", "containers=app"),
+        (make_status("Sleeping"), "terminated pod has an unknown phase", "phase='Sleeping'"),
+    ],
+)
+def test_what_cannot_be_at_the_end_of_a_pod_is_a_programmer_error(
+    status: PodStatus, start: str, keys: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     pod = make_pod()
     node = Node(pod)
-    node.manager.set_pod_status(pod, RUNNING)
+    node.manager.set_pod_status(pod, status)
     node.manager.terminate_pod(pod)
-    message = line(caplog, "terminated pod has running containers", logging.ERROR)
-    assert f"{POD} containers=app" in message
-
-
-def test_an_unknown_phase_at_the_end_is_a_programmer_error(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    pod = make_pod()
-    node = Node(pod)
-    node.manager.set_pod_status(pod, make_status("Sleeping"))
-    node.manager.terminate_pod(pod)
-    message = line(caplog, "terminated pod has an unknown phase", logging.ERROR)
-    assert f"{POD} phase='Sleeping'" in message
+    assert f"{POD} {keys}" in line(caplog, start, logging.ERROR)
 
 
 def test_setting_a_condition_of_another_owner_is_a_programmer_error(

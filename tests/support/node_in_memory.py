@@ -30,7 +30,12 @@ from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.policy import WorkerPolicy
 from tests.support.agent_in_memory import AgentInMemory
-from tests.support.world_in_memory import ListeningRecorder, Told, TroubledApi, TroubledRuntime
+from tests.support.world_in_memory import (
+    ListeningRecorder,
+    RecordedEvent,
+    TroubledApi,
+    TroubledRuntime,
+)
 
 NAMESPACE = "ns"
 NOT_IN_VIRTUAL_TIME = 60
@@ -227,18 +232,18 @@ class NodeInMemory:
     def events(self, pod: str, *reasons: str) -> list[str]:
         """The events about a pod and its containers, as in `Killing: Stopping container a`."""
         return [
-            f"{told.reason}: {told.message}"
-            for told in self.recorder.told
-            if told.pod == pod and (not reasons or told.reason in reasons)
+            f"{event.reason}: {event.message}"
+            for event in self.recorder.events
+            if event.pod == pod and (not reasons or event.reason in reasons)
         ]
 
     def event_seconds(self, pod: str, reason: str) -> list[float]:
-        """When such events were told, in seconds from the start of the node."""
+        """When such events were recorded, in seconds from the start of the node."""
 
-        def is_meant(told: Told) -> bool:
-            return told.pod == pod and told.reason == reason
+        def is_meant(event: RecordedEvent) -> bool:
+            return event.pod == pod and event.reason == reason
 
-        return [self._since(told.at) for told in self.recorder.told if is_meant(told)]
+        return [self._since(event.at) for event in self.recorder.events if is_meant(event)]
 
     def calls(self, *verbs: str) -> list[str]:
         """What the runtime was asked to do."""

@@ -26,8 +26,8 @@ from podstatus.testing.pod_api import InMemoryPodApi
 _SECOND = 1_000_000_000
 
 
-class Told(msgspec.Struct, frozen=True):
-    """An event, as it was told."""
+class RecordedEvent(msgspec.Struct, frozen=True):
+    """An event as it was recorded."""
 
     at: float
     """Seconds of the clock."""
@@ -39,16 +39,16 @@ class Told(msgspec.Struct, frozen=True):
 
 
 class ListeningRecorder(EventRecorder):
-    """Remembers what it is told, and sends nothing."""
+    """Stores events instead of sending them."""
 
     def __init__(self, clock: Clock) -> None:
         super().__init__(FakeEventSink(), host="node", clock=clock)
         self._time = clock
-        self.told: list[Told] = []
+        self.events: list[RecordedEvent] = []
 
     def normal(self, about: ObjectReference, reason: str, message: str) -> None:
-        self.told.append(
-            Told(
+        self.events.append(
+            RecordedEvent(
                 self._time.now() / _SECOND,
                 about.field_path or about.name,
                 reason,
@@ -66,7 +66,7 @@ class TroubledApi(InMemoryPodApi):
     def __init__(self, clock: Clock, on_change: Callable[[Pod | None, Pod | None], None]) -> None:
         self._clock = clock
         self.on_change = on_change
-        """Told of what there is now, or of what is gone."""
+        """RecordedEvent of what there is now, or of what is gone."""
         self.is_away = False
         self.before_delete: Callable[[Pod], None] = lambda _: None
         self.shown: dict[str, list[tuple[float, str]]] = {}

@@ -41,7 +41,7 @@ class Node:
 
     @property
     def reasons(self) -> list[str]:
-        return [event.reason for event in self._recorder.told]
+        return [event.reason for event in self._recorder.events]
 
     async def start(self, pod: Pod) -> bool:
         (container,) = pod.spec.containers or ()

@@ -15,7 +15,7 @@ async def test_orphans_are_ended_and_removed() -> None:
         assert not await node.runtime.has("uid-p")
         assert node.calls("stop")[0] == "stop p a within 2"
         assert node.agent.lives.all() == ()
-        assert node.recorder.told == []
+        assert node.recorder.events == []
 
 
 @pytest.mark.parametrize("missing", ["api", "file"])

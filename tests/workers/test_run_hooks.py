@@ -71,7 +71,7 @@ class Trial:
 
     @property
     def events(self) -> list[str]:
-        return [f"{t.about} {t.reason}: {t.message}" for t in self.recorder.told]
+        return [f"{t.about} {t.reason}: {t.message}" for t in self.recorder.events]
 
 
 def a_pod(**hooks: dict[str, Any]) -> Pod:

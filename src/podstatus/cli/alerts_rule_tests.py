@@ -49,7 +49,7 @@ class _InvalidFileError(Exception):
 
 
 def test_rules(files: FilesArgument, *, verbose: VerboseOption = False) -> None:  # noqa: PT028 - no pytest
-    """Run alert rules against scripted or recorded pods.
+    """Run alert rules against pod statuses from test files.
 
     Compares the alerts with the expected ones and prints the differences.
     """

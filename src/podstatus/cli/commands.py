@@ -62,8 +62,8 @@ RootDirOption = Annotated[
     str | None,
     typer.Option(
         metavar="DIRECTORY",
-        help="Directory for objects, certificates and the token. Default: none, all is kept "
-        "in memory.",
+        help="Directory for objects, certificates and the bearer token of clients. Default: none; "
+        "all data is kept in memory.",
     ),
 ]
 HostOption = Annotated[str, typer.Option(help="Address to listen on.")]
@@ -79,7 +79,8 @@ NodeAuthorityOption = Annotated[
     typer.Option(
         "--node-certificate-authority",
         metavar="FILE",
-        help="CA certificate, PEM, of the nodes' serving certificates; required for logs and exec.",
+        help="PEM-encoded CA certificate to verify the nodes' serving certificates; required for "
+        "logs and exec.",
     ),
 ]
 NodeAddressOption = Annotated[

@@ -31,7 +31,7 @@ CancelOption = Annotated[
 def drain(
     *, root_dir: RootDirOption = None, timeout: TimeoutOption = "0", cancel: CancelOption = False
 ) -> None:
-    """Terminate all pods of this node and reject new ones.
+    """Terminate all pods on this node and reject new ones.
 
     Critical pods are terminated after the others. The node accepts pods again after --cancel or a
     restart of the agent.

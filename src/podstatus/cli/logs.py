@@ -36,7 +36,10 @@ TailOption = Annotated[
 ]
 SinceOption = Annotated[
     str,
-    typer.Option(metavar="DURATION", help="Only logs newer than a duration such as 5s, 2m or 3h."),
+    typer.Option(
+        metavar="DURATION",
+        help="Print only logs newer than a relative duration, such as 5s, 2m or 3h.",
+    ),
 ]
 TimestampsOption = Annotated[
     bool, typer.Option("--timestamps", help="Print the timestamp of each line.")
@@ -55,9 +58,9 @@ def logs(
     timestamps: TimestampsOption = False,
     root_dir: RootDirOption = None,
 ) -> None:
-    """Print the logs of a container of this node.
+    """Print the logs of a container on this node.
 
-    On a terminal, control characters are escaped; a file or a pipe gets the unmodified bytes.
+    On a terminal, control characters are escaped; redirected output has the unmodified bytes.
     """
     flags = {"follow": follow, "previous": previous, "timestamps": timestamps}
     query = {name: "true" for name, is_set in flags.items() if is_set}

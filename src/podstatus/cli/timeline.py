@@ -52,7 +52,8 @@ PodNameArgument = Annotated[
 SinceOption = Annotated[
     str,
     typer.Option(
-        metavar="DURATION", help="Only entries newer than a duration such as 5s, 2m or 3h."
+        metavar="DURATION",
+        help="Show only entries newer than a relative duration, such as 5s, 2m or 3h.",
     ),
 ]
 WidthOption = Annotated[

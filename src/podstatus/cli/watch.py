@@ -63,7 +63,10 @@ KindArgument = Annotated[
 SelectorOption = Annotated[
     str,
     typer.Option(
-        "--selector", "-l", metavar="SELECTOR", help="Only pods that match this label selector."
+        "--selector",
+        "-l",
+        metavar="SELECTOR",
+        help="Show only pods that match this label selector.",
     ),
 ]
 
@@ -79,7 +82,8 @@ def watch(
 ) -> None:
     """Watch pods and their health.
 
-    A terminal shows a table that is updated in place; a file or a pipe gets a line for each change.
+    On a terminal, prints a table that is updated in place; if output is redirected, prints one line
+    per change.
     """
     if kind not in ("pods", "pod", "po"):
         usage_error(f"cannot watch {kind!r}, only pods; for other objects use kubectl get --watch")

@@ -15,13 +15,12 @@ from podstatus.base.clock import Clock
 from podstatus.kube.encoding.frozen_copy import freeze, require_type
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import ResourceRequirements
-from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, check_pod, check_uid
+from podstatus.kube.objects.pod import POD_PHASES, ApiUID, Pod, PodUID, check_pod, check_uid
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.status.allocation import PodAllocations
 from podstatus.status.decide.describe import (
     describe_containers,
     foreign_conditions,
-    is_known_phase,
     running_containers,
     unmodified_reason,
 )
@@ -482,7 +481,7 @@ def _log_termination(pod: Pod, status: PodStatus) -> None:
             pod.uid,
             ",".join(running),
         )
-    if not is_known_phase(status.phase):
+    if status.phase not in POD_PHASES:
         logger.error(
             "terminated pod has an unknown phase, programmer error: pod=%s/%s uid=%s phase=%r",
             *pod.full_name,

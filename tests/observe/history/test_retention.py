@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from podstatus.observe.history.status_writer import Retention, StatusHistoryWriter
@@ -106,6 +106,7 @@ STEPS = st.lists(
 
 
 @settings(max_examples=25, deadline=None)
+@example(steps=[(650, 0, "update"), (50, 0, "clean"), *[(600, 0, "clean")] * 6])
 @given(steps=STEPS)
 def test_what_is_kept_goes_by_the_time_that_was_seen_to_pass(
     steps: list[tuple[int, int, str]],

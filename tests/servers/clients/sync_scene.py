@@ -36,7 +36,7 @@ from podstatus.status.manager import StatusManager
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.servers.access import ServerAccess
-from tests.servers.clients.busy_node import FOREIGN, BusyNode, Users, mark_of, outline
+from tests.servers.clients.busy_node import FOREIGN, BusyNode, Outline, Users, mark_of, outline
 from tests.servers.clients.faulty_proxy import FaultyProxy
 from tests.support.loops import until
 from tests.support.plain_access import PlainAccess
@@ -99,7 +99,14 @@ class Witness:
         self._marks[pod.uid] = mark
         said, shown = self._node.said.get((pod.uid, mark)), outline(normalized(pod))
         if shown != said:
-            self.mixed[pod.name] = f"at {mark}: {shown} was never set, but {said}"
+            self._see_mixture(pod, shown)
+
+    def _see_mixture(self, pod: Pod, shown: Outline) -> None:
+        """Parts of two statuses: the containers are one list, which a patch replaces as a whole."""
+        said = [parts for (uid, _), parts in self._node.said.items() if uid == pod.uid]
+        if shown[0] not in {it[0] for it in said} or shown[1:] not in {it[1:] for it in said}:
+            self._object(pod, f"{shown} has a part that was never set")
+        self.mixed[pod.name] = f"at {mark_of(pod.status)}: {shown} was never set"
 
     def _object(self, pod: Pod, what: str) -> None:
         self.objections.append(f"{pod.name} at {mark_of(pod.status)}: {what}")

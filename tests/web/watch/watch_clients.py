@@ -9,7 +9,7 @@ import aiohttp
 
 from tests.support.web.sse_client import Event, Parser
 
-MOST_MEGABYTES = 1.5
+MAX_MEGABYTES = 1.5
 """Total for each client."""
 
 
@@ -85,12 +85,13 @@ class Verifier(Client):
 
 
 class Sleeper(Verifier):
-    """Reads nothing until it is woken."""
+    """Reads nothing of its first response for some seconds."""
 
-    def __init__(self, session: aiohttp.ClientSession) -> None:
+    def __init__(self, session: aiohttp.ClientSession, seconds: float) -> None:
         super().__init__(session)
-        self.woken = asyncio.Event()
+        self._seconds = seconds
 
     async def read(self, answer: aiohttp.ClientResponse) -> None:
-        await self.woken.wait()
+        seconds, self._seconds = self._seconds, 0.0
+        await asyncio.sleep(seconds)
         await super().read(answer)

@@ -12,6 +12,7 @@ import msgspec
 
 from podstatus.alerts.model import Scope
 from podstatus.alerts.rules.windows import WindowCounts
+from podstatus.kube.objects.pod import is_terminal_phase
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
@@ -175,7 +176,7 @@ def next_health_change(pod: PodSummary, now: int) -> int | None:
 
 def _change_times(pod: PodSummary) -> Iterable[int]:
     """Return the times after which its health or `pod.overdue` changes."""
-    has_terminated = pod.phase in ("Succeeded", "Failed")
+    has_terminated = is_terminal_phase(pod.phase)
     if pod.deleting:
         until = pod.deleting.unix_nanos()
         return (until,) if has_terminated else (until, until + STUCK_DELETION_SECONDS * _SECOND)

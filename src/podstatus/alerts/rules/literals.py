@@ -10,10 +10,11 @@ from difflib import get_close_matches
 
 from podstatus.alerts.model import Location
 from podstatus.alerts.rules.static_checks import CompileDiagnostic, container_variables
+from podstatus.kube.objects.pod import POD_PHASES
 from podstatus.observe.summary.health import HealthState
 
 _POD_LITERALS: Mapping[str, tuple[str, ...]] = {
-    "pod.phase": ("Pending", "Running", "Succeeded", "Failed", "Unknown"),
+    "pod.phase": (*POD_PHASES, "Unknown"),
     "pod.qos": ("Guaranteed", "Burstable", "BestEffort"),
     "pod.health": tuple(word.value for word in HealthState),
 }

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from podstatus.cli.render.tables import MESSAGE_HEADING, Table
+from podstatus.kube.objects.pod import is_terminal_phase
 from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.container_state import ContainerStateSummary
@@ -132,7 +133,7 @@ def _deletion_status(pod: PodSummary) -> str:
         return ""
     if pod.reason == "NodeLost":
         return "Unknown"
-    return "" if pod.phase in ("Succeeded", "Failed") else "Terminating"
+    return "" if is_terminal_phase(pod.phase) else "Terminating"
 
 
 def _is_running(container: ContainerSummary) -> bool:

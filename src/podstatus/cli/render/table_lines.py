@@ -87,9 +87,9 @@ def _fit_rows(rows: Sequence[list[Line]], height: int) -> list[Line]:
 
 def count_health(pods: Iterable[PodView]) -> str:
     """Count pods by health: `3 pods: 2 healthy, 1 crashing`."""
-    words = Counter(pod.health.state.value for pod in pods)
-    total = sum(words.values())
-    counts = ", ".join(f"{count} {word}" for word, count in words.most_common())
+    states = Counter(pod.health.state.value for pod in pods)
+    total = states.total()
+    counts = ", ".join(f"{count} {state}" for state, count in states.most_common())
     return f"{total} pod{'' if total == 1 else 's'}{f': {counts}' if counts else ''}"
 
 

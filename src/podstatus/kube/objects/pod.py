@@ -62,6 +62,10 @@ def is_mirror_pod(pod: Pod) -> bool:
     return CONFIG_MIRROR in (pod.metadata.annotations or {})
 
 
+POD_PHASES = ("Pending", "Running", "Succeeded", "Failed")
+"""The phases that a kubelet sets. Unknown is reserved for others, and deprecated."""
+
+
 def is_terminal_phase(phase: str) -> bool:
     """Return whether the phase is Succeeded or Failed."""
     return phase in ("Succeeded", "Failed")

@@ -120,8 +120,8 @@ POD_START_TOTAL = histogram(
 )
 FIRST_NETWORK_POD = gauge(
     "kubelet_first_network_pod_start_sli_duration_seconds",
-    "Duration in seconds to start the first pod that needs the pod network, measured as "
-    "kubelet_pod_start_sli_duration_seconds.",
+    "Duration in seconds to start the first pod that needs the pod network, measured in the "
+    "same way as kubelet_pod_start_sli_duration_seconds.",
 )
 POD_WORKER = histogram(
     "kubelet_pod_worker_duration_seconds",
@@ -223,8 +223,8 @@ KUBELET_METRICS = (
 
 PROBES_TOTAL = counter(
     "prober_probe_total",
-    "Number of liveness, readiness and startup probes of a container, by result. Series are "
-    "removed with the pod.",
+    "Number of liveness, readiness and startup probes of a container, by result. The "
+    "series are removed when the pod is removed.",
     "probe_type",
     "result",
     "container",

@@ -17,7 +17,7 @@ READY_PODS = gauge(
 )
 RESTARTS = gauge(
     "podstatus_container_restarts",
-    "Number of container restarts of all current pods, by node.",
+    "Sum of the restart counts of all containers in current pods, by node.",
     "node",
 )
 
@@ -42,8 +42,8 @@ STATUS_AGE = gauge(
 IN_FLIGHT = gauge("podstatus_status_in_flight", "Number of status updates in flight.")
 QUARANTINED = gauge(
     "podstatus_status_quarantined",
-    "Number of pods whose status was rejected by the API server and is retried only every 5 "
-    "minutes or when it changes.",
+    "Number of pods whose status update was rejected by the API server and is retried only every "
+    "5 minutes or when the status changes.",
 )
 OUTBOX = gauge(
     "podstatus_outbox_statuses",
@@ -52,8 +52,9 @@ OUTBOX = gauge(
 )
 SYNC_FAILURES = counter(
     "podstatus_status_sync_failures_total",
-    "Number of failed status updates, by cause: gone, conflict, busy, unavailable, rejected, "
-    "denied or broken.",
+    "Number of failed status updates, by cause: gone (pod not found), conflict, busy (429), "
+    "unavailable (no response or 5xx), rejected (invalid status), denied (401 or 403) or broken "
+    "(an error of the agent).",
     "failure",
 )
 
@@ -167,8 +168,8 @@ WATCHES_CLOSED = counter(
 )
 WATCHES_REJECTED = counter(
     "podstatus_watch_refusals_total",
-    "Number of rejected /v1/watch connections, by limit: all (on the total number of clients) "
-    "or client (on the clients of one user).",
+    "Number of /v1/watch connections rejected, by the limit that was reached: all (total number "
+    "of clients) or client (number of clients per user).",
     "places",
 )
 
@@ -176,12 +177,12 @@ WATCHES_REJECTED = counter(
 
 SERVICE_SILENT = gauge(
     "podstatus_service_silent_seconds",
-    "Seconds since the last heartbeat of a service of the agent.",
+    "Seconds since the last heartbeat of an internal component of the agent.",
     "service",
 )
 SERVICE_STALLED = gauge(
     "podstatus_service_stalled",
-    "1 if a service of the agent has missed its heartbeat deadline, 0 otherwise.",
+    "1 if an internal component of the agent has missed its heartbeat deadline, 0 otherwise.",
     "service",
 )
 CPU = counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.")

@@ -11,7 +11,7 @@ from podstatus import __version__
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.events.counts import EventCounts
-from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.pod import POD_PHASES, PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.status_writer import HistoryCounts
 from podstatus.observe.metrics import podstatus_catalog as table
@@ -21,7 +21,6 @@ from podstatus.observe.summary.health import pod_health
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.status.metrics import Counts
 
-_PHASES = ("Pending", "Running", "Succeeded", "Failed")
 _OTHER_PHASE = "Unknown"
 
 
@@ -80,7 +79,7 @@ def _pod_samples(pods: Mapping[PodUID, PodSummary], now: Time) -> Iterator[Sampl
     restarts: Counter[Labels] = Counter()
     for pod in pods.values():
         # The phase comes from an API server: bound the label values.
-        phases[pod.node, pod.phase if pod.phase in _PHASES else _OTHER_PHASE] += 1
+        phases[pod.node, pod.phase if pod.phase in POD_PHASES else _OTHER_PHASE] += 1
         healths[pod.node, pod_health(pod, now).state.value] += 1
         ready[pod.node,] += pod.ready
         restarts[pod.node,] += pod.restarts

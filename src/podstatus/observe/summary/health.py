@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
+from podstatus.kube.objects.pod import is_terminal_phase
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.container_state import (
     CRASH_LOOP_BACK_OFF,
@@ -60,7 +61,7 @@ def pod_health(pod: PodSummary, now: Time) -> PodHealth:
 
 
 def _pod_health(pod: PodSummary, now: Time) -> PodHealth:
-    if pod.phase in ("Succeeded", "Failed"):
+    if is_terminal_phase(pod.phase):
         return _terminal_health(pod)
     if pod.deleting:
         return _deletion_health(pod, now)

@@ -17,8 +17,6 @@ from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus, P
 from podstatus.status.decide.foreign_writes import owned_parts
 from podstatus.status.decide.readiness import find_container_status
 
-_PHASES = ("Pending", "Running", "Succeeded", "Failed")
-
 
 def describe_containers(status: PodStatus) -> str:
     """Return the states of each container: `app waiting (CrashLoopBackOff), last terminated (1)`.
@@ -79,11 +77,6 @@ def foreign_conditions(pod: Pod, status: PodStatus, gates: FeatureGates) -> list
 def running_containers(status: PodStatus) -> list[str]:
     """Return the names of the containers that the status shows as running."""
     return [each.name for each in _containers(status) if each.state.running is not None]
-
-
-def is_known_phase(phase: str) -> bool:
-    """Whether the phase is one that a kubelet sets."""
-    return phase in _PHASES
 
 
 def _containers(status: PodStatus) -> Iterable[ContainerStatus]:

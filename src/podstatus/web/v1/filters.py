@@ -13,6 +13,7 @@ from podstatus.kube.label_selector import (
     ParsedLabelSelector,
     parse_label_selector,
 )
+from podstatus.kube.objects.pod import POD_PHASES
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.health import HealthState, pod_health
 from podstatus.observe.summary.pod import PodSummary
@@ -29,7 +30,7 @@ FILTERS: Mapping[str, str] = {
     "node": "pods on this node",
 }
 """The filter parameters with their descriptions."""
-_PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+_PHASES = (*POD_PHASES, "Unknown")
 _STATUSES = ("True", "False", "Unknown")
 
 

@@ -28,7 +28,7 @@ from podstatus.client import PODS, ApiClient, kubeconfig_config
 from podstatus.observe.history.store import open_history_reader
 from podstatus.web.watch.service import WatchLimits
 from tests.support.processes.agent_process import NODE, AgentProcess, agent
-from tests.web.watch.watch_clients import MOST_MEGABYTES, Client, Sleeper, Verifier
+from tests.web.watch.watch_clients import MAX_MEGABYTES, Client, Sleeper, Verifier
 
 COUNT = int(os.environ.get("WATCHED_PODS", "500"))
 """Each new pod is weighed against all others: 5,000 did not run within four minutes."""
@@ -120,10 +120,9 @@ async def follow(running: AgentProcess) -> None:
         asyncio.TaskGroup() as tasks,
     ):
         verifiers = [FlipVerifier(session) for _ in range(VERIFYING)]
-        sleeper = FlipSleeper(slow)
+        sleeper = FlipSleeper(slow, SLEEP_SECONDS)
         clients = [*verifiers, *(Client(session) for _ in range(CLIENTS - VERIFYING)), sleeper]
         followers = [tasks.create_task(client.run()) for client in clients]
-        asyncio.get_running_loop().call_later(SLEEP_SECONDS, sleeper.woken.set)
         begin, peak = time.time(), Peak(process)
         peaks = tasks.create_task(peak.follow())
         for client in clients[:-1]:
@@ -171,7 +170,7 @@ async def follow(running: AgentProcess) -> None:
     assert samples["podstatus_watchers"] == CLIENTS + 1
     assert samples["podstatus_watch_cuts_total slow"] == 1
     # A watch costs what it may; what else grows meanwhile is the history of the agent.
-    assert peak.megabytes - alone[1].megabytes < MOST_MEGABYTES * CLIENTS
+    assert peak.megabytes - alone[1].megabytes < MAX_MEGABYTES * CLIENTS
 
 
 def matched(truth: dict[str, list[Flip]], seen: dict[str, list[Flip]]) -> list[float]:

@@ -20,8 +20,8 @@ Result = Literal["received", "lost answer", "lost request", "not reached", "refu
 class World:
     """Alerts, a receiver, and the stored progress between them."""
 
-    def __init__(self, most_waiting: int = 100) -> None:
-        self.most_waiting = most_waiting
+    def __init__(self, max_queued: int = 100) -> None:
+        self.max_queued = max_queued
         self.disk: dict[AlertId, DeliveryProgress] = {}
         self.alerts: dict[AlertId, Alert] = {}
         self.lives: dict[str, int] = {}
@@ -30,9 +30,9 @@ class World:
         self.book = self._new_book()
 
     def _new_book(self) -> DeliveryQueue:
-        return DeliveryQueue(self._got_on, max_queued=self.most_waiting)
+        return DeliveryQueue(self._record_progress, max_queued=self.max_queued)
 
-    def _got_on(self, id_: AlertId, progress: DeliveryProgress | None) -> None:
+    def _record_progress(self, id_: AlertId, progress: DeliveryProgress | None) -> None:
         if progress is None:
             del self.disk[id_]
         else:
@@ -132,7 +132,7 @@ def test_without_lost_answers_and_kills_nothing_is_sent_twice(
 def test_what_does_not_fit_is_counted_and_no_end_comes_without_a_beginning(
     played: list[str | tuple[int, Result, str] | None], most: int
 ) -> None:
-    world = World(most_waiting=most)
+    world = World(max_queued=most)
     play(world, [s for s in played if s is not None and "lost request" not in s])
     assert world.book.waiting <= most
     while world.book.waiting:
@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_counted_and_no_end_comes_without_a_beginning(
 
 
 def test_ends_have_room_that_beginnings_do_not_take() -> None:
-    world = World(most_waiting=4)
+    world = World(max_queued=4)
     for name in "ab":
         world.turn(name)
     world.attempt(2, "received")

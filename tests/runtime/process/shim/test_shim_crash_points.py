@@ -24,7 +24,7 @@ from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process import run_shim, shim_control
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.testing.builders import make_pod
-from tests.runtime.process.shim_on_trial import wait_for
+from tests.runtime.process.shim_on_trial import DEADLINE, wait_for
 from tests.support.processes.mortal_node import end_family, processes_with
 from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 
@@ -104,7 +104,7 @@ async def keep_running(runtime: ProcessRuntime, pod: Pod) -> ContainerFacts:
 
 async def live(runtime: ProcessRuntime, pod: Pod, truth: Path) -> None:
     """Start the container, wait until it runs, stop it."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(DEADLINE):
         running = await keep_running(runtime, pod)
         # The shim may die after it reported the start and before the command did anything.
         while not (starts := _count(truth)):

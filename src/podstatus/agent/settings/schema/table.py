@@ -74,16 +74,15 @@ SETTINGS = (
         name="runtime",
         flag="runtime",
         value_type=RUNTIME,
-        help="Container runtime: process, simulated, or a class as module:Class. Must be set to "
-        "join a cluster.",
-        default_help="process with the embedded API server",
+        help="Container runtime: process, simulated, or a class as module:Class.",
+        default_help="process if the API server is embedded; otherwise the flag is required",
     ),
     Setting(
         name="isolation",
         flag="isolation",
         value_type=choice(("auto", "bubblewrap", "none")),
-        help="Isolation of pods by the process runtime; auto: bubblewrap if it works on this "
-        "machine.",
+        help="How the process runtime isolates pods; auto: bubblewrap if it works on this machine, "
+        "otherwise none.",
         default="auto",
     ),
     Setting(
@@ -114,7 +113,7 @@ SETTINGS = (
         name="node_capacity",
         flag="node-capacity",
         value_type=AMOUNTS,
-        help="Capacity to report in place of the detected one, such as cpu=2,memory=4Gi.",
+        help="Capacity to report instead of the detected capacity, such as cpu=2,memory=4Gi.",
         default="",
     ),
     Setting(
@@ -138,7 +137,7 @@ SETTINGS = (
         field="kubeReserved",
         value_type=AMOUNTS,
         help="Resources reserved for the agent, such as cpu=100m,memory=200Mi; subtracted from "
-        "allocatable.",
+        "capacity to compute allocatable.",
         default="",
     ),
     Setting(
@@ -146,7 +145,8 @@ SETTINGS = (
         flag="system-reserved",
         field="systemReserved",
         value_type=AMOUNTS,
-        help="Resources reserved for other processes of the machine; subtracted from allocatable.",
+        help="Resources reserved for other processes on the machine; subtracted from capacity to "
+        "compute allocatable.",
         default="",
     ),
     Setting(
@@ -171,8 +171,8 @@ SETTINGS = (
         flag="eviction-hard",
         field="evictionHard",
         value_type=THRESHOLDS,
-        help="Thresholds below which the node reports a pressure condition; pods are not "
-        "evicted. Signals not listed are not monitored.",
+        help="Thresholds below which the node reports a pressure condition. The agent never "
+        "evicts pods. Signals not listed are not monitored.",
         default=(
             "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,"
             "imagefs.available<15%,imagefs.inodesFree<5%"
@@ -207,8 +207,8 @@ SETTINGS = (
         flag="node-lease-duration-seconds",
         field="nodeLeaseDurationSeconds",
         value_type=integer(1),
-        help="Duration of the node lease in seconds; the lease is renewed at a quarter of this "
-        "interval.",
+        help="Duration of the node lease in seconds; the agent renews the lease every quarter of "
+        "this duration.",
         default="40",
     ),
     Setting(
@@ -298,9 +298,9 @@ SETTINGS = (
         name="ready_after_restart",
         flag="ready-after-restart",
         value_type=choice(("last", "kubelet")),
-        help="Readiness to report for a container after a restart of the agent, until its first "
-        "probe completes. last: the value last reported; kubelet: not ready if the container "
-        "started less than 10s before the agent.",
+        help="Readiness to report for a container after the agent restarts, until the container's "
+        "first readiness probe completes. last: the value last reported; kubelet: ready only if "
+        "the pod was Ready and the container started more than 10s before the agent.",
         default="last",
         group=_PODS,
     ),
@@ -317,7 +317,7 @@ SETTINGS = (
         flag="feature-gates",
         field="featureGates",
         value_type=GATES,
-        help="Feature gates by their upstream names, such as ContainerRestartRules=false.",
+        help="Kubernetes feature gates to enable or disable, such as ContainerRestartRules=false.",
         default="",
         group=_PODS,
     ),
@@ -326,7 +326,7 @@ SETTINGS = (
         flag="kube-api-qps",
         field="kubeAPIQPS",
         value_type=integer(0),
-        help="Maximum queries per second to the API server about pods; 0 means no limit.",
+        help="Maximum rate of requests to the API server about pods, per second; 0 means no limit.",
         default="0",
         group=_SERVER,
     ),
@@ -335,7 +335,7 @@ SETTINGS = (
         flag="kube-api-burst",
         field="kubeAPIBurst",
         value_type=integer(1),
-        help="Maximum burst of these queries if --kube-api-qps is set.",
+        help="Maximum burst of requests to the API server about pods if --kube-api-qps is set.",
         default="100",
         group=_SERVER,
     ),
@@ -388,9 +388,9 @@ SETTINGS = (
         flag="tls-cert-file",
         field="tlsCertFile",
         value_type=PATH,
-        help="Serving certificate of the HTTPS server, PEM, followed by intermediate certificates "
-        "if any.",
-        default_help="a self-signed certificate in the root-dir",
+        help="PEM-encoded serving certificate of the HTTPS server, followed by intermediate "
+        "certificates if any.",
+        default_help="a self-signed certificate in the root directory",
         group=_AGENT,
     ),
     Setting(
@@ -398,7 +398,7 @@ SETTINGS = (
         flag="tls-private-key-file",
         field="tlsPrivateKeyFile",
         value_type=PATH,
-        help="Private key of --tls-cert-file, PEM.",
+        help="PEM-encoded private key for --tls-cert-file.",
         default_help="none",
         group=_AGENT,
     ),
@@ -407,8 +407,8 @@ SETTINGS = (
         flag="client-ca-file",
         field="authentication.x509.clientCAFile",
         value_type=PATH,
-        help="CA bundle, PEM, for client certificates; the common name of the subject becomes the "
-        "user name.",
+        help="PEM-encoded CA bundle to verify client certificates; the common name of the subject "
+        "becomes the user name.",
         default_help="the CA of the embedded API server, else none",
         group=_AGENT,
     ),
@@ -507,8 +507,8 @@ SETTINGS = (
         flag="shutdown-grace-period",
         field="shutdownGracePeriod",
         value_type=_SHUTDOWN_PERIOD,
-        help="Total time for pods to terminate when the node shuts down or is drained; 0 disables "
-        "draining at a machine shutdown with --on-stop=auto.",
+        help="Total time for pods to terminate when the node shuts down or is drained. With "
+        "--on-stop=auto, 0 disables draining when the machine shuts down.",
         default="30s",
         group=_AGENT,
     ),
@@ -536,7 +536,7 @@ SETTINGS = (
         name="history",
         flag="history",
         value_type=BOOL,
-        help="Record pod status transitions and events in history.db in the root-dir.",
+        help="Record pod status transitions and events in history.db in the root directory.",
         default="true",
         group=_AGENT,
     ),
@@ -576,7 +576,7 @@ SETTINGS = (
         name="alertmanager_url",
         flag="alertmanager-url",
         value_type=URL,
-        help="URL of the Alertmanager that receives alerts of rules without actions.",
+        help="URL of the Alertmanager to which alerts are sent if their rule defines no actions.",
         default_help="none",
         secret=True,
         group=_AGENT,

@@ -23,11 +23,11 @@ from podstatus.alerts.defaults import default_rules
 from podstatus.alerts.delivery.dispatcher import AlertDispatcher
 from podstatus.alerts.delivery.store import AlertStore
 from podstatus.alerts.engine.engine import Engine
-from podstatus.alerts.evaluator.process import EvaluatorProcess
-from podstatus.alerts.evaluator.thread import EvaluatorThread
+from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
+from podstatus.alerts.evaluator.evaluator_thread import EvaluatorThread
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.service.alert_service import AlertService, Readiness
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.status_writer import HistoryCounts
@@ -168,7 +168,7 @@ async def measure(folder: Path, *, alerts: bool, changes: bool) -> tuple[float, 
     view, clock = StaticStatusView(), SystemClock()
     for number in range(PODS):
         view.snapshot_cache.put(make_pod(number))
-    evaluator = EvaluatorProcess()
+    evaluator = BudgetedEvaluator()
     rules = default_rules(evaluator).rules
     evaluator.load(it.rule for it in rules)
     evaluator_thread = EvaluatorThread(evaluator)

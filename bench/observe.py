@@ -20,7 +20,7 @@ from pathlib import Path
 
 from podstatus import Pod, PodManager, StatusManager
 from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.observe.history.status_writer import StatusHistoryWriter
 from podstatus.observe.history.store import History
 from podstatus.observe.snapshot_cache import SnapshotCache

@@ -11,7 +11,7 @@ from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.logging_setup import configure_logging
 from podstatus.agent.daemon.run import AgentContext, AgentInfo, run_agent
 from podstatus.agent.settings.load import load_settings
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 

@@ -8,7 +8,7 @@ from podstatus.checkpoint.errors import (
     UnsupportedStateError,
 )
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
-from podstatus.checkpoint.state import FileState, MemoryState
+from podstatus.checkpoint.resource_state import FileState, MemoryState
 from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
 from podstatus.kube.errors import (
     ApiError,
@@ -43,15 +43,15 @@ from podstatus.kube.objects.runtime_facts import (
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.pods.api_status import generate_api_pod_status
+from podstatus.pods.container_readiness import Prober, ProbeResults
 from podstatus.pods.container_status import StartFailure
 from podstatus.pods.phase import get_phase
 from podstatus.pods.pod_manager import PodManager
-from podstatus.pods.probe_results import Prober, ProbeResults
+from podstatus.status.counters import Counters, Counts
 from podstatus.status.interface import Manager, PodStatusProvider
 from podstatus.status.manager import StatusManager
-from podstatus.status.metrics import Counters, Counts
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
-from podstatus.status.startup_latency import StartupLatencyTracker
+from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 
 __version__ = "0.1.0"
 

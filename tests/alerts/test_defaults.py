@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from podstatus.agent.compose.alert_rules import AlertRules, AlertRulesError, load_alert_rules
 from podstatus.alerts.defaults import default_rules
-from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.model import Rule
 from podstatus.alerts.rule_tests.cases import RuleTest, read_rule_tests
 from podstatus.alerts.rule_tests.run import run_rule_test
@@ -18,7 +18,7 @@ from tests.support.alert_rules import ENVIRONMENTS, BlockingLocalEvaluator, chec
 DEFAULTS = default_rules(ENVIRONMENTS)
 NAMES = [loaded.rule.name for loaded in DEFAULTS.rules]
 EVALUATOR = BlockingLocalEvaluator(DEFAULTS.rules)
-CHECKER = EvaluatorProcess()
+CHECKER = BudgetedEvaluator()
 REHEARSALS, MISTAKES = read_rule_tests(
     (Path(__file__).parent / "default_rules_test.yaml").read_text()
 )

@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from podstatus.base.aio import boottime_ns
 from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.system_clock import boottime_ns
 from podstatus.testing.clock import FakeClock
 
 

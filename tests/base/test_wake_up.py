@@ -2,7 +2,8 @@ import asyncio
 import threading
 import time
 
-from podstatus.base.aio import SystemClock, WakeUp
+from podstatus.base.system_clock import SystemClock
+from podstatus.base.wake_up import WakeUp
 
 
 async def settle() -> None:

@@ -21,7 +21,7 @@ import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
 from podstatus.checkpoint.outbox import FileOutbox
-from podstatus.checkpoint.state import FileState
+from podstatus.checkpoint.resource_state import FileState
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.containers import ResourceClaim, ResourceRequirements
 from podstatus.kube.objects.pod import PodUID

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from podstatus.cli.commands import app
+from podstatus.cli.app import app
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.store import History, HistoryEntry
 from podstatus.observe.transitions.status_transitions import Transition

@@ -9,7 +9,8 @@ from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.apiserver.pki import credentials
-from podstatus.cli.checks import (
+from podstatus.cli.app import app
+from podstatus.cli.doctor_checks import (
     HINT,
     OK,
     PROBLEM,
@@ -22,7 +23,6 @@ from podstatus.cli.checks import (
     check_python,
     check_rights,
 )
-from podstatus.cli.commands import app
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import running_api_server
 from tests.support.processes.api_servers import NODES, RealServer

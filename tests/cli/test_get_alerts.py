@@ -9,7 +9,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from podstatus.cli.commands import app
+from podstatus.cli.app import app
 from podstatus.cli.get_alerts import alert_table
 from podstatus.cli.render.tables import cell_style
 from podstatus.kube.scalars.time import Time

@@ -12,7 +12,7 @@ from msgspec import structs
 from typer.testing import CliRunner, Result
 
 from podstatus.cli import timeline as timeline_command
-from podstatus.cli.commands import app
+from podstatus.cli.app import app
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.store import HistoryEntry
 from podstatus.web.v1.wire import transition_view

@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.cli import watch as watch_command
+from podstatus.cli.app import app
 from podstatus.cli.client import agent_client
 from podstatus.cli.client.pod_feed import PodFeed
 from podstatus.cli.client.sse import SseEvent, SseLineTooLongError, parse_sse
 from podstatus.cli.client.staleness import Staleness
-from podstatus.cli.commands import app
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.processes.agent_process import ENVIRONMENT, SECONDS, until
 from tests.support.processes.programs import COMMAND

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.lister import Lister
 from podstatus.client.informer.listwatch import ObjectSelection

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from podstatus.events.event import (
+from podstatus.events.new_event import (
     PendingEvent,
     event_name,
     new_event,

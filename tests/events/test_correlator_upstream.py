@@ -19,7 +19,7 @@ from podstatus.events.correlator import (
     Patch,
     Suppressed,
 )
-from podstatus.events.event import PendingEvent, new_event
+from podstatus.events.new_event import PendingEvent, new_event
 from podstatus.kube.objects.event import Event, EventSource
 from podstatus.kube.objects.meta import ObjectReference
 

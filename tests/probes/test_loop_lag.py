@@ -9,11 +9,11 @@ from contextlib import suppress
 
 import pytest
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.containers import HTTPGetAction, Probe
 from podstatus.kube.objects.pod import PodUID
 from podstatus.probes.check_exec import check_exec
-from podstatus.probes.checks import ProbeChecker
+from podstatus.probes.checker import ProbeChecker
 from podstatus.probes.decide.check_result import CheckError
 from tests.probes.probe_targets import Command, Talker, target
 from tests.support.loopback_servers import HOST, raw_server

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from podstatus.alerts.cel.compile import Environments
 from podstatus.alerts.defaults import default_rules
 from podstatus.alerts.rules.durations import parse_duration
-from podstatus.cli.commands import app
+from podstatus.cli.app import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text()
 YAML = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

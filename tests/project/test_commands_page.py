@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from podstatus.agent.settings.schema.table import SETTINGS
-from podstatus.cli.commands import app
+from podstatus.cli.app import app
 from podstatus.observe.summary.health import HealthState
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()

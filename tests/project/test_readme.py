@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from podstatus import ContainerFacts, PodFacts, StatusManager, generate_api_pod_status
-from podstatus.status.metrics import Counts
+from podstatus.status.counters import Counts
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

@@ -7,7 +7,7 @@ import pytest
 
 SOURCES = Path(__file__).parents[2] / "src"
 SAFE = {"-P", "-I"}
-LOOKS_UP = {"podstatus/base/programs.py", "podstatus/client/auth/exec_process.py"}
+LOOKS_UP = {"podstatus/base/programs.py", "podstatus/client/auth/exec_plugin/run_plugin.py"}
 """The latter refuses a program that was found by a relative folder, as client-go does."""
 
 

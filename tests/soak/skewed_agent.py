@@ -13,8 +13,9 @@ from pathlib import Path
 
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.run import AgentContext
-from podstatus.base.aio import SystemClock
-from podstatus.cli import commands
+from podstatus.base.system_clock import SystemClock
+from podstatus.cli import run as run_command
+from podstatus.cli.app import app
 
 SIZE = 8
 
@@ -45,8 +46,8 @@ def main() -> None:
     def build(context: AgentContext) -> NodeAgent:
         return NodeAgent(context, clock=clock)
 
-    commands.build_node_agent = build  # type: ignore[attr-defined]
-    commands.app()
+    run_command.build_node_agent = build  # type: ignore[attr-defined]
+    app()
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from podstatus import (
     UnavailableError,
     generate_api_pod_status,
 )
-from podstatus.base.aio import WakeUp
+from podstatus.base.wake_up import WakeUp
 from podstatus.kube.objects.containers import Container, Probe
 from podstatus.kube.scalars.parse_cache import MAX_CACHED_LENGTH, cached_for_short_strings
 from podstatus.status.policy import SyncPolicy

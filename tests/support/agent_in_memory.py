@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from podstatus.agent.compose.status_events import StatusEvents
-from podstatus.checkpoint.state import MemoryState
+from podstatus.checkpoint.resource_state import MemoryState
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
@@ -15,10 +15,10 @@ from podstatus.runtime.instrumented import instrument
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import ReportsProbes, ResizesPods
 from podstatus.sources.mux import Mux
+from podstatus.status.counters import Counters
 from podstatus.status.manager import StatusManager
-from podstatus.status.metrics import Counters
 from podstatus.status.ports import Outbox
-from podstatus.status.startup_latency import StartupLatencyTracker
+from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.admission.admit import AdmissionResult, admit
@@ -34,7 +34,7 @@ from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_results import ProbeResultStore
+from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.decision import ResizeDecision, decide_resize
 from podstatus.workers.shutdown.manager import ShutdownManager
 from podstatus.workers.shutdown.plan import default_periods

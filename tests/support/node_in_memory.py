@@ -18,7 +18,7 @@ from typing import Any, Self
 from msgspec import structs
 
 from podstatus.base.clock import Clock
-from podstatus.checkpoint.state import FileState, MemoryState
+from podstatus.checkpoint.resource_state import FileState, MemoryState
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity

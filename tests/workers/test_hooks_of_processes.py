@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts
 from podstatus.probes.http_hook import send_hook_request

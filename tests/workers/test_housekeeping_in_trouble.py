@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError
-from podstatus.checkpoint.state import MemoryState
+from podstatus.checkpoint.resource_state import MemoryState
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.pods.pod_manager import PodManager
@@ -24,7 +24,7 @@ from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_results import ProbeResultStore
+from podstatus.workers.probe_result_store import ProbeResultStore
 
 
 class FullDisk(MemoryState):

@@ -8,9 +8,9 @@ from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.sources.decide.pod_changes import PodAdded, PodReconciled, PodRemoved
+from podstatus.status.counters import Counters
 from podstatus.status.manager import StatusManager
-from podstatus.status.metrics import Counters
-from podstatus.status.startup_latency import StartupLatencyTracker
+from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import FakeEventSink
@@ -26,7 +26,7 @@ from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_results import ProbeResultStore
+from podstatus.workers.probe_result_store import ProbeResultStore
 
 
 def a_pod(name: str, *, source: str = "api", uid: str = "") -> Pod:

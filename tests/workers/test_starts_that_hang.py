@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec import structs
 
-from podstatus.checkpoint.state import MemoryState
+from podstatus.checkpoint.resource_state import MemoryState
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
@@ -22,7 +22,7 @@ from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_results import ProbeResultStore
+from podstatus.workers.probe_result_store import ProbeResultStore
 
 
 class HastyRuntime(SimulatedRuntime):

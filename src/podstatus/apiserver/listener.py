@@ -25,7 +25,7 @@ from podstatus.apiserver.http.messages import (
     WebSocketProxy,
     error_response,
 )
-from podstatus.apiserver.kubelet.websocket import serve_websocket
+from podstatus.apiserver.kubelet.websocket_relay import serve_websocket
 from podstatus.base.log_rate import RateLimitFilter
 from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.base.net.connection_eviction import StageLimits

@@ -24,8 +24,8 @@ from podstatus.apiserver.storage.store import StorageError, StorageKey, Store, S
 from podstatus.apiserver.storage.watch_cache import WatchCache
 from podstatus.apiserver.strategies.base import Document
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
-from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
+from podstatus.base.system_clock import SystemClock
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.base.aio import wall_clock_ns
 from podstatus.base.msgspec_json import decode_json
+from podstatus.base.system_clock import wall_clock_ns
 from podstatus.kube.scalars.time import Time
 
 _LOCK_FILE = "lock"

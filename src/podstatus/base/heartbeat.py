@@ -6,8 +6,8 @@
         ...
 
 Uses a monotonic clock, so a wall-clock jump never marks a service as stalled. If that clock
-includes suspended time, as `base.aio.boottime_ns` does, all services may appear stalled right after
-the machine resumes: give them time to recover before acting on it.
+includes suspended time, as `base.system_clock.boottime_ns` does, all services may appear stalled
+right after the machine resumes: give them time to recover before acting on it.
 """
 
 from collections.abc import Callable

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from podstatus.base.aio import boottime_ns
+from podstatus.base.system_clock import boottime_ns
 from podstatus.base.token_bucket import TokenBucket
 
 _MINUTE = 60 * 10**9

@@ -9,8 +9,8 @@ import typer
 
 from podstatus.agent.compose.alert_rules import AlertRulesError, decode_rules, read_rule_file
 from podstatus.alerts.defaults import default_rules, unknown_disabled
+from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.evaluator.ports import EvaluatorError
-from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.alerts.model import Diagnostic, Rule, sort_diagnostics
 from podstatus.alerts.notifiers.secret_files import file_errors
 from podstatus.alerts.rules.load import LoadedRules, load_rules
@@ -41,13 +41,13 @@ def check(files: FilesArgument) -> None:
 
     Prints every error with its line and column, or the rules if there are none.
     """
-    with EvaluatorProcess() as evaluator:
+    with BudgetedEvaluator() as evaluator:
         valid = [_check(str(file), evaluator) for file in files]
     if not all(valid):
         raise typer.Exit(1)
 
 
-def _check(file: str, evaluator: EvaluatorProcess) -> bool:
+def _check(file: str, evaluator: BudgetedEvaluator) -> bool:
     """Print errors or rules of a file; return True if it is valid."""
     try:
         loaded = load_rules(_read(file), evaluator)

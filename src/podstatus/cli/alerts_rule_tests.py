@@ -10,8 +10,8 @@ import typer
 
 from podstatus.agent.compose.alert_rules import AlertRulesError, read_rule_file
 from podstatus.alerts.defaults import default_rules, default_rules_text, effective_defaults
+from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.evaluator.ports import EvaluatorError
-from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.alerts.model import Diagnostic, sort_diagnostics
 from podstatus.alerts.rule_tests.cases import (
     RuleTest,
@@ -53,7 +53,7 @@ def test_rules(files: FilesArgument, *, verbose: VerboseOption = False) -> None:
 
     Compares the alerts with the expected ones and prints the differences.
     """
-    with EvaluatorProcess() as evaluator:
+    with BudgetedEvaluator() as evaluator:
         passed = [_test(file, evaluator, verbose=verbose) for file in files]
     if not all(passed):
         raise typer.Exit(1)
@@ -64,7 +64,7 @@ def defaults() -> None:
     write(default_rules_text())
 
 
-def _test(file: Path, evaluator: EvaluatorProcess, *, verbose: bool) -> bool:
+def _test(file: Path, evaluator: BudgetedEvaluator, *, verbose: bool) -> bool:
     """Run the tests of a file; return True if all pass."""
     try:
         test_file = _read(file)
@@ -93,7 +93,7 @@ def _read(file: Path) -> RuleTestFile:
 
 
 def _rules(
-    file: Path, test_file: RuleTestFile, evaluator: EvaluatorProcess
+    file: Path, test_file: RuleTestFile, evaluator: BudgetedEvaluator
 ) -> tuple[LoadedRule, ...]:
     """The rules under test. Raises _InvalidFileError."""
     loaded: list[LoadedRules] = []
@@ -137,7 +137,7 @@ def _run_test(
     file: Path,
     test: RuleTest,
     rules: tuple[LoadedRule, ...],
-    evaluator: EvaluatorProcess,
+    evaluator: BudgetedEvaluator,
     *,
     verbose: bool,
 ) -> bool:

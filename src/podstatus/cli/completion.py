@@ -12,8 +12,8 @@ import msgspec
 import typer
 
 from podstatus.cli.client.agent_client import find_agent
-from podstatus.cli.client.cluster import RequestError
 from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.running_agent import RequestError
 from podstatus.kube.unstructured import nested_list, nested_str
 
 _KINDS = ("pods", "nodes", "events", "alerts")

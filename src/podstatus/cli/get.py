@@ -16,23 +16,25 @@ import typer
 
 from podstatus.cli.client.agent_client import AgentClient, find_agent
 from podstatus.cli.client.agent_objects import AgentObjects
-from podstatus.cli.client.cluster import (
-    ObjectList,
+from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.running_agent import (
     RequestError,
+    ServerUnavailableError,
+    find_client_config,
+)
+from podstatus.cli.client.server_objects import (
+    ObjectList,
     ResourceKind,
     ServerObjects,
-    ServerUnavailableError,
     current_time,
-    find_client_config,
     find_resource_kind,
 )
-from podstatus.cli.client.query_client import QueryClient
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.completion import complete_kind, complete_pod
 from podstatus.cli.get_alerts import ALERT_KINDS, print_alerts
 from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.cli.render.tables import Table, object_table, with_health
-from podstatus.cli.terminal import print_table, write, write_json, write_yaml
+from podstatus.cli.terminal import fail, print_table, write, write_json, write_yaml
 from podstatus.client.rest.resources import PODS
 from podstatus.client.rest.transport import Timeouts
 from podstatus.client.sync_client import SyncClient
@@ -312,12 +314,6 @@ def _empty_message(kind: ResourceKind, namespace: str | None) -> str:
     if namespace is None or not kind.resource.namespaced:
         return "No resources found"
     return f"No resources found in {namespace} namespace."
-
-
-def fail(message: str, code: int = 1) -> NoReturn:
-    """Print an error and exit with `code`."""
-    write(f"podstatus: {message}\n", err=True)
-    raise typer.Exit(code)
 
 
 def usage_error(message: str) -> NoReturn:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from podstatus.alerts.ports import DeliveryState
-from podstatus.cli.client.cluster import RequestError
 from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.render.tables import Table
 from podstatus.cli.terminal import print_table, write, write_json, write_yaml
 from podstatus.kube.scalars.human_duration import format_age

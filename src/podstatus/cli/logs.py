@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from podstatus.cli.client.agent_client import find_agent
-from podstatus.cli.client.cluster import RequestError
+from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.completion import complete_pod
 from podstatus.cli.default_container import ContainerNotFoundError, choose_container
 from podstatus.cli.get import NamespaceOption, RootDirOption, report_errors, usage_error

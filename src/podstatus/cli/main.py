@@ -2,14 +2,14 @@
 
 import sys
 
-from podstatus.base.aio import guard_time_module
+from podstatus.base.system_clock import guard_time_module
 
 
 def main() -> None:
     """Run the command line; without the packages of the extra `agent`, name the missing one."""
     guard_time_module()
     try:
-        from podstatus.cli.commands import app  # noqa: PLC0415 - may not be installed
+        from podstatus.cli.app import app  # noqa: PLC0415 - may not be installed
     except ModuleNotFoundError as error:
         sys.exit(
             f"podstatus: the package {error.name} is not installed; install all packages of the "

@@ -15,8 +15,8 @@ from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observer import build_observer
 from podstatus.agent.observer.settings import OBSERVE_SETTINGS, load_observe_settings
 from podstatus.agent.settings.load import LoadedSettings, SettingsError
-from podstatus.cli.get import fail
 from podstatus.cli.options import Flags, with_settings
+from podstatus.cli.terminal import fail
 
 _FOLDERS = ("logs", "pki")
 

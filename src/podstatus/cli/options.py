@@ -16,6 +16,14 @@ from podstatus.agent.settings.schema.setting import Setting
 from podstatus.agent.settings.schema.table import SETTINGS
 
 Flags = dict[str, str | None]
+StopAtEofOption = Annotated[
+    bool,
+    typer.Option(
+        "--stop-at-eof",
+        hidden=True,
+        help="Stop when standard input is closed, that is, with the parent process.",
+    ),
+]
 
 
 def with_settings(

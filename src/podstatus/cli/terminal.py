@@ -9,15 +9,16 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 import msgspec
+import typer
 import yaml
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from podstatus.base.terminal import ControlCharEscaper, escape_control_chars
+from podstatus.base.control_chars import ControlCharEscaper, escape_control_chars
 from podstatus.cli.render.styled_text import Line
 from podstatus.cli.render.table_lines import table_lines
 from podstatus.cli.render.tables import (
@@ -201,3 +202,9 @@ def render(
     )
     console.print(rich)
     return "".join(f"{line.rstrip()}\n" for line in buffer.getvalue().splitlines())
+
+
+def fail(message: str, code: int = 1) -> NoReturn:
+    """Print an error and exit with `code`."""
+    write(f"podstatus: {message}\n", err=True)
+    raise typer.Exit(code)

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 from msgspec import structs
 
-from podstatus.base.terminal import escape_control_chars
+from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.client.agent_client import find_agent
-from podstatus.cli.client.cluster import current_time
 from podstatus.cli.client.query_client import QueryClient, to_history_entry
+from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.completion import complete_pod
 from podstatus.cli.get import NamespaceOption, RootDirOption, report_errors, usage_error

@@ -15,11 +15,12 @@ import msgspec
 import typer
 from msgspec import structs
 
-from podstatus.base.terminal import escape_control_chars
+from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.client.agent_client import find_agent
-from podstatus.cli.client.cluster import RequestError, current_time
 from podstatus.cli.client.pod_feed import PodChange, PodFeed
 from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.running_agent import RequestError
+from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.sse import SseEvent, SseLineTooLongError
 from podstatus.cli.client.staleness import Staleness
 from podstatus.cli.get import (

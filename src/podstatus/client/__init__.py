@@ -26,7 +26,7 @@ from podstatus.client.auth.load_config import (
 from podstatus.client.errors import CredentialsError, KubeconfigError, WatchIdleError
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_counts import ReflectorCounts
-from podstatus.client.informer.reflector_policy import ReflectorPolicy
+from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.rate_limit import RateLimiter

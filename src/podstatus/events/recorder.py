@@ -15,11 +15,11 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
+from podstatus.base.wake_up import WakeUp
 from podstatus.events.correlator import Create, EventCorrelator, Patch, Suppressed
 from podstatus.events.counts import DropReason, EventCounts
-from podstatus.events.event import PendingEvent, new_event
+from podstatus.events.new_event import PendingEvent, new_event
 from podstatus.events.policy import EventPolicy
 from podstatus.events.ports import EventSink
 from podstatus.events.sender import EventDelivery, EventSender, describe_event

@@ -11,14 +11,14 @@ from podstatus.node.decide.conditions import AlertCondition
 from podstatus.node.decide.eviction_thresholds import parse_thresholds
 from podstatus.node.decide.node_object import NodeBuilder
 from podstatus.node.decide.readings import UsageSnapshot
-from podstatus.node.facts import NodeFactsCollector
+from podstatus.node.facts_collector import NodeFactsCollector
 from podstatus.node.lease import LeaseService
 from podstatus.node.machine.addresses import node_addresses
 from podstatus.node.node_cache import NodeCache
 from podstatus.node.ports import HealthReporter, NodeApi, NodeEvents
 from podstatus.node.registration import Registration
 from podstatus.node.settings import NodeSettings
-from podstatus.node.status import NodeStatusService
+from podstatus.node.status_service import NodeStatusService
 
 
 class NodeServices(NamedTuple):

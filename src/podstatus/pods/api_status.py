@@ -36,6 +36,7 @@ from podstatus.kube.qos import get_pod_qos
 from podstatus.kube.restart_policy import all_containers_could_restart
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_attempts import attempts_newest_first
+from podstatus.pods.container_readiness import Prober, ProbeResults
 from podstatus.pods.container_resources import pod_resources
 from podstatus.pods.container_status import (
     ContainerStatusContext,
@@ -50,7 +51,6 @@ from podstatus.pods.phase import (
     past_active_deadline,
 )
 from podstatus.pods.pod_ips import with_host_ips, with_pod_ips
-from podstatus.pods.probe_results import Prober, ProbeResults
 from podstatus.status.decide import generate
 
 DEFAULT_GATES = FeatureGates()

@@ -19,10 +19,10 @@ from typing import Protocol
 import msgspec
 from msgspec import structs
 
-from podstatus.base.aio import boottime_ns
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.failure_log import FailureLog
+from podstatus.base.system_clock import boottime_ns
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.kube.scalars.go_text import go_duration

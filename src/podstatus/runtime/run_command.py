@@ -6,8 +6,8 @@ TimeoutError     the command took too long
 
 import msgspec
 
-from podstatus.base.aio import run_with_timeout
 from podstatus.base.clock import Clock
+from podstatus.base.timeouts import run_with_timeout
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.streams import (

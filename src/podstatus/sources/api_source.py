@@ -9,8 +9,8 @@ from typing import Protocol
 
 from msgspec import structs
 
-from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
+from podstatus.base.system_clock import SystemClock
 from podstatus.client import PODS, Added, ObjectChange, Reflector, ReflectorPolicy, Removed, Updated
 from podstatus.client.informer.listwatch import ListerWatcher
 from podstatus.kube.objects.pod import API_SOURCE, CONFIG_SOURCE, Pod

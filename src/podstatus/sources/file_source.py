@@ -9,9 +9,9 @@ from operator import is_
 from pathlib import Path
 from typing import Final
 
-from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.daemon_thread import run_in_daemon_thread
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest.static_pods import ManifestOrigin

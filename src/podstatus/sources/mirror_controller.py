@@ -12,9 +12,10 @@ from typing import Literal
 
 import msgspec
 
-from podstatus.base.aio import SystemClock, WakeUp
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.system_clock import SystemClock
+from podstatus.base.wake_up import WakeUp
 from podstatus.client import ApiClient
 from podstatus.client.rest.failure_backoff import FailureBackoff
 from podstatus.kube.errors import ApiError, BusyError, UnavailableError

@@ -11,9 +11,9 @@ from typing import Final
 import aiohttp
 from yarl import URL
 
-from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.daemon_thread import run_in_daemon_thread
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest.decode import MAX_BYTES, Manifest, ManifestProblem, read_manifest

@@ -10,14 +10,14 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.base.aio import SystemClock, WakeUp
 from podstatus.base.clock import Clock
+from podstatus.base.system_clock import SystemClock
+from podstatus.base.wake_up import WakeUp
 from podstatus.kube.encoding.frozen_copy import freeze, require_type
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import POD_PHASES, ApiUID, Pod, PodUID, check_pod, check_uid
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
-from podstatus.status.allocation import PodAllocations
 from podstatus.status.decide.describe import (
     describe_containers,
     foreign_conditions,
@@ -34,6 +34,7 @@ from podstatus.status.decide.update import (
 )
 from podstatus.status.decide.versioned_status import VersionedStatus
 from podstatus.status.notify import SafeStartupLatency
+from podstatus.status.pod_allocations import PodAllocations
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     AllocationState,
@@ -53,7 +54,7 @@ from podstatus.status.ports import (
 from podstatus.status.store import StatusModifier, StatusStore
 from podstatus.status.sync.build_syncer import build_syncer
 from podstatus.status.sync.loop import SyncLoop, Wake
-from podstatus.status.sync.outbox import OutboxWriter
+from podstatus.status.sync.outbox_writer import OutboxWriter
 from podstatus.status.sync.syncer import SyncCounts, Syncer
 
 logger = logging.getLogger(__name__)

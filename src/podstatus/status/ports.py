@@ -10,7 +10,7 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.meta import ManagedFieldsEntry
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.status.decide.pod_startup import PodStartup
+from podstatus.status.decide.startup_measurement import PodStartup
 from podstatus.status.decide.update import Termination
 
 

@@ -33,7 +33,7 @@ from podstatus.status.decide.versioned_status import (
 )
 from podstatus.status.notify import CallbackQueue, DeferredObserver, Notifiers
 from podstatus.status.ports import OutboxEntry, PodLookup, PodUpdateNotifier, StatusObserver
-from podstatus.status.resize_store import ResizeStore
+from podstatus.status.resize_conditions import ResizeStore
 
 Result = TypeVar("Result")
 StatusModifier = Callable[[Pod, PodStatus], PodStatus | None]

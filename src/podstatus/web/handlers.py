@@ -19,9 +19,21 @@ from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.status_view import StatusView
 from podstatus.runtime.streams import Logs, Streaming, StreamOptions
+from podstatus.web.data_handlers import (
+    handle_metrics,
+    handle_query,
+    handle_stats,
+    handle_zpage,
+    json_response,
+)
 from podstatus.web.errors import SECURITY_HEADERS, HttpError, bad_request, not_found
 from podstatus.web.kubelet.channel_protocol import PROTOCOLS, choose_protocol
-from podstatus.web.kubelet.exec import CLOSE_SECONDS, MAX_MESSAGE_BYTES, ExecSession, OpenStream
+from podstatus.web.kubelet.exec_attach import (
+    CLOSE_SECONDS,
+    MAX_MESSAGE_BYTES,
+    ExecSession,
+    OpenStream,
+)
 from podstatus.web.kubelet.health import HealthChecks, health_response
 from podstatus.web.kubelet.idle_timeout import IdleTimeout
 from podstatus.web.kubelet.logs import list_logs, send_agent_log, send_container_log
@@ -35,13 +47,6 @@ from podstatus.web.kubelet.pods import (
 )
 from podstatus.web.ports import AgentDescription, Drain, NodePods, ServerOptions, UsageProvider
 from podstatus.web.query_parameters import exec_command, log_request, read_query, stream_options
-from podstatus.web.responses import (
-    handle_metrics,
-    handle_query,
-    handle_stats,
-    handle_zpage,
-    json_response,
-)
 from podstatus.web.routes import ROUTES, Route, RouteKind, RouteMatch
 from podstatus.web.watch.service import WatchService
 

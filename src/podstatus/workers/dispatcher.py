@@ -11,7 +11,7 @@ from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.event import pod_reference
+from podstatus.events.new_event import pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
@@ -29,7 +29,7 @@ from podstatus.sources.mux import RejectedPod
 from podstatus.status.decide.foreign_writes import with_own_parts
 from podstatus.status.decide.generate import need_to_reconcile_pod_readiness
 from podstatus.status.manager import StatusManager
-from podstatus.status.startup_latency import StartupLatencyTracker
+from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.workers.admission.admit import AdmissionRejected, AdmissionResult, rejected_status
 from podstatus.workers.admission.pod_limits import find_limit_violation
 from podstatus.workers.admission.resource_fit import RequestedResources

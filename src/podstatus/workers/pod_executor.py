@@ -7,10 +7,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from podstatus.base.aio import boottime_ns
 from podstatus.base.clock import Clock
+from podstatus.base.system_clock import boottime_ns
 from podstatus.events import reasons
-from podstatus.events.event import container_reference, pod_reference
+from podstatus.events.new_event import container_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.event import ObjectReference

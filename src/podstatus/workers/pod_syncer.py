@@ -13,7 +13,7 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.event import pod_reference
+from podstatus.events.new_event import pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.by_name import first_by_name
 from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
@@ -35,7 +35,7 @@ from podstatus.workers.lifecycle.termination_status import with_eviction
 from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.policy import WorkerPolicy
 from podstatus.workers.ports import NoopProbeManager, ProbeManager
-from podstatus.workers.probe_results import ProbeResultStore
+from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.plan import with_actuated
 
 logger = logging.getLogger(__name__)

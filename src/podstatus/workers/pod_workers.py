@@ -8,10 +8,10 @@ import logging
 import random as chance
 from collections.abc import Callable
 
-from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.events import reasons
-from podstatus.events.event import pod_reference
+from podstatus.events.new_event import pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts, SandboxState

@@ -16,7 +16,7 @@ from podstatus.agent.daemon import apiserver_process, run
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run import AgentContext, AgentError
 from podstatus.agent.settings.load import load_settings
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
@@ -86,7 +86,7 @@ def test_the_start_event_is_recorded_once(tmp_path: Path, server: ApiServerThrea
 def test_init_containers_do_not_count_as_time_that_a_pod_takes_to_start(
     tmp_path: Path, server: ApiServerThread, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "podstatus.status.startup_latency")
+    caplog.set_level(logging.INFO, "podstatus.status.startup_latency_tracker")
     annotations = {"simulate.podstatus.dev/slow": "run=1s"}
     pod = {
         "apiVersion": "v1",

@@ -9,7 +9,7 @@ import pytest
 
 from podstatus.agent.compose.alert_rules import AlertRules, AlertRulesError, load_alert_rules
 from podstatus.agent.settings.load import SettingsError, load_settings
-from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.model import Action
 from podstatus.client.auth import files as client_files
 from tests.support.processes.agent_process import (
@@ -24,7 +24,7 @@ from tests.support.processes.programs import COMMAND
 
 ONE = "allowActions: [deletePod]\ndryRun: false\nrules:\n- {name: One, expr: '!pod.ready'}\n"
 TWO = "rules:\n- {name: Two, expr: pod.ready, actions: [log]}\n"
-EVALUATOR = EvaluatorProcess()
+EVALUATOR = BudgetedEvaluator()
 LOG, EVENT = Action(kind="log"), Action(kind="event")
 
 

@@ -25,7 +25,7 @@ from podstatus.agent.compose.serving_certificate import (
     server_context,
 )
 from podstatus.agent.settings.load import load_settings
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.web.handlers import HandlerDependencies
 from tests.support.certificates import authority

@@ -16,7 +16,7 @@ from podstatus.agent.compose.kubelet_server import ensure_server_files
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run import AgentContext
 from podstatus.agent.settings.load import load_settings
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.testing.apiserver import ApiServerThread
 from tests.agent.compose.query_scene import PARTITION, PODS, a_pod, ask

@@ -13,7 +13,7 @@ from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run import AgentContext
 from podstatus.agent.settings.load import load_settings
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.observe.history.store import HistoryError
 from podstatus.observe.status_view import StatusView

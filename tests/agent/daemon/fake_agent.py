@@ -10,7 +10,8 @@ from podstatus.agent.daemon import run
 from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer, EmbeddedServerAccess
 from podstatus.agent.daemon.root_dir import RootDirError
 from podstatus.agent.daemon.run import AgentContext, AgentError, ListenAddresses
-from podstatus.cli import commands
+from podstatus.cli import run as run_command
+from podstatus.cli.app import app
 
 
 class FakeAgent:
@@ -67,8 +68,8 @@ class SlowServer(EmbeddedApiServer):
 behaviour = sys.argv.pop(1)
 if behaviour == "slow-server":
     run.EmbeddedApiServer = SlowServer  # type: ignore[attr-defined]
-commands.PROGRAM = (sys.executable, "-m", "tests.agent.daemon.fake_agent", behaviour)
+run_command.PROGRAM = (sys.executable, "-m", "tests.agent.daemon.fake_agent", behaviour)
 kind = DrainingAgent if behaviour.startswith("drain") else FakeAgent
-commands.build_node_agent = partial(kind, behaviour)  # type: ignore[attr-defined, assignment]
+run_command.build_node_agent = partial(kind, behaviour)  # type: ignore[attr-defined, assignment]
 if __name__ == "__main__":
-    commands.app()
+    app()

@@ -17,8 +17,8 @@ from podstatus.agent.daemon.apiserver_process import (
     NodeTrust,
 )
 from podstatus.apiserver.state_dir import StateDir
-from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
+from podstatus.base.system_clock import SystemClock
 from podstatus.client import NAMESPACES, ApiClient, kubeconfig_config
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.daemon.log_rotation import rotate_log, run_log_rotation
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 
 
 @pytest.fixture

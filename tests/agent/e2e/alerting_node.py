@@ -11,11 +11,11 @@ from podstatus.agent.compose.alert_rules import load_alert_rules
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run import AgentContext
 from podstatus.agent.settings.load import load_settings
-from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.ports import AlertReader
-from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread
@@ -90,7 +90,7 @@ class AlertingNode:
         file.write_text(rules or "")
         settings = load_settings(flags, {}).settings
         serving = asyncio.get_running_loop().create_future()
-        with RootDir(settings.root_dir) as root, EvaluatorProcess() as evaluator:
+        with RootDir(settings.root_dir) as root, BudgetedEvaluator() as evaluator:
             surroundings = AgentContext(
                 settings=settings,
                 root=root,

@@ -18,7 +18,7 @@ from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.history_scope import SCOPE_FILE
 from podstatus.agent.observer.observer import ClusterObserver, build_observer
 from podstatus.agent.observer.settings import load_observe_settings
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.observe.history.store import History, HistoryError, HistoryPod
 from podstatus.testing.apiserver import ApiServerThread, running_api_server

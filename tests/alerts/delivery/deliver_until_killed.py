@@ -17,7 +17,7 @@ from podstatus.alerts.delivery.store import AlertStore
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.notifiers.http_post import HttpPostClient
 from podstatus.alerts.notifiers.webhook import WebhookNotifier
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from tests.alerts.sample_alerts import firing, resolved
 
 PERIOD = 0.003

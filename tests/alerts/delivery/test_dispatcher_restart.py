@@ -20,7 +20,7 @@ from podstatus.alerts.ports import (
     NotSentError,
     RetryableError,
 )
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.alerts.sample_alerts import (
     START,

@@ -12,7 +12,7 @@ from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.notifiers.alertmanager import AlertmanagerNotifier
 from podstatus.alerts.notifiers.http_post import HttpPostClient
 from podstatus.alerts.ports import ActionError, RetryableError
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import SECOND, firing, resolved
 from tests.alerts.sample_alerts import START as AT

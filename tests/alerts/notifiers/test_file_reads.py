@@ -14,7 +14,7 @@ from podstatus.alerts.notifiers.file_reads import read_with_timeout
 from podstatus.alerts.notifiers.http_post import HttpPostClient
 from podstatus.alerts.notifiers.webhook import WebhookNotifier
 from podstatus.alerts.ports import NotSentError
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.client.auth.files import UnreadableError
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import firing

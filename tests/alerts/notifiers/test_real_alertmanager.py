@@ -13,7 +13,7 @@ from podstatus.alerts.delivery.store import AlertStore
 from podstatus.alerts.model import Action, Alert, AlertId
 from podstatus.alerts.notifiers.alertmanager import AlertmanagerNotifier
 from podstatus.alerts.notifiers.http_post import HttpPostClient
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from tests.alerts.sample_alerts import firing, resolved
 from tests.support.processes.alertmanager import MISSING, PROGRAM, alertmanager
 from tests.support.processes.alertmanager import Alertmanager as Manager

@@ -19,7 +19,7 @@ from podstatus.alerts.notifiers.messages.webhook_message import MAX_BODY_BYTES, 
 from podstatus.alerts.notifiers.webhook import WebhookNotifier
 from podstatus.alerts.ports import ActionError, NotSentError, RetryableError
 from podstatus.alerts.rules.action_kinds import ACTIONS
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import START, firing, resolved
 from tests.support.certificates import authority

@@ -21,7 +21,7 @@ from podstatus.apiserver.kubelet import kubelet_client
 from podstatus.apiserver.kubelet.address import kubelet_address, split_node_name
 from podstatus.apiserver.kubelet.response_checker import upgrade_error
 from podstatus.apiserver.kubelet.stream_options import choose_protocol, stream_query
-from podstatus.apiserver.kubelet.websocket import proxy
+from podstatus.apiserver.kubelet.websocket_relay import proxy
 from podstatus.apiserver.listener import Listener
 from podstatus.testing.apiserver import running_api_server
 from podstatus.testing.servers.access import ServerAccess

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.reflector_policy import ReflectorPolicy
+from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.errors import UnavailableError

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.reflector_policy import ReflectorPolicy
+from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.resource_version import ResourceVersion
 from podstatus.client.informer.store import Added, ObjectChange
 from podstatus.client.rest.resources import CONFIG_MAPS

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.client.auth.config import ResolvedClientConfig
 from podstatus.client.auth.file_credentials import FileCredentials, StaticHeader

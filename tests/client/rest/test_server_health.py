@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
 from podstatus.base.metrics import OVERFLOW_LABEL_VALUE
+from podstatus.base.system_clock import SystemClock
 from podstatus.client import PODS, ApiClient, kubeconfig_config
 from podstatus.client.rest.server_health import RequestMetrics, ServerHealth, server_host
 from podstatus.kube.errors import ApiError

@@ -12,7 +12,7 @@ from podstatus.client.api_client import ApiClient
 from podstatus.client.typed.pod_objects import HttpPodObjects
 from podstatus.kube.errors import ApiError, RejectedError
 from podstatus.kube.scalars.time import Time
-from podstatus.runtime.process.pod_objects import PodObjects
+from podstatus.runtime.process.reference_resolver import PodObjects
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.builders import make_pod
 from tests.client.raw_server import answer, raw_server

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from podstatus import Pod, PodManager, PodStatus, StatusManager
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.status_writer import StatusHistoryWriter
 from podstatus.observe.history.store import History, open_history_reader

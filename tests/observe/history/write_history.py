@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from podstatus import PodStatus
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.observe.history.status_writer import Retention, StatusHistoryWriter
 from podstatus.observe.history.store import History
 from podstatus.testing.builders import make_pod

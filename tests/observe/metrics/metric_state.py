@@ -33,9 +33,9 @@ from podstatus.observe.summary.pod import summarize_pod
 from podstatus.probes.decide.targets import find_targets
 from podstatus.probes.decide.thresholds import CheckOutcome
 from podstatus.runtime.port import RuntimePod
-from podstatus.status.decide.pod_startup import PodStartup
+from podstatus.status.counters import Counters
+from podstatus.status.decide.startup_measurement import PodStartup
 from podstatus.status.decide.update import ContainerType, Termination
-from podstatus.status.metrics import Counters
 from podstatus.testing.builders import make_pod, running
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.lifecycle.state_machine import PodLifecycle, PodWorkerState

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.process import run_shim
+from podstatus.runtime.process import shim_program
 from podstatus.runtime.process.records.layout import ContainerFolder, PodFolder
 from podstatus.runtime.process.records.models import (
     ExitRecord,
@@ -26,7 +26,7 @@ from podstatus.runtime.process.records.models import (
 )
 from podstatus.runtime.process.state.process_identity import is_alive
 
-PROGRAM = Path(run_shim.__file__)
+PROGRAM = Path(shim_program.__file__)
 DEADLINE = 60.0
 SANDBOX = "sandbox-1"
 

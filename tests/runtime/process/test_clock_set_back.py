@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState

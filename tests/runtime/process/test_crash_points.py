@@ -44,7 +44,7 @@ def folder() -> Iterator[Path]:
     # Not below /tmp, since containers have their own /tmp.
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         yield Path(folder)
-        end_family(processes_with("run_shim.py", folder))
+        end_family(processes_with("shim_program.py", folder))
 
 
 def pod_that_sleeps(number: int) -> Pod:
@@ -133,7 +133,7 @@ async def check_running(runtime: ProcessRuntime, pod: Pod) -> None:
 
 def shims_of(pod: Pod) -> list[str]:
     names = []
-    for process in processes_with("run_shim.py", f"/pods/{pod.uid}\0"):
+    for process in processes_with("shim_program.py", f"/pods/{pod.uid}\0"):
         with suppress(psutil.NoSuchProcess):
             names.append(process.name())
     return [name for name in names if name == "podstatus-shim"]

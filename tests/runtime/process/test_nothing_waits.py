@@ -11,7 +11,7 @@ from podstatus.runtime.process.logs.cri_format import LogEntry
 from podstatus.runtime.process.logs.files import LogFile
 from podstatus.runtime.process.logs.reader import LogReader
 from podstatus.runtime.process.preparer import ContainerPreparer
-from podstatus.runtime.process.sandbox.unsandboxed import UnsandboxedFiles
+from podstatus.runtime.process.volumes.unsandboxed_files import UnsandboxedFiles
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.a_log import ALog
 from tests.support.processes.process_runtime import NoObjects

@@ -14,7 +14,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.paths.safe_paths import remove_tree
 from podstatus.runtime.process.records.layout import PodFolder
-from podstatus.runtime.process.sandbox.unsandboxed import OWNER_MARK
+from podstatus.runtime.process.volumes.unsandboxed_files import OWNER_MARK
 from tests.runtime.process.preparer_scene import BWRAP, Setting
 from tests.support.processes.process_pods import UID, pod_of
 

@@ -19,7 +19,7 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError, ResizesPods
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
-from podstatus.runtime.process.cgroups.tree import Cgroups
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from podstatus.testing.builders import make_pod
 from tests.runtime.process.cgroups.cgroup_scene import Machine, resources
 from tests.support.processes.process_runtime import open_process_runtime

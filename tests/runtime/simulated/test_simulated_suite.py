@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.port import Runtime
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.runtime_suite import RuntimeSuite

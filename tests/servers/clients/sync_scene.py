@@ -15,11 +15,11 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
-from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
+from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.reflector_policy import ReflectorPolicy
+from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.store import Added, ObjectChange, Updated
 from podstatus.client.rest.resources import NAMESPACES, PODS
 from podstatus.client.rest.transport import Timeouts

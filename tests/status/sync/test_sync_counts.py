@@ -5,7 +5,7 @@ import asyncio
 from podstatus import Pod, PodManager, StatusManager
 from podstatus.kube.errors import RejectedError
 from podstatus.kube.objects.pod import ApiUID, PodUID
-from podstatus.status.metrics import Counters
+from podstatus.status.counters import Counters
 from podstatus.testing.builders import make_pod, make_status, running
 from podstatus.testing.clock import FakeClock
 

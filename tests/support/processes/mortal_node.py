@@ -87,7 +87,7 @@ class MortalNode(AgentProcess):
 
     def shims(self) -> list[psutil.Process]:
         """All of this node, also those that it should not have any more."""
-        found = processes_with("run_shim.py", str(self.runtime_dir))
+        found = processes_with("shim_program.py", str(self.runtime_dir))
         return [process for process in found if _name(process) == "podstatus-shim"]
 
     def family_of(self, pod: Document) -> list[psutil.Process]:
@@ -98,7 +98,7 @@ class MortalNode(AgentProcess):
     def kill_all(self) -> None:
         """The agent, and whatever it and those before it have started, with their cgroups."""
         self.kill()
-        end_family(processes_with("run_shim.py", str(self.runtime_dir)))
+        end_family(processes_with("shim_program.py", str(self.runtime_dir)))
         with suppress(CgroupsUnavailableError):
             cgroups = find_cgroups(cgroups_name(self.node, self.root_dir))
             cgroups.retain_only([])

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.errors import GoneError
 from podstatus.kube.objects.authentication import TokenRequestStatus
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups.enforcer import OnUnlimited
-from podstatus.runtime.process.cgroups.tree import Cgroups
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from podstatus.runtime.process.preparer import ContainerPreparer
 from podstatus.runtime.process.sandbox.isolation import (
     Bubblewrap,

@@ -14,8 +14,8 @@ import psutil
 import pytest
 
 from podstatus.agent.compose.serving_certificate import ensure_certificate, server_context
-from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.errors import UnavailableError
 from podstatus.kube.objects.authentication import (
     SubjectAccessReviewSpec,

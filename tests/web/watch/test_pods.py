@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.snapshot_cache import PodTombstone, SnapshotCache

@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.status_writer import HistoryCounts
 from podstatus.observe.history.store import HistoryEntry

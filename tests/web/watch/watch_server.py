@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.container_state import parse_container_state

@@ -13,10 +13,10 @@ from podstatus.agent.compose.history import AgentHistory
 from podstatus.agent.compose.kubelet_server import AgentPods, KubeletServer
 from podstatus.agent.compose.metrics import build_metric_pages
 from podstatus.agent.compose.node import AgentNodeServices
-from podstatus.agent.compose.open_port import start_server
 from podstatus.agent.compose.pods import PodDependencies, PodServices
 from podstatus.agent.compose.runtime import RuntimeDependencies, build_process_runtime, find_runtime
 from podstatus.agent.compose.sources import SourceServices, source_names
+from podstatus.agent.compose.start_server import start_server
 from podstatus.agent.compose.status_view import NodeStatusView
 from podstatus.agent.daemon.run import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
 from podstatus.agent.daemon.sample_pods import create_sample_pods
@@ -25,12 +25,12 @@ from podstatus.agent.settings.export import about_agent
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.alerts.actions.node_taints import AlertTaints
-from podstatus.base.aio import SystemClock, boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.system_clock import SystemClock, boottime_ns
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.outbox import FileOutbox
-from podstatus.checkpoint.state import FileState
+from podstatus.checkpoint.resource_state import FileState
 from podstatus.client import ApiClient, HttpNodeApi, HttpPodApi, RateLimiter, Timeouts
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.client.typed.events import HttpEventSink
@@ -47,7 +47,7 @@ from podstatus.runtime.instrumented import instrument
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import ContainerStats, ReportsProbes, Runtime
 from podstatus.runtime.process.adapter import ProcessRuntime
-from podstatus.runtime.process.refresher import Refresher
+from podstatus.runtime.process.volume_refresher import Refresher
 from podstatus.status.ports import OutboxEntry
 from podstatus.web.handlers import HandlerDependencies
 from podstatus.web.kubelet.health import HealthCheck, HealthListener, heartbeat_checks

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from podstatus.alerts.defaults import default_rules, effective_defaults, unknown_disabled
-from podstatus.alerts.evaluator.process import EvaluatorProcess
+from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.model import Action, Rule, RuleSet
 from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
 from podstatus.client.auth.files import UnreadableError, read_file
@@ -22,7 +22,7 @@ class AlertRules(msgspec.Struct, frozen=True, kw_only=True):
     """All rules, and the settings of their files."""
 
     rules: tuple[LoadedRule, ...] = ()
-    evaluator: EvaluatorProcess
+    evaluator: BudgetedEvaluator
     """The process that evaluates the rules; all valid ones are loaded into it."""
     rule_sets: dict[str, RuleSet] = {}
     """Rule name -> content of its file; default rules have none."""
@@ -47,7 +47,7 @@ class AlertRules(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(action for action in defaults if action.kind not in without)
 
 
-def load_alert_rules(paths: Iterable[Path], evaluator: EvaluatorProcess) -> AlertRules:
+def load_alert_rules(paths: Iterable[Path], evaluator: BudgetedEvaluator) -> AlertRules:
     """Load the default rules, as these files change them, and the rules of the files.
 
     A rule with an invalid expression is disabled with an error; it affects neither other rules

@@ -20,7 +20,7 @@ from podstatus.alerts.actions.remediations import AlertPods, DeletePod, RestartC
 from podstatus.alerts.delivery.dispatcher import AlertDispatcher
 from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.engine.engine import Engine
-from podstatus.alerts.evaluator.thread import EvaluatorThread
+from podstatus.alerts.evaluator.evaluator_thread import EvaluatorThread
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.notifiers.alertmanager import AlertmanagerNotifier
 from podstatus.alerts.notifiers.event import EventNotifier, SubjectEventRecorder
@@ -29,8 +29,8 @@ from podstatus.alerts.notifiers.log import LogNotifier
 from podstatus.alerts.notifiers.webhook import WebhookNotifier
 from podstatus.alerts.ports import AlertNotifier, BatchAlertNotifier, Remediation
 from podstatus.alerts.service.alert_service import AlertService, Readiness
-from podstatus.base.aio import boottime_ns
 from podstatus.base.clock import Clock
+from podstatus.base.system_clock import boottime_ns
 from podstatus.client import ApiClient, HttpPodApi
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Taint

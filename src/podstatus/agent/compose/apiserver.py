@@ -1,6 +1,6 @@
 """Build the embedded API server with its store."""
 
-from podstatus.agent.daemon.apiserver_main import ApiServerConfig, ServeError, StartableServer
+from podstatus.agent.daemon.serve_apiserver import ApiServerConfig, ServeError, StartableServer
 from podstatus.apiserver.server import ApiServer, selectable_fields
 from podstatus.apiserver.storage.store import StorageError, Store
 

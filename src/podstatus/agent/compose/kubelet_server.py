@@ -15,7 +15,7 @@ from podstatus.agent.compose.serving_certificate import (
     ensure_certificate,
     server_context,
 )
-from podstatus.agent.daemon.apiserver_main import reachable_host
+from podstatus.agent.daemon.serve_apiserver import reachable_host
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.client.api_client import ApiClient

@@ -7,7 +7,7 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import ApiClient, HttpNodeApi, node_reflector
-from podstatus.events.event import node_reference
+from podstatus.events.new_event import node_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage

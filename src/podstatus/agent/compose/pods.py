@@ -11,17 +11,17 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.checkpoint.outbox import FileOutbox
-from podstatus.checkpoint.state import FileState
+from podstatus.checkpoint.resource_state import FileState
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.events import reasons
-from podstatus.events.event import container_reference
+from podstatus.events.new_event import container_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodManager
-from podstatus.probes.checks import ProbeChecker
+from podstatus.probes.checker import ProbeChecker
 from podstatus.probes.http_hook import send_hook_request
 from podstatus.probes.workers import ProbeWorkers
 from podstatus.runtime.pleg import Pleg
@@ -29,7 +29,7 @@ from podstatus.runtime.port import ProbeResult, ReportsProbes, ResizesPods, Runt
 from podstatus.sources.mux import Mux
 from podstatus.status.manager import StatusManager
 from podstatus.status.ports import OutboxEntry
-from podstatus.status.startup_latency import StartupLatencyTracker
+from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.admission.admit import AdmissionRejected, AdmissionResult, admit
 from podstatus.workers.admission.resource_fit import RequestedResources, pod_capacity
@@ -46,7 +46,7 @@ from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_results import ProbeResultStore
+from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.decision import ResizeDecision, decide_resize
 
 

@@ -13,7 +13,7 @@ from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.client import ApiClient
 from podstatus.events import reasons
-from podstatus.events.event import pod_reference
+from podstatus.events.new_event import pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.pod import Pod, is_static_pod

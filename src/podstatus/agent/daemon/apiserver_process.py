@@ -23,11 +23,11 @@ from podstatus.apiserver.pki.credentials import ENDPOINTS, KUBECONFIG
 from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.apiserver.storage.marker import MarkerError, MarkerFile
 from podstatus.apiserver.storage.sqlite_file import DATABASE
-from podstatus.base.aio import SystemClock
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.msgspec_json import decode_json
 from podstatus.base.programs import child_environment, python_module_command
+from podstatus.base.system_clock import SystemClock
 
 logger = logging.getLogger(__name__)
 

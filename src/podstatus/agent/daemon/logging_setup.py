@@ -17,7 +17,7 @@ import msgspec
 import structlog
 from structlog.stdlib import ProcessorFormatter
 
-from podstatus.base.terminal import escape_control_chars
+from podstatus.base.control_chars import escape_control_chars
 
 EventDict = MutableMapping[str, Any]
 

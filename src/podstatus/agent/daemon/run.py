@@ -24,7 +24,6 @@ from podstatus.agent.compose.kubelet_server import (
     ensure_server_files,
 )
 from podstatus.agent.compose.serving_certificate import KubeletServerError
-from podstatus.agent.daemon.apiserver_main import ServeError, call_on_stdin_eof, reachable_host
 from podstatus.agent.daemon.apiserver_process import (
     ApiServerStartError,
     EmbeddedApiServer,
@@ -40,11 +39,12 @@ from podstatus.agent.daemon.root_dir import (
     retry_write_endpoints,
     try_write_endpoints,
 )
+from podstatus.agent.daemon.serve_apiserver import ServeError, call_on_stdin_eof, reachable_host
 from podstatus.agent.settings.model import AgentSettings
+from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.evaluator.ports import EvaluatorError
-from podstatus.alerts.evaluator.process import EvaluatorProcess
 from podstatus.apiserver.pki.certificates import CA_CERTIFICATE
-from podstatus.base.aio import wall_clock_ns
+from podstatus.base.system_clock import wall_clock_ns
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
 from podstatus.client.errors import KubeconfigError
@@ -253,11 +253,11 @@ async def _alert_rules(settings: AgentSettings) -> AsyncIterator[AlertRules | No
     if not settings.alerts:
         yield None
         return
-    with EvaluatorProcess() as evaluator:
+    with BudgetedEvaluator() as evaluator:
         yield await asyncio.to_thread(_load_rules, settings, evaluator)
 
 
-def _load_rules(settings: AgentSettings, evaluator: EvaluatorProcess) -> AlertRules:
+def _load_rules(settings: AgentSettings, evaluator: BudgetedEvaluator) -> AlertRules:
     try:
         rules = load_alert_rules(settings.alert_rules, evaluator)
     except AlertRulesError as error:

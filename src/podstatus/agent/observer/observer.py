@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, suppress
 from podstatus import __version__
 from podstatus.agent.compose.history import HistoryFile
 from podstatus.agent.compose.kubelet_server import KubeletServer
-from podstatus.agent.compose.open_port import start_server
+from podstatus.agent.compose.start_server import start_server
 from podstatus.agent.daemon.root_dir import RootDirError
 from podstatus.agent.daemon.run import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
 from podstatus.agent.observer.cluster_view import ClusterView, ObserverScope
@@ -19,9 +19,9 @@ from podstatus.agent.observer.history_scope import history_start
 from podstatus.agent.observer.settings import OBSERVE_SETTINGS
 from podstatus.agent.observer.status_view import ClusterStatusView
 from podstatus.agent.settings.export import export_flags
-from podstatus.base.aio import SystemClock, boottime_ns
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.system_clock import SystemClock, boottime_ns
 from podstatus.client import ApiClient
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.errors import ApiError, BusyError, DeniedError, UnavailableError

@@ -20,10 +20,10 @@ from podstatus.alerts.actions.desired_taints import format_taint
 from podstatus.alerts.actions.guarded_remediation import KIND_RATE_LIMIT, SUBJECT_RATE_LIMIT
 from podstatus.alerts.actions.name_prefix import PREFIX
 from podstatus.alerts.ports import ActionError, RetryableError
-from podstatus.base.aio import boottime_ns
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
+from podstatus.base.system_clock import boottime_ns
 from podstatus.base.token_bucket import TokenBucket
 from podstatus.events import reasons
 from podstatus.kube.encoding.codec import to_document

@@ -19,7 +19,7 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunSta
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import Pleg
-from podstatus.workers.probe_results import ProbeResultStore
+from podstatus.workers.probe_result_store import ProbeResultStore
 
 
 class AlertPods:

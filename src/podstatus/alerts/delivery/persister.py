@@ -20,10 +20,10 @@ from msgspec import structs
 from podstatus.alerts.delivery.decide.queue import DeliveryProgress, StoredAlert
 from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.model import Action, Alert, AlertId
-from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
+from podstatus.base.timeouts import wait_event_or_timeout
 
 logger = logging.getLogger(__name__)
 

@@ -19,9 +19,9 @@ from podstatus.alerts.ports import (
     RetryableError,
 )
 from podstatus.alerts.rules.action_kinds import REMEDIATION_KINDS
-from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.failure_log import FailureLog
+from podstatus.base.timeouts import wait_event_or_timeout
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.ports import AlertNotifier, BatchAlertNotifier, RetryableError
 from podstatus.alerts.rules.action_kinds import SEND_TIMEOUT_SECONDS
-from podstatus.base.aio import run_with_timeout
 from podstatus.base.clock import Clock
+from podstatus.base.timeouts import run_with_timeout
 
 
 class AlertSender:

@@ -25,7 +25,7 @@ import msgspec
 from podstatus.alerts.delivery.decide.queue import DeliveryProgress, StoredAlert
 from podstatus.alerts.model import AlertId
 from podstatus.base.msgspec_json import convert_json, json_decoder
-from podstatus.base.sqlite_files import SqliteFileMonitor
+from podstatus.base.sqlite_file_monitor import SqliteFileMonitor
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The protocol between the agent and the evaluator process, over one socket.
 
 A frame is a length of four bytes and a value in MessagePack. The agent sends one request at a time;
-the worker responds. The rules being evaluated are recorded in a shared memory page, which can be
+the child responds. The rules being evaluated are recorded in a shared memory page, which can be
 read after the process died.
 """
 
@@ -72,10 +72,10 @@ class EvaluatorEnded(msgspec.Struct, frozen=True, tag=True):
     """Numbers of the rules that it was evaluating; empty between requests."""
 
 
-WorkerRequest = CheckRequest | LoadRequest | EvaluateRequest
+EvaluatorRequest = CheckRequest | LoadRequest | EvaluateRequest
 encode = msgspec.msgpack.Encoder().encode
 # Created on import: creating decoders in several threads at once crashes the process.
-request_decoder = msgspec.msgpack.Decoder(WorkerRequest)
+request_decoder = msgspec.msgpack.Decoder(EvaluatorRequest)
 check_decoder: msgspec.msgpack.Decoder[RuleCheck | EvaluatorEnded] = msgspec.msgpack.Decoder(
     RuleCheck | EvaluatorEnded
 )

@@ -25,7 +25,7 @@ from podstatus.alerts.notifiers.messages.redaction import Redactor
 from podstatus.alerts.notifiers.secret_files import tls_trust
 from podstatus.alerts.ports import ActionError, NotSentError, RetryableError
 from podstatus.base.clock import Clock
-from podstatus.base.terminal import escape_control_chars
+from podstatus.base.control_chars import escape_control_chars
 from podstatus.client.rest.resolver import Resolver
 
 _CONNECT_SECONDS = 5.0

@@ -31,9 +31,9 @@ from podstatus.alerts.model import Action, Alert, AlertId, RuleState
 from podstatus.alerts.ports import DeliveryState
 from podstatus.alerts.service.nodes import NodeSubjects
 from podstatus.alerts.service.pods import PodSubjects
-from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.base.failure_log import FailureLog
+from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.status_view import StatusView
 

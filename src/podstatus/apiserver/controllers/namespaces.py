@@ -11,9 +11,9 @@ from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import NAMESPACES, RESOURCES
 from podstatus.apiserver.storage.store import DELETED, StorageError, StorageKey, Store, StoreChange
 from podstatus.apiserver.strategies.base import DeleteOptions
-from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
+from podstatus.base.wake_up import WakeUp
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,8 @@ from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import NODES
 from podstatus.apiserver.storage.store import DELETED, StorageError, Store, StoreChange
 from podstatus.apiserver.strategies.base import Document
-from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
+from podstatus.base.wake_up import WakeUp
 from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.scalars.time import Time

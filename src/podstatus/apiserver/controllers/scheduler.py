@@ -30,9 +30,9 @@ from podstatus.apiserver.strategies.pod.binding import (
     mark_unschedulable,
     unschedulable_message,
 )
-from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
+from podstatus.base.wake_up import WakeUp
 from podstatus.kube.encoding.codec import DecodeError, decode
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, is_terminal_phase

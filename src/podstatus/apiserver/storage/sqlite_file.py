@@ -29,7 +29,7 @@ from podstatus.apiserver.storage.marker import (
     marker_path,
     rejection_message,
 )
-from podstatus.base.sqlite_files import SqliteFileMonitor
+from podstatus.base.sqlite_file_monitor import SqliteFileMonitor
 
 logger = logging.getLogger(__name__)
 

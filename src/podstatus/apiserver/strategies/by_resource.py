@@ -3,7 +3,7 @@
 from typing import Final
 
 from podstatus.apiserver.strategies.base import Strategy
-from podstatus.apiserver.strategies.config import (
+from podstatus.apiserver.strategies.config_objects import (
     ConfigMapStrategy,
     SecretStrategy,
     ServiceAccountStrategy,

@@ -4,7 +4,7 @@ Upstream: pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.g
 """
 
 from podstatus.apiserver.strategies.base import Document, roundtrip
-from podstatus.apiserver.strategies.config import BaseStrategy
+from podstatus.apiserver.strategies.config_objects import BaseStrategy
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.event import Event
 from podstatus.kube.validation.field_errors import (

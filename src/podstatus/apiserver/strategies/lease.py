@@ -5,7 +5,7 @@ validation.go v1.36.4.
 """
 
 from podstatus.apiserver.strategies.base import Document, roundtrip
-from podstatus.apiserver.strategies.config import BaseStrategy
+from podstatus.apiserver.strategies.config_objects import BaseStrategy
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.validation.field_errors import FieldError, invalid_value

@@ -5,7 +5,7 @@ pkg/apis/core/validation/validation.go v1.36.4.
 """
 
 from podstatus.apiserver.strategies.base import Document, prepare_meta_update, roundtrip, with_meta
-from podstatus.apiserver.strategies.config import BaseStrategy
+from podstatus.apiserver.strategies.config_objects import BaseStrategy
 from podstatus.kube.objects.cluster import Namespace
 from podstatus.kube.validation.field_errors import FieldError, invalid_value
 from podstatus.kube.validation.meta import validate_finalizers

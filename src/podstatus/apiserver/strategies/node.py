@@ -8,7 +8,7 @@ import re
 
 from podstatus.apiserver.controllers.decide.node_taints import NO_SCHEDULE, NOT_READY
 from podstatus.apiserver.strategies.base import Document, prepare_meta_update, roundtrip
-from podstatus.apiserver.strategies.config import BaseStrategy
+from podstatus.apiserver.strategies.config_objects import BaseStrategy
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.scalars.go_text import go_quoted

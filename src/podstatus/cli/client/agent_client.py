@@ -13,7 +13,7 @@ import msgspec
 
 from podstatus.agent.daemon.root_dir import AgentEndpoints
 from podstatus.base.msgspec_json import decode_json
-from podstatus.cli.client.cluster import RequestError, running_endpoints
+from podstatus.cli.client.running_agent import RequestError, running_endpoints
 from podstatus.client.auth.tls import PemContent, UnusableTlsError, tls_context
 from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document

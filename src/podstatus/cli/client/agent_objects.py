@@ -11,9 +11,10 @@ import msgspec
 
 from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.agent_client import AgentClient
-from podstatus.cli.client.cluster import Document, ObjectList, RequestError, ResourceKind
 from podstatus.cli.client.pod_from_summary import pod_document
 from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.running_agent import RequestError
+from podstatus.cli.client.server_objects import Document, ObjectList, ResourceKind
 from podstatus.client.rest.resources import EVENTS, PODS
 from podstatus.kube.unstructured import nested_str
 from podstatus.observe.status_view import NodeSummary

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from podstatus.cli.client.agent_client import AgentClient
-from podstatus.cli.client.cluster import RequestError
 from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.terminal import write
 from podstatus.observe.summary.health import format_duration
 from podstatus.web.v1.wire import StatusResponse

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from rich.cells import cell_len, set_cell_size
 
-from podstatus.base.terminal import escape_control_chars
+from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.render.styled_text import Line, Piece
 from podstatus.cli.render.tables import MIN_TEXT_WIDTH, PROSE_HEADINGS, Table, cell_style
 from podstatus.cli.render.wrap import wrap_text

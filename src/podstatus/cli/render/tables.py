@@ -8,7 +8,7 @@ import msgspec
 from podstatus.apiserver.printing.printers import printer_for
 from podstatus.apiserver.resources import ResourceInfo
 from podstatus.apiserver.strategies.base import Document
-from podstatus.base.terminal import escape_control_chars
+from podstatus.base.control_chars import escape_control_chars
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time

@@ -21,7 +21,7 @@ from itertools import groupby
 
 import msgspec
 
-from podstatus.base.terminal import escape_control_chars
+from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.render.styled_text import Line, Piece
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.timeline_view.chart import BLOCKS, Symbols

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
+from podstatus.base.system_clock import SystemClock
 from podstatus.client.auth.config import CredentialProvider, ResolvedClientConfig
-from podstatus.client.auth.exec_plugin import ExecCredentials
-from podstatus.client.auth.exec_process import PLUGIN_SECONDS, PluginCommand
+from podstatus.client.auth.exec_plugin.credential_cache import ExecCredentials
+from podstatus.client.auth.exec_plugin.run_plugin import PLUGIN_SECONDS, PluginCommand
 from podstatus.client.auth.file_credentials import (
     AuthHeader,
     FileCredentials,

@@ -12,16 +12,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Generic
 
-from podstatus.base.aio import SystemClock, wait_event_or_timeout
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
+from podstatus.base.system_clock import SystemClock
+from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.client.errors import WatchIdleError
 from podstatus.client.informer.decode import ObjectKey, T
 from podstatus.client.informer.lister import Lister
 from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
 from podstatus.client.informer.reflector_counts import ReflectorCounts
-from podstatus.client.informer.reflector_policy import ReflectorPolicy
 from podstatus.client.informer.reflector_state import ReflectorState
+from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.store import ObjectChange
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.failure_backoff import FailureBackoff

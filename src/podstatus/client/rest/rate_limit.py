@@ -1,7 +1,7 @@
 """Client-side rate limit of requests: a token bucket."""
 
-from podstatus.base.aio import SystemClock
 from podstatus.base.clock import Clock
+from podstatus.base.system_clock import SystemClock
 
 _SECOND = 1_000_000_000
 

@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from podstatus.base.sqlite_files import SqliteFileMonitor
+from podstatus.base.sqlite_file_monitor import SqliteFileMonitor
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import sanitize_text

@@ -7,7 +7,7 @@ restclient v0.36.4.
 
 from podstatus.client.rest.server_health import REQUEST_BOUNDS
 from podstatus.observe.metrics.model import counter, gauge, histogram
-from podstatus.status.metrics import STARTUP_BOUNDS, SYNC_BOUNDS
+from podstatus.status.counters import STARTUP_BOUNDS, SYNC_BOUNDS
 
 DEFAULT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 """Seconds. The defaults of Prometheus, where upstream sets no others."""

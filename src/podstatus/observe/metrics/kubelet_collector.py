@@ -13,7 +13,7 @@ from podstatus.observe.metrics.model import Labels, Samples, by_label, samples, 
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.runtime.instrumented import RUN_POD
 from podstatus.runtime.port import RuntimePod
-from podstatus.status.metrics import Counts
+from podstatus.status.counters import Counts
 from podstatus.workers.lifecycle.state_machine import PodLifecycle, PodWorkerState
 
 _SECOND = 1_000_000_000

@@ -19,7 +19,7 @@ from podstatus.observe.metrics.model import Labels, LazySamples, Samples, by_lab
 from podstatus.observe.status_view import StatusView, SyncState
 from podstatus.observe.summary.health import pod_health
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.status.metrics import Counts
+from podstatus.status.counters import Counts
 
 _OTHER_PHASE = "Unknown"
 

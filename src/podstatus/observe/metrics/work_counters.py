@@ -5,7 +5,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.metrics.kubelet_catalog import DEFAULT_BUCKETS, OPERATION_BUCKETS
 from podstatus.probes.decide.targets import ProbeTarget
 from podstatus.probes.decide.thresholds import CheckOutcome
-from podstatus.status.metrics import STARTUP_BOUNDS
+from podstatus.status.counters import STARTUP_BOUNDS
 
 _RESULTS = {
     CheckOutcome.SUCCESS: "successful",

@@ -17,7 +17,7 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.runtime.port import CannotStartError, RuntimePod
 from podstatus.runtime.process.cgroups.enforcer import LimitEnforcer, OnUnlimited
-from podstatus.runtime.process.cgroups.tree import Cgroups, unavailable_cgroups
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.exec.start import attach_to, exec_in
 from podstatus.runtime.process.logs.reader import read_log
 from podstatus.runtime.process.preparer import ContainerPreparer

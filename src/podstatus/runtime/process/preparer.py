@@ -16,9 +16,9 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.paths.safe_paths import create_private
-from podstatus.runtime.process.pod_objects import PodObjects, ReferenceResolver
 from podstatus.runtime.process.records.layout import ContainerFolder
 from podstatus.runtime.process.records.models import HostPathArgument
+from podstatus.runtime.process.reference_resolver import PodObjects, ReferenceResolver
 from podstatus.runtime.process.sandbox.bubblewrap.argument_limits import (
     check_arguments,
     check_spec,
@@ -36,11 +36,6 @@ from podstatus.runtime.process.sandbox.seccomp_support import (
     SeccompUnavailableError,
     find_architecture,
 )
-from podstatus.runtime.process.sandbox.unsandboxed import (
-    UnsandboxedFiles,
-    create_folders,
-    create_message_file,
-)
 from podstatus.runtime.process.seccomp.selection import seccomp_program
 from podstatus.runtime.process.spec.capabilities import capability_numbers
 from podstatus.runtime.process.spec.config_errors import config_error, unsupported_field
@@ -54,6 +49,11 @@ from podstatus.runtime.process.spec.mount_plan import PlannedMount, mount_target
 from podstatus.runtime.process.spec.security import HostSupport, ProcessCredentials, credentials
 from podstatus.runtime.process.spec.unsupported_fields import check_fields
 from podstatus.runtime.process.volumes.host_paths import PROC, read_mount_table
+from podstatus.runtime.process.volumes.unsandboxed_files import (
+    UnsandboxedFiles,
+    create_folders,
+    create_message_file,
+)
 from podstatus.runtime.process.volumes.volume_manager import VolumeManager
 
 DEFAULT_MESSAGE_PATH = "/dev/termination-log"

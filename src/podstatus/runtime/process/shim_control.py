@@ -25,7 +25,7 @@ from podstatus.runtime.process.state.pod_state import ContainerAttempt
 from podstatus.runtime.process.state.pod_table import PodTable
 from podstatus.runtime.process.state.process_identity import send_signal
 
-_PROGRAM = Path(__file__).with_name("run_shim.py")
+_PROGRAM = Path(__file__).with_name("shim_program.py")
 _MAX_ERROR_BYTES = 500
 _DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 """Signals that Python ignores, which a child would inherit; other programs rely on the default."""

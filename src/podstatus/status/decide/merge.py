@@ -22,8 +22,8 @@ from podstatus.kube.encoding.go_json import Document, encode_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
+from podstatus.kube.patch.create_from_structs import create_value_patch
 from podstatus.kube.patch.schema import POD
-from podstatus.kube.patch.values import create_value_patch
 from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.generate import (

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from podstatus.base.clock import Clock, Elapsed
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import PodUID
-from podstatus.status.allocation import PodAllocations
+from podstatus.status.pod_allocations import PodAllocations
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     PodApi,
@@ -16,7 +16,7 @@ from podstatus.status.ports import (
 )
 from podstatus.status.store import StatusStore
 from podstatus.status.sync.foreign_write_corrector import ForeignWriteCorrector
-from podstatus.status.sync.outbox import OutboxWriter
+from podstatus.status.sync.outbox_writer import OutboxWriter
 from podstatus.status.sync.parallel import ParallelSyncer
 from podstatus.status.sync.sequential import SequentialSyncer
 from podstatus.status.sync.status_sender import StatusPatcher, StatusSender

@@ -11,8 +11,8 @@ from collections.abc import Callable, Coroutine
 from enum import Enum
 from typing import Any
 
-from podstatus.base.aio import WakeUp
 from podstatus.base.clock import Clock
+from podstatus.base.wake_up import WakeUp
 from podstatus.status.sync.syncer import Syncer
 
 logger = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ from podstatus.status.ports import PodEvents, PodLookup, PodReference
 from podstatus.status.store import StatusStore
 from podstatus.status.sync.foreign_write_corrector import NO_WRITES, ForeignWriteCorrector
 from podstatus.status.sync.log_plan import log_plan
-from podstatus.status.sync.outbox import OutboxWriter
+from podstatus.status.sync.outbox_writer import OutboxWriter
 from podstatus.status.sync.sequential import is_cancelled
 from podstatus.status.sync.state.retry import Failure, Retry, SyncAttempt
 from podstatus.status.sync.state.workqueue import Priority, SyncQueue

@@ -14,10 +14,10 @@ from podstatus.kube.errors import BusyError, ConflictError, GoneError
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
 from podstatus.kube.scalars.time import Time
-from podstatus.status.allocation import PodAllocations
 from podstatus.status.decide.describe import deletion_blocker
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.plan import PodSync, SentVersions, can_be_deleted, is_replaced_pod
+from podstatus.status.pod_allocations import PodAllocations
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     PodApi,
@@ -26,7 +26,7 @@ from podstatus.status.ports import (
     PodStartupLatencyStateHelper,
 )
 from podstatus.status.store import StatusStore
-from podstatus.status.sync.outbox import OutboxWriter
+from podstatus.status.sync.outbox_writer import OutboxWriter
 from podstatus.status.sync.state.patch_base import KnownCopies
 
 logger = logging.getLogger(__name__)

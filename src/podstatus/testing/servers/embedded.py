@@ -20,7 +20,7 @@ from podstatus.apiserver.server import ApiServer, selectable_fields
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.apiserver.storage.store import Store
-from podstatus.base.aio import wall_clock_ns
+from podstatus.base.system_clock import wall_clock_ns
 
 
 class RunningServer(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from podstatus.testing.servers.free_port import free_port
-from podstatus.testing.servers.process import GuardedProcess
+from podstatus.testing.servers.guarded_process import GuardedProcess
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 90.0

@@ -25,12 +25,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from podstatus.apiserver.pki.certificates import CA_CERTIFICATE, KUBELET_CLIENT, Certificates
 from podstatus.apiserver.pki.credentials import ClientCredentials, ensure_token, write_client_files
 from podstatus.apiserver.state_dir import StateDir
-from podstatus.base.aio import wall_clock_ns
+from podstatus.base.system_clock import wall_clock_ns
 from podstatus.testing.servers.access import ServerAccess
 from podstatus.testing.servers.binaries import ServerBinaries, find_binaries
 from podstatus.testing.servers.etcd import Etcd, StartError, start_program, wait_until_ready
 from podstatus.testing.servers.free_port import free_port
-from podstatus.testing.servers.process import GuardedProcess
+from podstatus.testing.servers.guarded_process import GuardedProcess
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 120.0

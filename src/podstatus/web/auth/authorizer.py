@@ -19,8 +19,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from podstatus.base.aio import boottime_ns
 from podstatus.base.log_rate import LogRateLimiter
+from podstatus.base.system_clock import boottime_ns
 from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.authentication import (
     ResourceAttributes,

@@ -15,7 +15,7 @@ from typing import Protocol
 from podstatus.kube.encoding.wire import FrozenMap
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.pod import Pod, PodUID
-from podstatus.status.allocation import allocation_from_pod
+from podstatus.status.pod_allocations import allocation_from_pod
 from podstatus.workers.resize.allocated_pod import with_allocation, with_larger_requests
 from podstatus.workers.resize.plan import resizable_containers
 

@@ -10,10 +10,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock
+from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.events import reasons
-from podstatus.events.event import pod_reference
+from podstatus.events.new_event import pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.conditions import POD_RESIZE_PENDING
 from podstatus.kube.objects.pod import Pod, PodUID

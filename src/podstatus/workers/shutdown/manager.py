@@ -13,8 +13,8 @@ from typing import Protocol
 
 import msgspec
 
-from podstatus.base.aio import boottime_ns
 from podstatus.base.clock import Clock
+from podstatus.base.system_clock import boottime_ns
 from podstatus.events import reasons
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.runtime.pleg import Pleg

@@ -69,4 +69,4 @@ def test_an_agent_stops_while_it_checks_rules(tmp_path: Path) -> None:
 
 
 def _evaluates(words: list[str]) -> bool:
-    return "podstatus.alerts.evaluator.worker" in words
+    return "podstatus.alerts.evaluator.child_main" in words

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from podstatus.base.aio import boottime_ns
 from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.system_clock import boottime_ns
 
 AT_MOST = 5.0
 """More than a busy machine lets a service wait that could go on."""

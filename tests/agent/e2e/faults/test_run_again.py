@@ -122,7 +122,7 @@ def test_a_supervised_agent_is_back_and_its_node_says_why(tmp_path: Path) -> Non
         assert [what_lasts(pod) for pod in cluster.wait_ready("steady")] == [what_lasts(steady)]
         family = started.family()
         # Beside those that evaluate alert rules.
-        evaluator = "podstatus.alerts.evaluator.worker"
+        evaluator = "podstatus.alerts.evaluator.child_main"
         assert len([it for it in family if evaluator not in words_of(it)]) == 3
         assert started.stop(signal.SIGINT) == 0
         psutil.wait_procs(family, 60)

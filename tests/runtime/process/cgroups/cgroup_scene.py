@@ -10,7 +10,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.process.cgroups.discovery import CgroupFinder
-from podstatus.runtime.process.cgroups.tree import CgroupPaths
+from podstatus.runtime.process.cgroups.pod_cgroups import CgroupPaths
 from tests.runtime.process.cgroups.fake_cgroups import FakeCgroupFolders
 
 

@@ -8,7 +8,11 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.runtime.process.cgroups.tree import CgroupInUseError, LimitError, unavailable_cgroups
+from podstatus.runtime.process.cgroups.pod_cgroups import (
+    CgroupInUseError,
+    LimitError,
+    unavailable_cgroups,
+)
 from tests.runtime.process.cgroups.cgroup_scene import Machine, pod_of, resources
 
 UID, OTHER = PodUID("uid-1"), PodUID("uid-2")

@@ -14,7 +14,7 @@ from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.model.interface_files import CgroupVersion, flat_keyed_value
-from podstatus.runtime.process.cgroups.tree import Cgroups
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from tests.runtime.process.cgroups.cgroup_scene import (
     end,
     pod_of,

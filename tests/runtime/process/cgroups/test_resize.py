@@ -14,8 +14,8 @@ from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError
 from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.cgroups.resize import resize_cgroups
-from podstatus.runtime.process.cgroups.tree import Cgroups, unavailable_cgroups
 from tests.runtime.process.cgroups.cgroup_scene import Machine, end, read_line, resources, start
 
 UID = PodUID("u")

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.process.exec.start import attach_to
 from podstatus.runtime.process.records.models import StartRecord
 from podstatus.runtime.process.state.process_identity import read_identity

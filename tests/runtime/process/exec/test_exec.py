@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.process.exec.start import exec_in
 from podstatus.runtime.streams import (
     OutputStream,
@@ -432,7 +432,7 @@ def test_it_cannot_do_more_than_its_container(tmp_path: Path) -> None:
 def test_the_container_cannot_look_into_its_supervisor(tmp_path: Path) -> None:
     script = """
     for pid in $(ls /proc | grep -E '^[0-9]+$'); do
-        if grep -q run_exec.py /proc/$pid/cmdline 2>/dev/null && test $pid != $$; then
+        if grep -q nsenter_program.py /proc/$pid/cmdline 2>/dev/null && test $pid != $$; then
             readlink /proc/$pid/exe || echo hidden
         fi
     done
@@ -465,7 +465,7 @@ def watchers(container: Container) -> list[Path]:
     folders = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if (path / "ns/pid").readlink() == inside and b"run_exec" in (
+            if (path / "ns/pid").readlink() == inside and b"nsenter_program" in (
                 path / "cmdline"
             ).read_bytes():
                 folders.append(path)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.process.exec.start import exec_in
 from podstatus.runtime.streams import StreamOptions, StreamUnavailableError
 from tests.runtime.process.exec.containers import Container, plain_container

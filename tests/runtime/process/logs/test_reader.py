@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.process.logs import files, reader
 from podstatus.runtime.process.logs.files import BLOCK_BYTES
 from podstatus.runtime.process.logs.reader import read_log

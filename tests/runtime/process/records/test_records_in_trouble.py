@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.base.aio import SystemClock
+from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodSpec
@@ -36,7 +36,7 @@ class SetBack(SystemClock):
 def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         yield Path(folder)
-        end_family(processes_with("run_shim.py", folder))
+        end_family(processes_with("shim_program.py", folder))
 
 
 def pod_that_ends(code: int = 7) -> Pod:
@@ -104,7 +104,7 @@ def test_a_damaged_record_costs_no_more_than_itself(
             await runtime.remove_pod(pod.uid)
 
     asyncio.run(live())
-    end_family(processes_with("run_shim.py", str(folder)))  # simulates a power loss
+    end_family(processes_with("shim_program.py", str(folder)))  # simulates a power loss
     (damaged,) = folder.rglob(f"{record}.json")
     damaged.write_bytes(text)
     facts = asyncio.run(find())

@@ -21,7 +21,7 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, SandboxState
 from podstatus.kube.objects.volumes import HostPathVolumeSource, Volume
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process import run_shim, shim_control
+from podstatus.runtime.process import shim_control, shim_program
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.testing.builders import make_pod
 from tests.runtime.process.shim_on_trial import DEADLINE, wait_for
@@ -65,7 +65,7 @@ def folder() -> Iterator[Path]:
     # Not below /tmp, since containers have their own /tmp.
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         yield Path(folder)
-        end_family(processes_with("run_shim.py", folder))
+        end_family(processes_with("shim_program.py", folder))
 
 
 def pod_that_tells(number: int, truth: Path, *, isolated: bool) -> Pod:
@@ -126,7 +126,7 @@ def _count(folder: Path) -> int:
 
 
 def _has_left(pod: Pod) -> bool:
-    return not processes_with("run_shim.py", f"/pods/{pod.uid}\0")
+    return not processes_with("shim_program.py", f"/pods/{pod.uid}\0")
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def _has_left(pod: Pod) -> bool:
 def test_a_kill_at_any_step_is_survived(
     folder: Path, isolated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = str(Path(run_shim.__file__).parent)
+    home = str(Path(shim_program.__file__).parent)
     runtime_folder = folder / "runtime"
 
     async def life(pod: Pod, truth: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_kill_at_any_step_is_survived(
 
     for steps in itertools.count():
         mark = folder / f"killed-{steps}"
-        program = folder / f"run_shim.py-{steps}"
+        program = folder / f"shim_program.py-{steps}"
         program.write_text(MORTAL.format(home=home, steps=steps, mark=str(mark)))
         monkeypatch.setattr(shim_control, "_PROGRAM", program)
         truth = folder / f"truth-{steps}"

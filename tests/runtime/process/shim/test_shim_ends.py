@@ -322,7 +322,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 def test_a_monitor_that_begins_after_its_shim_has_ended_starts_nothing(tmp_path: Path) -> None:
-    program, ran = tmp_path / "run_shim.py", tmp_path / "ran"
+    program, ran = tmp_path / "shim_program.py", tmp_path / "ran"
     program.write_text(ORPHANING.format(home=str(PROGRAM.parent)))
     shim = ShimOnTrial(tmp_path)
     shim.start(program)
@@ -377,7 +377,7 @@ def _run_as_nobody(root: Path, python: str, changes: dict[str, object]) -> None:
     ]
     for path in [root, *root.rglob("*")]:
         shutil.chown(path, NOBODY, NOBODY)
-    shim.start(root / "program" / "run_shim.py", python=python)
+    shim.start(root / "program" / "shim_program.py", python=python)
     assert containers[0].ended().exit_code == 5
     assert containers[0].wrote() == b"65534\n"
     assert containers[1].ended().message == 'exec: "/no/such": no such file or directory'

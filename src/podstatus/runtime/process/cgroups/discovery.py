@@ -29,7 +29,7 @@ from podstatus.runtime.process.cgroups.model.mounts import (
     parse_mounts,
     parse_process_cgroups,
 )
-from podstatus.runtime.process.cgroups.tree import Cgroups, enable_controllers, is_valid_name
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, enable_controllers, is_valid_name
 from podstatus.runtime.process.state.process_table import read_processes
 from podstatus.runtime.resource_limits import node_limits
 

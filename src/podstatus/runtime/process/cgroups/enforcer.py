@@ -10,13 +10,13 @@ from podstatus.kube.objects.containers import Container, ResourceRequirements
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.runtime.port import RuntimeDownError
-from podstatus.runtime.process.cgroups.resize import resize_cgroups
-from podstatus.runtime.process.cgroups.tree import (
+from podstatus.runtime.process.cgroups.pod_cgroups import (
     CgroupInUseError,
     CgroupPaths,
     Cgroups,
     LimitError,
 )
+from podstatus.runtime.process.cgroups.resize import resize_cgroups
 from podstatus.runtime.resource_limits import (
     CgroupLimits,
     container_facts,

@@ -19,7 +19,7 @@ from podstatus.runtime.process.cgroups.model.resize_plan import (
     memory_decrease_error,
     plan_writes,
 )
-from podstatus.runtime.process.cgroups.tree import Cgroups
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from podstatus.runtime.resource_limits import CgroupLimits, container_limits, pod_limits
 
 _NO_QUOTA = CgroupSetting(controller="cpu", file="cpu.cfs_quota_us", text="-1")

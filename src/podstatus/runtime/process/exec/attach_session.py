@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock
 from podstatus.base.msgspec_json import decode_json
+from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.runtime.process.exec.pipes import PipeWriter
 from podstatus.runtime.process.logs.cri_format import LogEntry
 from podstatus.runtime.process.logs.reader import POLL_SECONDS, LogReader

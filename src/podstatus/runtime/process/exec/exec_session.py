@@ -10,8 +10,8 @@ import subprocess
 import termios
 from collections.abc import Mapping
 
-from podstatus.base.aio import wait_event_or_timeout
 from podstatus.base.clock import Clock
+from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.runtime.process.exec.pipes import PipeReader, PipeWriter
 from podstatus.runtime.streams import OutputStream, StreamUnavailableError, TerminalSize
 

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from podstatus.base.clock import Clock
-from podstatus.runtime.process import run_exec
+from podstatus.runtime.process import nsenter_program
 from podstatus.runtime.process.exec.attach_session import ProcessAttachSession
 from podstatus.runtime.process.exec.container_context import exec_context
 from podstatus.runtime.process.exec.exec_session import ProcessExecSession
@@ -135,7 +135,7 @@ def _start(
     parent_stack.callback(parent_socket.close)
     streams = _Pipes(stack, parent_stack, request)
     inherited = child_socket.fileno(), request_fd, target
-    program = str(Path(run_exec.__file__))
+    program = str(Path(nsenter_program.__file__))
     process = subprocess.Popen(  # noqa: S603 - no shell, and a program of this package
         [sys.executable, "-I", "-S", "-X", "utf8", program, str(inherited[0]), str(inherited[1])],
         stdin=streams.stdin,

@@ -1,4 +1,4 @@
-"""Runs one command: `run_exec.py SOCKET REQUEST`, both inherited file descriptors."""
+"""Runs one command: `nsenter_program.py SOCKET REQUEST`, both inherited file descriptors."""
 
 import os
 import signal

@@ -7,7 +7,7 @@ import msgspec
 
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.containers import Container
-from podstatus.runtime.process.cgroups.tree import CgroupPaths
+from podstatus.runtime.process.cgroups.pod_cgroups import CgroupPaths
 from podstatus.runtime.process.preparer import PreparedCommand
 from podstatus.runtime.process.records.models import LaunchRecord
 

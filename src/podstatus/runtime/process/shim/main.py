@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         folder, sandbox_id = arguments
     except ValueError:
-        log_error("usage: run_shim.py POD_FOLDER SANDBOX_ID")
+        log_error("usage: shim_program.py POD_FOLDER SANDBOX_ID")
         return 2
     try:
         pod = Path(folder).resolve(strict=True)

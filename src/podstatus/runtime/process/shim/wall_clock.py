@@ -3,7 +3,7 @@
 import time
 
 _MAX_NANOS = 8_204_889_600_000_000_000
-"""2230-01-01, as in `podstatus.base.aio`: later times may not fit in 64 bits."""
+"""2230-01-01, as in `podstatus.base.system_clock`: later times may not fit in 64 bits."""
 
 
 def wall_nanos() -> int:

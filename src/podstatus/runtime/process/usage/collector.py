@@ -10,7 +10,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.runtime.process.cgroups.model.interface_files import CgroupUsage
-from podstatus.runtime.process.cgroups.tree import Cgroups
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from podstatus.runtime.process.records.models import ProcessIdentity
 from podstatus.runtime.process.state.process_table import ProcessTable, read_processes
 from podstatus.runtime.process.usage.disk_usage import DiskUsageCache

@@ -18,8 +18,8 @@ from podstatus.runtime.process.paths.safe_paths import (
     file_type_below,
     open_folder,
 )
-from podstatus.runtime.process.pod_objects import ReferenceResolver
 from podstatus.runtime.process.records.layout import PodFolder
+from podstatus.runtime.process.reference_resolver import ReferenceResolver
 from podstatus.runtime.process.sandbox.bubblewrap.arguments import HostPath
 from podstatus.runtime.process.spec.config_errors import config_error
 from podstatus.runtime.process.spec.downward_api import DownwardContext

@@ -1,0 +1,100 @@
+"""`podstatus apiserver`: run the embedded API server without a node."""
+
+import asyncio
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podstatus.agent.compose.apiserver import build_api_server
+from podstatus.agent.daemon.logging_setup import configure_logging
+from podstatus.agent.daemon.serve_apiserver import (
+    ApiServerSettings,
+    ServeError,
+    ServerInfo,
+    serve_api,
+)
+from podstatus.cli.options import StopAtEofOption
+from podstatus.cli.terminal import fail
+
+RootDirOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIRECTORY",
+        help="Directory for objects, certificates and the bearer token of clients. Default: none; "
+        "all data is kept in memory.",
+    ),
+]
+HostOption = Annotated[str, typer.Option(help="Address to listen on.")]
+PortOption = Annotated[
+    int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free port.")
+]
+FaultsOption = Annotated[
+    bool,
+    typer.Option("--faults", help="Enable fault injection by clients, at /podstatus/faults."),
+]
+NodeAuthorityOption = Annotated[
+    str | None,
+    typer.Option(
+        "--node-certificate-authority",
+        metavar="FILE",
+        help="PEM-encoded CA certificate to verify the nodes' serving certificates; required for "
+        "logs and exec.",
+    ),
+]
+NodeAddressOption = Annotated[
+    str,
+    typer.Option(
+        "--node-address",
+        metavar="ADDRESS",
+        help="Connect to this address for every node. Default: the InternalIP of each Node.",
+    ),
+]
+ClusterIdOption = Annotated[
+    str,
+    typer.Option(
+        "--cluster-id",
+        hidden=True,
+        help="Refuse to serve objects of another cluster.",
+    ),
+]
+
+
+def apiserver(
+    *,
+    root_dir: RootDirOption = None,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 6443,
+    faults: FaultsOption = False,
+    node_certificate_authority: NodeAuthorityOption = None,
+    node_address: NodeAddressOption = "",
+    cluster_id: ClusterIdOption = "",
+    stop_at_eof: StopAtEofOption = False,
+) -> None:
+    """Run the embedded Kubernetes API server without a node."""
+    if root_dir == "":
+        fail("--root-dir is empty; pass a directory, or leave it out to keep objects in memory")
+    folder = None if root_dir is None else Path(root_dir)
+    authority = node_certificate_authority
+    configure_logging(0, "text")
+    settings = ApiServerSettings(
+        root_dir=folder,
+        host=host,
+        port=port,
+        faults=faults,
+        cluster_id=cluster_id,
+        stop_at_eof=stop_at_eof,
+        node_authority=None if authority is None else Path(authority),
+        node_address=node_address,
+    )
+    try:
+        asyncio.run(serve_api(settings, build_api_server, _announce_server))
+    except ServeError as error:
+        fail(str(error))
+
+
+def _announce_server(info: ServerInfo) -> None:
+    typer.echo(f"serving {info.url}, objects {info.where}; press Ctrl-C to stop\n")
+    path = shlex.quote(str(info.kubeconfig))
+    typer.echo(f"    kubectl --kubeconfig {path} get pods -A")

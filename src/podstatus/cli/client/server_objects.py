@@ -1,0 +1,157 @@
+"""Read and watch objects of the API server for the commands."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from podstatus.apiserver import resources
+from podstatus.base.system_clock import wall_clock_ns
+from podstatus.cli.client.running_agent import RequestError, ServerUnavailableError
+from podstatus.client.rest.resources import EVENTS, NODES, PODS, ApiResource
+from podstatus.client.rest.watch import BOOKMARK
+from podstatus.client.sync_client import SyncClient
+from podstatus.kube.errors import ApiError, GoneError, UnavailableError
+from podstatus.kube.scalars.time import Time
+from podstatus.kube.unstructured import nested_str, nested_time
+
+Document = dict[str, Any]
+_PAGE_SIZE = 500
+
+
+class ResourceKind(msgspec.Struct, frozen=True):
+    """A type of object that `get` supports."""
+
+    resource: ApiResource
+    printed_resource: resources.ResourceInfo
+
+
+_RESOURCE_KINDS = (
+    ResourceKind(PODS, resources.PODS),
+    ResourceKind(NODES, resources.NODES),
+    ResourceKind(EVENTS, resources.EVENTS),
+)
+
+
+def find_resource_kind(name: str) -> ResourceKind:
+    """Return a type by its plural, singular or short name. Raises RequestError."""
+    for kind in _RESOURCE_KINDS:
+        printed = kind.printed_resource
+        if name.lower() in (printed.plural, printed.singular, *printed.short_names):
+            return kind
+    names = ", ".join(kind.printed_resource.plural for kind in _RESOURCE_KINDS)
+    raise RequestError(
+        f"unsupported type {name!r}; use {names} or alerts; for other objects use kubectl"
+    )
+
+
+class ObjectList(msgspec.Struct, frozen=True):
+    """Objects, and the resource version of the list."""
+
+    items: list[Document]
+    version: str = ""
+
+
+class ServerObjects:
+    """Objects of an API server. All methods raise RequestError."""
+
+    def __init__(self, client: SyncClient) -> None:
+        self._client = client
+
+    @property
+    def namespace(self) -> str:
+        """The namespace used when none is given."""
+        return self._client.namespace
+
+    def get(self, kind: ResourceKind, namespace: str | None, name: str) -> Document:
+        """Return an object by name."""
+        where = namespace if kind.resource.namespaced else None
+        try:
+            document: Document = msgspec.json.decode(
+                self._client.get(kind.resource, name, namespace=where)
+            )
+        except GoneError as error:
+            inside = f" in namespace {where}" if where else ""
+            printed = kind.printed_resource
+            raise RequestError(
+                f"{printed.singular} {name!r} not found{inside}; see: podstatus get "
+                f"{printed.plural} -A"
+            ) from error
+        except (ApiError, ValueError) as error:
+            raise _to_request_error(error) from error
+        return document
+
+    def list(
+        self, kind: ResourceKind, namespace: str | None, field_selector: str = ""
+    ) -> ObjectList:
+        """Return the objects of a namespace, None for all; events are sorted by time."""
+        where = namespace if kind.resource.namespaced else None
+        items: list[Document] = []
+        token = version = ""
+        try:
+            while True:
+                page = msgspec.json.decode(
+                    self._client.list(
+                        kind.resource,
+                        namespace=where,
+                        field_selector=field_selector,
+                        limit=_PAGE_SIZE,
+                        continue_token=token,
+                    )
+                )
+                items += page.get("items") or []
+                version = nested_str(page, "metadata", "resourceVersion")
+                token = nested_str(page, "metadata", "continue")
+                if not token:
+                    break
+        except (ApiError, ValueError) as error:
+            raise _to_request_error(error) from error
+        for item in items:  # list items lack their type; kubectl adds it, too
+            item.update(
+                kind=kind.printed_resource.kind, apiVersion=kind.printed_resource.api_version
+            )
+        return ObjectList(sort_events(items) if kind.resource is EVENTS else items, version)
+
+    def pod_events(self, namespace: str, pod: str) -> ObjectList:
+        """Return the events about all pods with this name."""
+        about = f"involvedObject.kind=Pod,involvedObject.name={pod}"
+        return self.list(find_resource_kind("events"), namespace, about)
+
+    def watch(self, kind: ResourceKind, namespace: str | None, version: str) -> Iterator[Document]:
+        """Yield every object that changes after `version`, without end."""
+        where = namespace if kind.resource.namespaced else None
+        try:
+            while True:
+                watch = self._client.watch(kind.resource, namespace=where, resource_version=version)
+                with watch as events:
+                    for event in events:
+                        document = msgspec.json.decode(event.object)
+                        version = nested_str(document, "metadata", "resourceVersion")
+                        if event.type != BOOKMARK:
+                            yield document
+        except ApiError as error:
+            raise RequestError(str(error)) from error
+
+
+def _to_request_error(error: ApiError | ValueError) -> RequestError:
+    is_unavailable = isinstance(error, UnavailableError)
+    return ServerUnavailableError(str(error)) if is_unavailable else RequestError(str(error))
+
+
+def sort_events(events: Sequence[Document]) -> list[Document]:
+    """Sort events by the time they were last observed, the newest last."""
+
+    def last(event: Document) -> Time:
+        return (
+            nested_time(event, "series", "lastObservedTime")
+            or nested_time(event, "lastTimestamp")
+            or nested_time(event, "eventTime")
+            or nested_time(event, "metadata", "creationTimestamp")
+        )
+
+    return sorted(events, key=last)
+
+
+def current_time() -> Time:
+    """Return the current wall-clock time."""
+    return Time.from_unix_nanos(wall_clock_ns())

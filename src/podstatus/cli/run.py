@@ -1,0 +1,114 @@
+"""`podstatus run`: run a node agent, optionally under a supervisor."""
+
+import asyncio
+import os
+import shlex
+import sys
+
+import typer
+
+from podstatus.agent.compose.agent import build_node_agent
+from podstatus.agent.daemon.logging_setup import configure_logging
+from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError, AgentInfo, run_agent
+from podstatus.agent.daemon.supervisor import Supervisor
+from podstatus.agent.settings.load import (
+    RESTART_REASON_VARIABLE,
+    ROOT_DIR_VARIABLE,
+    LoadedSettings,
+    SettingsError,
+    load_settings,
+)
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.base.programs import python_module_command
+from podstatus.base.system_clock import SystemClock
+from podstatus.cli.options import Flags, StopAtEofOption, with_settings
+from podstatus.cli.stop_message import AgentHolder, program_command
+from podstatus.cli.terminal import fail
+
+PROGRAM = python_module_command("podstatus.cli")
+"""The command line of this program, for the supervisor."""
+_SUPERVISED_FLAGS = ("--no-supervise", "--stop-at-eof")
+"""Flags that the supervisor adds to those of the agent."""
+
+
+@with_settings
+def run(flags: Flags, *, stop_at_eof: StopAtEofOption = False) -> None:
+    """Run a node: start pods, report their status to the API server.
+
+    Each flag can also be set by an environment variable, for example PODSTATUS_MAX_PODS for
+    --max-pods. Flags override environment variables, which override the --config file.
+    """
+    loaded = _load_settings(flags)
+    if loaded.settings.supervise:
+        raise typer.Exit(asyncio.run(_supervise(loaded.settings)))
+    configure_logging(loaded.settings.v, loaded.settings.log_format)
+    for warning in loaded.warnings:
+        typer.echo(f"podstatus: {warning}", err=True)
+    restart_reason = os.environ.get(RESTART_REASON_VARIABLE, "")
+    node = AgentHolder(build_node_agent)
+    running = run_agent(
+        loaded.settings,
+        node.build,
+        _announce_node,
+        report=_print_line,
+        restart_reason=restart_reason,
+        stop_at_eof=stop_at_eof,
+    )
+    try:
+        drained = asyncio.run(running)
+    except AgentError as error:
+        fail(str(error), error.code)
+    remaining = "all pods are terminated" if drained else node.describe_remaining()
+    typer.echo(f"stopped; {remaining}. To restart: {_restart_command(flags, loaded.settings)}")
+
+
+def _announce_node(info: AgentInfo) -> None:
+    settings = info.settings
+    kind = "embedded API server" if settings.embedded else "API server"
+    typer.echo(f"node {settings.node_name}, {kind} {info.apiserver}; press Ctrl-C to stop")
+    agent = info.agent or "(no server)"
+    typer.echo(
+        f"container runtime {settings.runtime}, agent {agent}, root-dir {settings.root_dir}\n"
+    )
+    if info.kubeconfig is not None:
+        path = shlex.quote(str(info.kubeconfig))
+        typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
+    root_dir = shlex.quote(str(settings.root_dir))
+    typer.echo(f"    {program_command()} get pods -A --root-dir {root_dir}")
+    sys.stdout.flush()
+
+
+def _restart_command(flags: Flags, settings: AgentSettings) -> str:
+    words = [word for word in sys.argv[1:] if word not in _SUPERVISED_FLAGS]
+    # The variable may not be set in the shell of the next start.
+    if flags["root_dir"] is None and os.environ.get(ROOT_DIR_VARIABLE):
+        words += ["--root-dir", str(settings.root_dir)]
+    return f"{program_command()} {shlex.join(words)}"
+
+
+def _load_settings(flags: Flags) -> LoadedSettings:
+    try:
+        return load_settings(flags, os.environ, on_terminal=sys.stderr.isatty())
+    except SettingsError as error:
+        fail("invalid settings:\n" + "\n".join(error.errors), EXIT_CONFIG)
+
+
+async def _supervise(settings: AgentSettings) -> int:
+    supervisor = Supervisor(
+        [*PROGRAM, *sys.argv[1:], *_SUPERVISED_FLAGS],
+        settings.root_dir,
+        clock=SystemClock(),
+        write_stderr=_write_stderr,
+    )
+    supervisor.forward_signals()
+    return await supervisor.run()
+
+
+def _write_stderr(text: bytes) -> None:
+    sys.stderr.buffer.write(text)
+    sys.stderr.buffer.flush()
+
+
+def _print_line(line: str) -> None:
+    typer.echo(line)
+    sys.stdout.flush()

@@ -1,0 +1,193 @@
+"""Keep the Node's status at the API server up to date.
+
+Upstream: syncNodeStatus and fastNodeStatusUpdate, kubelet_node_status.go v1.36.4.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterable
+from enum import Enum
+from random import random
+from typing import Any
+
+from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.failure_log import FailureLog
+from podstatus.base.wake_up import WakeUp
+from podstatus.events import reasons
+from podstatus.kube.errors import ApiError, GoneError
+from podstatus.kube.objects.node import Node
+from podstatus.node.deadline import call_with_timeout
+from podstatus.node.decide.conditions import NodeEvent, is_ready, status_event
+from podstatus.node.decide.node_object import NodeBuilder
+from podstatus.node.decide.report_schedule import ReportSchedule
+from podstatus.node.decide.status_patch import has_changed, status_patch
+from podstatus.node.facts_collector import NodeFactsCollector
+from podstatus.node.node_cache import NodeCache
+from podstatus.node.ports import NodeApi, NodeEvents
+from podstatus.node.registration import Registration
+from podstatus.node.settings import NodeSettings
+
+logger = logging.getLogger(__name__)
+
+_MAX_ATTEMPTS = 5
+_CALL_SECONDS = 10.0
+_FAST_SECONDS = 0.1
+"""Interval of readiness checks until the node is Ready for the first time."""
+_RETRY_SECONDS = 1.0
+"""Wait after a failed update during that time."""
+_FAST_PERIOD_SECONDS = 120.0
+"""Seconds after which the regular interval applies. Upstream: nodeReadyGracePeriod."""
+
+
+class _WakeReason(Enum):
+    NOW = "something happened"
+    TICK = "time has passed"
+
+
+class NodeStatusService:
+    """Computes the status periodically; sends it if it changed or a report is due."""
+
+    def __init__(
+        self,
+        api: NodeApi,
+        node_cache: NodeCache,
+        *,
+        settings: NodeSettings,
+        builder: NodeBuilder,
+        collector: NodeFactsCollector,
+        registration: Registration,
+        events: NodeEvents,
+        clock: Clock,
+        random: Callable[[], float] = random,
+        heartbeat: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._api = api
+        self._node_cache = node_cache
+        self._settings = settings
+        self._builder = builder
+        self._collector = collector
+        self._registration = registration
+        self._events = events
+        self._clock = clock
+        self._heartbeat = heartbeat
+        self._report_schedule = ReportSchedule(
+            settings.status_report_seconds, clock=clock, random=random
+        )
+        self._wake_up = WakeUp[_WakeReason]()
+        self._failure_log = FailureLog(logger, "updating the status of the node")
+        self._uptime = Elapsed(clock)
+        self._last_sync = 0.0
+        self._failed = False
+        self._was_ready = False
+        self._was_unschedulable = False
+
+    def request_sync(self) -> None:
+        """Update the status soon, since the node's health changed. Thread-safe."""
+        self._wake_up.set(_WakeReason.NOW)
+
+    async def run(self) -> None:
+        """Update the status until cancelled."""
+        self._events.normal(reasons.STARTING, "Starting kubelet.")
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._tick())
+            while True:
+                self._heartbeat()
+                await self.sync_once()
+                await self._wait_until_due()
+
+    async def sync_once(self) -> bool:
+        """Register if necessary, then update the status. Return whether it succeeded.
+
+        Upstream: updateNodeStatus.
+        """
+        self._last_sync = self._uptime.seconds()
+        self._failed = False
+        for attempt in range(_MAX_ATTEMPTS):
+            self._heartbeat()
+            try:
+                await self._register()
+                await self._update(fresh=attempt > 0)
+            except ApiError as error:
+                last_error = error
+                if isinstance(error, GoneError):
+                    self._forget_node()
+            else:
+                self._failure_log.recovered()
+                return True
+        self._failed = True
+        self._failure_log.failed(last_error)
+        return False
+
+    def _forget_node(self) -> None:
+        """Drop a Node that another client deleted; the next attempt registers it again.
+
+        Upstream's kubelet keeps failing until it is restarted.
+        """
+        self._node_cache.forget()
+        self._was_unschedulable = False
+
+    async def _register(self) -> None:
+        if self._settings.register_node and self._node_cache.server_copy is None:
+            self._record_events(await self._registration.register())
+
+    async def _update(self, *, fresh: bool) -> None:
+        base = self._node_cache.server_copy
+        if base is None or fresh:
+            base = await self._call_with_timeout(self._api.get_node(self._settings.name))
+            self._node_cache.update(base)
+        desired = self._builder.updated(base, self._collector.facts())
+        changed = has_changed(base, desired.node)
+        if changed or self._report_schedule.is_due():
+            patch = status_patch(base, desired.node)
+            stored = await self._call_with_timeout(
+                self._api.patch_node_status(self._settings.name, patch)
+            )
+            self._node_cache.update(stored)
+            self._report_schedule.mark_sent(changed=changed)
+            self._record_events(desired.events)
+        self._record_node(desired.node)
+
+    async def _call_with_timeout(self, call: Coroutine[Any, Any, Node]) -> Node:
+        return await call_with_timeout(self._clock, _CALL_SECONDS, call)
+
+    def _record_node(self, node: Node) -> None:
+        self._was_ready = self._was_ready or is_ready(node.status.conditions)
+        unschedulable = node.spec.unschedulable
+        if unschedulable != self._was_unschedulable:
+            reason = "NodeNotSchedulable" if unschedulable else "NodeSchedulable"
+            self._record_events([status_event(self._settings.name, reason)])
+        self._was_unschedulable = unschedulable
+
+    def _record_events(self, events: Iterable[NodeEvent]) -> None:
+        for event in events:
+            record = self._events.warn if event.warning else self._events.normal
+            record(event.reason, event.message)
+
+    async def _tick(self) -> None:
+        while True:
+            await self._clock.wait(self._tick_seconds())
+            self._wake_up.set(_WakeReason.TICK)
+
+    def _tick_seconds(self) -> float:
+        interval = self._settings.status_update_seconds
+        return min(interval, _FAST_SECONDS) if self._is_fast() else interval
+
+    def _is_fast(self) -> bool:
+        return not self._was_ready and self._uptime.seconds() < _FAST_PERIOD_SECONDS
+
+    async def _wait_until_due(self) -> None:
+        while True:
+            woken_by = await self._wake_up.wait()
+            self._heartbeat()
+            if _WakeReason.NOW in woken_by or self._is_due():
+                return
+
+    def _is_due(self) -> bool:
+        """Whether the regular interval has passed, or the node may have become Ready."""
+        if not self._is_fast():
+            return True
+        since = self._uptime.seconds() - self._last_sync
+        if since >= self._settings.status_update_seconds:
+            return True
+        wait = _RETRY_SECONDS if self._failed else 0.0
+        return since >= wait and not self._collector.problems()

@@ -26,8 +26,8 @@ MUTATIONS = [
     ),
     pytest.param(
         "status/decide/plan.py",
-        "return sent.get(sync.api_uid, 0) < sync.entry.version",
-        "return sent.get(sync.api_uid, 0) <= sync.entry.version",
+        "        if sent.get(sync.api_uid, 0) < sync.entry.version",
+        "        if sent.get(sync.api_uid, 0) <= sync.entry.version",
         "traces.jsonl.gz",
         "lifecycle",
         id="plan: what was sent is sent again",

@@ -53,6 +53,7 @@ from podstatus.status.ports import (
 )
 from podstatus.status.store import StatusModifier, StatusStore
 from podstatus.status.sync.build_syncer import build_syncer
+from podstatus.status.sync.context import SyncContext
 from podstatus.status.sync.loop import SyncLoop, Wake
 from podstatus.status.sync.outbox_writer import OutboxWriter
 from podstatus.status.sync.syncer import SyncCounts, Syncer
@@ -129,20 +130,19 @@ class StatusManager:
         self._is_seeded = False
         self._syncer: Syncer | None = None
         if client is not None:
-            self._syncer = build_syncer(
-                client,
-                self._store,
+            context = SyncContext(
+                client=client,
                 pod_manager=pods,
                 safety=safety,
                 startup_latency=SafeStartupLatency(startup_latency),
                 allocations=self._allocations,
                 events=NoPodEvents() if events is None else events,
                 recompute_status=recompute_status,
-                outbox=self._outbox,
                 clock=clock,
                 gates=gates,
                 policy=policy,
             )
+            self._syncer = build_syncer(context, self._store, self._outbox)
         self._loop = SyncLoop(self._syncer, wake_up, clock, policy.full_sync_period, heartbeat)
 
     # Sync loop

@@ -259,22 +259,20 @@ class StatusStore:
 
     # For the sync, which a slow callback must not block
 
-    def pop_changed(self) -> tuple[PodUID, ...]:
-        """Return the pods with a new version since the last call, in the order of the updates."""
+    def pop_changes(self) -> tuple[Mapping[PodUID, None], Mapping[PodUID, None]]:
+        """Return the pods with a new version since the last call, and those that were observed.
+
+        Each in the order of the events.
+        """
         with self._lock:
-            changed, self._changed = tuple(self._changed), {}
-        return changed
+            changed, self._changed = self._changed, {}
+            observed, self._observed = self._observed, {}
+        return changed, observed
 
     def mark_observed(self, uid: PodUID) -> None:
         """Record that the watch delivered a newer copy of the pod."""
         with self._lock:
             self._observed[uid] = None
-
-    def pop_observed(self) -> tuple[PodUID, ...]:
-        """Return the pods that `mark_observed` recorded since the last call."""
-        with self._lock:
-            observed, self._observed = tuple(self._observed), {}
-        return observed
 
     def force_next_update(self, uid: PodUID) -> None:
         """Treat the pod's next status as changed, even if it is equal."""

@@ -156,13 +156,13 @@ def test_a_pod_that_was_sent_needs_an_update_only_to_be_deleted(
     *, pod: Pod, finished: bool, expected: bool
 ) -> None:
     sync = PodSync(pod.uid, ApiUID(pod.uid), entry(pod, finished=finished))
-    assert needs_update(sync, {sync.api_uid: 1}, PodManager([pod])) is expected
+    assert needs_update(sync, 1, PodManager([pod])) is expected
 
 
 def test_surprise_7_a_static_pod_never_waits_to_be_deleted() -> None:
     static, mirror = deleting(shown(STATIC, FAILED)), deleting(shown(MIRROR, FAILED))
     sync = PodSync(static.uid, ApiUID(mirror.uid), entry(static, finished=True))
-    assert not needs_update(sync, {sync.api_uid: 1}, PodManager([static, mirror]))
+    assert not needs_update(sync, 1, PodManager([static, mirror]))
 
 
 # Reconciling

@@ -15,7 +15,7 @@ from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import PodReference
-from podstatus.status.sync.foreign_write_corrector import CORRECTION_BURST
+from podstatus.status.sync.state.pod_sync_state import CORRECTION_BURST
 from podstatus.testing.builders import make_static_pod
 from tests.support.status_fleet import READY, RUNNING, DistantPodApi, Fleet, saying
 

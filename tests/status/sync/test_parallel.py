@@ -12,6 +12,7 @@ from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
+from podstatus.status.sync.syncer import SyncCounts
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.pod_api import InMemoryPodApi
@@ -768,23 +769,7 @@ async def test_pods_that_are_gone_leave_nothing_behind(*, late: bool) -> None:
         await fleet.clock.advance(1000 if late else 0)  # removed pods are not checked
         fleet.manager.remove_orphaned_statuses(set())
         await fleet.clock.advance(1000)
-        syncer: Any = fleet.manager._syncer
-        flight, schedule = syncer._sender, syncer._queue
-        kept = {
-            "sent": flight._sent,
-            "ready": flight._acknowledged_ready,
-            "answers": flight._copies._copies,
-            "doubted": flight._copies._uncertain,
-            "unlooked": syncer._pending,
-            "flying": syncer._workers,
-            "under way": schedule._in_flight,
-            "retries": schedule._retries._entries,
-            "reminders": schedule._retries._wakeups,
-            "due": schedule._retries._due,
-            "lanes": schedule._waiting._heap,
-        }
-        assert {what: found for what, found in kept.items() if found} == {}
-        assert syncer._timer is None
+        assert fleet.manager.sync_counts() == SyncCounts()
 
 
 def test_the_policy_of_the_kubelet_is_the_one_without_sending() -> None:

@@ -50,7 +50,11 @@ class BatchPlan(msgspec.Struct, frozen=True):
 
 def plan_changes(entries: Entries, sent: SentVersions, translations: UIDTranslations) -> BatchPlan:
     """Select the pods whose cached version is newer than the sent one."""
-    syncs = (sync for sync in resolve_all(entries, translations) if is_unsent(sync, sent))
+    syncs = (
+        sync
+        for sync in resolve_all(entries, translations)
+        if sent.get(sync.api_uid, 0) < sync.entry.version
+    )
     return BatchPlan(frozenset(), tuple(syncs))
 
 
@@ -67,7 +71,7 @@ def plan_full(
     }
     syncs, reconciles = [], []
     for sync in resolve_all(entries, translations):
-        if needs_update(sync, sent, pod_manager):
+        if needs_update(sync, sent.get(sync.api_uid, 0), pod_manager):
             syncs.append(sync)
         elif needs_reconcile(sync.uid, sync.entry.status, pod_manager, gates):
             forget.add(sync.api_uid)
@@ -96,17 +100,12 @@ def resolve_api_object(
     return PodSync(uid, api_uid, entry) if api_uid else None
 
 
-def is_unsent(sync: PodSync, sent: SentVersions) -> bool:
-    """Whether the entry is newer than the last acknowledged version."""
-    return sent.get(sync.api_uid, 0) < sync.entry.version
-
-
-def needs_update(sync: PodSync, sent: SentVersions, pod_manager: PodLookup) -> bool:
+def needs_update(sync: PodSync, sent_version: int, pod_manager: PodLookup) -> bool:
     """Whether the newest version was not sent, or the pod can be deleted.
 
     The API UID is looked up among regular pods, so a static pod is never deleted here.
     """
-    if is_unsent(sync, sent):
+    if sent_version < sync.entry.version:
         return True
     pod = pod_manager.pod_by_uid(PodUID(sync.api_uid))
     return pod is not None and can_be_deleted(pod, finished=sync.entry.finished)

@@ -11,26 +11,26 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
-from podstatus.base.clock import Clock, Elapsed
+from msgspec import structs
+
 from podstatus.kube.conditions import READY, is_condition_true
 from podstatus.kube.errors import UnavailableError
-from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, is_static_pod
 from podstatus.status.decide.plan import (
     PodSync,
     needs_update,
     plan_full,
-    resolve_all,
     resolve_api_object,
 )
-from podstatus.status.policy import ParallelSyncOptions
-from podstatus.status.ports import PodEvents, PodLookup, PodReference
+from podstatus.status.ports import PodReference
 from podstatus.status.store import StatusStore
-from podstatus.status.sync.foreign_write_corrector import NO_WRITES, ForeignWriteCorrector
+from podstatus.status.sync.context import SyncContext
+from podstatus.status.sync.foreign_write_reporter import ForeignWriteReporter
 from podstatus.status.sync.log_plan import log_plan
 from podstatus.status.sync.outbox_writer import OutboxWriter
 from podstatus.status.sync.sequential import is_cancelled
-from podstatus.status.sync.state.retry import Failure, Retry, SyncAttempt
+from podstatus.status.sync.state.pod_sync_state import PodSyncState
+from podstatus.status.sync.state.retry import Failure, Retry
 from podstatus.status.sync.state.workqueue import Priority, SyncQueue
 from podstatus.status.sync.status_sender import StatusSender
 from podstatus.status.sync.syncer import SyncCounts
@@ -53,32 +53,23 @@ class ParallelSyncer:
 
     def __init__(
         self,
+        context: SyncContext,
         sender: StatusSender,
         statuses: StatusStore,
+        queue: SyncQueue,
         *,
-        pod_manager: PodLookup,
-        events: PodEvents,
-        foreign_writes: ForeignWriteCorrector,
-        recompute_status: Callable[[PodUID], bool],
         outbox: OutboxWriter,
-        clock: Clock,
-        elapsed: Elapsed,
-        gates: FeatureGates,
-        options: ParallelSyncOptions,
+        reporter: ForeignWriteReporter,
         jitter: Callable[[], float] = random.random,
     ) -> None:
+        self._context = context
+        self._pod_manager = context.pod_manager
         self._sender = sender
         self._statuses = statuses
-        self._pod_manager = pod_manager
-        self._events = events
-        self._foreign_writes = foreign_writes
-        self._recompute_status = recompute_status
+        self._queue = queue
         self._outbox = outbox
-        self._clock = clock
-        self._elapsed = elapsed
-        self._gates = gates
+        self._reporter = reporter
         self._jitter = jitter
-        self._queue = SyncQueue(options)
         self._pending: dict[PodUID, None] = {}
         """Pods to check in the next batch, full or not: changed, without a mirror pod so far, or
         failed in an external port."""
@@ -114,11 +105,12 @@ class ParallelSyncer:
 
     def sent_versions(self) -> Mapping[ApiUID, int]:
         """Return the last acknowledged version of each pod, by API UID."""
-        return self._sender.sent_versions()
+        return self._queue.sent_versions()
 
     def counts(self) -> SyncCounts:
         """Return the current numbers of pods. Thread-safe."""
         return SyncCounts(
+            pods=len(self._queue) + len(self._pending),
             in_flight=self._queue.in_flight,
             quarantined=self._queue.quarantined,
             outbox=len(self._outbox),
@@ -129,16 +121,19 @@ class ParallelSyncer:
 
         Returns the number of pods to sync; `wait_idle` waits for them.
         """
-        self._check_foreign_writes(self._statuses.pop_observed())
-        self._pending.update(dict.fromkeys(self._statuses.pop_changed()))
-        queued = self._enqueue(tuple(self._pending), Priority.ORDINARY)
+        changed, observed = self._statuses.pop_changes()
+        if observed:
+            self._check_foreign_writes(observed)
+        self._pending.update(changed)
+        now = self._context.monotonic_seconds()
+        queued = self._enqueue(tuple(self._pending), Priority.ORDINARY, now)
         # The timer handles due retries too, but only runs within `async with`.
-        queued |= self._enqueue(self._queue.pop_due(self._elapsed.seconds()), Priority.RECONCILE)
-        self._start_ready()
+        if due := self._queue.pop_due(now):
+            queued |= self._enqueue(due, Priority.RECONCILE, now)
         if full:
-            queued |= self._enqueue(self._plan_full(), Priority.RECONCILE)
-            self._start_ready()
+            queued |= self._enqueue(self._plan_full(), Priority.RECONCILE, now)
             self._start_outbox_gc()
+        self._start_ready(now)
         self._persist_blocked()
         return len(queued)
 
@@ -152,11 +147,13 @@ class ParallelSyncer:
 
         While the circuit breaker is open, one round of probes is sent; if all fail, give up.
         """
-        self._enqueue(self._queue.retry_all_transient(), Priority.ORDINARY)
+        self._enqueue(
+            self._queue.retry_all_transient(), Priority.ORDINARY, self._context.monotonic_seconds()
+        )
         was_open = False
         while self._queue.allow_probe_now() and not was_open:
             was_open = self._queue.is_circuit_open
-            self._start_ready()
+            self._start_ready(self._context.monotonic_seconds())
             await self.wait_idle()
             was_open = was_open and self._queue.is_circuit_open
         await self.wait_idle()
@@ -166,20 +163,17 @@ class ParallelSyncer:
     def _plan_full(self) -> list[PodUID]:
         entries = self._statuses.entries()
         translations = self._pod_manager.uid_translations()
-        plan = plan_full(entries, self._sender.sent, translations, self._pod_manager, self._gates)
-        log_plan(plan, entries, translations, self._pod_manager, self._gates)
-        self._sender.reset_sent(plan.forget)
-        api_uids = {sync.api_uid for sync in resolve_all(entries, translations)}
-        self._sender.retain_only(api_uids)
-        self._foreign_writes.retain_only(api_uids)
+        sent = self._queue.sent_versions()
+        plan = plan_full(entries, sent, translations, self._pod_manager, self._context.gates)
+        log_plan(plan, entries, translations, self._pod_manager, self._context.gates)
         self._queue.retain_only(entries)
+        for sync in plan.reconciles:
+            self._queue.update(sync.uid, PodSyncState.resend)
         return [sync.uid for sync in plan.syncs]
 
-    def _enqueue(
-        self, uids: Iterable[PodUID], priority: Priority, now: float | None = None
-    ) -> set[PodUID]:
+    def _enqueue(self, uids: Iterable[PodUID], priority: Priority, now: float) -> set[PodUID]:
         """Add pods to the queue; return those that do not back off after a failure."""
-        now, queued = self._elapsed.seconds() if now is None else now, set()
+        queued = set()
         for uid in uids:
             self._pending.pop(uid, None)
             try:
@@ -195,90 +189,69 @@ class ParallelSyncer:
         self._pending[uid] = None
 
     def _enqueue_one(self, uid: PodUID, priority: Priority, now: float) -> bool:
-        sync = self._resolve(uid)
+        sync, observed = self._resolve(uid)
         if sync is None:
             return False
-        observed, retry = self._watched_pod(sync), self._queue.retry(uid)
-        if retry is not None and retry.attempt.api_uid != sync.api_uid:
-            self._queue.forget(uid)  # the failure was of another mirror pod
-        elif retry is not None and retry.failure is Failure.GONE and observed is None:
+        state = self._queue.state(uid, sync.api_uid)
+        if state.retry is not None and state.retry.failure is Failure.GONE and observed is None:
             self._queue.retry_now(uid)
             return False  # until the watch shows it again
-        priority = Priority.URGENT if self._is_urgent(sync, observed) else priority
-        return self._queue.add(uid, sync.entry.version, priority, now)
+        if _is_urgent(sync, observed, state):
+            priority = Priority.URGENT
+        return self._queue.add(uid, state, sync.entry.version, priority, now)
 
-    def _resolve(self, uid: PodUID) -> PodSync | None:
-        """Return the pod's status and API object; None if either is missing."""
+    def _resolve(self, uid: PodUID) -> tuple[PodSync | None, Pod | None]:
+        """Return the pod's status with its API object, and the watched copy of the object.
+
+        Without a status or an API object, the former is None.
+        """
         entry = self._statuses.entry(uid)
         if entry is None:
             self._queue.forget(uid)
-            return None
+            return None, None
         sync = resolve_api_object(uid, entry, self._pod_manager.uid_translations())
         if sync is None:
             self._pending[uid] = None  # a static pod that has no mirror pod yet
-        return sync
-
-    def _watched_pod(self, sync: PodSync) -> Pod | None:
-        """Return the watched copy of the API object, or None."""
-        pod = self._pod_manager.pod_by_uid(sync.uid)
+            return None, None
+        pod = self._pod_manager.pod_by_uid(uid)
         if pod is not None and is_static_pod(pod):
             pod = self._pod_manager.mirror_pod_by_pod(pod)
-        return pod if pod is not None and ApiUID(pod.uid) == sync.api_uid else None
+        return sync, pod if pod is not None and ApiUID(pod.uid) == sync.api_uid else None
 
     def _check_foreign_writes(self, uids: Iterable[PodUID]) -> None:
         """Check observed pods for foreign writes, and queue their correction."""
         for uid in uids:
             try:
-                sync = self._resolve(uid)
+                sync, observed = self._resolve(uid)
+                if sync is not None and observed is not None:
+                    self._check_foreign_write(sync, observed)
             except Exception as error:  # noqa: BLE001 - an external port
                 self._requeue_after_error(uid, error)
-            else:
-                if sync is not None:
-                    self._check_foreign_write(sync)
 
-    def _check_foreign_write(self, sync: PodSync) -> None:
-        try:
-            observed = self._watched_pod(sync)
-            if observed is not None and self._foreign_writes.observe(observed):
-                self._force_resend(sync)
-        except Exception as error:  # noqa: BLE001 - an external port
-            self._requeue_after_error(sync.uid, error)
-
-    def _force_resend(self, sync: PodSync) -> None:
-        """Have the status recomputed and sent; if it is not recomputed, resend the cached one."""
-        self._sender.reset_sent([sync.api_uid])
+    def _check_foreign_write(self, sync: PodSync, observed: Pod) -> None:
+        now = self._context.monotonic_seconds()
+        state = self._queue.state(sync.uid, sync.api_uid)
+        state, must_correct = state.observed(observed, self._context.gates, now)
+        if not must_correct:
+            self._queue.put(sync.uid, state)
+            return
+        # Have the status recomputed and sent; if it is not recomputed, resend the cached one.
+        self._queue.put(sync.uid, state.resend())
         self._statuses.force_next_update(sync.uid)
-        if not self._recompute_status(sync.uid):
-            self._enqueue([sync.uid], Priority.ORDINARY)
-
-    def _is_urgent(self, sync: PodSync, observed: Pod | None) -> bool:
-        """True for deletions and first readiness: other controllers wait for these."""
-        if sync.entry.finished:
-            return True
-        if observed is not None and observed.metadata.deletion_timestamp is not None:
-            return True
-        if not is_condition_true(sync.entry.status.conditions, READY):
-            return False
-        was_ready = observed is not None and is_condition_true(observed.status.conditions, READY)
-        return not was_ready and not self._sender.has_been_ready(sync.api_uid)
+        if not self._context.recompute_status(sync.uid):
+            self._enqueue([sync.uid], Priority.ORDINARY, now)
 
     # Tasks
 
-    def _start_ready(self, *, return_first: bool = False) -> PodUID | None:
-        """Start a worker for every pod that may be synced now, and set a timer for the next one.
-
-        With `return_first`, return the first pod for the caller to sync instead.
-        """
+    def _start_ready(self, now: float) -> None:
+        """Start a worker for every pod that may be synced now, and set a timer for the next one."""
         if self._tasks is None:
-            return None
-        now = self._elapsed.seconds()
-        first = self._queue.get(now) if return_first else None
+            return
         while (uid := self._queue.get(now)) is not None:
             self._spawn_worker(self._tasks, uid)
         at = self._queue.next_wakeup(now)
         if at is not None and (self._timer is None or at < self._timer[0]):
             self._set_timer(self._tasks, at, max(at - now, MIN_WAIT_SECONDS))
-        return first
 
     def _spawn_worker(self, tasks: asyncio.TaskGroup, uid: PodUID) -> None:
         task = tasks.create_task(self._sync_worker(uid))
@@ -291,13 +264,13 @@ class ParallelSyncer:
         self._timer = at, tasks.create_task(self._run_timer(at, seconds))
 
     async def _run_timer(self, at: float, seconds: float) -> None:
-        await self._clock.wait(seconds)
+        await self._context.clock.wait(seconds)
         self._timer = None
         # A clock that rounds may return a time just before `at`.
-        now = max(at, self._elapsed.seconds())
+        due = max(at, self._context.monotonic_seconds())
         # Lowest priority, so that failing pods do not delay healthy ones.
-        self._enqueue(self._queue.pop_due(now), Priority.RECONCILE, now)
-        self._start_ready()
+        self._enqueue(self._queue.pop_due(due), Priority.RECONCILE, due)
+        self._start_ready(self._context.monotonic_seconds())
 
     def _start_outbox_gc(self) -> None:
         """Remove obsolete outbox entries in a task, without waiting for the disk."""
@@ -325,7 +298,9 @@ class ParallelSyncer:
         """Sync a pod, then further pods from the queue."""
         for _ in range(MAX_SYNCS_PER_TASK):
             await self._sync_one(uid)
-            next_uid = self._start_ready(return_first=True)
+            now = self._context.monotonic_seconds()
+            next_uid = self._queue.get(now) if self._tasks is not None else None
+            self._start_ready(now)
             if next_uid is None:
                 return
             uid = next_uid
@@ -334,11 +309,11 @@ class ParallelSyncer:
 
     async def _sync_one(self, uid: PodUID) -> None:
         """Sync one pod; its errors do not affect other pods."""
-        sync = None
+        sync, needs_sync = None, False
         try:
-            sync = self._resolve(uid)
-            if sync is not None and self._needs_sync(sync):
-                await self._sync(sync)
+            sync, observed = self._resolve(uid)
+            if sync is not None:
+                needs_sync = await self._sync(sync, observed)
         except asyncio.CancelledError:
             # Cancelled by `__aexit__`, or by a client that cancels the calling task: in that case
             # the pod must not count as in flight forever.
@@ -349,79 +324,63 @@ class ParallelSyncer:
             self._requeue_after_error(uid, error)
         self._queue.done(uid)
         if sync is not None:
-            self._after_sync(sync)
+            # During the sync, foreign writes cannot be distinguished from the node's own write.
+            self._check_foreign_writes([uid])
+            entry = self._statuses.entry(uid)
+            if entry is not None and (needs_sync or entry.version != sync.entry.version):
+                self._enqueue([uid], Priority.ORDINARY, self._context.monotonic_seconds())
 
-    def _needs_sync(self, sync: PodSync) -> bool:
-        """Whether the pod has to be sent or deleted, or is retried after a failure."""
-        if self._queue.retry(sync.uid) is not None:
-            return True
-        return needs_update(sync, self._sender.sent, self._pod_manager)
+    async def _sync(self, sync: PodSync, observed: Pod | None) -> bool:
+        """Sync the pod if it has to be sent or deleted, or is retried after a failure.
 
-    def _after_sync(self, sync: PodSync) -> None:
-        """Check for foreign writes and newer versions that arrived during the sync."""
-        # During the sync they cannot be distinguished from the node's own write.
-        self._check_foreign_write(sync)
-        entry = self._statuses.entry(sync.uid)
-        if entry is None:
-            self._queue.forget(sync.uid)
-        elif entry.version != sync.entry.version:
-            self._enqueue([sync.uid], Priority.ORDINARY)
-
-    async def _sync(self, sync: PodSync) -> None:
+        Returns whether it was only a probe, so that the pod has to be synced now.
+        """
+        state = self._queue.state(sync.uid, sync.api_uid)
+        if state.retry is None and not needs_update(sync, state.sent_version, self._pod_manager):
+            return False
         try:
-            await self._sync_and_report(sync)
+            if state.is_probe:
+                # Only a GET: a server that fails the patches of some pods counts as available.
+                await self._sender.read(sync)
+            else:
+                await self._send(sync, state, observed)
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
             self._on_failure(sync, UnavailableError("the client cancelled the request"))
+            return False
         except Exception as error:  # noqa: BLE001 - classified by `classify_error`
             self._on_failure(sync, error)
-        else:
-            released = self._queue.succeeded(sync.uid)
-            if released:
-                self._enqueue(released, Priority.ORDINARY)
+            return False
+        if released := self._queue.succeeded(sync.uid):
+            self._enqueue(released, Priority.ORDINARY, self._context.monotonic_seconds())
+        return state.is_probe
 
-    async def _sync_and_report(self, sync: PodSync) -> None:
+    async def _send(self, sync: PodSync, state: PodSyncState, observed: Pod | None) -> None:
         # Before any request: reading the managed fields may take half a minute.
         if sync.entry.finished:
             await self._outbox.store(sync.uid, sync.entry, self._statuses.entry)
-        # A probe reads first: then a server that only fails the patches of some pods is detected
-        # as available and does not block the other pods.
-        is_probe = self._queue.is_probe(sync.uid)
-        self._foreign_writes.patch_started(sync.api_uid)
-        observed, writes = self._watched_pod(sync), NO_WRITES
-        if self._foreign_writes.has_pending(sync.api_uid):
-            writes = await self._foreign_writes.identify_writers(
-                sync, observed, query_server=not is_probe
-            )
-            observed = self._watched_pod(sync)
-        try:
-            pod = await self._sender.sync(
-                sync, observed, lambda: self._on_response(sync.uid), force_read=is_probe
-            )
-        except BaseException:
-            self._foreign_writes.defer(sync.api_uid, writes)
-            raise
+        if not state.foreign.pending:
+            await self._sender.sync(sync, observed)
+            return
+        writes = await self._reporter.identify_writers(sync, state.foreign, observed)
+        _, observed = self._resolve(sync.uid)
+        pod = await self._sender.sync(sync, observed)
         if pod is not None:
-            self._foreign_writes.patch_applied(pod)
-            self._foreign_writes.report(sync, writes, pod)
-
-    def _on_response(self, uid: PodUID) -> None:
-        self._enqueue(self._queue.server_responded(uid), Priority.ORDINARY)
-        self._start_ready()
+            foreign = self._reporter.report(sync, state.foreign, writes, pod)
+            self._queue.update(sync.uid, lambda state: structs.replace(state, foreign=foreign))
 
     def _on_failure(self, sync: PodSync, error: Exception) -> None:
-        now = self._elapsed.seconds()
-        attempt = SyncAttempt(sync.api_uid, sync.entry.version)
+        now = self._context.monotonic_seconds()
         retry, released = self._queue.failed(
-            sync.uid, attempt, error, now=now, jitter=self._jitter()
+            sync.uid, sync.entry.version, error, now=now, jitter=self._jitter()
         )
         if retry.at <= now:
             self._pending[sync.uid] = None  # no back-off configured: retry in the next batch
         self._statuses.count_failure(retry.failure.value)
         self._persist_blocked()
         self._log_failure(sync, retry, error)
-        self._enqueue(released, Priority.ORDINARY)
+        self._enqueue(released, Priority.ORDINARY, now)
 
     def _log_failure(self, sync: PodSync, retry: Retry, error: Exception) -> None:
         match retry.failure:
@@ -438,6 +397,17 @@ class ParallelSyncer:
     def _warn(self, sync: PodSync, message: str) -> None:
         reference = PodReference(sync.entry.namespace, sync.entry.name, sync.api_uid)
         try:
-            self._events.warn(reference, STATUS_REJECTED, message)
+            self._context.events.warn(reference, STATUS_REJECTED, message)
         except Exception:
             logger.exception("event not recorded: %s", sync)
+
+
+def _is_urgent(sync: PodSync, observed: Pod | None, state: PodSyncState) -> bool:
+    """True for deletions and first readiness: other controllers wait for these."""
+    if sync.entry.finished:
+        return True
+    if observed is not None and observed.metadata.deletion_timestamp is not None:
+        return True
+    if state.has_been_ready or not is_condition_true(sync.entry.status.conditions, READY):
+        return False
+    return observed is None or not is_condition_true(observed.status.conditions, READY)

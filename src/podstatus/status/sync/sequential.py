@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Self
 
 from podstatus.kube.errors import ApiError, GoneError
-from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import ApiUID
 from podstatus.kube.patch import PatchError
 from podstatus.status.decide.plan import (
@@ -18,8 +17,8 @@ from podstatus.status.decide.plan import (
     plan_changes,
     plan_full,
 )
-from podstatus.status.ports import PodLookup
 from podstatus.status.store import StatusStore
+from podstatus.status.sync.context import SyncContext
 from podstatus.status.sync.log_plan import log_plan
 from podstatus.status.sync.status_sender import StatusPatcher
 from podstatus.status.sync.syncer import SyncCounts
@@ -32,18 +31,11 @@ class SequentialSyncer:
 
     corrects_foreign_writes = False
 
-    def __init__(
-        self,
-        patcher: StatusPatcher,
-        statuses: StatusStore,
-        *,
-        pod_manager: PodLookup,
-        gates: FeatureGates,
-    ) -> None:
+    def __init__(self, patcher: StatusPatcher, statuses: StatusStore, context: SyncContext) -> None:
         self._patcher = patcher
         self._statuses = statuses
-        self._pod_manager = pod_manager
-        self._gates = gates
+        self._pod_manager = context.pod_manager
+        self._gates = context.gates
         self._sent: dict[ApiUID, int] = {}
 
     def sent_versions(self) -> Mapping[ApiUID, int]:

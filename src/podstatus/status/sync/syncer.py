@@ -12,6 +12,8 @@ from podstatus.kube.objects.pod import ApiUID
 class SyncCounts(msgspec.Struct, frozen=True, kw_only=True):
     """A snapshot of the sync state, in numbers of pods."""
 
+    pods: int = 0
+    """Pods with a sync state."""
     in_flight: int = 0
     """Pods that are being synced."""
     quarantined: int = 0

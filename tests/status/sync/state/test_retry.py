@@ -3,19 +3,15 @@ from typing import Any
 import pytest
 
 from podstatus.kube.errors import ApiError, api_error
-from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.sync.state.retry import (
     Failure,
     Retry,
-    RetryTable,
-    SyncAttempt,
     classify_error,
     next_retry,
 )
 
-A, B = PodUID("a"), PodUID("b")
-ATTEMPT = SyncAttempt(ApiUID("a"), 3)
+VERSION = 3
 SENDING = ParallelSyncOptions(
     initial_retry_seconds=1, max_retry_seconds=8, rejected_retry_seconds=100
 )
@@ -25,7 +21,7 @@ def after(*errors: Exception, sending: ParallelSyncOptions = SENDING, chance: fl
     """Return the retry state after these failures, all at time 0."""
     retry = None
     for error in errors:
-        retry = next_retry(retry, ATTEMPT, error, sending, now=0, jitter=chance)
+        retry = next_retry(retry, VERSION, error, sending, now=0, jitter=chance)
     assert retry is not None
     return retry
 
@@ -104,37 +100,4 @@ def test_what_a_server_asks_for_is_honoured_up_to_the_maximum(
 def test_a_retry_that_is_hastened_may_go_now_and_still_counts() -> None:
     retry = after(http(500), http(500)).immediate()
     assert (retry.due(3), retry.due(4)) == (0, 0)
-    assert next_retry(retry, ATTEMPT, http(500), SENDING, now=0, jitter=0).at == 4
-
-
-# Wake-ups
-
-
-def test_reminders_come_once_and_in_order() -> None:
-    retries = RetryTable()
-    retries.schedule_wakeup(B, 5)
-    retries.schedule_wakeup(A, 3)
-    assert retries.next_due() == 3
-    assert retries.pop_due(2.9) == []
-    assert retries.pop_due(9) == [A, B]
-    assert (retries.pop_due(9), retries.next_due()) == ([], None)
-
-
-def test_of_two_reminders_the_earlier_counts() -> None:
-    retries = RetryTable()
-    retries.schedule_wakeup(A, 5)
-    retries.schedule_wakeup(A, 3)
-    retries.schedule_wakeup(A, 7)
-    assert retries.pop_due(3) == [A]
-    assert retries.pop_due(9) == []
-
-
-def test_only_those_that_are_kept_are_remembered() -> None:
-    retries = RetryTable()
-    retries.put(A, after(http(500)))
-    retries.put(B, after(http(404)))
-    retries.retain_only({B})
-    assert retries.get(A) is None
-    assert retries.with_failure([Failure.UNAVAILABLE, Failure.GONE]) == [B]
-    retries.forget(B)
-    assert retries.get(B) is None
+    assert next_retry(retry, VERSION, http(500), SENDING, now=0, jitter=0).at == 4

@@ -1,6 +1,7 @@
 """Pure state of the parallel sync.
 
-The workqueue, the retry of each failed pod, the circuit breaker, and the known server copy that a
-patch starts from. Every method takes the current time as an argument. No event loop, task, clock or
-log: `status.sync.parallel` runs the tasks. Tests: tests/status/sync/state.
+`pod_sync_state` is all that is known of one pod; `workqueue` holds the states and selects the next
+pod; `retry` and `circuit_breaker` decide how long failed pods and a failed server are left alone.
+Every method takes the current time as an argument. No event loop, task, clock or log:
+`status.sync.parallel` runs the tasks. Tests: tests/status/sync/state.
 """

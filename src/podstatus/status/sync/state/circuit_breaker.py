@@ -23,23 +23,26 @@ class CircuitBreaker(msgspec.Struct, frozen=True, kw_only=True):
     failed_pods: frozenset[PodUID] = frozenset()
     """Pods that failed since the last response. A repeated failure of one pod counts once."""
     backoff: Backoff = _PROBE_BACKOFF
+    is_open: bool = False
+    """Whether the server counts as unavailable."""
     open_until: float = 0.0
     """While the circuit is open, no pod is sent before this time."""
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the server counts as unavailable."""
-        return 0 < self.failure_threshold <= len(self.failed_pods)
-
     def failed(self, uid: PodUID, now: float, jitter: float) -> "CircuitBreaker":
         """Return the state after the server failed or was unreachable."""
-        was_open, counted = self.is_open, self
-        if self.failure_threshold and not was_open:
-            counted = structs.replace(self, failed_pods=self.failed_pods | {uid})
-        if not counted.is_open or (was_open and now < self.open_until):
-            return counted  # still closed, or a further probe of the same round failed
+        failed_pods = self.failed_pods
+        if self.is_open:
+            if now < self.open_until:
+                return self  # a further probe of the same round failed
+        elif self.failure_threshold:
+            failed_pods |= {uid}
+        if not 0 < self.failure_threshold <= len(failed_pods):
+            return structs.replace(self, failed_pods=failed_pods)
         backoff = self.backoff.failed()
-        return structs.replace(counted, backoff=backoff, open_until=now + backoff.delay(jitter))
+        until = now + backoff.delay(jitter)
+        return structs.replace(
+            self, failed_pods=failed_pods, backoff=backoff, is_open=True, open_until=until
+        )
 
     def success(self) -> "CircuitBreaker":
         """Return the state after a valid response of the server, including a rejection."""

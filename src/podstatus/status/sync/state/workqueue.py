@@ -6,15 +6,16 @@ backlog, and the backlog never starves. Failed pods wait apart until their retry
 
 import heapq
 import itertools
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 
 from msgspec import structs
 
-from podstatus.kube.objects.pod import PodUID
+from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.sync.state.circuit_breaker import CircuitBreaker
-from podstatus.status.sync.state.retry import Failure, Retry, RetryTable, SyncAttempt, next_retry
+from podstatus.status.sync.state.pod_sync_state import PodSyncState
+from podstatus.status.sync.state.retry import TRANSIENT_FAILURES, Failure, Retry, next_retry
 
 
 class Priority(Enum):
@@ -27,206 +28,247 @@ class Priority(Enum):
     """No status changed: the API server's copy differs, or this is a retry after a failure."""
 
 
-class PriorityQueue:
-    """Waiting pods, each at most once."""
-
-    def __init__(self) -> None:
-        self._due: dict[PodUID, float] = {}
-        self._heap: list[tuple[float, int, PodUID]] = []
-        self._order = itertools.count()
-
-    def __len__(self) -> int:
-        return len(self._due)
-
-    def put(self, uid: PodUID, priority: Priority, now: float) -> None:
-        """Add a pod; a waiting pod moves forward if the new priority makes it due earlier."""
-        due = now + priority.value
-        queued = self._due.get(uid)
-        if queued is not None and queued <= due:
-            return
-        self._due[uid] = due
-        heapq.heappush(self._heap, (due, next(self._order), uid))
-
-    def pop(self) -> PodUID | None:
-        """Remove and return the next pod; None if the queue is empty."""
-        while self._heap:
-            due, _, uid = heapq.heappop(self._heap)
-            if self._due.get(uid) == due:
-                del self._due[uid]
-                return uid
-        return None
-
-    def discard(self, uid: PodUID) -> None:
-        """Remove a pod if it is waiting."""
-        self._due.pop(uid, None)
-
-
-_TRANSIENT_FAILURES = (
-    Failure.UNAVAILABLE,
-    Failure.BUSY,
-    Failure.CONFLICT,
-    Failure.DENIED,
-    Failure.BROKEN,
-)
-"""Failures for which a retry may succeed although the status has not changed."""
+_NO_STATE = PodSyncState(api_uid=ApiUID(""))
 
 
 class SyncQueue:
-    """The pods that are queued, in flight, or backing off. Pure: callers pass the time.
+    """The sync states of all pods, and which pod is synced next. Pure: callers pass the time.
 
-    `now` is in monotonic seconds.
+    `now` is in monotonic seconds. The heaps are indexes of the states; an item of a heap that does
+    not match its state is ignored. A pod is forgotten by removing its state.
     """
 
     def __init__(self, options: ParallelSyncOptions) -> None:
         self._options = options
-        self._waiting = PriorityQueue()
-        self._retries = RetryTable()
         self._circuit = CircuitBreaker(failure_threshold=options.circuit_after)
-        self._in_flight: set[PodUID] = set()
-        self._probes: set[PodUID] = set()
-        """Pods in flight that probe an unavailable server."""
+        self._states: dict[PodUID, PodSyncState] = {}
+        self._waiting: list[tuple[float, int, PodUID]] = []
+        self._wakeups: list[tuple[float, PodUID]] = []
+        self._order = itertools.count()
+        self._queued = self._in_flight = self._failed = 0
 
-    def retry(self, uid: PodUID) -> Retry | None:
-        """Return the pod's retry state; None if its last sync succeeded."""
-        return self._retries.get(uid)
+    # States
 
-    def add(self, uid: PodUID, version: int, priority: Priority, now: float) -> bool:
+    def __len__(self) -> int:
+        """Return the number of pods with a state."""
+        return len(self._states)
+
+    def state(self, uid: PodUID, api_uid: ApiUID) -> PodSyncState:
+        """Return the pod's state; what is known of another API object is forgotten."""
+        state = self._states.get(uid)
+        if state is None:
+            return PodSyncState(api_uid=api_uid)
+        if state.api_uid != api_uid:
+            state = state.for_object(api_uid)
+            self.put(uid, state)
+        return state
+
+    def put(self, uid: PodUID, state: PodSyncState) -> None:
+        """Replace the pod's state, and update the counts."""
+        old = self._states.get(uid, _NO_STATE)
+        self._states[uid] = state
+        self._queued += (state.deadline is not None) - (old.deadline is not None)
+        self._in_flight += state.in_flight - old.in_flight
+        self._failed += (state.retry is not None) - (old.retry is not None)
+
+    def update(self, uid: PodUID, transition: Callable[[PodSyncState], PodSyncState]) -> None:
+        """Apply a transition to the pod's state, if it has one."""
+        state = self._states.get(uid)
+        if state is not None:
+            self.put(uid, transition(state))
+
+    def forget(self, uid: PodUID) -> None:
+        """Remove a pod's state; of a pod in flight, all but that it is in flight."""
+        state = self._states.get(uid)
+        if state is None:
+            return
+        if state.in_flight:
+            self.put(uid, PodSyncState(api_uid=state.api_uid, in_flight=True))
+        else:
+            self.put(uid, _NO_STATE)
+            del self._states[uid]
+
+    def retain_only(self, uids: Collection[PodUID]) -> None:
+        """Forget all pods except these."""
+        for uid in [uid for uid in self._states if uid not in uids]:
+            self.forget(uid)
+
+    def sent_versions(self) -> Mapping[ApiUID, int]:
+        """Return a snapshot of the acknowledged versions by API UID. Thread-safe."""
+        states = tuple(self._states.values())
+        return {state.api_uid: state.sent_version for state in states if state.sent_version}
+
+    # Queue
+
+    def add(
+        self, uid: PodUID, state: PodSyncState, version: int, priority: Priority, now: float
+    ) -> bool:
         """Queue a pod; False if it backs off after a failure.
 
-        A pod in flight is not queued again; the caller re-adds it when the sync is done.
+        A pod in flight is not queued again; the caller re-adds it when the sync is done. A queued
+        pod moves forward if the new priority makes it due earlier.
         """
-        if uid in self._in_flight:
+        if state.in_flight:
             return True
-        retry = self._retries.get(uid)
-        if retry is not None and now < retry.due(version):
-            self._retries.schedule_wakeup(uid, retry.due(version))
+        if state.retry is not None and now < (due := state.retry.due(version)):
+            self._schedule_wakeup(uid, state, due)
             return False
-        self._waiting.put(uid, priority if self._options.prioritize else Priority.ORDINARY, now)
+        deadline = now + (priority if self._options.prioritize else Priority.ORDINARY).value
+        if state.deadline is None or deadline < state.deadline:
+            self.put(uid, structs.replace(state, deadline=deadline))
+            heapq.heappush(self._waiting, (deadline, next(self._order), uid))
         return True
 
     def get(self, now: float) -> PodUID | None:
         """Return the next pod and mark it as in flight; None if no pod may be synced now."""
-        if len(self._in_flight) >= self._circuit.max_in_flight(now, self._options.in_flight):
+        limit, is_probe = self._options.in_flight, self._circuit.is_open
+        if is_probe:
+            limit = self._circuit.max_in_flight(now, limit)
+        if self._in_flight >= limit:
             return None
-        uid = self._waiting.pop()
-        if uid is not None:
-            self._in_flight.add(uid)
-            if self._circuit.is_open:
-                self._probes.add(uid)
-        return uid
+        while self._waiting:
+            deadline, _, uid = heapq.heappop(self._waiting)
+            state = self._states.get(uid)
+            if state is not None and state.deadline == deadline:
+                self.put(
+                    uid, structs.replace(state, deadline=None, in_flight=True, is_probe=is_probe)
+                )
+                return uid
+        return None
+
+    def done(self, uid: PodUID) -> None:
+        """End the sync of a pod in flight, whatever its outcome."""
+        self.update(uid, _landed)
+
+    def clear_in_flight(self) -> list[PodUID]:
+        """End all syncs in flight and return their pods."""
+        abandoned = [uid for uid, state in self._states.items() if state.in_flight]
+        for uid in abandoned:
+            self.done(uid)
+        return abandoned
 
     def pop_due(self, now: float) -> list[PodUID]:
         """Remove and return the pods whose back-off has passed."""
-        return self._retries.pop_due(now)
+        due = []
+        while self._wakeups and self._wakeups[0][0] <= now:
+            at, uid = heapq.heappop(self._wakeups)
+            state = self._states.get(uid)
+            if state is not None and state.wakeup == at:
+                self.put(uid, structs.replace(state, wakeup=None))
+                due.append(uid)
+        return due
 
     def next_wakeup(self, now: float) -> float | None:
         """Return when a further pod may be synced; None if that takes another event."""
-        times = [] if (due := self._retries.next_due()) is None else [due]
-        if self._circuit.is_open and len(self._waiting) and now < self._circuit.open_until:
+        times = [self._wakeups[0][0]] if self._wakeups else []
+        if self._circuit.is_open and self._queued and now < self._circuit.open_until:
             times.append(self._circuit.open_until)
         return min(times, default=None)
 
-    def done(self, uid: PodUID) -> None:
-        """Remove a pod from the in-flight set, whatever the outcome."""
-        self._in_flight.discard(uid)
-        self._probes.discard(uid)
+    def _schedule_wakeup(self, uid: PodUID, state: PodSyncState, at: float) -> None:
+        if state.wakeup is None or at < state.wakeup:
+            self.put(uid, structs.replace(state, wakeup=at))
+            heapq.heappush(self._wakeups, (at, uid))
 
-    def clear_in_flight(self) -> frozenset[PodUID]:
-        """Clear the in-flight set and return its members."""
-        abandoned, self._in_flight, self._probes = frozenset(self._in_flight), set(), set()
-        return abandoned
+    # Outcomes
 
     def succeeded(self, uid: PodUID) -> list[PodUID]:
-        """Record a success; return failed probes, which may be retried now."""
-        self._retries.forget(uid)
-        return self._server_responded()
+        """Record a success; return failed probes, which may be retried now.
 
-    def is_probe(self, uid: PodUID) -> bool:
-        """Whether a pod in flight is a probe of an unavailable server."""
-        return uid in self._probes
-
-    def server_responded(self, uid: PodUID) -> list[PodUID]:
-        """Record a successful read: a later failure is specific to the pod.
-
-        Returns failed probes, which may be retried now.
+        A probe has only read its pod: a failure of its patch still counts.
         """
-        self._probes.discard(uid)
+        self.update(uid, _on_success)
         return self._server_responded()
 
     def failed(
-        self, uid: PodUID, attempt: SyncAttempt, error: Exception, *, now: float, jitter: float
+        self, uid: PodUID, version: int, error: Exception, *, now: float, jitter: float
     ) -> tuple[Retry, list[PodUID]]:
         """Record a failure; return the pod's retry state, and failed probes to retry now."""
-        previous = self._retries.get(uid)
-        retry = next_retry(previous, attempt, error, self._options, now=now, jitter=jitter)
+        state = self._states[uid]
+        retry = next_retry(state.retry, version, error, self._options, now=now, jitter=jitter)
         released: list[PodUID] = []
         match retry.failure:
             case Failure.UNAVAILABLE:
-                retry = structs.replace(retry, probe=uid in self._probes)
+                retry = structs.replace(retry, probe=state.is_probe)
                 self._circuit = self._circuit.failed(uid, now, jitter)
             case Failure.BROKEN:
                 pass  # not a response of the server
             case _:
                 released = self._server_responded()
-        self._retries.put(uid, retry)
+        state = structs.replace(self._states[uid], retry=retry)
+        self.put(uid, state)
         if retry.at > now:
-            self._retries.schedule_wakeup(uid, retry.at)
+            self._schedule_wakeup(uid, state, retry.at)
         return retry, released
-
-    def forget(self, uid: PodUID) -> None:
-        """Remove a pod that was deleted or has another API object now."""
-        self._retries.forget(uid)
-        self._waiting.discard(uid)
-
-    def retain_only(self, uids: Collection[PodUID]) -> None:
-        """Remove the retry states of all pods except these."""
-        self._retries.retain_only(uids)
 
     def retry_now(self, uid: PodUID) -> None:
         """End a pod's back-off; the next event syncs it."""
-        self._retries.retry_now([uid])
+        self.update(uid, _retry_now)
+
+    def retry_all_transient(self) -> list[PodUID]:
+        """Half-open the circuit, and make all pods with transient failures due now; return them."""
+        self.allow_probe_now()
+        return self._release(lambda retry: retry.failure in TRANSIENT_FAILURES)
+
+    def allow_probe_now(self) -> bool:
+        """Half-open the circuit now; return whether a pod is waiting to probe the server."""
+        self._circuit = self._circuit.half_open()
+        return self._queued > 0
+
+    def _server_responded(self) -> list[PodUID]:
+        """Close the circuit; return failed probes, which may be retried now."""
+        was_open = self._circuit.is_open
+        self._circuit = self._circuit.success()
+        return self._release(lambda retry: retry.probe) if was_open else []
+
+    def _release(self, matches: Callable[[Retry], bool]) -> list[PodUID]:
+        """Make the failed pods that match due now, and return them."""
+        released = [
+            uid
+            for uid, state in self._states.items()
+            if state.retry is not None and matches(state.retry)
+        ]
+        for uid in released:
+            self.retry_now(uid)
+        return released
+
+    # Facts
 
     @property
     def in_flight(self) -> int:
-        """Return the number of pods in flight."""
-        return len(self._in_flight)
+        """Return the number of pods in flight. Thread-safe."""
+        return self._in_flight
 
     @property
     def quarantined(self) -> int:
-        """Return the number of pods whose status the server rejects."""
-        return self._retries.count(Failure.REJECTED)
+        """Return the number of pods whose status the server rejects. Thread-safe."""
+        states = tuple(self._states.values())
+        return sum(s.retry is not None and s.retry.failure is Failure.REJECTED for s in states)
 
     @property
     def is_healthy(self) -> bool:
         """Whether the circuit is closed and no pod is in retry."""
-        return not self._circuit.is_open and not len(self._retries)
-
-    def is_blocked(self, uid: PodUID) -> bool:
-        """Whether the pod cannot be sent now although it exists as far as known."""
-        retry = self._retries.get(uid)
-        return self._circuit.is_open if retry is None else retry.failure is not Failure.GONE
+        return not self._failed and not self._circuit.is_open
 
     @property
     def is_circuit_open(self) -> bool:
         """Whether the server counts as unavailable."""
         return self._circuit.is_open
 
-    def allow_probe_now(self) -> bool:
-        """Half-open the circuit now; return whether a pod is waiting to probe the server."""
-        self._circuit = self._circuit.half_open()
-        return len(self._waiting) > 0
+    def is_blocked(self, uid: PodUID) -> bool:
+        """Whether the pod cannot be sent now although it exists as far as known."""
+        state = self._states.get(uid)
+        retry = None if state is None else state.retry
+        return self._circuit.is_open if retry is None else retry.failure is not Failure.GONE
 
-    def retry_all_transient(self) -> list[PodUID]:
-        """Half-open the circuit, and make all pods with transient failures due now; return them."""
-        self.allow_probe_now()
-        transient = self._retries.with_failure(_TRANSIENT_FAILURES)
-        self._retries.retry_now(transient)
-        return transient
 
-    def _server_responded(self) -> list[PodUID]:
-        """Close the circuit; return failed probes, which may be retried now."""
-        was_open = self._circuit.is_open
-        self._circuit = self._circuit.success()
-        released = self._retries.probes() if was_open else []
-        self._retries.retry_now(released)
-        return released
+def _landed(state: PodSyncState) -> PodSyncState:
+    return structs.replace(state, in_flight=False, is_probe=False)
+
+
+def _on_success(state: PodSyncState) -> PodSyncState:
+    return _retry_now(state) if state.is_probe else structs.replace(state, retry=None)
+
+
+def _retry_now(state: PodSyncState) -> PodSyncState:
+    return state if state.retry is None else structs.replace(state, retry=state.retry.immediate())

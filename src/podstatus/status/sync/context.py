@@ -1,0 +1,39 @@
+"""The ports and options that all parts of the sync share."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from podstatus.base.clock import Clock
+from podstatus.kube.features import FeatureGates
+from podstatus.kube.objects.pod import PodUID
+from podstatus.status.pod_allocations import PodAllocations
+from podstatus.status.policy import SyncPolicy
+from podstatus.status.ports import (
+    PodApi,
+    PodDeletionSafetyProvider,
+    PodEvents,
+    PodLookup,
+    PodStartupLatencyStateHelper,
+)
+
+_SECOND = 1_000_000_000
+
+
+class SyncContext(msgspec.Struct, frozen=True, kw_only=True):
+    """The ports and options of the sync."""
+
+    client: PodApi
+    pod_manager: PodLookup
+    safety: PodDeletionSafetyProvider
+    startup_latency: PodStartupLatencyStateHelper
+    allocations: PodAllocations
+    events: PodEvents
+    recompute_status: Callable[[PodUID], bool]
+    clock: Clock
+    gates: FeatureGates
+    policy: SyncPolicy
+
+    def monotonic_seconds(self) -> float:
+        """Return the monotonic time in seconds."""
+        return self.clock.monotonic() / _SECOND

@@ -71,8 +71,8 @@ def test_a_fine_place_is_fine(tmp_path: Path) -> None:
     root = tmp_path / "not" / "yet"
     result, found = doctor("--root-dir", str(root), "--port", "0")
     assert result.exit_code == 0
-    assert found["root-dir"] == ["ok", f"{root}, will be created"]
-    assert found["apiserver-port"] == ["ok", "any free port"]
+    assert found["root-dir"] == ["ok", f"{root} (will be created)"]
+    assert found["apiserver-port"] == ["ok", "a free port will be picked"]
     assert not root.exists()
 
 
@@ -105,7 +105,7 @@ def test_a_node_that_runs_is_no_problem(tmp_path: Path) -> None:
         result, found = doctor("--root-dir", str(tmp_path))
     assert result.exit_code == 0
     assert found["root-dir"][0] == "hint"
-    assert "an agent runs in" in found["root-dir"][1]
+    assert "an agent is already running in" in found["root-dir"][1]
     assert "apiserver-port" not in found
 
 
@@ -141,7 +141,7 @@ def test_another_server_is_asked(tmp_path: Path) -> None:
         result, found = doctor(*options, *more)
         assert result.exit_code == 0
         assert found["api-server"] == ["ok", f"{server.url} answers"]
-        assert found["rights"][0] == "hint"
+        assert found["permissions"][0] == "hint"
         assert "apiserver-port" not in found
     result, found = doctor(*options, *more)
     assert result.exit_code == 1
@@ -168,13 +168,13 @@ def test_the_user_of_a_node_may_be_that_node_and_no_other(
     options = ("--kubeconfig", str(kubeconfig), "--runtime", "simulated", "--port", "0")
     more = ("--root-dir", str(tmp_path / "root"))
     result, found = doctor(*options, *more, "--hostname-override", NODES[0])
-    assert found["rights"][0] == "ok", found
+    assert found["permissions"][0] == "ok", found
     assert result.exit_code == 0
     result, found = doctor(*options, *more, "--hostname-override", NODES[1])
     assert result.exit_code == 1
-    assert found["rights"][0] == "problem"
-    assert "may not" in found["rights"][1]
-    assert "update leases" in found["rights"][1]
+    assert found["permissions"][0] == "problem"
+    assert "is not allowed to" in found["permissions"][1]
+    assert "update leases" in found["permissions"][1]
 
 
 @need_bubblewrap
@@ -182,4 +182,4 @@ def test_the_isolation_is_described(tmp_path: Path) -> None:
     _, found = doctor("--root-dir", str(tmp_path / "root"), "--port", "0")
     result, words = found["runtime"]
     assert result == OK
-    assert re.fullmatch(r"process, isolated by bubblewrap [\d.]+ \(/.*/bwrap\)", words)
+    assert re.fullmatch(r"process; pods are isolated by bubblewrap [\d.]+ \(/.*/bwrap\)", words)

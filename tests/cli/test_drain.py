@@ -11,8 +11,8 @@ from podstatus.cli.app import app
 from tests.cli.fake_node import fake_node
 
 DRAINED = (
-    "the node is drained: it is not Ready and rejects pods until podstatus drain --cancel or a "
-    "restart of the agent\n"
+    "the node is drained: it is not Ready and rejects pods until you run podstatus drain --cancel "
+    "or restart the agent\n"
 )
 
 
@@ -28,8 +28,8 @@ def test_it_says_what_is_waited_for(tmp_path: Path) -> None:
         node.progress = [between, between, first, first, between, first, last, {"state": "drained"}]
         result = drain(tmp_path)
     assert result.output == (
-        "terminating 3 pods of priority 0, at most 20 s\n"
-        "terminating 1 pod of priority 7, at most 10 s\n" + DRAINED
+        "terminating 3 pods with priority 0, timeout 20 s\n"
+        "terminating 1 pod with priority 7, timeout 10 s\n" + DRAINED
     )
     assert result.exit_code == 0
     assert node.asked[:2] == ["POST /drain", "/drain"]

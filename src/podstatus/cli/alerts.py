@@ -26,7 +26,7 @@ alerts = typer.Typer(
 )
 _STDIN, _STDIN_NAME = "-", "<stdin>"
 FilesArgument = Annotated[
-    list[Path], typer.Argument(metavar="FILE…", help="Rule files; - reads standard input.")
+    list[Path], typer.Argument(metavar="FILE", help="Alert rule files, or - for standard input.")
 ]
 
 
@@ -39,7 +39,7 @@ def _alerts() -> None:
 def check(files: FilesArgument) -> None:
     """Validate alert rule files.
 
-    Prints every error with its line and column, or the rules if there are none.
+    Prints every error with its line and column; if there are no errors, prints the rules.
     """
     with BudgetedEvaluator() as evaluator:
         valid = [_check(str(file), evaluator) for file in files]

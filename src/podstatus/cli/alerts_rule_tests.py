@@ -38,9 +38,9 @@ _HISTORY_FILE = "history.db"
 _PAGE_SIZE = 10_000
 _SECOND = 1_000_000_000
 
-FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE…", help="Rule test files.")]
+FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE", help="Alert rule test files.")]
 VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print every state change of an alert.")
+    bool, typer.Option("--verbose", "-v", help="Print every state change of every alert.")
 ]
 
 
@@ -51,7 +51,7 @@ class _InvalidFileError(Exception):
 def test_rules(files: FilesArgument, *, verbose: VerboseOption = False) -> None:  # noqa: PT028 - no pytest
     """Run alert rules against pod statuses from test files.
 
-    Compares the alerts with the expected ones and prints the differences.
+    Compares the resulting alerts with the expected alerts and prints the differences.
     """
     with BudgetedEvaluator() as evaluator:
         passed = [_test(file, evaluator, verbose=verbose) for file in files]

@@ -21,26 +21,29 @@ from podstatus.cli.terminal import fail
 RootDirOption = Annotated[
     str | None,
     typer.Option(
-        metavar="DIRECTORY",
-        help="Directory for objects, certificates and the bearer token of clients. Default: none; "
-        "all data is kept in memory.",
+        metavar="PATH",
+        help="Directory where the server stores objects, certificates and the bearer token for "
+        "clients. Default: none; all data is kept in memory.",
     ),
 ]
-HostOption = Annotated[str, typer.Option(help="Address to listen on.")]
+HostOption = Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")]
 PortOption = Annotated[
-    int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free port.")
+    int,
+    typer.Option(
+        metavar="NUMBER", min=0, max=65535, help="Port to listen on; 0 picks a free port."
+    ),
 ]
 FaultsOption = Annotated[
     bool,
-    typer.Option("--faults", help="Enable fault injection by clients, at /podstatus/faults."),
+    typer.Option("--faults", help="Allow clients to inject faults at /podstatus/faults."),
 ]
 NodeAuthorityOption = Annotated[
     str | None,
     typer.Option(
         "--node-certificate-authority",
-        metavar="FILE",
-        help="PEM-encoded CA certificate to verify the nodes' serving certificates; required for "
-        "logs and exec.",
+        metavar="PATH",
+        help="Path of the PEM-encoded CA certificate that serving certificates of nodes are "
+        "verified against; required for kubectl logs and kubectl exec.",
     ),
 ]
 NodeAddressOption = Annotated[
@@ -48,7 +51,7 @@ NodeAddressOption = Annotated[
     typer.Option(
         "--node-address",
         metavar="ADDRESS",
-        help="Connect to this address for every node. Default: the InternalIP of each Node.",
+        help="Address at which all nodes are reached. Default: the InternalIP of each Node.",
     ),
 ]
 ClusterIdOption = Annotated[
@@ -95,6 +98,6 @@ def apiserver(
 
 
 def _announce_server(info: ServerInfo) -> None:
-    typer.echo(f"serving {info.url}, objects {info.where}; press Ctrl-C to stop\n")
+    typer.echo(f"serving {info.url}, objects are stored {info.where}; press Ctrl-C to stop\n")
     path = shlex.quote(str(info.kubeconfig))
     typer.echo(f"    kubectl --kubeconfig {path} get pods -A")

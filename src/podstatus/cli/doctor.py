@@ -74,7 +74,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 def doctor(flags: Flags) -> None:
     """Check whether a node can run on this machine.
 
-    Takes the flags and environment variables of `podstatus run`.
+    Accepts the same flags and environment variables as podstatus run.
     """
     try:
         loaded = load_settings(flags, os.environ)
@@ -117,7 +117,7 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
     except (StateDirError, OSError) as error:
         return Finding("root-dir", PROBLEM, str(error)), False
     if holder is not None:
-        message = f"an agent runs in {path} (pid {holder.pid}, since {holder.since})"
+        message = f"an agent is already running in {path} (pid {holder.pid}, since {holder.since})"
         return Finding("root-dir", HINT, message, "a second agent needs another --root-dir"), True
     existing = _nearest_existing(path)
     try:
@@ -127,7 +127,7 @@ def _root_dir(path: Path) -> tuple[Finding, bool]:
         reason = (error.strerror or str(error)).lower()
         remedy = "pass a writable directory with --root-dir"
         return Finding("root-dir", PROBLEM, f"cannot write to {existing}: {reason}", remedy), False
-    suffix = "" if existing == path else ", will be created"
+    suffix = "" if existing == path else " (will be created)"
     return Finding("root-dir", OK, f"{path}{suffix}"), False
 
 
@@ -155,12 +155,14 @@ def _port(flag: str, host: str, port: int) -> Finding:
         zero = "disables it" if flag == "healthz-port" else "picks a free one"
         remedy = f"stop the process that uses it, or pass another --{flag} (0 {zero})"
         return Finding(flag, PROBLEM, f"cannot listen on {host} port {port}: {reason}", remedy)
-    return Finding(flag, OK, f"{host} port {port} is free" if port else "any free port")
+    return Finding(
+        flag, OK, f"{host} port {port} is free" if port else "a free port will be picked"
+    )
 
 
 def _api_server(settings: AgentSettings) -> Iterator[Finding]:
     if settings.embedded:
-        yield Finding("api-server", OK, "embedded, started with the agent")
+        yield Finding("api-server", OK, "embedded, will be started by the agent")
         return
     try:
         access: ClientConfig = (
@@ -176,7 +178,9 @@ def _api_server(settings: AgentSettings) -> Iterator[Finding]:
             denied = list(_denied_requests(client, settings.node_name))
     except GoneError:
         yield Finding("api-server", OK, f"{access.server} answers")
-        yield Finding("rights", HINT, "unknown: the server has no SelfSubjectAccessReview")
+        yield Finding(
+            "permissions", HINT, "unknown: the API server does not support SelfSubjectAccessReview"
+        )
     except ApiError as error:
         yield Finding("api-server", PROBLEM, str(error))
     else:
@@ -226,7 +230,7 @@ def _runtime(settings: AgentSettings) -> Iterator[Finding]:
         yield Finding("runtime", OK, settings.runtime)
         return
     if settings.isolation == Isolation.NONE.value:
-        yield Finding("runtime", HINT, "process, pods are not isolated from this machine")
+        yield Finding("runtime", HINT, "process; pods are not isolated from this machine")
     else:
         yield _bubblewrap(required=settings.isolation == Isolation.BUBBLEWRAP.value)
     try:
@@ -247,10 +251,12 @@ def _bubblewrap(*, required: bool) -> Finding:
         program = find_bubblewrap()
     except BubblewrapUnavailableError as error:
         if required:
-            return Finding("runtime", PROBLEM, f"process, but {error}")
-        return Finding("runtime", HINT, f"process, pods are not isolated: {error}")
+            return Finding("runtime", PROBLEM, f"process; cannot isolate pods: {error}")
+        return Finding("runtime", HINT, f"process; pods are not isolated: {error}")
     return Finding(
-        "runtime", OK, f"process, isolated by bubblewrap {program.version} ({program.program})"
+        "runtime",
+        OK,
+        f"process; pods are isolated by bubblewrap {program.version} ({program.program})",
     )
 
 
@@ -292,7 +298,7 @@ def _manifests(settings: AgentSettings) -> Iterator[Finding]:
     if path is None:
         return
     if not path.exists():
-        yield Finding("manifests", HINT, f"{path} does not exist", "the agent waits for it")
+        yield Finding("manifests", HINT, f"{path} does not exist", "the agent will wait for it")
         return
     try:
         names = [entry.name for entry in path.iterdir()] if path.is_dir() else [path.name]
@@ -318,7 +324,9 @@ def _machine(settings: AgentSettings) -> Iterator[Finding]:
     if kubectl := find_program("kubectl"):
         yield Finding("kubectl", OK, kubectl)
     else:
-        yield Finding("kubectl", HINT, "not on PATH", "use podstatus get and podstatus describe")
+        yield Finding(
+            "kubectl", HINT, "kubectl is not on PATH", "use podstatus get and podstatus describe"
+        )
 
 
 def _max_pids() -> int | None:

@@ -79,7 +79,9 @@ def check_disk(free: int, where: str) -> Finding:
 
 def check_files(limit: int | None) -> Finding:
     """Check the limit of open files per process; None means no limit."""
-    message = "no limit" if limit is None else f"at most {limit} open files per process"
+    message = (
+        "no limit on open files" if limit is None else f"at most {limit} open files per process"
+    )
     if limit is not None and limit < _LOW_FILES:
         result = PROBLEM if limit < _MIN_FILES else HINT
         return Finding("files", result, message, f"raise it: ulimit -n {4 * _LOW_FILES}")
@@ -88,7 +90,7 @@ def check_files(limit: int | None) -> Finding:
 
 def check_pids(used: int, limit: int) -> Finding:
     """Check the number of processes against its limit."""
-    message = f"{used} of {limit} processes"
+    message = f"{used} processes are running, the limit is {limit}"
     if limit - used < _LOW_PIDS:
         result = PROBLEM if limit - used < _MIN_PIDS else HINT
         remedy = "stop some of them, or raise kernel.pid_max or pids.max"
@@ -101,5 +103,7 @@ def check_rights(denied: Iterable[str], user: str) -> Finding:
     missing = list(denied)
     if missing:
         remedy = "grant the permissions; the cluster role system:node has them (RBAC)"
-        return Finding("rights", PROBLEM, f"{user} may not {', '.join(missing)}", remedy)
-    return Finding("rights", OK, f"{user} has all permissions that a node needs")
+        return Finding(
+            "permissions", PROBLEM, f"{user} is not allowed to {', '.join(missing)}", remedy
+        )
+    return Finding("permissions", OK, f"{user} has all permissions that a node needs")

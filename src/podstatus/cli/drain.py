@@ -19,12 +19,12 @@ TimeoutOption = Annotated[
     str,
     typer.Option(
         metavar="DURATION",
-        help="Maximum time to wait for the drain to complete, such as 5m; the drain continues "
-        "afterwards. 0 waits indefinitely.",
+        help="Maximum time that the command waits for the drain to complete, such as 5m; 0 means "
+        "no limit. The drain continues after a timeout.",
     ),
 ]
 CancelOption = Annotated[
-    bool, typer.Option("--cancel", help="Cancel the drain: the node accepts pods again.")
+    bool, typer.Option("--cancel", help="Cancel the drain, so that the node accepts pods again.")
 ]
 
 
@@ -33,8 +33,8 @@ def drain(
 ) -> None:
     """Terminate all pods on this node and reject new ones.
 
-    Critical pods are terminated after the others. The node accepts pods again after --cancel or a
-    restart of the agent.
+    Critical pods are terminated after the others. The node accepts pods again when the drain is
+    cancelled with --cancel or the agent is restarted.
     """
     seconds = _parse_timeout(timeout)
     with report_errors():
@@ -45,8 +45,8 @@ def drain(
         node.begin_drain()
         _wait(node, seconds)
     write(
-        "the node is drained: it is not Ready and rejects pods until podstatus drain --cancel or a "
-        "restart of the agent\n"
+        "the node is drained: it is not Ready and rejects pods until you run podstatus drain "
+        "--cancel or restart the agent\n"
     )
 
 

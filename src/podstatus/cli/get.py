@@ -66,28 +66,35 @@ class DataSource(StrEnum):
 KindArgument = Annotated[
     str,
     typer.Argument(
-        metavar="pods|node|events|alerts",
-        help="Type of the objects to display.",
+        metavar="pods|nodes|events|alerts",
+        help="Type of objects to display.",
         autocompletion=complete_kind,
     ),
 ]
 NameArgument = Annotated[
     str | None,
-    typer.Argument(metavar="[NAME]", help="Display only this object.", autocompletion=complete_pod),
+    typer.Argument(metavar="NAME", help="Display only this object.", autocompletion=complete_pod),
 ]
 PodKindArgument = Annotated[
-    str, typer.Argument(metavar="pod", help="Type of the object; only pods are supported.")
+    str, typer.Argument(metavar="pod", help="Type of the object; must be pod.")
 ]
 PodNameArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of the pod.", autocompletion=complete_pod)
 ]
 RootDirOption = Annotated[
     Path | None,
-    typer.Option(metavar="PATH", help="Root directory of the running agent (PODSTATUS_ROOT_DIR)."),
+    typer.Option(
+        metavar="PATH",
+        help="Root directory of the running agent. Default: $PODSTATUS_ROOT_DIR, or the default of "
+        "podstatus run.",
+    ),
 ]
 KubeconfigOption = Annotated[
     Path | None,
-    typer.Option(metavar="PATH", help="Query this cluster in place of the agent's API server."),
+    typer.Option(
+        metavar="PATH",
+        help="Path of the kubeconfig for the cluster to query instead of the agent's API server.",
+    ),
 ]
 NamespaceOption = Annotated[
     str | None,
@@ -95,7 +102,7 @@ NamespaceOption = Annotated[
 ]
 AllNamespacesOption = Annotated[
     bool,
-    typer.Option("--all-namespaces", "-A", help="List the objects across all namespaces."),
+    typer.Option("--all-namespaces", "-A", help="Include the objects of all namespaces."),
 ]
 OutputOption = Annotated[
     OutputFormat | None,
@@ -106,8 +113,8 @@ FromOption = Annotated[
     typer.Option(
         "--from",
         metavar="auto|server|agent",
-        help="Source of the objects; auto: the API server, or the agent if the API server is "
-        "unreachable.",
+        help="Where to read the objects from; auto means the API server, or the agent if the API "
+        "server is unreachable.",
     ),
 ]
 WatchOption = Annotated[
@@ -127,9 +134,9 @@ def get(
     watch: WatchOption = False,
     source: FromOption = DataSource.AUTO,
 ) -> None:
-    """Display pods, the node, events or alerts.
+    """Display pods, nodes, events or alerts.
 
-    Tables and formats are those of kubectl get.
+    The tables and output formats are the same as in kubectl get.
     """
     if kind.lower() in ALERT_KINDS:
         where = None if all_namespaces else namespace
@@ -190,7 +197,7 @@ def describe(
     namespace: NamespaceOption = None,
     source: FromOption = DataSource.AUTO,
 ) -> None:
-    """Show details of a pod, with its events."""
+    """Show details of a pod and its events."""
     if kind not in ("pod", "pods", "po"):
         usage_error(f"cannot describe {kind!r}, only pods; for other objects use kubectl")
 

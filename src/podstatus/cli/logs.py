@@ -20,7 +20,10 @@ PodNameArgument = Annotated[
 ContainerOption = Annotated[
     str | None,
     typer.Option(
-        "--container", "-c", metavar="NAME", help="Print the logs of this (init) container."
+        "--container",
+        "-c",
+        metavar="NAME",
+        help="Print the logs of this container or init container.",
     ),
 ]
 FollowOption = Annotated[bool, typer.Option("--follow", "-f", help="Stream the logs.")]
@@ -32,7 +35,9 @@ PreviousOption = Annotated[
 ]
 TailOption = Annotated[
     int,
-    typer.Option(metavar="N", min=-1, help="Number of recent lines to print; -1 prints all."),
+    typer.Option(
+        metavar="N", min=-1, help="Number of most recent lines to print; -1 prints all lines."
+    ),
 ]
 SinceOption = Annotated[
     str,
@@ -42,7 +47,7 @@ SinceOption = Annotated[
     ),
 ]
 TimestampsOption = Annotated[
-    bool, typer.Option("--timestamps", help="Print the timestamp of each line.")
+    bool, typer.Option("--timestamps", help="Print a timestamp in front of each line.")
 ]
 
 
@@ -60,7 +65,7 @@ def logs(
 ) -> None:
     """Print the logs of a container on this node.
 
-    On a terminal, control characters are escaped; redirected output has the unmodified bytes.
+    On a terminal, control characters are escaped; redirected output is not modified.
     """
     flags = {"follow": follow, "previous": previous, "timestamps": timestamps}
     query = {name: "true" for name, is_set in flags.items() if is_set}

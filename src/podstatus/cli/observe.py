@@ -40,7 +40,7 @@ StopAtEofOption = Annotated[
     typer.Option(
         "--stop-at-eof",
         hidden=True,
-        help="Stop when standard input is closed, that is, with the parent process.",
+        help="Stop when standard input is closed, for example by the exit of the parent process.",
     ),
 ]
 
@@ -56,7 +56,7 @@ def _observe(
     """Observe a cluster without writing to it.
 
     Serves the agent's query API, metrics and history for a whole cluster. Each flag except
-    --namespace, --selector and --node can also be set by an environment variable, for example
+    --namespace, --selector and --node can also be set with an environment variable, for example
     PODSTATUS_KUBECONFIG for --kubeconfig.
     """
     scope = ObserverScope(namespace=namespace, selector=selector, node=node)
@@ -85,8 +85,8 @@ def _load_settings(flags: Flags, scope: ObserverScope) -> LoadedSettings:
 
 def _announce(scope: ObserverScope, info: AgentInfo) -> None:
     root_dir = shlex.quote(str(info.settings.root_dir))
-    typer.echo(f"observing {scope}, API server {info.apiserver}; press Ctrl-C to stop")
-    typer.echo(f"observer {info.agent}, root-dir {info.settings.root_dir}\n")
+    typer.echo(f"observing {scope} on the API server {info.apiserver}; press Ctrl-C to stop")
+    typer.echo(f"observer: {info.agent}, root-dir: {info.settings.root_dir}\n")
     typer.echo(f"    podstatus watch -A --root-dir {root_dir}")
     sys.stdout.flush()
 

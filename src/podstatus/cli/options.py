@@ -21,7 +21,7 @@ StopAtEofOption = Annotated[
     typer.Option(
         "--stop-at-eof",
         hidden=True,
-        help="Stop when standard input is closed, that is, with the parent process.",
+        help="Stop when standard input is closed, for example by the exit of the parent process.",
     ),
 ]
 

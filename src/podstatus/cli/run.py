@@ -33,9 +33,9 @@ _SUPERVISED_FLAGS = ("--no-supervise", "--stop-at-eof")
 
 @with_settings
 def run(flags: Flags, *, stop_at_eof: StopAtEofOption = False) -> None:
-    """Run a node: start pods, report their status to the API server.
+    """Run a node that starts pods and reports their status.
 
-    Each flag can also be set by an environment variable, for example PODSTATUS_MAX_PODS for
+    Each flag can also be set with an environment variable, for example PODSTATUS_MAX_PODS for
     --max-pods. Flags override environment variables, which override the --config file.
     """
     loaded = _load_settings(flags)
@@ -64,11 +64,13 @@ def run(flags: Flags, *, stop_at_eof: StopAtEofOption = False) -> None:
 
 def _announce_node(info: AgentInfo) -> None:
     settings = info.settings
-    kind = "embedded API server" if settings.embedded else "API server"
-    typer.echo(f"node {settings.node_name}, {kind} {info.apiserver}; press Ctrl-C to stop")
+    kind = "its embedded API server" if settings.embedded else "the API server"
+    typer.echo(
+        f"node {settings.node_name} is running with {kind} {info.apiserver}; press Ctrl-C to stop"
+    )
     agent = info.agent or "(no server)"
     typer.echo(
-        f"container runtime {settings.runtime}, agent {agent}, root-dir {settings.root_dir}\n"
+        f"container runtime: {settings.runtime}, agent: {agent}, root-dir: {settings.root_dir}\n"
     )
     if info.kubeconfig is not None:
         path = shlex.quote(str(info.kubeconfig))

@@ -62,7 +62,7 @@ WidthOption = Annotated[
         metavar="N",
         min=0,
         max=1000,
-        help="Width in columns, 40 to 1000; 0 uses the width of the terminal.",
+        help="Width of the chart in columns, 40 to 1000; 0 uses the width of the terminal.",
     ),
 ]
 ListOption = Annotated[
@@ -86,8 +86,8 @@ def timeline(
 ) -> None:
     """Draw the recorded history of a pod.
 
-    Shows phases, conditions, containers, restarts and events on one time axis. Deleted pods remain
-    available until their history expires. Times are in UTC.
+    Shows phases, conditions, containers, restarts and events on one time axis. Deleted pods are
+    included until their history expires. Times are in UTC.
     """
     seconds = _parse_since(since) if since else 0.0
     with report_errors():

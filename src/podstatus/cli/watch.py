@@ -59,7 +59,7 @@ _MIN_WIDTHS = {
 """Minimum column widths, so that later rows rarely need wider columns than the rows above."""
 
 KindArgument = Annotated[
-    str, typer.Argument(metavar="[pods]", help="Type of the objects; only pods are supported.")
+    str, typer.Argument(metavar="pods", help="Type of the objects; must be pods.")
 ]
 SelectorOption = Annotated[
     str,
@@ -83,8 +83,8 @@ def watch(
 ) -> None:
     """Watch pods and their health.
 
-    On a terminal, prints a table that is updated in place; if output is redirected, prints one line
-    per change.
+    On a terminal, prints a table that is updated in place; if the output is redirected, prints one
+    line per change.
     """
     if kind not in ("pods", "pod", "po"):
         usage_error(f"cannot watch {kind!r}, only pods; for other objects use kubectl get --watch")

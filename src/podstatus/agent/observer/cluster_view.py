@@ -43,7 +43,7 @@ class ObserverScope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     def __str__(self) -> str:
         where = f"namespace {self.namespace}" if self.namespace else "all namespaces"
         labels = f" with labels {self.selector}" if self.selector else ""
-        return f"pods of {where}{labels}{f' on node {self.node}' if self.node else ''}"
+        return f"pods in {where}{labels}{f' on node {self.node}' if self.node else ''}"
 
 
 class ClusterView:

@@ -32,24 +32,27 @@ def _override(
 OBSERVE_SETTINGS: tuple[Setting, ...] = (
     _override(
         "root_dir",
-        "Directory for the history, the serving certificate and the token.",
+        "Directory where the observer stores its history, serving certificate and token.",
         default_help="$XDG_DATA_HOME/podstatus-observer, or ~/.local/share/podstatus-observer",
     ),
-    _override("kubeconfig", "Kubeconfig of the cluster to observe.", default_help="none"),
+    _override(
+        "kubeconfig", "Path of the kubeconfig for the cluster to observe.", default_help="none"
+    ),
     _override(
         "in_cluster",
-        "Observe the cluster that this pod runs in, with the pod's service account.",
-        default_help="true in a pod if --kubeconfig is not set",
+        "Observe the cluster in which the observer runs as a pod, using the service account of "
+        "that pod.",
+        default_help="true if the observer runs in a pod and --kubeconfig is not set",
     ),
-    _override("address", "IP address for the HTTPS server to listen on.", default="127.0.0.1"),
+    _override("address", "IP address that the HTTPS server listens on.", default="127.0.0.1"),
     _override("port", "Port of the HTTPS server; 0 picks a free port.", default="10270"),
     BY_NAME["tls_cert_file"],
     BY_NAME["tls_private_key_file"],
     _override("client_ca_file", BY_NAME["client_ca_file"].help, default_help="none"),
     _override(
         "authentication_token_webhook",
-        "Authenticate bearer tokens with TokenReview requests to the API server; requires "
-        "permission to create them.",
+        "Authenticate bearer tokens with the TokenReview API of the API server; the observer needs "
+        "permission to create TokenReviews.",
         default="false",
     ),
     BY_NAME["authentication_token_webhook_cache_ttl"],

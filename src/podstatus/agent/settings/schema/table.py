@@ -33,8 +33,8 @@ SETTINGS = (
         name="root_dir",
         flag="root-dir",
         value_type=PATH,
-        help="Directory for all state of the agent: API server data, checkpoints, certificates, "
-        "logs, history.",
+        help="Directory where the agent stores its state: API server data, checkpoints, "
+        "certificates, logs and history.",
         default_help="$XDG_DATA_HOME/podstatus, or ~/.local/share/podstatus",
         group=_PLACES,
     ),
@@ -42,7 +42,7 @@ SETTINGS = (
         name="config",
         flag="config",
         value_type=PATH,
-        help="KubeletConfiguration file, YAML or JSON.",
+        help="Path of a KubeletConfiguration file in YAML or JSON.",
         default_help="none",
         group=_PLACES,
     ),
@@ -50,7 +50,7 @@ SETTINGS = (
         name="kubeconfig",
         flag="kubeconfig",
         value_type=PATH,
-        help="Kubeconfig of the cluster to join as a node; without one, the agent starts an "
+        help="Path of the kubeconfig for the cluster to join; if not set, the agent starts an "
         "embedded API server.",
         default_help="none",
         group=_PLACES,
@@ -59,30 +59,31 @@ SETTINGS = (
         name="in_cluster",
         flag="in-cluster",
         value_type=BOOL,
-        help="Join the cluster that this pod runs in, with the pod's service account.",
-        default_help="true in a pod if --kubeconfig is not set",
+        help="Join the cluster in which the agent runs as a pod, using the service account of "
+        "that pod.",
+        default_help="true if the agent runs in a pod and --kubeconfig is not set",
         group=_PLACES,
     ),
     Setting(
         name="hostname_override",
         flag="hostname-override",
         value_type=NODE_NAME,
-        help="Name of the Node, in place of the hostname.",
+        help="Name of the Node to use instead of the hostname.",
         default_help="the hostname",
     ),
     Setting(
         name="runtime",
         flag="runtime",
         value_type=RUNTIME,
-        help="Container runtime: process, simulated, or a class as module:Class.",
-        default_help="process if the API server is embedded; otherwise the flag is required",
+        help="Container runtime: process, simulated, or a custom class given as module:Class.",
+        default_help="process with the embedded API server; otherwise the flag is required",
     ),
     Setting(
         name="isolation",
         flag="isolation",
         value_type=choice(("auto", "bubblewrap", "none")),
-        help="How the process runtime isolates pods; auto: bubblewrap if it works on this machine, "
-        "otherwise none.",
+        help="How the process runtime isolates pods: bubblewrap, none, or auto, which uses "
+        "bubblewrap if it works on this machine and none otherwise.",
         default="auto",
     ),
     Setting(
@@ -90,7 +91,7 @@ SETTINGS = (
         flag="register-node",
         field="registerNode",
         value_type=BOOL,
-        help="Create the Node object; if false, wait until it exists.",
+        help="Register the node with the API server; if false, wait until the Node object exists.",
         default="true",
     ),
     Setting(
@@ -98,22 +99,22 @@ SETTINGS = (
         flag="register-with-taints",
         field="registerWithTaints",
         value_type=TAINTS,
-        help="Taints to register the Node with; set to an empty string for no taints.",
+        help="Taints to register the node with; an empty string means no taints.",
         default_help="podstatus.dev/process:NoExecute for the process runtime in an external "
-        "cluster, else none",
+        "cluster, otherwise none",
     ),
     Setting(
         name="node_labels",
         flag="node-labels",
         value_type=LABELS,
-        help="Labels to register the Node with.",
+        help="Labels to add when registering the node.",
         default="",
     ),
     Setting(
         name="node_capacity",
         flag="node-capacity",
         value_type=AMOUNTS,
-        help="Capacity to report instead of the detected capacity, such as cpu=2,memory=4Gi.",
+        help="Capacity to report instead of the detected one, such as cpu=2,memory=4Gi.",
         default="",
     ),
     Setting(
@@ -121,14 +122,14 @@ SETTINGS = (
         flag="node-ip",
         value_type=ADDRESS,
         help="IP address of the Node.",
-        default_help="detected",
+        default_help="the outbound IP address of this machine",
     ),
     Setting(
         name="provider_id",
         flag="provider-id",
         field="providerID",
         value_type=TEXT,
-        help="Cloud provider ID of this machine (spec.providerID of the Node).",
+        help="ID of this machine at its cloud provider, set as spec.providerID of the Node.",
         default_help="none",
     ),
     Setting(
@@ -136,8 +137,8 @@ SETTINGS = (
         flag="kube-reserved",
         field="kubeReserved",
         value_type=AMOUNTS,
-        help="Resources reserved for the agent, such as cpu=100m,memory=200Mi; subtracted from "
-        "capacity to compute allocatable.",
+        help="Resources reserved for the agent, such as cpu=100m,memory=200Mi; they are "
+        "subtracted from the capacity to compute the allocatable resources.",
         default="",
     ),
     Setting(
@@ -145,8 +146,8 @@ SETTINGS = (
         flag="system-reserved",
         field="systemReserved",
         value_type=AMOUNTS,
-        help="Resources reserved for other processes on the machine; subtracted from capacity to "
-        "compute allocatable.",
+        help="Resources reserved for other processes on the machine; they are subtracted from "
+        "the capacity to compute the allocatable resources.",
         default="",
     ),
     Setting(
@@ -172,7 +173,7 @@ SETTINGS = (
         field="evictionHard",
         value_type=THRESHOLDS,
         help="Thresholds below which the node reports a pressure condition. The agent never "
-        "evicts pods. Signals not listed are not monitored.",
+        "evicts pods. Signals without a threshold are not monitored.",
         default=(
             "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,"
             "imagefs.available<15%,imagefs.inodesFree<5%"
@@ -207,8 +208,8 @@ SETTINGS = (
         flag="node-lease-duration-seconds",
         field="nodeLeaseDurationSeconds",
         value_type=integer(1),
-        help="Duration of the node lease in seconds; the agent renews the lease every quarter of "
-        "this duration.",
+        help="Duration of the node lease in seconds; the agent renews the lease at intervals of "
+        "a quarter of this duration.",
         default="40",
     ),
     Setting(
@@ -216,7 +217,7 @@ SETTINGS = (
         flag="pod-manifest-path",
         field="staticPodPath",
         value_type=PATH,
-        help="Directory of static pod manifests, or one manifest file.",
+        help="Path of a directory with static pod manifests, or of a single manifest file.",
         default_help="none",
         group=_PODS,
     ),
@@ -225,7 +226,7 @@ SETTINGS = (
         flag="manifest-url",
         field="staticPodURL",
         value_type=URL,
-        help="URL of static pod manifests.",
+        help="URL to fetch static pod manifests from.",
         default_help="none",
         secret=True,
         group=_PODS,
@@ -235,7 +236,8 @@ SETTINGS = (
         flag="manifest-url-header",
         field="staticPodURLHeader",
         value_type=HEADERS,
-        help="HTTP headers to send to --manifest-url, such as name:value,name:value.",
+        help="HTTP headers to send in requests to --manifest-url, such as "
+        "name1:value1,name2:value2.",
         default="",
         secret=True,
         group=_PODS,
@@ -263,7 +265,7 @@ SETTINGS = (
         flag="sync-frequency",
         field="syncFrequency",
         value_type=PERIOD,
-        help="How often to sync each pod if nothing has changed.",
+        help="Maximum interval between two syncs of a pod.",
         default="1m",
         group=_PODS,
     ),
@@ -272,7 +274,7 @@ SETTINGS = (
         flag="max-container-restart-period",
         field="crashLoopBackOff.maxContainerRestartPeriod",
         value_type=_RESTART_PERIOD,
-        help="Maximum back-off before a crashing container is restarted.",
+        help="Maximum back-off delay before a crashing container is restarted.",
         default="300s",
         group=_PODS,
     ),
@@ -281,7 +283,7 @@ SETTINGS = (
         flag="container-log-max-size",
         field="containerLogMaxSize",
         value_type=BYTES,
-        help="Size at which a container log file is rotated.",
+        help="Maximum size of a container log file before it is rotated.",
         default="10Mi",
         group=_PODS,
     ),
@@ -298,9 +300,10 @@ SETTINGS = (
         name="ready_after_restart",
         flag="ready-after-restart",
         value_type=choice(("last", "kubelet")),
-        help="Readiness to report for a container after the agent restarts, until the container's "
-        "first readiness probe completes. last: the value last reported; kubelet: ready only if "
-        "the pod was Ready and the container started more than 10s before the agent.",
+        help="Readiness to report for a container after a restart of the agent, until the first "
+        "readiness probe of the container completes. last: the last reported value; "
+        "kubelet: ready only if the pod was Ready and the container started more than 10s "
+        "before the agent.",
         default="last",
         group=_PODS,
     ),
@@ -308,7 +311,7 @@ SETTINGS = (
         name="keep_terminated_pod_volumes",
         flag="keep-terminated-pod-volumes",
         value_type=BOOL,
-        help="Keep the directories of terminated pods, volumes included.",
+        help="Keep the directories of terminated pods, including their volumes.",
         default="false",
         group=_PODS,
     ),
@@ -326,7 +329,8 @@ SETTINGS = (
         flag="kube-api-qps",
         field="kubeAPIQPS",
         value_type=integer(0),
-        help="Maximum rate of requests to the API server about pods, per second; 0 means no limit.",
+        help="Maximum number of pod-related requests to the API server per second; 0 means no "
+        "limit.",
         default="0",
         group=_SERVER,
     ),
@@ -335,7 +339,8 @@ SETTINGS = (
         flag="kube-api-burst",
         field="kubeAPIBurst",
         value_type=integer(1),
-        help="Maximum burst of requests to the API server about pods if --kube-api-qps is set.",
+        help="Maximum burst of pod-related requests to the API server; has no effect if "
+        "--kube-api-qps is 0.",
         default="100",
         group=_SERVER,
     ),
@@ -344,7 +349,7 @@ SETTINGS = (
         flag="event-qps",
         field="eventRecordQPS",
         value_type=integer(0),
-        help="Maximum rate of events, per second; 0 means no limit.",
+        help="Maximum number of events to create per second; 0 means no limit.",
         default="50",
         group=_SERVER,
     ),
@@ -353,7 +358,7 @@ SETTINGS = (
         flag="event-burst",
         field="eventBurst",
         value_type=integer(1),
-        help="Maximum burst of events if --event-qps is set.",
+        help="Maximum burst of events to create; has no effect if --event-qps is 0.",
         default="100",
         group=_SERVER,
     ),
@@ -370,7 +375,7 @@ SETTINGS = (
         flag="address",
         field="address",
         value_type=ADDRESS,
-        help="IP address for the agent's HTTPS server to listen on.",
+        help="IP address that the agent's HTTPS server listens on.",
         default="127.0.0.1",
         group=_AGENT,
     ),
@@ -379,7 +384,8 @@ SETTINGS = (
         flag="port",
         field="port",
         value_type=PORT,
-        help="Port of the agent's HTTPS server; 0 picks free ports for all servers of the agent.",
+        help="Port of the agent's HTTPS server; 0 picks a free port, also for the other servers "
+        "whose port is not set.",
         default="10250",
         group=_AGENT,
     ),
@@ -388,8 +394,8 @@ SETTINGS = (
         flag="tls-cert-file",
         field="tlsCertFile",
         value_type=PATH,
-        help="PEM-encoded serving certificate of the HTTPS server, followed by intermediate "
-        "certificates if any.",
+        help="Path of the PEM-encoded serving certificate of the HTTPS server, followed by any "
+        "intermediate certificates.",
         default_help="a self-signed certificate in the root directory",
         group=_AGENT,
     ),
@@ -398,7 +404,7 @@ SETTINGS = (
         flag="tls-private-key-file",
         field="tlsPrivateKeyFile",
         value_type=PATH,
-        help="PEM-encoded private key for --tls-cert-file.",
+        help="Path of the PEM-encoded private key for --tls-cert-file.",
         default_help="none",
         group=_AGENT,
     ),
@@ -407,9 +413,9 @@ SETTINGS = (
         flag="client-ca-file",
         field="authentication.x509.clientCAFile",
         value_type=PATH,
-        help="PEM-encoded CA bundle to verify client certificates; the common name of the subject "
-        "becomes the user name.",
-        default_help="the CA of the embedded API server, else none",
+        help="Path of a PEM-encoded CA bundle that client certificates are verified against; "
+        "the common name of a certificate is the user name of the client.",
+        default_help="the CA of the embedded API server, otherwise none",
         group=_AGENT,
     ),
     Setting(
@@ -417,7 +423,7 @@ SETTINGS = (
         flag="authentication-token-webhook",
         field="authentication.webhook.enabled",
         value_type=BOOL,
-        help="Authenticate bearer tokens with TokenReview requests to the API server.",
+        help="Authenticate bearer tokens with the TokenReview API of the API server.",
         default_help="true unless the API server is embedded",
         group=_AGENT,
     ),
@@ -426,7 +432,7 @@ SETTINGS = (
         flag="authentication-token-webhook-cache-ttl",
         field="authentication.webhook.cacheTTL",
         value_type=_ANY_DURATION,
-        help="How long to cache the result of a TokenReview.",
+        help="How long to cache a response of the TokenReview API.",
         default="2m",
         group=_AGENT,
     ),
@@ -435,8 +441,9 @@ SETTINGS = (
         flag="authorization-mode",
         field="authorization.mode",
         value_type=choice(("AlwaysAllow", "Webhook")),
-        help="AlwaysAllow: allow every authenticated client. Webhook: ask the API server "
-        "(SubjectAccessReview).",
+        help="Authorization mode of the HTTPS server. AlwaysAllow: allow all requests of "
+        "authenticated clients; Webhook: authorize requests with the SubjectAccessReview "
+        "API.",
         default_help="Webhook, or AlwaysAllow if the API server is embedded",
         group=_AGENT,
     ),
@@ -445,7 +452,7 @@ SETTINGS = (
         flag="authorization-webhook-cache-authorized-ttl",
         field="authorization.webhook.cacheAuthorizedTTL",
         value_type=_ANY_DURATION,
-        help="How long to cache a granted authorization.",
+        help="How long to cache an authorized response of the SubjectAccessReview API.",
         default="5m",
         group=_AGENT,
     ),
@@ -454,7 +461,7 @@ SETTINGS = (
         flag="authorization-webhook-cache-unauthorized-ttl",
         field="authorization.webhook.cacheUnauthorizedTTL",
         value_type=_ANY_DURATION,
-        help="How long to cache a denied authorization.",
+        help="How long to cache an unauthorized response of the SubjectAccessReview API.",
         default="30s",
         group=_AGENT,
     ),
@@ -463,7 +470,8 @@ SETTINGS = (
         flag="streaming-connection-idle-timeout",
         field="streamingConnectionIdleTimeout",
         value_type=_ANY_DURATION,
-        help="Maximum idle time of a streaming connection before it is closed; 0 means no limit.",
+        help="Maximum time that a streaming connection can be idle before it is closed; 0 means "
+        "no timeout.",
         default="4h",
         group=_AGENT,
     ),
@@ -480,7 +488,7 @@ SETTINGS = (
         flag="healthz-bind-address",
         field="healthzBindAddress",
         value_type=ADDRESS,
-        help="IP address for the /healthz server to listen on.",
+        help="IP address that the /healthz server listens on.",
         default="127.0.0.1",
         group=_AGENT,
     ),
@@ -497,8 +505,8 @@ SETTINGS = (
         name="on_stop",
         flag="on-stop",
         value_type=choice((AUTO, KEEP, DRAIN)),
-        help="What happens to pods when the agent stops. keep: they keep running; drain: they are "
-        "terminated first; auto: drain if the machine is shutting down, else keep.",
+        help="What to do with the pods when the agent stops. keep: leave them running; drain: "
+        "terminate them first; auto: drain if the machine is shutting down, otherwise keep.",
         default=AUTO,
         group=_AGENT,
     ),
@@ -507,8 +515,8 @@ SETTINGS = (
         flag="shutdown-grace-period",
         field="shutdownGracePeriod",
         value_type=_SHUTDOWN_PERIOD,
-        help="Total time for pods to terminate when the node shuts down or is drained. With "
-        "--on-stop=auto, 0 disables draining when the machine shuts down.",
+        help="Total time that pods have to terminate when the node is shut down or drained. "
+        "With --on-stop=auto, 0 disables draining when the machine shuts down.",
         default="30s",
         group=_AGENT,
     ),
@@ -517,8 +525,8 @@ SETTINGS = (
         flag="shutdown-grace-period-critical-pods",
         field="shutdownGracePeriodCriticalPods",
         value_type=_SHUTDOWN_PERIOD,
-        help="Part of --shutdown-grace-period that is reserved for critical pods, which terminate "
-        "last.",
+        help="Part of --shutdown-grace-period that is reserved for critical pods, which are "
+        "terminated last.",
         default_help="a third of --shutdown-grace-period",
         group=_AGENT,
     ),
@@ -527,8 +535,8 @@ SETTINGS = (
         flag="shutdown-grace-period-by-pod-priority",
         field="shutdownGracePeriodByPodPriority",
         value_type=PERIODS,
-        help="Grace period in seconds by pod priority, such as 0=20,2000000000=10; replaces "
-        "--shutdown-grace-period and --shutdown-grace-period-critical-pods.",
+        help="Grace periods in seconds by pod priority, such as 0=20,2000000000=10; they "
+        "override --shutdown-grace-period and --shutdown-grace-period-critical-pods.",
         default="",
         group=_AGENT,
     ),
@@ -536,7 +544,8 @@ SETTINGS = (
         name="history",
         flag="history",
         value_type=BOOL,
-        help="Record pod status transitions and events in history.db in the root directory.",
+        help="Record pod status transitions and events in the file history.db in the root "
+        "directory.",
         default="true",
         group=_AGENT,
     ),
@@ -544,7 +553,7 @@ SETTINGS = (
         name="history_days",
         flag="history-days",
         value_type=integer(1, 3650),
-        help="Number of days to retain the history.",
+        help="Number of days for which the history is retained.",
         default="7",
         group=_AGENT,
     ),
@@ -552,7 +561,7 @@ SETTINGS = (
         name="history_size",
         flag="history-size",
         value_type=BYTES,
-        help="Maximum size of the history; the oldest entries are removed first.",
+        help="Maximum size of the history; when it is exceeded, the oldest entries are removed.",
         default="256Mi",
         group=_AGENT,
     ),
@@ -560,7 +569,7 @@ SETTINGS = (
         name="alerts",
         flag="alerts",
         value_type=BOOL,
-        help="Evaluate the default alert rules and those of --alert-rules.",
+        help="Evaluate the default alert rules and the rules from --alert-rules.",
         default="true",
         group=_AGENT,
     ),
@@ -568,7 +577,7 @@ SETTINGS = (
         name="alert_rules",
         flag="alert-rules",
         value_type=PATHS,
-        help="Alert rule files, YAML, separated by commas.",
+        help="Comma-separated list of alert rule files in YAML.",
         default="",
         group=_AGENT,
     ),
@@ -576,7 +585,7 @@ SETTINGS = (
         name="alertmanager_url",
         flag="alertmanager-url",
         value_type=URL,
-        help="URL of the Alertmanager to which alerts are sent if their rule defines no actions.",
+        help="URL of the Alertmanager that receives the alerts of rules without actions.",
         default_help="none",
         secret=True,
         group=_AGENT,
@@ -593,8 +602,8 @@ SETTINGS = (
         name="supervise",
         flag="supervise",
         value_type=BOOL,
-        help="Run the agent in a child process and restart it if it dies; exits are recorded in "
-        "restarts.jsonl.",
+        help="Run the agent in a child process and restart it if it fails; each exit is "
+        "recorded in restarts.jsonl in the root directory.",
         default="false",
         group=_AGENT,
     ),
@@ -604,8 +613,8 @@ SETTINGS = (
         short="v",
         field="logging.verbosity",
         value_type=integer(0, 10),
-        help="Log verbosity: 0 for warnings and errors, 2 for info, 4 for debug, 6 to include "
-        "debug logs of third-party libraries.",
+        help="Log verbosity: 0 for warnings and errors, 2 to add info, 4 to add debug, 6 to add "
+        "debug messages of third-party libraries.",
         default_help="2, or 0 on a terminal",
         group=_AGENT,
     ),
@@ -614,7 +623,7 @@ SETTINGS = (
         flag="log-format",
         field="logging.format",
         value_type=choice(("text", "json")),
-        help="Log format.",
+        help="Format of the log messages.",
         default="text",
         group=_AGENT,
     ),

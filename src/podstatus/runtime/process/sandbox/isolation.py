@@ -12,8 +12,8 @@ from podstatus.runtime.process.spec.environment import DEFAULT_PATH
 _TIMEOUT_SECONDS = 10.0
 """A sandbox that runs `true` takes a few milliseconds."""
 _INSTALL_HINT = (
-    "install it (Debian: apt install bubblewrap), or choose --isolation none, under which pods "
-    "with volumes cannot run"
+    "install it (Debian: apt install bubblewrap), or pass --isolation none; then pods with "
+    "volumes cannot run"
 )
 
 

@@ -20,14 +20,14 @@ NODE_NAME = gauge("kubelet_node_name", "The node's name. The count is always 1."
 
 DESIRED_PODS = gauge(
     "kubelet_desired_pods",
-    "Number of pods the agent is instructed to run. static is true if the pod is not from the "
-    "API server.",
+    "Number of pods that the agent is instructed to run. static is true if the pod does not come "
+    "from the API server.",
     "static",
 )
 ACTIVE_PODS = gauge(
     "kubelet_active_pods",
-    "Number of pods that are considered when admitting new pods. static is true if the pod is "
-    "not from the API server.",
+    "Number of pods that are considered when new pods are admitted. static is true if the pod "
+    "does not come from the API server.",
     "static",
 )
 MIRROR_PODS = gauge(
@@ -36,8 +36,8 @@ MIRROR_PODS = gauge(
 )
 WORKING_PODS = gauge(
     "kubelet_working_pods",
-    "Number of pods with a pod worker, by lifecycle phase, whether the pod is desired, "
-    "orphaned, or runtime only (also orphaned), and whether the pod is static.",
+    "Number of pods that have a pod worker, broken down by lifecycle phase, whether the pod is "
+    "desired, orphaned, or runtime only (also orphaned), and whether the pod is static.",
     "lifecycle",
     "config",
     "static",
@@ -45,7 +45,7 @@ WORKING_PODS = gauge(
 RUNNING_PODS = gauge("kubelet_running_pods", "Number of pods that have a running pod sandbox.")
 RUNNING_CONTAINERS = gauge(
     "kubelet_running_containers",
-    "Number of containers in the runtime, by state, including exited ones.",
+    "Number of containers in the runtime, including exited ones, by state.",
     "container_state",
 )
 EPHEMERAL_CONTAINERS = gauge(
@@ -54,16 +54,16 @@ EPHEMERAL_CONTAINERS = gauge(
 )
 RESTARTED_PODS = counter(
     "kubelet_restarted_pods_total",
-    "Number of pods that were deleted and recreated with the same UID before they had terminated.",
+    "Number of pods that were deleted and recreated with the same UID before they terminated.",
     "static",
 )
 ORPHANED_PODS = counter(
     "kubelet_orphaned_runtime_pods_total",
-    "Number of pods that were found in the runtime and are not desired by any source.",
+    "Number of pods that were found in the runtime although no pod source has them.",
 )
 STARTED_PODS = counter("kubelet_started_pods_total", "Number of attempts to start a pod sandbox.")
 STARTED_PODS_ERRORS = counter(
-    "kubelet_started_pods_errors_total", "Number of errors when starting a pod sandbox."
+    "kubelet_started_pods_errors_total", "Number of failed attempts to start a pod sandbox."
 )
 STARTED_CONTAINERS = counter(
     "kubelet_started_containers_total",
@@ -72,14 +72,14 @@ STARTED_CONTAINERS = counter(
 )
 STARTED_CONTAINERS_ERRORS = counter(
     "kubelet_started_containers_errors_total",
-    "Number of errors when starting a container, by container type and reason.",
+    "Number of failed attempts to start a container, by container type and reason.",
     "container_type",
     "code",
 )
 TERMINATED_CONTAINERS = counter(
     "kubelet_terminated_containers_total",
-    "Number of terminated containers, by container type, exit code and reason; after 1000 "
-    "label combinations, further ones are counted with exit code and reason set to other.",
+    "Number of terminated containers, by container type, exit code and reason. Exit code and "
+    "reason are other for label combinations beyond the first 1000.",
     "container_type",
     "exit_code",
     "reason",
@@ -93,61 +93,65 @@ RESIZES_IN_PROGRESS = gauge("kubelet_pod_in_progress_resizes", "Number of pod re
 
 STATUS_SYNC = histogram(
     "kubelet_pod_status_sync_duration_seconds",
-    "Duration in seconds from a pod status change until the API server acknowledges the update "
-    "that includes it; if it includes several changes, from the oldest one.",
+    "Duration in seconds to sync a pod status, measured from the oldest change that has not been "
+    "sent until the API server acknowledges the update.",
     SYNC_BOUNDS,
 )
 POD_START = histogram(
     "kubelet_pod_start_duration_seconds",
-    "Duration in seconds from first seeing a pod until its phase is Running.",
+    "Duration in seconds from the agent seeing a pod for the first time until the phase of the "
+    "pod is Running.",
     STARTUP_BOUNDS,
 )
 POD_WORKER_START = histogram(
     "kubelet_pod_worker_start_duration_seconds",
-    "Duration in seconds from first seeing a pod until its worker starts.",
+    "Duration in seconds from the agent seeing a pod for the first time until the worker of the "
+    "pod starts.",
     DEFAULT_BUCKETS,
 )
 POD_START_SLI = histogram(
     "kubelet_pod_start_sli_duration_seconds",
-    "Duration in seconds to start a stateless pod, excluding time to pull images and run init "
-    "containers, measured from pod creation until it was observed running.",
+    "Duration in seconds to start a stateless pod, excluding the time to pull images and run "
+    "init containers, measured from the creation of the pod until "
+    "all its containers are reported as started and observed via watch.",
     STARTUP_BOUNDS,
 )
 POD_START_TOTAL = histogram(
     "kubelet_pod_start_total_duration_seconds",
-    "Duration in seconds to start a pod, measured from pod creation until it was observed running.",
+    "Duration in seconds to start a pod, measured from the creation of the pod until "
+    "all its containers are reported as started and observed via watch.",
     STARTUP_BOUNDS,
 )
 FIRST_NETWORK_POD = gauge(
     "kubelet_first_network_pod_start_sli_duration_seconds",
-    "Duration in seconds to start the first pod that needs the pod network, measured in the "
-    "same way as kubelet_pod_start_sli_duration_seconds.",
+    "Duration in seconds to start the first pod that needs the pod network, measured like "
+    "kubelet_pod_start_sli_duration_seconds.",
 )
 POD_WORKER = histogram(
     "kubelet_pod_worker_duration_seconds",
-    "Duration in seconds of a pod worker's step, by operation type: create, update, sync, kill "
-    "or terminated.",
+    "Duration in seconds to sync a single pod, by operation type: create, update, sync, kill or "
+    "terminated.",
     DEFAULT_BUCKETS,
     "operation_type",
 )
 RELIST_DURATION = histogram(
     "kubelet_pleg_relist_duration_seconds",
-    "Duration in seconds for relisting pods in PLEG.",
+    "Duration in seconds to relist all pods in PLEG.",
     DEFAULT_BUCKETS,
 )
 RELIST_INTERVAL = histogram(
     "kubelet_pleg_relist_interval_seconds",
-    "Interval in seconds between relisting in PLEG.",
+    "Interval in seconds between two relists in PLEG.",
     DEFAULT_BUCKETS,
 )
 POD_RELIST_DURATION = histogram(
     "kubelet_pleg_pod_relist_duration_seconds",
-    "Duration in seconds for reading the state of one pod from the runtime.",
+    "Duration in seconds to read the state of a single pod from the runtime.",
     DEFAULT_BUCKETS,
 )
 RELIST_LAST_SEEN = gauge(
     "kubelet_pleg_last_seen_seconds",
-    "Unix timestamp in seconds of the start of the last successful PLEG relist.",
+    "Unix time in seconds at which the last successful relist in PLEG started.",
 )
 RUNTIME_OPERATIONS = counter(
     "kubelet_runtime_operations_total",
@@ -162,7 +166,7 @@ RUNTIME_OPERATIONS_DURATION = histogram(
 )
 RUNTIME_OPERATIONS_ERRORS = counter(
     "kubelet_runtime_operations_errors_total",
-    "Number of runtime operation errors, by operation type.",
+    "Number of failed runtime operations, by operation type.",
     "operation_type",
 )
 
@@ -176,7 +180,7 @@ REQUESTS = counter(
 )
 REQUEST_DURATION = histogram(
     "rest_client_request_duration_seconds",
-    "Duration in seconds of HTTP requests to the API server other than watches, by verb and host.",
+    "Duration in seconds of HTTP requests to the API server, excluding watches, by verb and host.",
     REQUEST_BOUNDS,
     "verb",
     "host",
@@ -223,8 +227,8 @@ KUBELET_METRICS = (
 
 PROBES_TOTAL = counter(
     "prober_probe_total",
-    "Number of liveness, readiness and startup probes of a container, by result. The "
-    "series are removed when the pod is removed.",
+    "Number of liveness, readiness and startup probes of a container, by result. The series are "
+    "removed with the pod.",
     "probe_type",
     "result",
     "container",
@@ -250,17 +254,17 @@ _CONTAINER_LABELS = ("container", "pod", "namespace")
 _POD_LABELS = ("pod", "namespace")
 
 NODE_CPU = counter(
-    "node_cpu_usage_seconds_total", "Cumulative CPU time consumed by the node in core-seconds."
+    "node_cpu_usage_seconds_total", "Cumulative CPU time in core-seconds that the node has used."
 )
 NODE_MEMORY = gauge("node_memory_working_set_bytes", "Current working set of the node in bytes.")
 CONTAINER_START = gauge(
     "container_start_time_seconds",
-    "Start time of a running container since Unix epoch in seconds.",
+    "Start time of the container since the Unix epoch in seconds.",
     *_CONTAINER_LABELS,
 )
 CONTAINER_CPU = counter(
     "container_cpu_usage_seconds_total",
-    "Cumulative CPU time consumed by the container in core-seconds.",
+    "Cumulative CPU time in core-seconds that the container has used.",
     *_CONTAINER_LABELS,
 )
 CONTAINER_MEMORY = gauge(
@@ -270,7 +274,7 @@ CONTAINER_MEMORY = gauge(
 )
 POD_CPU = counter(
     "pod_cpu_usage_seconds_total",
-    "Cumulative CPU time consumed by the pod in core-seconds.",
+    "Cumulative CPU time in core-seconds that the pod has used.",
     *_POD_LABELS,
 )
 POD_MEMORY = gauge(

@@ -17,7 +17,7 @@ READY_PODS = gauge(
 )
 RESTARTS = gauge(
     "podstatus_container_restarts",
-    "Sum of the restart counts of all containers in current pods, by node.",
+    "Sum of the restart counts of all containers of the existing pods, by node.",
     "node",
 )
 
@@ -42,8 +42,8 @@ STATUS_AGE = gauge(
 IN_FLIGHT = gauge("podstatus_status_in_flight", "Number of status updates in flight.")
 QUARANTINED = gauge(
     "podstatus_status_quarantined",
-    "Number of pods whose status update was rejected by the API server and is retried only every "
-    "5 minutes or when the status changes.",
+    "Number of pods whose status update was rejected by the API server. The update is retried "
+    "every 5 minutes and when the status changes.",
 )
 OUTBOX = gauge(
     "podstatus_outbox_statuses",
@@ -52,27 +52,29 @@ OUTBOX = gauge(
 )
 SYNC_FAILURES = counter(
     "podstatus_status_sync_failures_total",
-    "Number of failed status updates, by cause: gone (pod not found), conflict, busy (429), "
+    "Number of failed status updates, by failure: gone (pod not found), conflict, busy (429), "
     "unavailable (no response or 5xx), rejected (invalid status), denied (401 or 403) or broken "
-    "(an error of the agent).",
+    "(an internal error of the agent).",
     "failure",
 )
 
 # Freshness of the data
 
-SERVER_REACHABLE = gauge("podstatus_server_reachable", "1 if the API server answers, 0 otherwise.")
+SERVER_REACHABLE = gauge(
+    "podstatus_server_reachable", "1 if the API server is reachable, 0 otherwise."
+)
 SERVER_AGE = gauge(
     "podstatus_server_age_seconds", "Seconds since the last response from the API server."
 )
 RUNTIME_AGE = gauge(
-    "podstatus_runtime_age_seconds", "Seconds since the last successful relist of the runtime."
+    "podstatus_runtime_age_seconds", "Seconds since the last successful relist in PLEG."
 )
 
 # The history
 
 TRANSITIONS = counter(
     "podstatus_transitions_total",
-    "Number of recorded pod transitions, by kind.",
+    "Number of recorded pod status transitions, by kind.",
     "kind",
 )
 HISTORY_WRITTEN = counter(
@@ -80,26 +82,28 @@ HISTORY_WRITTEN = counter(
 )
 HISTORY_OVERFLOWED = counter(
     "podstatus_history_overflowed_total",
-    "Number of pod changes not recorded individually because the history queue was full; each "
-    "is merged into the pod's next recorded change.",
+    "Number of pod changes that were not recorded individually because the history queue was "
+    "full; each is merged into the next recorded change of the pod.",
 )
 HISTORY_EVENTS_LOST = counter(
     "podstatus_history_lost_events_total",
-    "Number of events dropped because the history queue was full.",
+    "Number of events that were not recorded because the history queue was full.",
 )
 HISTORY_REPLACED = counter(
     "podstatus_history_replaced_total",
-    "Number of history files that were deleted or damaged while in use and replaced.",
+    "Number of times that the history file was replaced because it was deleted or damaged while "
+    "in use.",
 )
 HISTORY_WAITING = gauge(
-    "podstatus_history_waiting", "Number of changes waiting to be written to the history."
+    "podstatus_history_waiting", "Number of changes that are waiting to be written to the history."
 )
 
 # Alerts
 
 ALERTS = gauge(
     "ALERTS",
-    "1 for each pending or firing alert, in the format of Prometheus; at most 1000 series.",
+    "1 for each pending or firing alert, with the same labels as in Prometheus; limited to 1000 "
+    "series.",
     "alertname",
     "alertstate",
     "severity",
@@ -109,41 +113,46 @@ ALERTS = gauge(
 )
 ALERTS_TRUNCATED = gauge(
     "podstatus_alerts_left_out",
-    "Number of pending or firing alerts omitted from ALERTS because of the series limit.",
+    "Number of pending or firing alerts that are omitted from ALERTS because of its limit of "
+    "1000 series.",
 )
 ALERT_RULES_FAILING = gauge(
     "podstatus_alert_rule_failing",
-    "Number of pods or nodes for which the evaluation of a rule fails.",
+    "Number of pods or nodes for which the evaluation of an alert rule currently fails.",
     "rule",
 )
 ALERT_RULE_FAILURES = counter(
-    "podstatus_alert_rule_failures_total", "Number of failed evaluations of a rule.", "rule"
+    "podstatus_alert_rule_failures_total", "Number of failed evaluations of an alert rule.", "rule"
 )
 ALERT_RULE_DISABLED = gauge(
     "podstatus_alert_rule_switched_off",
-    "1 if a rule exceeded its CPU or memory budget and is no longer evaluated, 0 otherwise.",
+    "1 if an alert rule is no longer evaluated because it exceeded its CPU or memory budget, 0 "
+    "otherwise.",
     "rule",
 )
 ALERT_DELIVERIES = counter(
     "podstatus_alert_deliveries_total",
-    "Number of alert messages delivered to a receiver.",
+    "Number of alert messages that were delivered to a receiver.",
     "receiver",
 )
 ALERT_DELIVERIES_DROPPED = counter(
     "podstatus_alert_deliveries_dropped_total",
-    "Number of alert messages rejected by a receiver or dropped because its queue was full.",
+    "Number of alert messages that were rejected by a receiver or dropped because its queue was "
+    "full.",
     "receiver",
 )
 ALERT_DELIVERIES_WAITING = gauge(
     "podstatus_alert_deliveries_waiting",
-    "Number of alert messages waiting for a receiver.",
+    "Number of alert messages that are waiting to be delivered to a receiver.",
     "receiver",
 )
 
 # Events
 
 EVENTS_RECORDED = counter("podstatus_events_recorded_total", "Number of recorded events.")
-EVENTS_SENT = counter("podstatus_events_sent_total", "Number of events created in the API server.")
+EVENTS_SENT = counter(
+    "podstatus_events_sent_total", "Number of events that were created in the API server."
+)
 EVENTS_PATCHED = counter(
     "podstatus_events_patched_total",
     "Number of repeated events that increased the count of an existing event.",
@@ -151,25 +160,27 @@ EVENTS_PATCHED = counter(
 EVENTS_DROPPED = counter(
     "podstatus_events_dropped_total", "Number of dropped events, by cause.", "cause"
 )
-EVENTS_WAITING = gauge("podstatus_events_waiting", "Number of events queued or being sent.")
+EVENTS_WAITING = gauge(
+    "podstatus_events_waiting", "Number of events that are queued or being sent."
+)
 
 # Watch clients
 
-WATCHERS = gauge("podstatus_watchers", "Number of clients of /v1/watch.")
+WATCHERS = gauge("podstatus_watchers", "Number of connected clients of /v1/watch.")
 WATCH_EVENTS = counter(
     "podstatus_watch_events_total", "Number of events sent to clients of /v1/watch."
 )
 WATCHES_CLOSED = counter(
     "podstatus_watch_cuts_total",
-    "Number of /v1/watch clients disconnected by the server, by reason: slow (the client "
+    "Number of clients of /v1/watch that the server disconnected, by reason: slow (the client "
     "stopped reading), long (the maximum duration was reached), history (the history could not "
     "be read) or stop (the server was stopped).",
     "reason",
 )
 WATCHES_REJECTED = counter(
     "podstatus_watch_refusals_total",
-    "Number of /v1/watch connections rejected, by the limit that was reached: all (total number "
-    "of clients) or client (number of clients per user).",
+    "Number of rejected connections to /v1/watch, by the limit that was reached: all (total "
+    "number of clients) or client (number of clients per user).",
     "places",
 )
 
@@ -185,11 +196,14 @@ SERVICE_STALLED = gauge(
     "1 if an internal component of the agent has missed its heartbeat deadline, 0 otherwise.",
     "service",
 )
-CPU = counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.")
+CPU = counter(
+    "process_cpu_seconds_total",
+    "Total user and system CPU time in seconds that the process has used.",
+)
 RESIDENT = gauge("process_resident_memory_bytes", "Resident memory size in bytes.")
 VIRTUAL = gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.")
 START = gauge(
-    "process_start_time_seconds", "Start time of the process since unix epoch in seconds."
+    "process_start_time_seconds", "Start time of the process since the Unix epoch in seconds."
 )
 OPEN_FDS = gauge("process_open_fds", "Number of open file descriptors.")
 

@@ -111,7 +111,9 @@ def test_a_removal_that_cannot_be_stored_is_made_up_for(
     (tmp_path / "state").write_text("in the way")
     state.remove_pod("gone")
     assert state.resize_status("gone") is None
-    assert "removal not stored, the next change stores it" in caplog.text
+    assert (
+        "cannot store the removal of an allocation, will retry with the next change" in caplog.text
+    )
     (tmp_path / "state").unlink()
     (tmp_path / "away").rename(tmp_path / "state")
     state.set_resize_status("new", "Deferred")

@@ -187,7 +187,7 @@ def use_read_only_folder(folder: str) -> None:
     log = io.StringIO()
     logging.getLogger("podstatus").addHandler(logging.StreamHandler(log))
     state.restore()
-    assert log.getvalue() == f"checkpoint directory is not writable: folder={folder}\n"
+    assert log.getvalue() == f"checkpoint directory is not writable: directory={folder}\n"
     _fails_to_change(state, folder, "Permission denied")
 
 

@@ -332,7 +332,7 @@ def test_a_full_queue_drops_the_newest_and_says_so_once(
     # One event is being sent, three are queued.
     in_scene(test, EventPolicy(max_queued=3))
     messages = [message for message in caplog.messages if "queue is full" in message]
-    assert messages == ["events dropped, queue is full: number=3"]
+    assert messages == ["events dropped because the queue is full: count=3"]
 
 
 def test_nonsense_is_dropped_and_stops_nothing() -> None:
@@ -431,7 +431,7 @@ def test_the_end_does_not_wait_for_a_server_that_hangs(caplog: pytest.LogCapture
         assert scene.recorder.counts.waiting == 0
 
     asyncio.run(main())
-    assert "queued events dropped at shutdown: number=3" in caplog.messages
+    assert "queued events dropped at shutdown: count=3" in caplog.messages
 
 
 def test_a_recorder_with_nothing_to_say_shows_that_it_is_alive(

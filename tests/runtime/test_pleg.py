@@ -219,8 +219,8 @@ def test_an_outage_is_survived_and_logged_once(caplog: pytest.LogCaptureFixture)
     with caplog.at_level(logging.INFO):
         asyncio.run(main())
     assert [record.getMessage() for record in caplog.records] == [
-        "listing runtime pods failed, will retry: error=no answer at the socket",
-        "listing runtime pods works again",
+        "listing the pods of the runtime failed, will retry: error=no answer at the socket",
+        "listing the pods of the runtime works again",
     ]
 
 

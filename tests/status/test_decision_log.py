@@ -92,7 +92,9 @@ def test_a_static_pod_without_mirror_is_named(
     node = Node(static, policy=policy)
     node.manager.set_pod_status(static, RUNNING)
     asyncio.run(node.manager.sync_batch(full=True))
-    assert f"uid={static.uid}" in line(debug, "status not sent, the static pod has no mirror pod")
+    assert f"uid={static.uid}" in line(
+        debug, "status is not sent, the static pod has no mirror pod"
+    )
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -103,7 +105,7 @@ def test_a_deletion_that_waits_says_why(
     node = Node(pod, policy=policy)
     node.manager.set_pod_status(pod, RUNNING)
     asyncio.run(node.manager.sync_batch(full=False))
-    message = line(debug, "pod not deleted yet")
+    message = line(debug, "pod is not deleted yet")
     assert POD in message
     assert "the node has not terminated it" in message
 
@@ -131,7 +133,7 @@ def test_an_ignored_probe_result_says_which_case_it_was(
     node.manager.set_container_readiness(pod.uid, container, ready=True)
     message = line(debug, "probe result ignored")
     assert f"uid={pod.uid}" in message
-    assert message.endswith(f"why={why!r}")
+    assert message.endswith(f"reason={why!r}")
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,7 @@ def test_setting_a_condition_of_another_owner_is_a_programmer_error(
     foreign = PodCondition(type="example.com/Gate", status="True", last_transition_time=Time(1))
     status = structs.replace(RUNNING, conditions=(*(RUNNING.conditions or ()), foreign))
     Node(pod).manager.set_pod_status(pod, status)
-    message = line(caplog, "status sets conditions of other owners", logging.ERROR)
+    message = line(caplog, "status sets conditions that other components own", logging.ERROR)
     assert f"{POD} conditions=example.com/Gate" in message
 
 

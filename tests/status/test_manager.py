@@ -145,7 +145,7 @@ def test_surprise_17_a_refused_status_answers_with_the_cached_one(
     (record,) = caplog.records
     assert record.levelname == "ERROR"
     assert record.message.startswith(
-        "status refused: pod=default/pod uid=uid-pod why=terminated container app attempted"
+        "status refused: pod=default/pod uid=uid-pod reason=terminated container app attempted"
     )
 
 

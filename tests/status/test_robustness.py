@@ -465,7 +465,7 @@ def test_an_allocation_that_cannot_be_removed_is_no_failed_sync(
     asyncio.run(manager.sync_batch(full=False))
     assert api.pods() == []
     assert manager.pod_status(pod.uid) is None
-    assert "allocation of a deleted pod not removed" in caplog.text
+    assert "cannot remove the allocation of a deleted pod" in caplog.text
     assert "will retry" not in caplog.text
 
 

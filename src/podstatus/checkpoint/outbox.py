@@ -130,7 +130,11 @@ class FileOutbox(Generic[E]):
                 if text is not None:
                     yield self._decode(name, text)
             except CheckpointError as error:
-                logger.error("final status unreadable, the pod's end may be lost: error=%s", error)
+                logger.error(
+                    "cannot read final status, the termination of the pod may not be reported: "
+                    "error=%s",
+                    error,
+                )
             except (MalformedError, DecodeError) as error:
                 self._quarantine(name, error)
 
@@ -149,12 +153,15 @@ class FileOutbox(Generic[E]):
     def _quarantine(self, name: str, cause: Exception) -> None:
         path = self._directory.path(name)
         logger.error(
-            "final status damaged, the pod's end may be lost: file=%s error=%s", path, cause
+            "final status is damaged, the termination of the pod may not be reported: "
+            "file=%s error=%s",
+            path,
+            cause,
         )
         try:
             self._directory.rename(name, name + _DAMAGED_SUFFIX)
         except CheckpointWriteError as error:
-            logger.error("damaged final status cannot be renamed: error=%s", error)
+            logger.error("cannot rename damaged final status: error=%s", error)
 
 
 def _file_name(uid: str) -> str:

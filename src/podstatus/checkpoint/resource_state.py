@@ -277,7 +277,7 @@ class FileState(MemoryState):
             self._directory.remove_temporary_files(file.name)
         if not self._directory.is_writable():
             logger.warning(
-                "checkpoint directory is not writable: folder=%s", self._directory.path("")
+                "checkpoint directory is not writable: directory=%s", self._directory.path("")
             )
         return structs.replace(
             allocations,
@@ -325,7 +325,11 @@ class FileState(MemoryState):
             try:
                 self._store(old, new)
             except CheckpointWriteError as error:
-                logger.warning("removal not stored, the next change stores it: error=%s", error)
+                logger.warning(
+                    "cannot store the removal of an allocation, will retry with the next change: "
+                    "error=%s",
+                    error,
+                )
         self._current = new
 
     def _encode(self, file: CheckpointFile, allocations: Allocations) -> bytes:

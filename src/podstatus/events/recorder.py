@@ -144,7 +144,7 @@ class EventRecorder:
                     pass
         left = self._close()
         if left:
-            logger.warning("queued events dropped at shutdown: number=%d", left)
+            logger.warning("queued events dropped at shutdown: count=%d", left)
 
     def _record(self, about: ObjectReference, type: str, reason: str, message: str) -> None:
         with self._lock:
@@ -172,11 +172,11 @@ class EventRecorder:
             event = new_event(pending, self._source)
             correlated = self._correlator.correlate(event, pending.at)
         except Exception:
-            logger.exception("event cannot be composed: reason=%s", pending.reason)
+            logger.exception("cannot compose event: reason=%s", pending.reason)
             self._drop(DropReason.BROKEN)
             return True
         if isinstance(correlated, Suppressed):
-            logger.debug("event suppressed by its rate limit: %s", describe_event(correlated.event))
+            logger.debug("event suppressed by the rate limit: %s", describe_event(correlated.event))
             self._drop(DropReason.SPAM)
         else:
             self._current = correlated
@@ -219,7 +219,7 @@ class EventRecorder:
         if dropped > self._overflow_logged and self._clock.now() >= self._next_overflow_log_ns:
             self._next_overflow_log_ns = self._clock.now() + _OVERFLOW_LOG_INTERVAL_NS
             more = dropped - self._overflow_logged
-            logger.warning("events dropped, queue is full: number=%d", more)
+            logger.warning("events dropped because the queue is full: count=%d", more)
             self._overflow_logged = dropped
 
 

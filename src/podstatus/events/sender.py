@@ -73,11 +73,11 @@ class EventSender:
             except ApiError as error:
                 event, reason = describe_event(correlated.event), permanent_failure(error)
                 if reason is not None:
-                    logger.warning("event rejected by the server: %s error=%s", event, error)
+                    logger.warning("event rejected by the API server: %s error=%s", event, error)
                     return reason
                 if tries >= self.max_tries:
                     logger.warning(
-                        "event dropped after too many tries: %s tries=%d error=%s",
+                        "event dropped after too many attempts: %s attempts=%d error=%s",
                         event,
                         tries,
                         error,
@@ -106,7 +106,7 @@ class EventSender:
             await self._sink.create(event)
         except ConflictError:
             # The names are unique: an earlier try succeeded, but its response was lost.
-            logger.debug("event exists already: %s", describe_event(event))
+            logger.debug("event already exists: %s", describe_event(event))
         return EventDelivery.SENT
 
     async def _acquire_token(self) -> None:

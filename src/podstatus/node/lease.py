@@ -62,7 +62,7 @@ class LeaseService:
         self._random = random
         self._heartbeat = heartbeat
         self._latest: Lease | None = None
-        self._failure_log = FailureLog(logger, "renewing the lease of the node")
+        self._failure_log = FailureLog(logger, "renewing the node lease")
         self._elapsed = Elapsed(clock)
         self._renewed_at: float | None = None
 

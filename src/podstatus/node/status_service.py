@@ -74,7 +74,7 @@ class NodeStatusService:
             settings.status_report_seconds, clock=clock, random=random
         )
         self._wake_up = WakeUp[_WakeReason]()
-        self._failure_log = FailureLog(logger, "updating the status of the node")
+        self._failure_log = FailureLog(logger, "updating the node status")
         self._uptime = Elapsed(clock)
         self._last_sync = 0.0
         self._failed = False

@@ -110,8 +110,8 @@ class Pleg:
         """When the newest successful list was requested, ns since the Unix epoch."""
         self._last_relist_monotonic = 0
         """The same, on the monotonic clock."""
-        self._relist_failures = _failure_log("listing runtime pods")
-        self._watch_failures = _failure_log("watching runtime changes")
+        self._relist_failures = _failure_log("listing the pods of the runtime")
+        self._watch_failures = _failure_log("watching the runtime for changes")
         self._counts = RelistCounts()
 
     async def run(self) -> None:

@@ -52,7 +52,9 @@ class ManifestProblems:
         try:
             self._on_problem(problem)
         except Exception:
-            logger.exception("problem handler raised an exception: location=%s", problem.location)
+            logger.exception(
+                "handler of invalid manifests raised an exception: location=%s", problem.location
+            )
 
 
 class ManifestCache:

@@ -45,7 +45,7 @@ class MirrorClient:
                 self._check_owned(existing)
                 await self.delete(existing)
             await self._post(pod, node_uid)
-        logger.info("mirror pod created: namespace=%s name=%s", *pod.full_name)
+        logger.info("mirror pod created: pod=%s/%s", *pod.full_name)
         return MirrorCreation.CREATED
 
     async def delete(self, mirror: Pod) -> None:
@@ -55,7 +55,7 @@ class MirrorClient:
             await self._pods.delete_pod(*mirror.full_name, uid=uid, grace_period_seconds=0)
         except (GoneError, ConflictError):
             return  # already gone, or replaced by another pod
-        logger.info("mirror pod deleted: namespace=%s name=%s uid=%s", *mirror.full_name, uid)
+        logger.info("mirror pod deleted: pod=%s/%s uid=%s", *mirror.full_name, uid)
 
     async def _post(self, pod: Pod, node_uid: str) -> None:
         body = mirror_body(pod, self._node_name, node_uid)

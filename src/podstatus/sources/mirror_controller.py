@@ -199,13 +199,11 @@ class MirrorController:
         if problem == reported:
             return
         pod = step.mirror if isinstance(step, RemoveMirror) else step.pod
-        logger.error(
-            "mirror pod sync failed, will retry: namespace=%s name=%s error=%s", *name, problem
-        )
+        logger.error("mirror pod sync failed, will retry: pod=%s/%s error=%s", *name, problem)
         try:
             self._on_problem(pod, problem)
         except Exception:
-            logger.exception("problem handler raised an exception: namespace=%s name=%s", *name)
+            logger.exception("handler of mirror pod errors raised an exception: pod=%s/%s", *name)
 
     def _back_off(self, name: FullName, step: MirrorStep, problem: str) -> None:
         pause = self._pauses.get(name)

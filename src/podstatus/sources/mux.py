@@ -186,7 +186,7 @@ class Mux:
 
     def _report(self, rejected: RejectedPod) -> None:
         logger.warning(
-            "pod ignored: source=%s namespace=%s name=%s uid=%s error=%s",
+            "pod ignored: source=%s pod=%s/%s uid=%s error=%s",
             *(rejected.source, *rejected.pod.full_name, rejected.pod.uid, rejected.message),
         )
         self._call_safely(self._on_rejected, rejected)

@@ -236,8 +236,8 @@ class StatusManager:
         is_deleting = pod.metadata.deletion_timestamp is not None
         if foreign := foreign_conditions(pod, status, self._gates):
             logger.error(
-                "status sets conditions of other owners, they are not sent: pod=%s/%s uid=%s "
-                "conditions=%s",
+                "status sets conditions that other components own, they are not sent: pod=%s/%s "
+                "uid=%s conditions=%s",
                 *pod.full_name,
                 pod.uid,
                 ",".join(foreign),
@@ -447,7 +447,7 @@ class StatusManager:
         why = unmodified_reason(
             None if entry is None else entry.status, container_id, has_pod=pod is not None
         )
-        logger.debug("probe result ignored: uid=%s container=%s why=%r", uid, container_id, why)
+        logger.debug("probe result ignored: uid=%s container=%s reason=%r", uid, container_id, why)
 
     def _pending_reason(self, uid: str) -> str | None:
         pending = self._store.resize(PodUID(uid)).pending
@@ -457,7 +457,9 @@ class StatusManager:
 def _log_outcome(pod: Pod, outcome: UpdateOutcome) -> None:
     match outcome:
         case UpdateRejected(reason):
-            logger.error("status refused: pod=%s/%s uid=%s why=%s", *pod.full_name, pod.uid, reason)
+            logger.error(
+                "status refused: pod=%s/%s uid=%s reason=%s", *pod.full_name, pod.uid, reason
+            )
         case UpdateUnchanged():
             if logger.isEnabledFor(logging.DEBUG):
                 logger.debug("status unchanged: pod=%s/%s uid=%s", *pod.full_name, pod.uid)
@@ -476,7 +478,7 @@ def _log_termination(pod: Pod, status: PodStatus) -> None:
     """Log programmer errors: the caller said that no container of the pod runs."""
     if running := running_containers(status):
         logger.error(
-            "terminated pod has running containers in its status, programmer error: "
+            "terminated pod has running containers in its status, this is a programmer error: "
             "pod=%s/%s uid=%s containers=%s",
             *pod.full_name,
             pod.uid,
@@ -484,7 +486,8 @@ def _log_termination(pod: Pod, status: PodStatus) -> None:
         )
     if status.phase not in POD_PHASES:
         logger.error(
-            "terminated pod has an unknown phase, programmer error: pod=%s/%s uid=%s phase=%r",
+            "terminated pod has an unknown phase, this is a programmer error: "
+            "pod=%s/%s uid=%s phase=%r",
             *pod.full_name,
             pod.uid,
             status.phase,

@@ -186,7 +186,7 @@ def _quote(text: str) -> str:
 
 def _log_failure(hook: str, pod: Pod, container: Container, error: Exception) -> None:
     logger.warning(
-        "hook failed: hook=%s pod=%s/%s container=%s error=%s",
+        "lifecycle hook failed: hook=%s pod=%s/%s container=%s error=%s",
         hook,
         pod.namespace,
         pod.name,

@@ -217,7 +217,9 @@ class PodSyncer:
             self._statuses.remove_status(uid)
         except Exception as error:  # noqa: BLE001 - the allocation store may raise anything
             # Harmless: the pod returns unchanged, so the old allocation fits it.
-            logger.warning("allocation of a recreated pod not removed: uid=%s error=%s", uid, error)
+            logger.warning(
+                "cannot remove the allocation of a recreated pod: uid=%s error=%s", uid, error
+            )
 
     def retain_only(self, uids: set[PodUID]) -> None:
         """Drop the state of all pods except these."""

@@ -64,7 +64,7 @@ def test_a_row_that_cannot_be_decoded_is_skipped_alone(
     broken = b'{"alert": 7}'
     store._database.execute("UPDATE alerts SET kept = ? WHERE id = ?", (broken, firing("a").id))
     assert list(store.read()) == [firing("b").id]
-    assert "stored alert skipped, cannot decode it: id=CrashLoop-a-1" in caplog.text
+    assert "cannot decode stored alert, skipped it: id=CrashLoop-a-1" in caplog.text
 
 
 def test_a_delivery_of_an_unreleased_build_counts_as_sent(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_one_line_when_it_fires_and_one_when_it_is_over(caplog: pytest.LogCaptur
     rest = "rule=CrashLoop severity=warning subject=pod web/pod-a since=2099-12-31T23:59:00Z "
     rest += "id=CrashLoop-a-1 summary=pod-a crashes"
     assert [record.message for record in caplog.records[:2]] == [
-        f"alert fires: {rest}",
+        f"alert firing: {rest}",
         f"alert resolved: {rest}",
     ]
     assert "subject=node n1 " in caplog.records[2].message

@@ -122,7 +122,10 @@ def test_a_namespace_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixt
     with caplog.at_level("INFO"):
         asyncio.run(scene())
     assert lines(caplog) == [
-        "emptying namespaces failed, will retry: error=cannot write to the database: disk is full",
+        (
+            "deleting the content of namespaces failed, will retry: "
+            "error=cannot write to the database: disk is full"
+        ),
         "namespace removed: namespace=x",
-        "emptying namespaces works again",
+        "deleting the content of namespaces works again",
     ]

@@ -181,5 +181,5 @@ def test_integers_stored_before_they_were_bounded_are_read_as_the_nearest(
     }
     assert (read.version, document["metadata"]["labels"]) == (1, labels)
     assert [record.getMessage() for record in caplog.records] == [
-        "integers beyond the bounds of their types clamped: count=1 first=pods/default/a"
+        "integers out of the range of their types were clamped: count=1 first=pods/default/a"
     ]

@@ -206,7 +206,7 @@ async def test_one_that_has_expired_already_is_sent_but_not_believed(
     for _ in range(5):
         assert await sent(access) == "Bearer late"
     assert plugin.runs == 1
-    assert "expired already" in caplog.text
+    assert "already expired" in caplog.text
     await plugin.clock.advance(1)
     await sent(access)
     assert plugin.runs == 2

@@ -237,7 +237,7 @@ def test_a_recreated_server_is_accepted(caplog: pytest.LogCaptureFixture) -> Non
         assert scene.reflector.counts.missed == 0
 
     run(play)
-    assert "resource versions went back" in caplog.text
+    assert "resource versions decreased" in caplog.text
 
 
 def test_a_watch_of_what_was_before_is_left_when_a_list_shows_it() -> None:

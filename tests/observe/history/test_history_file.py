@@ -332,7 +332,7 @@ def test_a_mistake_of_ours_costs_a_batch_and_not_the_node(
         patched.setattr(history, "append", broken)
         update(history_writer, "web", "Pending", "Running")
         asyncio.run(history_writer.write_once())
-    assert "changes of pods not recorded: count=2" in caplog.text
+    assert "cannot record pod changes: count=2" in caplog.text
     assert history_writer.counts.lost_events == 2
     update(history_writer, "web", "Failed")
     asyncio.run(history_writer.write_once())

@@ -104,8 +104,8 @@ def test_a_lost_file_is_noticed_and_a_new_one_begins(
     with caplog.at_level(logging.INFO):
         asyncio.run(scene())
     assert (writer.counts.replaced, writer.counts.problem) == (1, "")
-    assert [line for line in caplog.messages if "history lost" in line] == [
-        f"history lost, starting a new one: {happened[0]}"
+    assert [line for line in caplog.messages if "history file is lost" in line] == [
+        f"history file is lost, starting a new one: {happened[0]}"
     ]
     assert happened[0].startswith(str(path))
     lost = ("away", "0.000 s", "HistoryLost")

@@ -208,7 +208,7 @@ def test_a_server_that_is_killed_and_forgets_is_followed_again(
             storm.blow(40)
             forget(server, mortal_server)
         wait_equal(looks_on, access, namespace)
-        assert "watch expired, will list: pods" in looks_on.log()
+        assert "watch expired, will list again: pods" in looks_on.log()
         check_history(looks_on, access, namespace)
         # A watch that was refused has to last for a moment before it is trusted.
         until(lambda: looks_on.ask("/v1/status")["freshness"]["serverReachable"])

@@ -628,7 +628,7 @@ async def test_events_that_cannot_be_recorded_stop_nothing(
         await fleet.clock.advance(301)
         assert not loop.done()
         assert [fleet.message(pod) for pod in fleet.pods] == ["one", "one"]
-    assert "event not recorded: pod=default/a uid=uid-a" in caplog.text
+    assert "cannot record event: pod=default/a uid=uid-a" in caplog.text
 
 
 class Moody(PodManager):

@@ -435,8 +435,8 @@ async def test_an_outbox_that_is_broken_stops_nothing(caplog: pytest.LogCaptureF
         fleet.manager.terminate_pod(fleet.pods[0])
         await patiently(fleet)
     assert fleet.message(fleet.pods[0]) == "end"
-    assert "outbox not read" in caplog.text
-    assert "outbox entry not stored: uid=uid-a" in caplog.text
+    assert "cannot read the outbox" in caplog.text
+    assert "cannot store outbox entry: uid=uid-a" in caplog.text
 
 
 @in_loop

@@ -140,9 +140,9 @@ def test_surprise_4_a_batch_counts_tries_not_successes(
     assert node.sent == {"uid-c": 1}
     lines = [re.split(" error=| patch=", record.message)[0] for record in caplog.records]
     assert list(zip([record.levelname for record in caplog.records], lines, strict=True)) == [
-        ("DEBUG", "pod is not on the server: pod=default/a uid=uid-a"),
+        ("DEBUG", "pod does not exist on the API server: pod=default/a uid=uid-a"),
         ("DEBUG", "patching status: pod=default/b uid=uid-b"),
-        ("WARNING", "pod not synced, will retry: pod=default/b uid=uid-b"),
+        ("WARNING", "cannot sync pod status, will retry: pod=default/b uid=uid-b"),
         ("DEBUG", "patching status: pod=default/c uid=uid-c"),
         ("INFO", "status sent: pod=default/c uid=uid-c version=1"),
     ]
@@ -201,7 +201,7 @@ def test_a_port_that_raises_during_a_sync_does_not_stop_the_others(
     assert node.sync() == ["get b", "patch b"]
     assert node.sent == {"uid-b": 1}
     node.sync()
-    assert caplog.text.count("pod not synced, will retry: pod=default/a uid=uid-a") == 2
+    assert caplog.text.count("cannot sync pod status, will retry: pod=default/a uid=uid-a") == 2
     assert why in caplog.text
 
 
@@ -438,7 +438,7 @@ def test_surprise_8_a_failed_delete_is_tried_again_by_a_full_batch_only(
     node, pod = ended_node()
     node.api.fail("delete", "default", "pod", code=500)
     assert node.sync() == ["get pod", "patch pod", "delete pod 500"]
-    assert "pod not deleted, full sync will retry: pod=default/pod" in caplog.text
+    assert "cannot delete pod, the next full sync will retry: pod=default/pod" in caplog.text
     node.observe(pod)
     assert node.sync() == []
     assert node.sync(full=True) == ["get pod", "delete pod"]

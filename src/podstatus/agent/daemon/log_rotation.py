@@ -42,7 +42,9 @@ def rotate_log(path: Path, max_bytes: int) -> bool:
         try:
             _copy(descriptor, size - max_bytes, path.with_name(f"{path.name}.1"))
         except OSError as error:
-            logger.warning("log truncated without a copy: path=%s error=%s", path, error)
+            logger.warning(
+                "cannot copy the log before truncating it: path=%s error=%s", path, error
+            )
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)

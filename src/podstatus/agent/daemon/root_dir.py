@@ -181,7 +181,8 @@ def try_write_endpoints(root: RootDir, endpoints: AgentEndpoints) -> bool:
 async def retry_write_endpoints(root: RootDir, endpoints: AgentEndpoints) -> None:
     """Retry until the disk has space again; pods do not need the file. Raises RootDirError."""
     _logger.error(
-        "cannot write endpoints.json, disk is full; free space, the agent will retry: folder=%s",
+        "cannot write endpoints.json because the disk is full; free disk space, the agent "
+        "will retry: directory=%s",
         root.path,
     )
     while True:

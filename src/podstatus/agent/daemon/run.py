@@ -267,7 +267,7 @@ def _load_rules(settings: AgentSettings, evaluator: BudgetedEvaluator) -> AlertR
     for error_line in rules.errors:
         logger.error("alert rule disabled: error=%s", error_line)
     for warning in rules.warnings:
-        logger.warning("alert rule is questionable: warning=%s", warning)
+        logger.warning("alert rule may not work as intended: warning=%s", warning)
     return rules
 
 

@@ -61,7 +61,7 @@ _FIRST_LIST_SECONDS = 30.0
 """A list of 5,000 pods takes 2 to 3 s. Until then responses say that the data is incomplete."""
 _RETRY_SECONDS = 1.0
 _HISTORY_POLL_SECONDS = 0.5
-HEAP_TRIMMED = "returned the memory of the initial list to the system"
+HEAP_TRIMMED = "returned the memory of the initial list to the operating system"
 
 
 class ClusterObserver:

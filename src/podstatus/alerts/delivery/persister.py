@@ -208,9 +208,9 @@ class AlertPersister:
         if not done:
             writing.cancel()
             await asyncio.wait({writing})
-            logger.warning("alerts not written on shutdown: the disk is too slow")
+            logger.warning("cannot write alerts before shutdown: the disk is too slow")
         elif (error := writing.exception()) is not None:
-            logger.warning("alerts not written on shutdown: error=%s", error)
+            logger.warning("cannot write alerts before shutdown: error=%s", error)
 
 
 def _consume_exception(writing: asyncio.Future[None]) -> None:

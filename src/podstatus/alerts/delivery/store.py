@@ -104,7 +104,7 @@ class AlertStore:
             try:
                 alerts[AlertId(id_)] = _decode(content)
             except msgspec.DecodeError as error:
-                logger.error("stored alert skipped, cannot decode it: id=%s error=%s", id_, error)
+                logger.error("cannot decode stored alert, skipped it: id=%s error=%s", id_, error)
         return alerts
 
     def write(self, alerts: Mapping[AlertId, StoredAlert], removed: Iterable[AlertId]) -> None:

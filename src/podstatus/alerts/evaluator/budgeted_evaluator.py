@@ -261,7 +261,9 @@ class BudgetedEvaluator:
             return None
         code, output = child.stop()
         if output and not self._is_closed:
-            logger.warning("evaluator process stderr: %s", escape_control_chars(output))
+            logger.warning(
+                "alert evaluator process wrote to stderr: %s", escape_control_chars(output)
+            )
         return code
 
 

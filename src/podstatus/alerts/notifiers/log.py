@@ -17,7 +17,7 @@ class LogNotifier:
     async def send(self, action: Action, alert: Alert) -> None:  # noqa: ARG002
         """Log the alert: at a level by its severity while it fires, at info once it resolved."""
         if alert.state == "firing":
-            level, message = _LEVELS[alert.severity], f"alert fires: {_KEYS}"
+            level, message = _LEVELS[alert.severity], f"alert firing: {_KEYS}"
         else:
             level, message = logging.INFO, f"alert resolved: {_KEYS}"
         subject, annotations = alert.subject, alert.annotations

@@ -30,7 +30,9 @@ class NamespaceController:
         self._registry = registry
         self._clock = clock
         self._wake_up = WakeUp[str]()
-        self._failure_log = FailureLog(logger, "emptying namespaces", expected=StorageError)
+        self._failure_log = FailureLog(
+            logger, "deleting the content of namespaces", expected=StorageError
+        )
         self._terminating: set[str] = set()
         for stored in store.objects(NAMESPACES.plural):
             self._observe_namespace(stored.key.name, stored.data)
@@ -62,7 +64,11 @@ class NamespaceController:
             try:
                 self.reconcile(name)
             except StatusError as error:
-                logger.warning("namespace not emptied: namespace=%s error=%s", name, error)
+                logger.warning(
+                    "cannot delete the content of the namespace, will retry: namespace=%s error=%s",
+                    name,
+                    error,
+                )
             except StorageError as error:
                 self._failure_log.failed(error)
                 succeeded = False

@@ -60,7 +60,7 @@ class NodeLifecycleController:
         try:
             self._registry.overwrite(target, lambda node: _with_desired_taints(node, now))
         except (StatusError, StorageError) as error:
-            logger.warning("node not tainted: node=%s error=%s", name, error)
+            logger.warning("cannot update the taints of the node: node=%s error=%s", name, error)
 
     def _observe_node(self, name: str, data: bytes) -> None:
         self._dirty.discard(name)
@@ -69,7 +69,9 @@ class NodeLifecycleController:
         try:
             node = decode(data, Node)
         except DecodeError as error:
-            logger.warning("node cannot be tainted: node=%s error=%s", name, error)
+            logger.warning(
+                "cannot decode the node, its taints are not updated: node=%s error=%s", name, error
+            )
             return
         if desired_taints(node) != (node.spec.taints or ()):
             self._dirty.add(name)

@@ -105,7 +105,7 @@ class Scheduler:
             try:
                 self._apply_result(result, key)
             except StatusError as error:
-                logger.warning("pod not bound: pod=%s/%s error=%s", *key, error)
+                logger.warning("cannot bind pod: pod=%s/%s error=%s", *key, error)
             except StorageError as error:
                 self._failure_log.failed(error)
                 succeeded = False
@@ -140,7 +140,7 @@ class Scheduler:
             else:
                 self._registry.overwrite(target, lambda old: increment_series(old, now))
         except (StatusError, StorageError) as error:
-            logger.warning("event not recorded: event=%s/%s error=%s", namespace, name, error)
+            logger.warning("cannot record event: event=%s/%s error=%s", namespace, name, error)
 
     def _on_node_change(self, name: str, data: bytes | None) -> None:
         before = self._node_infos.pop(name, None)
@@ -148,7 +148,11 @@ class Scheduler:
             try:
                 self._node_infos[name] = node_info(decode(data, Node))
             except (DecodeError, QuantityError) as error:
-                logger.warning("node cannot be scheduled to: node=%s error=%s", name, error)
+                logger.warning(
+                    "cannot decode the node, no pods are scheduled to it: node=%s error=%s",
+                    name,
+                    error,
+                )
         # Ignore heartbeats, ten a minute: they do not change what the node offers.
         if self._node_infos.get(name) != before:
             self._wake_up.set("node")
@@ -159,7 +163,9 @@ class Scheduler:
             try:
                 pending = self._account_pod(key, decode(data, Pod))
             except (DecodeError, QuantityError) as error:
-                logger.warning("pod cannot be scheduled: pod=%s/%s error=%s", *key, error)
+                logger.warning(
+                    "cannot decode the pod, it is not scheduled: pod=%s/%s error=%s", *key, error
+                )
         if pending:
             self._pending[key] = None
             self._wake_up.set("pod")

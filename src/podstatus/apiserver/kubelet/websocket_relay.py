@@ -123,7 +123,7 @@ async def _copy_messages(source: WebSocket, target: WebSocket) -> None:
         while (message := await source.receive()) is not None:
             await target.send(message)
     except ConnectionError as error:
-        logger.debug("websocket relay broken: error=%s", error)
+        logger.debug("websocket relay failed: error=%s", error)
 
 
 async def _close_quietly(socket: WebSocket, code: int, seconds: float) -> None:

@@ -165,7 +165,7 @@ class ObjectDatabase:
 
     def rebuild(self, rows: Iterable[ObjectRow], version: int) -> None:
         """Write exactly these objects to a new file. Raises StorageError."""
-        logger.error("database changed by another program, rewriting it: path=%s", self.path)
+        logger.error("database was changed by another program, rewriting it: path=%s", self.path)
         temporary = self.path.with_name(f"{self.path.name}-rebuild")
         try:
             _write_database(temporary, self.cluster, rows, version)
@@ -243,7 +243,7 @@ def _create_tables(database: sqlite3.Connection, cluster: str) -> None:
 
 def _bump_version(database: sqlite3.Connection, path: Path, version: int) -> None:
     logger.warning(
-        "database may be an older copy, resource versions bumped: path=%s version=%d",
+        "database may be an older copy, increased the resource version: path=%s version=%d",
         path,
         version,
     )

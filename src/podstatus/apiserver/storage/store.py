@@ -116,7 +116,7 @@ class Store:
         try:
             self._repair(self._file)
         except StorageError as error:
-            logger.error("database not rewritten, objects are lost: error=%s", error)
+            logger.error("cannot rewrite the database, objects are lost: error=%s", error)
         self._file.close()
 
     def get(self, resource: str, key: StorageKey) -> StoredObject | None:
@@ -220,7 +220,7 @@ class Store:
             self._objects.setdefault(resource, {})[key] = stored
         if clamped:
             logger.warning(
-                "integers beyond the bounds of their types clamped: count=%d first=%s",
+                "integers out of the range of their types were clamped: count=%d first=%s",
                 len(clamped),
                 clamped[0],
             )

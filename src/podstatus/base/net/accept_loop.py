@@ -200,7 +200,7 @@ class AcceptLoop:
                 self._close_evicted(self._table.evict_idle(), ConnectionStage.SILENT)
         if self._log_rate.allow("accept"):
             logger.warning(
-                "connections cannot be accepted, will retry: port=%d error=%s", self._port, error
+                "cannot accept connections, will retry: port=%d error=%s", self._port, error
             )
 
     def _pause(self, listener: socket.socket, seconds: float) -> None:
@@ -271,7 +271,7 @@ class AcceptLoop:
             )
         except OSError as error:
             # Not TLS, a certificate of another CA, or the client has disconnected.
-            logger.debug("connection not established: port=%d error=%r", self._port, error)
+            logger.debug("cannot establish connection: port=%d error=%r", self._port, error)
         else:
             self._advance(connection, ConnectionStage.HEAD)
         finally:
@@ -340,7 +340,7 @@ class AcceptLoop:
         if not self._evicted or not self._log_rate.allow("evicted"):
             return
         logger.warning(
-            "connections evicted, limit of the port reached: "
+            "closed connections because the connection limit of the port was reached: "
             "port=%d silent=%d handshake=%d head=%d unauthenticated=%d authenticated=%d",
             self._port,
             *(self._evicted[stage] for stage in ConnectionStage),

@@ -113,7 +113,7 @@ class TokenFile:
             )
         if problem and problem != self._last_warning:
             logger.warning(
-                "token file not reloaded, using the last valid token: file=%s error=%s",
+                "cannot reload the token file, using the last valid token: file=%s error=%s",
                 self._path,
                 problem,
             )

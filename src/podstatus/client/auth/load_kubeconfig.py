@@ -39,7 +39,7 @@ def discover_kubeconfig(environment: Mapping[str, str]) -> Kubeconfig:
     configs = [(path, _load_if_exists(path)) for path in default_paths(environment)]
     for path, config in configs:
         if config is None and environment.get(VARIABLE):
-            logger.warning("kubeconfig does not exist, skipped: file=%s", path)
+            logger.warning("kubeconfig does not exist, skipped it: file=%s", path)
     return merge_kubeconfigs(config for _, config in configs if config is not None)
 
 

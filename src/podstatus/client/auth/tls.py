@@ -226,7 +226,7 @@ class TlsFiles:
         """Log each problem once: files may be in the middle of a replacement."""
         if problem != self._last_warning:
             logger.warning(
-                "certificates not reloaded, using the last valid ones: error=%s", problem
+                "cannot reload certificates, using the last valid ones: error=%s", problem
             )
         self._last_warning = problem
 

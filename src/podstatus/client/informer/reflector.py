@@ -312,7 +312,7 @@ class Reflector(Generic[T]):
         if _is_expired(error):
             self._state.count(expired=1)
             if not was_suspect:
-                logger.info("watch expired, will list: %s error=%s", self._selection, error)
+                logger.info("watch expired, will list again: %s error=%s", self._selection, error)
                 return 0.0
         self._state.count(failures=1)
         return self._watch_failures.failed(error, now)

@@ -87,7 +87,7 @@ class ReflectorState(Generic[T]):
         self.needs_relist = listing.undecodable > 0
         if listing.undecodable:
             logger.warning(
-                "list has objects that cannot be decoded: %s count=%d",
+                "list contains objects that cannot be decoded: %s count=%d",
                 self._selection,
                 listing.undecodable,
             )
@@ -115,7 +115,9 @@ class ReflectorState(Generic[T]):
         self._counts["events"] += 1
         if state is None or not self._selection.has(state.key):
             self._count_undecodable()
-            logger.warning("event not readable, skipped: %s type=%s", self._selection, event.type)
+            logger.warning(
+                "cannot decode watch event, skipped it: %s type=%s", self._selection, event.type
+            )
             return False
         changes = self.store.delete(state) if is_deleted else self.store.upsert(state)
         if changes is None:
@@ -149,7 +151,7 @@ class ReflectorState(Generic[T]):
         if missed:
             self.count(missed=missed)
             logger.warning(
-                "watch missed changes, a list has shown them: %s count=%d", self._selection, missed
+                "watch missed changes that a list returned: %s count=%d", self._selection, missed
             )
 
     def _count_undecodable(self) -> None:
@@ -159,7 +161,7 @@ class ReflectorState(Generic[T]):
     def _skip_object(self, state: ObjectState[T]) -> None:
         self._count_undecodable()
         logger.warning(
-            "object cannot be decoded, skipped: %s namespace=%s name=%s version=%s",
+            "cannot decode object, skipped it: %s namespace=%s name=%s version=%s",
             self._selection,
             *state.key,
             state.version.text,
@@ -168,7 +170,8 @@ class ReflectorState(Generic[T]):
     def _reset(self, listing: ListResult[T], newest: ResourceVersion) -> None:
         if newest.is_after(listing.version):
             logger.warning(
-                "resource versions went back, the server may be restored: %s from=%s to=%s",
+                "resource versions decreased, the API server may have been restored from a backup: "
+                "%s from=%s to=%s",
                 self._selection,
                 newest.text,
                 listing.version.text,
@@ -186,7 +189,9 @@ class ReflectorState(Generic[T]):
                 self._handler(change)
             except Exception:
                 self.count(handler_failures=1)
-                logger.exception("handler failed: %s %s", self._selection, _describe(change))
+                logger.exception(
+                    "change handler raised an exception: %s %s", self._selection, _describe(change)
+                )
 
 
 def _describe(change: ObjectChange[T]) -> str:

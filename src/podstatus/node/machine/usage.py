@@ -79,7 +79,9 @@ class NodeUsage:
                 soon = self._on_reading(snapshot.machine)
             except Exception:
                 # For example too many open files: keep the last snapshot.
-                logger.warning("reading the machine failed, will retry", exc_info=True)
+                logger.warning(
+                    "reading the resource usage of the machine failed, will retry", exc_info=True
+                )
             await self._clock.wait(min(self._period, FAST_PERIOD_SECONDS) if soon else self._period)
 
     async def sample_once(self) -> UsageSnapshot:
@@ -106,5 +108,5 @@ class NodeUsage:
             return dict(await self._pods())
         except Exception:
             # The health of the runtime is checked elsewhere.
-            logger.warning("reading the usage of pods failed, will retry", exc_info=True)
+            logger.warning("reading the resource usage of pods failed, will retry", exc_info=True)
             return self._snapshot.pods if self._snapshot else {}

@@ -280,7 +280,7 @@ class HistoryWriter(Generic[P]):
             return False
         except Exception:
             # Drop the batch after a bug: it must neither stop the node nor repeat forever.
-            logger.exception("changes of pods not recorded: count=%d", len(changes))
+            logger.exception("cannot record pod changes: count=%d", len(changes))
             rollback()
             self._failed_changes += len(changes)
             return True
@@ -293,7 +293,7 @@ class HistoryWriter(Generic[P]):
         """Ensure that there is a file to write to. Raises HistoryError."""
         self._is_file_missing, was_broken = True, self._is_file_missing
         if reason := self._history.recover():
-            logger.error("history lost, starting a new one: %s", reason)
+            logger.error("history file is lost, starting a new one: %s", reason)
             self._loss_message = reason
             self._files_replaced += 1
             self._unreported_losses.append(reason)

@@ -67,10 +67,10 @@ class Refresher:
             await self._runtime.refresh_pod(pod)
         except CannotStartError as error:
             logger.warning(
-                "volumes not refreshed, will retry: pod=%s/%s error=%s",
+                "cannot refresh volumes, will retry: pod=%s/%s error=%s",
                 pod.namespace,
                 pod.name,
                 error.message,
             )
         except Exception:
-            logger.exception("volumes not refreshed: pod=%s/%s", pod.namespace, pod.name)
+            logger.exception("cannot refresh volumes: pod=%s/%s", pod.namespace, pod.name)

@@ -50,7 +50,7 @@ class SimulatedPodStore:
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             renamed = file.with_name(file.name + _DAMAGED_SUFFIX)
             logger.error(
-                "damaged record of a simulated pod renamed: file=%s error=%s", renamed, error
+                "renamed damaged record of a simulated pod: file=%s error=%s", renamed, error
             )
             file.replace(renamed)
             return None

@@ -76,7 +76,7 @@ class ForeignWriteReporter:
                 sync.entry.namespace, sync.entry.name, uid=sync.api_uid
             )
         except Exception as error:  # noqa: BLE001 - external port; the correction goes on without
-            logger.debug("managed fields not read: %s error=%s", sync, error)
+            logger.debug("cannot read managed fields: %s error=%s", sync, error)
             return ()
 
     def _warn(self, sync: PodSync, message: str) -> None:
@@ -84,4 +84,4 @@ class ForeignWriteReporter:
         try:
             self._events.warn(reference, FOREIGN_STATUS_WRITE, message)
         except Exception:
-            logger.exception("event not recorded: %s", sync)
+            logger.exception("cannot record event: %s", sync)

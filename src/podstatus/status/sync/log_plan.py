@@ -30,7 +30,7 @@ def log_plan(
     for uid, entry in entries.items():
         if resolve_api_object(uid, entry, translations) is None:
             logger.debug(
-                "status not sent, the static pod has no mirror pod: pod=%s/%s uid=%s",
+                "status is not sent, the static pod has no mirror pod: pod=%s/%s uid=%s",
                 entry.namespace,
                 entry.name,
                 uid,

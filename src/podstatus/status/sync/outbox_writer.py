@@ -49,7 +49,9 @@ class OutboxWriter:
         try:
             loaded = tuple(self._outbox.load())
         except Exception:
-            logger.exception("outbox not read, final statuses from before a restart may be lost")
+            logger.exception(
+                "cannot read the outbox, final statuses from before the restart may be lost"
+            )
             return ()
         self._stored_versions.update((undelivered.uid, 0) for undelivered in loaded)
         return loaded
@@ -96,7 +98,7 @@ class OutboxWriter:
         )
         self._pending_removal.discard(uid)
         self._stored_versions.setdefault(uid, 0)
-        if await self._run_in_thread(lambda outbox: outbox.store(undelivered), "stored", uid):
+        if await self._run_in_thread(lambda outbox: outbox.store(undelivered), "store", uid):
             self._stored_versions[uid] = entry.version
 
     async def acknowledged(
@@ -140,7 +142,7 @@ class OutboxWriter:
             async with self._lock(uid):
                 if all(is_vetoed() for is_vetoed in vetoes):
                     self._pending_removal.discard(uid)
-                elif await self._run_in_thread(lambda outbox: outbox.drop(uid), "removed", uid):
+                elif await self._run_in_thread(lambda outbox: outbox.drop(uid), "remove", uid):
                     self._stored_versions.pop(uid, None)
                     self._pending_removal.discard(uid)
         finally:
@@ -164,6 +166,6 @@ class OutboxWriter:
             async with asyncio.timeout(_MAX_IO_SECONDS):
                 await asyncio.to_thread(work, outbox)
         except Exception as error:  # noqa: BLE001 - an external port
-            logger.error("outbox entry not %s: uid=%s error=%r", action, uid, error)
+            logger.error("cannot %s outbox entry: uid=%s error=%r", action, uid, error)
             return False
         return True

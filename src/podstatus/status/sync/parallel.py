@@ -185,7 +185,9 @@ class ParallelSyncer:
 
     def _requeue_after_error(self, uid: PodUID, error: Exception) -> None:
         """Check the pod again in the next batch: an external port failed."""
-        logger.error("pod not checked, will retry: uid=%s", uid, exc_info=error)
+        logger.error(
+            "cannot check whether the pod needs a sync, will retry: uid=%s", uid, exc_info=error
+        )
         self._pending[uid] = None
 
     def _enqueue_one(self, uid: PodUID, priority: Priority, now: float) -> bool:
@@ -385,21 +387,25 @@ class ParallelSyncer:
     def _log_failure(self, sync: PodSync, retry: Retry, error: Exception) -> None:
         match retry.failure:
             case Failure.GONE:
-                logger.debug("pod is not on the server: %s error=%s", sync, error)
+                logger.debug("pod does not exist on the API server: %s error=%s", sync, error)
             case Failure.REJECTED:
-                logger.error("status rejected, resent when it changes: %s error=%s", sync, error)
+                logger.error(
+                    "status rejected by the API server, will retry when it changes: %s error=%s",
+                    sync,
+                    error,
+                )
                 self._warn(sync, f"Status was rejected: {error}")
             case Failure.BROKEN:
-                logger.error("pod not synced, will retry: %s", sync, exc_info=error)
+                logger.error("cannot sync pod status, will retry: %s", sync, exc_info=error)
             case _:
-                logger.warning("pod not synced, will retry: %s error=%s", sync, error)
+                logger.warning("cannot sync pod status, will retry: %s error=%s", sync, error)
 
     def _warn(self, sync: PodSync, message: str) -> None:
         reference = PodReference(sync.entry.namespace, sync.entry.name, sync.api_uid)
         try:
             self._context.events.warn(reference, STATUS_REJECTED, message)
         except Exception:
-            logger.exception("event not recorded: %s", sync)
+            logger.exception("cannot record event: %s", sync)
 
 
 def _is_urgent(sync: PodSync, observed: Pod | None, state: PodSyncState) -> bool:

@@ -81,17 +81,19 @@ class SequentialSyncer:
         try:
             await self._sync_pod(sync)
         except GoneError as error:
-            logger.debug("pod is not on the server: %s error=%s", sync, error)
+            logger.debug("pod does not exist on the API server: %s error=%s", sync, error)
         except (ApiError, PatchError) as error:
-            logger.warning("pod not synced, will retry: %s error=%s", sync, error)
+            logger.warning("cannot sync pod status, will retry: %s error=%s", sync, error)
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
             logger.warning(
-                "pod not synced, will retry: %s error=%s", sync, "the client cancelled the request"
+                "cannot sync pod status, will retry: %s error=%s",
+                sync,
+                "the client cancelled the request",
             )
         except Exception:
-            logger.exception("pod not synced, will retry: %s", sync)
+            logger.exception("cannot sync pod status, will retry: %s", sync)
 
     async def _sync_pod(self, sync: PodSync) -> None:
         entry = sync.entry
@@ -106,7 +108,9 @@ class SequentialSyncer:
         try:
             await self._patcher.delete_if_finished(sync, pod)
         except ApiError as error:
-            logger.warning("pod not deleted, full sync will retry: %s error=%s", sync, error)
+            logger.warning(
+                "cannot delete pod, the next full sync will retry: %s error=%s", sync, error
+            )
 
 
 def is_cancelled() -> bool:

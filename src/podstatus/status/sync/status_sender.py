@@ -62,17 +62,17 @@ class StatusPatcher:
         """Delete the API object if it can be deleted, then the pod's state. Raises ApiError."""
         if not can_be_deleted(pod, finished=sync.entry.finished):
             if (why := deletion_blocker(pod, finished=sync.entry.finished)) is not None:
-                logger.debug("pod not deleted yet: %s why=%r", sync, why)
+                logger.debug("pod is not deleted yet: %s reason=%r", sync, why)
             return
         await self._client.delete_pod(
             pod.namespace, pod.name, uid=ApiUID(pod.uid), grace_period_seconds=0
         )
-        logger.info("terminated pod deleted as requested: %s", sync)
+        logger.info("terminated pod deleted from the API server: %s", sync)
         await self._forget(sync.uid)
 
     async def forget_replaced_pod(self, sync: PodSync, new_uid: str) -> None:
         """Remove the cached state of a pod whose name now belongs to another pod."""
-        logger.info("status dropped, another pod has its name: %s new_uid=%s", sync, new_uid)
+        logger.info("status dropped, another pod has the same name: %s new_uid=%s", sync, new_uid)
         await self._forget(sync.uid)
 
     async def _forget(self, uid: PodUID) -> None:
@@ -86,7 +86,7 @@ class StatusPatcher:
             await asyncio.to_thread(self._context.allocations.remove_pod, uid)
         except Exception:
             # External port; the pod is deleted anyway.
-            logger.exception("allocation of a deleted pod not removed: uid=%s", uid)
+            logger.exception("cannot remove the allocation of a deleted pod: uid=%s", uid)
 
 
 def _require_pod(pod: Pod, method: str) -> Pod:

@@ -164,7 +164,9 @@ class Authorizer:
             return await self._cached_or_review(self._access_cache, key, review)
         except ApiError as error:
             what = f"user={user.username}, verb={verb}, resource=nodes, subresource={subresource}"
-            logger.warning("authorization error: user=%s error=%s", user.username, error)
+            logger.warning(
+                "access review failed, request rejected: user=%s error=%s", user.username, error
+            )
             raise HttpError(
                 HTTPStatus.INTERNAL_SERVER_ERROR, f"Authorization error ({what})"
             ) from error

@@ -80,7 +80,7 @@ class ExecSession:
             await self._close(self.failure(str(error)))
         except Exception as error:
             # A third-party runtime may raise anything: the client and the log get it.
-            logger.exception("exec session could not be started")
+            logger.exception("cannot start exec session")
             await self._close(self.failure(f"{type(error).__name__}: {error}"))
         return None
 

@@ -108,9 +108,7 @@ async def send_container_log(
         logger.info("container log stream failed: path=%s error=%s", request.path, error)
         _abort_connection(request)
     except (ConnectionError, TimeoutError) as error:
-        logger.debug(
-            "client of a container log disconnected: path=%s error=%r", request.path, error
-        )
+        logger.debug("container log client disconnected: path=%s error=%r", request.path, error)
         _abort_connection(request)
     finally:
         await _close_reader(first, chunks)
@@ -130,7 +128,7 @@ async def send_agent_log(
             await _send_file(response, file, size, idle)
             await response.write_eof()
         except (OSError, TimeoutError) as error:
-            logger.debug("agent log was not sent completely: file=%s error=%r", name, error)
+            logger.debug("cannot send the agent log completely: file=%s error=%r", name, error)
             _abort_connection(request)
     return response
 

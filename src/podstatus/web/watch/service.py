@@ -138,7 +138,7 @@ class WatchService:
             self._counts.count_close(error.reason)
             await self._close(request, response, f"{error}; reconnect to resume")
         except HistoryError as error:
-            logger.warning("watch of transitions failed: error=%s", error)
+            logger.warning("watch of pod transitions failed: error=%s", error)
             self._counts.count_close(CloseReason.HISTORY)
             await self._close(request, response, "the history cannot be read; see the agent's log")
         except ConnectionError as error:

@@ -150,7 +150,9 @@ class ResizeController:
             await self._reconcile(pod)
         except Exception:
             logger.exception(
-                "resize decision failed, will retry: pod=%s/%s uid=%s", *pod.full_name, pod.uid
+                "cannot decide on a pod resize, will retry: pod=%s/%s uid=%s",
+                *pod.full_name,
+                pod.uid,
             )
             self._queue.add(pod.uid)
 
@@ -168,7 +170,7 @@ class ResizeController:
 
     def _set_accepted(self, pod: Pod) -> None:
         generation = pod.metadata.generation
-        logger.info("resize accepted: pod=%s/%s generation=%d", *pod.full_name, generation)
+        logger.info("pod resize accepted: pod=%s/%s generation=%d", *pod.full_name, generation)
         self._statuses.clear_pod_resize_pending_condition(pod.uid)
         # Clear first: the condition may hold the error and the generation of an earlier resize.
         self._statuses.clear_pod_resize_in_progress_condition(pod.uid)
@@ -187,7 +189,7 @@ class ResizeController:
         )
         if changed:
             logger.info(
-                "resize pending: pod=%s/%s reason=%s message=%s",
+                "pod resize pending: pod=%s/%s reason=%s message=%s",
                 *pod.full_name,
                 pending.reason,
                 pending.message,

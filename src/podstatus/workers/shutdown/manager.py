@@ -224,7 +224,7 @@ class ShutdownManager:
             await self._clock.wait(_POLL_SECONDS)
         if late := uids & self._remaining():
             logger.warning(
-                "pods not terminated in time: priority=%d pods=%d seconds=%d",
+                "pods did not terminate in time: priority=%d pods=%d seconds=%d",
                 group.priority,
                 len(late),
                 group.seconds,

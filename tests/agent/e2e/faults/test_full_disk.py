@@ -75,7 +75,9 @@ def test_on_a_full_disk_exits_are_reported_pods_are_deleted_and_starts_wait(
         (node.root_dir / "endpoints.json").unlink()
         fill(small_disk)
         node.start()
-        until(lambda: "cannot write endpoints.json, disk is full" in node.log(), node.log)
+        until(
+            lambda: "cannot write endpoints.json because the disk is full" in node.log(), node.log
+        )
         assert "history is not recorded" not in node.log()
         assert "alerts will not survive a restart" not in node.log()
         cluster.delete("once")

@@ -186,7 +186,7 @@ def test_an_unreachable_cluster_is_awaited_and_reported_once(tmp_path: Path) -> 
         with agent(tmp_path, "-v", "4", kubeconfig=access.kubeconfig) as started:
             started.start()
             until(lambda: started.log().count("registering the node failed again") > 2)
-            until(lambda: started.log().count("renewing the lease of the node failed again") > 2)
+            until(lambda: started.log().count("renewing the node lease failed again") > 2)
             warned = [line for line in started.log().splitlines() if " WARNING " in line]
             assert all(f"cannot connect to {access.url}" in line for line in warned)
             assert all("check that it runs, and the server of context" in line for line in warned)

@@ -119,13 +119,13 @@ class ExecCredentials:
         is_over = cached.expires is not None and cached.expires <= now
         self._last_run_at = now if is_over or not is_new else None
         if is_over:
-            logger.warning("credentials have expired already: source=%s", self._command.name)
+            logger.warning("credentials have already expired: source=%s", self._command.name)
         elif before is not None and is_new:
             logger.info("credentials renewed: source=%s", self._command.name)
 
     def _fail(self, error: CredentialsError) -> None:
         if self._failure is None and self._cached is not None:
-            logger.warning("credentials not renewed: error=%s", error)
+            logger.warning("cannot renew credentials: error=%s", error)
         self._failure, self._last_run_at = error, self._clock.now()
 
     def _with_current_files(self, cached: _CachedCredential, now: int) -> _CachedCredential:

@@ -240,7 +240,7 @@ def _read(path: Path, kind: type[T]) -> T | None:
 def _quarantine_damaged(path: Path, reason: Exception) -> None:
     """Rename a damaged record; from then on it counts as never written."""
     renamed = path.with_name(f"{path.name}{_DAMAGED_SUFFIX}")
-    logger.error("damaged record of a pod renamed: file=%s error=%s", renamed, reason)
+    logger.error("renamed damaged pod record: file=%s error=%s", renamed, reason)
     try:
         path.replace(renamed)
     except OSError as error:
@@ -268,7 +268,7 @@ def _remove_tree(path: Path) -> None:
         remove_tree(path)
     except OSError as error:
         logger.warning(
-            "cannot remove folder, will retry at the next start: folder=%s error=%s",
+            "cannot remove directory, will retry at the next start: directory=%s error=%s",
             path,
             error,
         )

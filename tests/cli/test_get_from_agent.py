@@ -144,7 +144,7 @@ def test_a_pod_is_described_with_its_events_and_its_health(tmp_path: Path) -> No
     result = asked(tmp_path, "describe", "pod", "crash", "--from", "agent")
     text = result.stdout
     assert result.exit_code == 0, result.stderr
-    assert "Health:            crashing: Container app ended" in text
+    assert "Health:            crashing: Container app exited" in text
     assert "BackOff" in text
     assert "Started" not in text.partition("Events:")[2]
 

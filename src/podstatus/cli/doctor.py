@@ -162,7 +162,7 @@ def _port(flag: str, host: str, port: int) -> Finding:
 
 def _api_server(settings: AgentSettings) -> Iterator[Finding]:
     if settings.embedded:
-        yield Finding("api-server", OK, "embedded, will be started by the agent")
+        yield Finding("api-server", OK, "embedded, started by the agent")
         return
     try:
         access: ClientConfig = (

@@ -76,17 +76,17 @@ BACKING_OFF = app(
                 ),
             ),
             HealthState.CRASHING,
-            "Container app ended: Error 3, 4 restarts; it is restarted after a back-off.",
+            "Container app exited: Error 3, 4 restarts; it will be restarted after a back-off.",
         ),
         (
             pod("Running", app("terminated Error 3", restarts=1)),
             HealthState.CRASHING,
-            "Container app ended: Error 3, 1 restart;",
+            "Container app exited: Error 3, 1 restart;",
         ),
         (
             pod("Pending", app("waiting ErrImageNeverPull", message="no such image")),
             HealthState.BLOCKED,
-            "Container app waits, ErrImageNeverPull: no such image",
+            "Container app is waiting: ErrImageNeverPull: no such image",
         ),
         (pod("Running", app("running")), HealthState.UNREADY, "its readiness probe fails"),
         (
@@ -97,18 +97,18 @@ BACKING_OFF = app(
         (
             pod("Running", app("running"), deleting=EARLIER),
             HealthState.STUCK,
-            "Its deletion is overdue by 90 s; container app is still running.",
+            "The deletion is overdue by 90 s; container app is still running.",
         ),
         (
             pod("Running", app("terminated Completed 0"), deleting=NOW),
             HealthState.ENDING,
-            "It is being deleted; no container is running.",
+            "The pod is being deleted; no container is running.",
         ),
-        (pod("Succeeded"), HealthState.DONE, "All containers ended with 0."),
+        (pod("Succeeded"), HealthState.DONE, "All containers exited with code 0."),
         (
             pod("Failed", app("terminated OOMKilled 137")),
             HealthState.FAILED,
-            "app ended: OOMKilled 137.",
+            "app exited: OOMKilled 137.",
         ),
         (
             pod("Failed", reason="Evicted", message="no memory"),
@@ -118,37 +118,37 @@ BACKING_OFF = app(
         (
             pod("Running", app("terminated Error 3"), restart_policy="Always"),
             HealthState.CRASHING,
-            "Container app ended: Error 3; it is restarted.",
+            "Container app exited: Error 3; it will be restarted.",
         ),
         (
             pod("Running", app("terminated Completed 0"), restart_policy="Always"),
             HealthState.CRASHING,
-            "Container app ended: Completed 0; it is restarted.",
+            "Container app exited: Completed 0; it will be restarted.",
         ),
         (
             pod("Running", app("terminated Error 3"), LOG, restart_policy="OnFailure"),
             HealthState.CRASHING,
-            "Container app ended: Error 3; it is restarted.",
+            "Container app exited: Error 3; it will be restarted.",
         ),
         (
             pod("Running", app("terminated Error 3"), LOG, restart_policy="Never"),
             HealthState.FAILED,
-            "Container app ended: Error 3; it is not restarted.",
+            "Container app exited: Error 3; it will not be restarted.",
         ),
         (
             pod("Running", app("terminated Error 3", restarts=1), LOG, restart_policy="Never"),
             HealthState.CRASHING,
-            "Container app ended: Error 3, 1 restart; it is restarted after a back-off.",
+            "Container app exited: Error 3, 1 restart; it will be restarted after a back-off.",
         ),
         (
             pod("Running", app("terminated Completed 0", restarts=1), restart_policy="OnFailure"),
             HealthState.DONE,
-            "All containers ended with 0.",
+            "All containers exited with code 0.",
         ),
         (
             pod("Running", app("terminated Completed 0"), LOG, restart_policy="OnFailure"),
             HealthState.HEALTHY,
-            "Container app ended with 0; container log is still running.",
+            "Container app exited with code 0; container log is still running.",
         ),
         (
             pod(
@@ -165,18 +165,18 @@ BACKING_OFF = app(
                 "Running", app("terminated Completed 0"), LOG, restart_policy="Never", gates=("x",)
             ),
             HealthState.UNREADY,
-            "It is not ready.",
+            "The pod is not ready.",
         ),
         (
             pod("Failed", BACKING_OFF, reason="Terminated", message="the node shuts down"),
             HealthState.FAILED,
             "Terminated: the node shuts down",
         ),
-        (pod("Failed", BACKING_OFF), HealthState.FAILED, "Container app ended: Error 3."),
+        (pod("Failed", BACKING_OFF), HealthState.FAILED, "Container app exited: Error 3."),
         (
             pod("Failed", app("terminated ContainerStatusUnknown 137")),
             HealthState.UNKNOWN,
-            "The exit of container app was not seen.",
+            "The exit code of container app is unknown.",
         ),
     ],
 )
@@ -205,6 +205,6 @@ def test_sentence_of_a_gate_is_the_condition_s() -> None:
 def test_a_sentence_is_one_line() -> None:
     blocked = app("waiting CreateContainerError", message="cannot:\n  no such\r\n\tfile\n")
     said = pod_health(pod("Pending", blocked), NOW).message
-    assert said == "Container app waits, CreateContainerError: cannot: no such file"
+    assert said == "Container app is waiting: CreateContainerError: cannot: no such file"
     ended = pod("Failed", reason="Evicted", message="no\nmemory")
     assert pod_health(ended, NOW).message == "Evicted: no memory"

@@ -1,7 +1,7 @@
 """The health of a pod: a state for tables and alerts, and a sentence with the cause.
 
-crashing   Container app ended: Error 3, 4 restarts; it is restarted after a back-off.
-stuck      Its deletion is overdue by 95 s; container app is still running.
+crashing   Container app exited: Error 3, 4 restarts; it will be restarted after a back-off.
+stuck      The deletion is overdue by 95 s; container app is still running.
 """
 
 from enum import StrEnum
@@ -79,20 +79,24 @@ def _pod_health(pod: PodSummary, now: Time) -> PodHealth:
 
 def _terminal_health(pod: PodSummary) -> PodHealth:
     if pod.phase == "Succeeded":
-        return PodHealth(HealthState.DONE, "All containers ended with 0.")
+        return PodHealth(HealthState.DONE, "All containers exited with code 0.")
     # A container in back-off when the pod ended is reported so, too, but its exit is known.
     unknown = [c.name for c in pod.containers if _is_unknown(c) and c.last_state is None]
     if unknown:
-        return PodHealth(HealthState.UNKNOWN, f"The exit of container {unknown[0]} was not seen.")
+        return PodHealth(
+            HealthState.UNKNOWN, f"The exit code of container {unknown[0]} is unknown."
+        )
     if pod.reason:
-        return PodHealth(HealthState.FAILED, f"{pod.reason}: {pod.message or 'the node ended it'}")
+        return PodHealth(
+            HealthState.FAILED, f"{pod.reason}: {pod.message or 'the node terminated it'}"
+        )
     failed = [c for c in pod.containers if _has_failed(c)]
     if failed:
         return PodHealth(
             HealthState.FAILED,
-            f"Container {failed[0].name} ended: {_termination_detail(failed[0])}.",
+            f"Container {failed[0].name} exited: {_termination_detail(failed[0])}.",
         )
-    return PodHealth(HealthState.FAILED, "It has failed.")
+    return PodHealth(HealthState.FAILED, "The pod has failed.")
 
 
 def _deletion_health(pod: PodSummary, now: Time) -> PodHealth:
@@ -100,8 +104,8 @@ def _deletion_health(pod: PodSummary, now: Time) -> PodHealth:
     running = [c.name for c in pod.containers if _is_running(c)]
     what = f"container {running[0]} is still running" if running else "no container is running"
     if late > STUCK_DELETION_SECONDS:
-        return PodHealth(HealthState.STUCK, f"Its deletion is overdue by {late:.0f} s; {what}.")
-    return PodHealth(HealthState.ENDING, f"It is being deleted; {what}.")
+        return PodHealth(HealthState.STUCK, f"The deletion is overdue by {late:.0f} s; {what}.")
+    return PodHealth(HealthState.ENDING, f"The pod is being deleted; {what}.")
 
 
 def _container_health(pod: PodSummary, container: ContainerSummary) -> PodHealth | None:
@@ -113,7 +117,7 @@ def _container_health(pod: PodSummary, container: ContainerSummary) -> PodHealth
         return PodHealth(HealthState.CRASHING, _crash_message(container))
     if state.is_waiting and state.reason:
         why = f": {state.message}" if state.message else ""
-        return PodHealth(HealthState.BLOCKED, f"Container {name} waits, {state.reason}{why}")
+        return PodHealth(HealthState.BLOCKED, f"Container {name} is waiting: {state.reason}{why}")
     if not state.is_terminated or container.kind == "ephemeral":
         return None
     if _will_restart(pod, container):
@@ -121,7 +125,7 @@ def _container_health(pod: PodSummary, container: ContainerSummary) -> PodHealth
     if _has_failed(container) and pod.phase == "Running":
         return PodHealth(
             HealthState.FAILED,
-            f"Container {name} ended: {_termination_text(state)}; it is not restarted.",
+            f"Container {name} exited: {_termination_text(state)}; it will not be restarted.",
         )
     return None
 
@@ -144,10 +148,12 @@ def _completed_containers_health(pod: PodSummary) -> PodHealth | None:
     if not completed or pod.gates or len(completed) + len(others) < len(regular):
         return None
     if not others:
-        return PodHealth(HealthState.DONE, "All containers ended with 0.")
+        return PodHealth(HealthState.DONE, "All containers exited with code 0.")
     ended, running = _format_names("Container", completed), _format_names("container", others)
     verb = "is" if len(others) == 1 else "are"
-    return PodHealth(HealthState.HEALTHY, f"{ended} ended with 0; {running} {verb} still running.")
+    return PodHealth(
+        HealthState.HEALTHY, f"{ended} exited with code 0; {running} {verb} still running."
+    )
 
 
 def _format_names(word: str, names: list[str]) -> str:
@@ -158,9 +164,11 @@ def _crash_message(container: ContainerSummary) -> str:
     ended = container.state if _is_terminated(container) else container.last_state
     how = _termination_text(ended) or "unknown"
     if not container.restarts:
-        return f"Container {container.name} ended: {how}; it is restarted."
+        return f"Container {container.name} exited: {how}; it will be restarted."
     times = f"{container.restarts} restart{'s' if container.restarts != 1 else ''}"
-    return f"Container {container.name} ended: {how}, {times}; it is restarted after a back-off."
+    return (
+        f"Container {container.name} exited: {how}, {times}; it will be restarted after a back-off."
+    )
 
 
 def _termination_text(state: ContainerStateSummary | None) -> str:
@@ -210,7 +218,7 @@ def _pending_health(pod: PodSummary, now: Time) -> PodHealth:
     waited = (now - began) / _SECOND if began else 0.0
     waiting = next((c for c in pod.containers if c.state is None or c.state.is_starting), None)
     init = next((c for c in pod.containers if c.kind == "init" and _is_running(c)), None)
-    what = "it waits to be started"
+    what = "it is waiting to be started"
     if init is not None:
         what = f"init container {init.name} is running"
     elif waiting is not None:
@@ -233,7 +241,7 @@ def _unready_message(pod: PodSummary) -> str:
             if not _is_terminated(container):
                 state = format_container_state(container.state)
                 return f"Container {container.name} is {state or 'not created yet'}."
-    return ready.message if ready and ready.message else "It is not ready."
+    return ready.message if ready and ready.message else "The pod is not ready."
 
 
 def format_duration(seconds: float) -> str:

@@ -613,8 +613,8 @@ SETTINGS = (
         short="v",
         field="logging.verbosity",
         value_type=integer(0, 10),
-        help="Log verbosity: 0 for warnings and errors, 2 to add info, 4 to add debug, 6 to add "
-        "debug messages of third-party libraries.",
+        help="Log verbosity: 0 for warnings and errors, 2 to add info messages, 4 to add debug "
+        "messages, 6 to add those of third-party libraries.",
         default_help="2, or 0 on a terminal",
         group=_AGENT,
     ),

@@ -286,8 +286,11 @@ class StatusStore:
             if self._entries.get(uid) is entry:
                 self._entries[uid] = structs.replace(entry, status=status)
 
-    def acknowledge(self, uid: PodUID, sent: VersionedStatus) -> None:
-        """Mark the updates of `sent` as acknowledged by the API server; newer ones stay unsent."""
+    def acknowledge(self, uid: PodUID, sent: VersionedStatus) -> VersionedStatus | None:
+        """Mark the updates of `sent` as acknowledged by the API server; newer ones stay unsent.
+
+        Returns the pod's newest status; None if the pod was removed.
+        """
         with self._lock:
             cached = self._entries.get(uid)
             if cached is not None and sent.unsent:
@@ -296,6 +299,7 @@ class StatusStore:
                 self._observer.status_synced(seconds)
                 self._observer.pod_synced(uid, sent.namespace, sent.name, seconds)
         self._callbacks.flush(wait=False)
+        return cached
 
     def count_failure(self, failure: str) -> None:
         """Report a failed sync to the observer."""

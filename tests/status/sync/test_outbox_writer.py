@@ -1,9 +1,11 @@
-"""The outbox never goes back: what is kept is the newest, and only what has arrived is dropped."""
+"""The outbox on disk becomes equal to what it has to contain, whatever fails on the way."""
 
 import asyncio
 import threading
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
@@ -15,8 +17,10 @@ from podstatus.testing.clock import run_ready_tasks
 from tests.status.sync.parallel_scene import SUCCEEDED, HangingOutbox, in_loop
 from tests.support.status_fleet import MemoryOutbox
 
+A, B = PodUID("uid-a"), PodUID("uid-b")
 
-def an_end(version: int) -> VersionedStatus:
+
+def final_status(version: int) -> VersionedStatus:
     """Return the final status of pod a, with the version in its message."""
     return VersionedStatus(
         version=version,
@@ -28,74 +32,156 @@ def an_end(version: int) -> VersionedStatus:
     )
 
 
-@in_loop
-async def test_what_is_kept_of_a_pod_that_was_forgotten_goes_when_a_new_status_arrives() -> None:
-    undelivered, uid = OutboxWriter(outbox := MemoryOutbox()), PodUID("uid-a")
-    old, new = an_end(version=9), an_end(version=1)
-    await undelivered.store(uid, old, lambda _: old)
-    await undelivered.acknowledged(uid, new, lambda _: new)
-    assert outbox.kept == {}
-
-
-@in_loop
-async def test_what_was_kept_while_the_outbox_is_tidied_stays() -> None:
-    outbox, uid = HangingOutbox(), PodUID("uid-a")
-    undelivered = OutboxWriter(outbox)
-    old, new = an_end(version=1), an_end(version=2)
-    await undelivered.store(uid, old, lambda _: old)
-    await undelivered.store(PodUID("uid-0"), old, lambda _: old)
-    undelivered._stored_versions = dict(reversed(undelivered._stored_versions.items()))
-    tidying = asyncio.create_task(undelivered.retain_only(()))  # waits for the disk with the first
-    await run_ready_tasks()
-    await undelivered.store(uid, new, lambda _: new)
-    outbox.disk.set()
-    await tidying
-    assert set(outbox.kept) == {uid}
-
-
-@in_loop
-async def test_an_older_end_does_not_take_the_place_of_a_newer_one() -> None:
-    undelivered, uid = OutboxWriter(outbox := MemoryOutbox()), PodUID("uid-a")
-    old, new = an_end(version=1), an_end(version=2)
-    await asyncio.gather(
-        undelivered.store_all([uid], lambda _: new), undelivered.store(uid, old, lambda _: new)
-    )
-    assert [it.status.message for it in outbox.kept.values()] == ["2"]
-    assert outbox.log == ["keep a"]
-
-
-class SlowOutbox(MemoryOutbox):
-    """Blocks on disk when it replaces an entry."""
+class FaultyOutbox(MemoryOutbox):
+    """Fails while `is_broken`; blocks on disk while `disk` is cleared."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.is_broken = False
         self.disk = threading.Event()
+        self.disk.set()
 
     def store(self, entry: OutboxEntry) -> None:
-        if self.kept:
-            self.disk.wait(10)
+        self._wait()
         super().store(entry)
 
+    def drop(self, uid: PodUID) -> None:
+        self._wait()
+        super().drop(uid)
 
-@pytest.mark.parametrize(("is_gone", "left"), [(True, set()), (False, {PodUID("uid-a")})])
+    def versions(self) -> dict[PodUID, int]:
+        return {uid: int(entry.status.message) for uid, entry in self.kept.items()}
+
+    def _wait(self) -> None:
+        self.disk.wait(10)
+        if self.is_broken:
+            raise OSError("no disk")
+
+
 @in_loop
-async def test_who_asks_while_an_earlier_one_waits_for_its_turn_is_heard_as_if_alone(
-    is_gone: bool,
-    left: set[PodUID],
+async def test_an_entry_of_a_removed_pod_is_dropped_when_a_new_status_is_acknowledged() -> None:
+    writer = OutboxWriter(outbox := FaultyOutbox())
+    writer.put(A, final_status(9))
+    await writer.write()
+    writer.acknowledge(A, 1, final_status(1))  # the versions have restarted
+    await writer.write()
+    assert (outbox.kept, len(writer)) == ({}, 0)
+
+
+@pytest.mark.parametrize(("acknowledged", "stored"), [(1, {A: 2}), (2, {}), (3, {})])
+@in_loop
+async def test_an_entry_stays_until_its_version_is_acknowledged(
+    acknowledged: int, stored: dict[PodUID, int]
 ) -> None:
-    undelivered, uid = OutboxWriter(outbox := SlowOutbox()), PodUID("uid-a")
-    old, newer, newest = an_end(version=1), an_end(version=2), an_end(version=3)
-    await undelivered.store(uid, old, lambda _: old)
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(undelivered.store(uid, newest, lambda _: newest))
-        await run_ready_tasks()
-        tasks.create_task(undelivered.acknowledged(uid, old, lambda _: newest))
-        await run_ready_tasks()
-        if is_gone:
-            await undelivered.drop(uid)
-        else:
-            await undelivered.acknowledged(uid, newer, lambda _: newest)
-        outbox.disk.set()
-    assert set(outbox.kept) == left
-    await undelivered.retain_only({uid})
-    assert set(outbox.kept) == left, "nor is it taken for one whose time has come"
+    writer = OutboxWriter(outbox := FaultyOutbox())
+    writer.put(A, final_status(2))
+    await writer.write()
+    writer.acknowledge(A, acknowledged, final_status(3))
+    await writer.write()
+    assert outbox.versions() == stored
+
+
+@in_loop
+async def test_an_entry_that_arrives_during_its_removal_is_stored() -> None:
+    writer = OutboxWriter(outbox := HangingOutbox())
+    writer.put(A, final_status(1))
+    await writer.write()
+    writer.drop(A)
+    writing = asyncio.create_task(writer.write())
+    await run_ready_tasks()
+    writer.put(A, final_status(2))
+    outbox.disk.set()
+    await writing
+    assert [entry.status.message for entry in outbox.kept.values()] == ["2"]
+
+
+@in_loop
+async def test_an_entry_that_is_dropped_while_it_is_stored_is_removed() -> None:
+    writer = OutboxWriter(outbox := FaultyOutbox())
+    outbox.disk.clear()
+    writer.put(A, final_status(1))
+    writing = asyncio.create_task(writer.write())
+    await run_ready_tasks()
+    writer.drop(A)
+    outbox.disk.set()
+    await writing
+    assert (outbox.kept, len(writer)) == ({}, 0)
+
+
+@in_loop
+async def test_a_caller_waits_until_the_newest_entry_is_on_disk() -> None:
+    writer = OutboxWriter(outbox := FaultyOutbox())
+    outbox.disk.clear()
+    writer.put(A, final_status(1))
+    writing = asyncio.create_task(writer.write())
+    await run_ready_tasks()
+    writer.put(A, final_status(2))
+    waiting = asyncio.create_task(writer.wait_written(A))
+    await run_ready_tasks()
+    assert not waiting.done()
+    outbox.disk.set()
+    await waiting
+    assert outbox.versions() == {A: 2}
+    await writing
+
+
+@in_loop
+async def test_a_failed_attempt_releases_the_caller_and_is_retried(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    writer = OutboxWriter(outbox := FaultyOutbox())
+    outbox.is_broken = True
+    writer.put(A, final_status(1))
+    waiting = asyncio.create_task(writer.wait_written(A))
+    await run_ready_tasks()
+    await writer.write()
+    await waiting
+    assert "cannot store outbox entry, will retry: uid=uid-a" in caplog.text
+    assert writer.is_dirty
+    outbox.is_broken = False
+    await writer.write()
+    assert (outbox.versions(), writer.is_dirty) == ({A: 1}, False)
+
+
+@in_loop
+async def test_a_caller_does_not_wait_for_an_entry_that_is_not_wanted_any_more() -> None:
+    writer = OutboxWriter(MemoryOutbox())
+    writer.put(A, final_status(1))
+    waiting = asyncio.create_task(writer.wait_written(A))
+    await run_ready_tasks()
+    writer.drop(A)
+    await waiting
+
+
+OPERATION = st.one_of(
+    st.tuples(st.just("put"), st.sampled_from([A, B])),
+    st.tuples(st.just("drop"), st.sampled_from([A, B])),
+    st.tuples(st.sampled_from(["write", "break", "repair", "retain"]), st.just(A)),
+)
+
+
+@given(st.lists(OPERATION, max_size=30))
+def test_the_disk_becomes_equal_to_what_was_asked_for(operations: list[tuple[str, PodUID]]) -> None:
+    @in_loop
+    async def scene() -> None:
+        writer, model = OutboxWriter(outbox := FaultyOutbox()), dict[PodUID, int]()
+        for version, (operation, uid) in enumerate(operations, 1):
+            match operation:
+                case "put":
+                    writer.put(uid, final_status(version))
+                    model[uid] = version
+                case "drop":
+                    writer.drop(uid)
+                    model.pop(uid, None)
+                case "retain":
+                    writer.retain_only({A})
+                    model.pop(B, None)
+                case "write":
+                    await writer.write()
+                case _:
+                    outbox.is_broken = operation == "break"
+        outbox.is_broken = False
+        await writer.write()
+        assert (outbox.versions(), len(writer), writer.is_dirty) == (model, len(model), False)
+
+    scene()

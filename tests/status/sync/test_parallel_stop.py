@@ -436,7 +436,7 @@ async def test_an_outbox_that_is_broken_stops_nothing(caplog: pytest.LogCaptureF
         await patiently(fleet)
     assert fleet.message(fleet.pods[0]) == "end"
     assert "cannot read the outbox" in caplog.text
-    assert "cannot store outbox entry: uid=uid-a" in caplog.text
+    assert "cannot store outbox entry, will retry: uid=uid-a" in caplog.text
 
 
 @in_loop

@@ -75,8 +75,7 @@ class ParallelSyncer:
         failed in an external port."""
         self._tasks: asyncio.TaskGroup | None = None
         self._workers: set[asyncio.Task[None]] = set()
-        self._outbox_gc: asyncio.Task[None] | None = None
-        self._persist_task: asyncio.Task[None] | None = None
+        self._outbox_task: asyncio.Task[None] | None = None
         self._timer: tuple[float, asyncio.Task[None]] | None = None
 
     async def __aenter__(self) -> Self:
@@ -132,7 +131,7 @@ class ParallelSyncer:
             queued |= self._enqueue(due, Priority.RECONCILE, now)
         if full:
             queued |= self._enqueue(self._plan_full(), Priority.RECONCILE, now)
-            self._start_outbox_gc()
+            self._outbox.retain_only(self._statuses.uids())
         self._start_ready(now)
         self._persist_blocked()
         return len(queued)
@@ -274,25 +273,20 @@ class ParallelSyncer:
         self._enqueue(self._queue.pop_due(due), Priority.RECONCILE, due)
         self._start_ready(self._context.monotonic_seconds())
 
-    def _start_outbox_gc(self) -> None:
-        """Remove obsolete outbox entries in a task, without waiting for the disk."""
-        if self._tasks is None or self._outbox_gc in self._workers:
-            return
-        removal = self._outbox.retain_only(self._statuses.uids())
-        self._outbox_gc = task = self._tasks.create_task(removal)
-        self._workers.add(task)
-        task.add_done_callback(self._workers.discard)
-
     def _persist_blocked(self) -> None:
         """Store terminations that cannot be sent now: an outage may outlast this process."""
-        if self._tasks is None or self._persist_task in self._workers or self._queue.is_healthy:
+        if not self._queue.is_healthy:
+            for uid, entry in self._statuses.entries().items():
+                if self._queue.is_blocked(uid):
+                    self._outbox.put_if_terminated(uid, entry)
+        self._start_outbox_writer()
+
+    def _start_outbox_writer(self) -> None:
+        """Write the outbox in a task, without waiting for the disk."""
+        is_running = self._outbox_task is not None and not self._outbox_task.done()
+        if self._tasks is None or is_running or not self._outbox.is_dirty:
             return
-        blocked = self._outbox.blocked(self._statuses.entries())
-        blocked = [uid for uid in blocked if self._queue.is_blocked(uid)]
-        if not blocked:
-            return
-        store = self._outbox.store_all(blocked, self._statuses.entry)
-        self._persist_task = task = self._tasks.create_task(store)
+        self._outbox_task = task = self._tasks.create_task(self._outbox.write())
         self._workers.add(task)
         task.add_done_callback(self._workers.discard)
 
@@ -325,6 +319,7 @@ class ParallelSyncer:
         except Exception as error:  # noqa: BLE001 - an external port
             self._requeue_after_error(uid, error)
         self._queue.done(uid)
+        self._start_outbox_writer()
         if sync is not None:
             # During the sync, foreign writes cannot be distinguished from the node's own write.
             self._check_foreign_writes([uid])
@@ -361,7 +356,7 @@ class ParallelSyncer:
     async def _send(self, sync: PodSync, state: PodSyncState, observed: Pod | None) -> None:
         # Before any request: reading the managed fields may take half a minute.
         if sync.entry.finished:
-            await self._outbox.store(sync.uid, sync.entry, self._statuses.entry)
+            await self._store_final(sync)
         if not state.foreign.pending:
             await self._sender.sync(sync, observed)
             return
@@ -371,6 +366,15 @@ class ParallelSyncer:
         if pod is not None:
             foreign = self._reporter.report(sync, state.foreign, writes, pod)
             self._queue.update(sync.uid, lambda state: structs.replace(state, foreign=foreign))
+
+    async def _store_final(self, sync: PodSync) -> None:
+        """Store the final status before it is first sent."""
+        newest = self._statuses.entry(sync.uid)
+        # A finished static pod may have come back; its final status is delivered anyway.
+        final = newest if newest is not None and newest.finished else sync.entry
+        self._outbox.put(sync.uid, final)
+        self._start_outbox_writer()
+        await self._outbox.wait_written(sync.uid)
 
     def _on_failure(self, sync: PodSync, error: Exception) -> None:
         now = self._context.monotonic_seconds()

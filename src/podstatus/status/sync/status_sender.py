@@ -126,10 +126,10 @@ class StatusSender:
             pod = await self._send(sync, observed)
             if pod is not None:
                 self._record_acknowledged(sync, pod)
-                await self._finish_delivery(sync, pod)
+                await self._patcher.delete_if_finished(sync, pod)
         except GoneError:
             self._queue.update(sync.uid, PodSyncState.object_replaced)
-            await self._outbox.drop(sync.uid)
+            self._outbox.drop(sync.uid)
             raise
         except ConflictError:
             # Also from a delete: the object was replaced, whatever the watch shows.
@@ -145,7 +145,7 @@ class StatusSender:
             if self._is_unobserved_mirror(sync, pod):
                 raise ConflictError("the mirror pod was replaced, and the watch lags behind")
             await self._patcher.forget_replaced_pod(sync, translated)
-            await self._outbox.drop(sync.uid)
+            self._outbox.drop(sync.uid)
             return None
         state = self._queue.state(sync.uid, ApiUID(pod.uid))
         self._queue.put(sync.uid, state.read(pod, self._context.monotonic_seconds()))
@@ -179,13 +179,9 @@ class StatusSender:
         state = self._queue.state(sync.uid, ApiUID(pod.uid))
         now = self._context.monotonic_seconds()
         self._queue.put(sync.uid, state.acknowledged(pod, sync.entry.version, now))
-        self._statuses.acknowledge(sync.uid, sync.entry)
-
-    async def _finish_delivery(self, sync: PodSync, pod: Pod) -> None:
-        """Remove the outbox entry, and delete the pod if it can be deleted."""
+        newest = self._statuses.acknowledge(sync.uid, sync.entry)
         if pod.status.phase == sync.entry.status.phase:  # otherwise it is held back and follows
-            await self._outbox.acknowledged(sync.uid, sync.entry, self._statuses.entry)
-        await self._patcher.delete_if_finished(sync, pod)
+            self._outbox.acknowledge(sync.uid, sync.entry.version, newest)
 
     def _is_unobserved_mirror(self, sync: PodSync, mirror: Pod) -> bool:
         """Whether the mirror pod was recreated, and the watch has not shown it yet.

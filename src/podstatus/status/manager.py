@@ -104,11 +104,11 @@ class StatusManager:
         recompute_status: Callable[[PodUID], bool] = lambda _: False,
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        startup_latency = NoStartupLatency() if startup_latency is None else startup_latency
         observer = NoStatusObserver() if observer is None else observer
         check_port(pods, PodLookup, "pods")
         check_port(safety, PodDeletionSafetyProvider, "safety")
-        check_port(startup_latency, PodStartupLatencyStateHelper, "startup_latency")
+        if startup_latency is not None:
+            check_port(startup_latency, PodStartupLatencyStateHelper, "startup_latency")
         check_port(observer, StatusObserver, "observer")
         if events is not None:
             check_port(events, PodEvents, "events")
@@ -134,7 +134,11 @@ class StatusManager:
                 client=client,
                 pod_manager=pods,
                 safety=safety,
-                startup_latency=SafeStartupLatency(startup_latency),
+                startup_latency=(
+                    NoStartupLatency()
+                    if startup_latency is None
+                    else SafeStartupLatency(startup_latency)
+                ),
                 allocations=self._allocations,
                 events=NoPodEvents() if events is None else events,
                 recompute_status=recompute_status,

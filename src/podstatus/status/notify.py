@@ -141,18 +141,15 @@ class Notifiers:
 
     def updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
         """Queue `on_pod_updated` for every notifier."""
-        for notifier, updated in self._notifications(pod, status):
+        for notifier in self._notifiers:
+            current = structs.replace(pod, status=status)
             self._callbacks.put(
-                partial(notifier.on_pod_updated, updated, status, is_added=is_added)
+                partial(notifier.on_pod_updated, current, status, is_added=is_added)
             )
 
     def removed(self, pod: Pod, status: PodStatus) -> None:
         """Queue `on_pod_removed` for every notifier, with the final status."""
-        for notifier, removed in self._notifications(pod, status):
-            self._callbacks.put(partial(notifier.on_pod_removed, removed))
-
-    def _notifications(self, pod: Pod, status: PodStatus) -> list[tuple[PodUpdateNotifier, Pod]]:
-        if not self._notifiers:
-            return []
-        current = structs.replace(pod, status=status)
-        return [(notifier, current) for notifier in self._notifiers]
+        for notifier in self._notifiers:
+            self._callbacks.put(
+                partial(notifier.on_pod_removed, structs.replace(pod, status=status))
+            )

@@ -56,19 +56,17 @@ def new_terminations(old: PodStatus, new: PodStatus) -> tuple[Termination, ...]:
     """Return the containers that are terminated in the new status but not in the old one."""
     terminations: list[Termination] = []
     for container_type, statuses in _STATUS_LISTS:
-        terminated = [s for s in statuses(new) or () if s.state.terminated is not None]
-        old_by_name = first_by_name(statuses(old)) if terminated else {}
-        terminations += [
-            Termination(container_type, end.exit_code, end.reason)
-            for status in terminated
-            if (end := status.state.terminated) is not None
-            and not _is_terminated(old_by_name.get(status.name))
-        ]
+        old_by_name: dict[str, ContainerStatus] | None = None
+        for status in statuses(new) or ():
+            end = status.state.terminated
+            if end is None:
+                continue
+            if old_by_name is None:
+                old_by_name = first_by_name(statuses(old))
+            before = old_by_name.get(status.name)
+            if before is None or before.state.terminated is None:
+                terminations.append(Termination(container_type, end.exit_code, end.reason))
     return tuple(terminations)
-
-
-def _is_terminated(status: ContainerStatus | None) -> bool:
-    return status is not None and status.state.terminated is not None
 
 
 _STAMPED_CONDITIONS = frozenset(

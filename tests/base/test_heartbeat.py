@@ -8,14 +8,14 @@ from podstatus.testing.clock import FakeClock
 
 
 def test_a_service_is_alive_from_its_registration_on() -> None:
-    heartbeats = Heartbeats(FakeClock().now)
+    heartbeats = Heartbeats(FakeClock())
     heartbeats.register("relist", max_silent_seconds=3)
     assert heartbeats.stalled() == []
 
 
 def test_a_silent_service_is_named_with_how_long_it_was_silent() -> None:
     clock = FakeClock()
-    heartbeats = Heartbeats(clock.now)
+    heartbeats = Heartbeats(clock)
     heartbeats.register("quiet", max_silent_seconds=3)
     beat = heartbeats.register("lively", max_silent_seconds=3)
 
@@ -32,7 +32,7 @@ def test_a_silent_service_is_named_with_how_long_it_was_silent() -> None:
 
 def test_the_last_moment_of_its_time_is_still_in_time() -> None:
     clock = FakeClock()
-    heartbeats = Heartbeats(clock.now)
+    heartbeats = Heartbeats(clock)
     heartbeats.register("relist", max_silent_seconds=3)
     asyncio.run(clock.advance(3))
     assert heartbeats.stalled() == []
@@ -40,7 +40,7 @@ def test_the_last_moment_of_its_time_is_still_in_time() -> None:
 
 def test_an_unregistered_service_raises_key_error() -> None:
     with pytest.raises(KeyError):
-        Heartbeats(FakeClock().now).find_stalled("relist")
+        Heartbeats(FakeClock()).find_stalled("relist")
 
 
 @pytest.mark.parametrize("knows_sleep", [True, False])
@@ -56,7 +56,7 @@ def test_the_monotonic_clock_continues_when_the_wall_clock_is_set(
 
 def test_a_stalled_service_says_whether_it_is_vital() -> None:
     clock = FakeClock()
-    heartbeats = Heartbeats(clock.now)
+    heartbeats = Heartbeats(clock)
     heartbeats.register("extra", max_silent_seconds=3, is_vital=False)
     heartbeats.register("vital", max_silent_seconds=3)
     asyncio.run(clock.advance(4))

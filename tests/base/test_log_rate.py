@@ -1,12 +1,10 @@
 """Log records caused by clients: one line per message and minute, without client data."""
 
-import itertools
+import asyncio
 import logging
-from collections.abc import Iterator
 
 from podstatus.base.log_rate import RateLimitFilter
-
-SECOND = 10**9
+from podstatus.testing.clock import FakeClock
 
 
 class Lines(logging.Handler):
@@ -20,18 +18,19 @@ class Lines(logging.Handler):
         self.lines.append(self.format(record))
 
 
-def logger_with(lines: Lines, times: Iterator[int]) -> logging.Logger:
+def logger_with(lines: Lines, clock: FakeClock) -> logging.Logger:
     logger = logging.getLogger(f"of.others.{id(lines)}")
     logger.addHandler(lines)
-    logger.addFilter(RateLimitFilter(lambda: next(times)))
+    logger.addFilter(RateLimitFilter(clock))
     return logger
 
 
 def test_one_line_per_minute_without_what_was_sent() -> None:
-    lines = Lines()
-    seconds = iter((0, 10, 20, 61, 61))
-    logger = logger_with(lines, (it * SECOND for it in seconds))
-    for _ in range(4):
+    lines, clock = Lines(), FakeClock()
+    logger = logger_with(lines, clock)
+    for seconds in (0, 10, 10, 41):
+        asyncio.run(clock.advance(seconds))
+        clock.step(3600)
         logger.error("Error from %s", "100%", exc_info=ValueError("Bearer secret \x1b[2J"))
     logger.error("another\nkind")
     assert lines.lines == [
@@ -43,7 +42,7 @@ def test_one_line_per_minute_without_what_was_sent() -> None:
 
 def test_messages_that_are_no_constants_do_not_pass_forever() -> None:
     lines = Lines()
-    logger = logger_with(lines, itertools.repeat(0))
+    logger = logger_with(lines, FakeClock())
     for number in range(1000):
         logger.error(f"message {number}")  # noqa: G004 - as third-party code may do
     assert len(lines.lines) == 100

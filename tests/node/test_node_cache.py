@@ -70,7 +70,7 @@ def test_a_watch_that_is_late_does_not_make_us_forget_a_new_one(gone: Node, uid:
 
 def test_problems_are_those_of_the_checks_and_of_who_stands_still() -> None:
     clock = FakeClock()
-    heartbeats = Heartbeats(clock.now)
+    heartbeats = Heartbeats(clock)
     heartbeats.register("relist", max_silent_seconds=180)
     heartbeats.register("alerts", max_silent_seconds=60, is_vital=False)
     problems: list[str | None] = ["runtime is down", None]

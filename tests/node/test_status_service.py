@@ -107,7 +107,7 @@ def test_who_knows_better_is_heard_at_once_before_the_first_ready_too() -> None:
 
 def test_a_service_that_stands_still_makes_the_node_not_ready_and_is_named() -> None:
     async def script(scene: NodeScene) -> None:
-        heartbeats = Heartbeats(scene.clock.now)
+        heartbeats = Heartbeats(scene.clock)
         heartbeats.register("relist", max_silent_seconds=30)
         checks = NodeHealth(heartbeats=heartbeats)
         async with scene.running():

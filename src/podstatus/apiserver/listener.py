@@ -30,11 +30,12 @@ from podstatus.base.log_rate import RateLimitFilter
 from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
 from podstatus.base.net.connection_eviction import StageLimits
 from podstatus.base.net.sockets import shutdown_sockets, transport_socket
+from podstatus.base.system_clock import SystemClock
 
 logger = logging.getLogger(__name__)
 
 _http_logger = logging.getLogger(f"{__name__}.http")
-_http_logger.addFilter(RateLimitFilter())
+_http_logger.addFilter(RateLimitFilter(SystemClock()))
 
 LIMITS = StageLimits(silent=160, handshake=96, head=64, unauthenticated=32, authenticated=352)
 """Connections per stage for 1024 file descriptors; an eighth is left for connections to nodes."""

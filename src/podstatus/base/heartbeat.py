@@ -5,14 +5,16 @@
         heartbeat()
         ...
 
-Uses a monotonic clock, so a wall-clock jump never marks a service as stalled. If that clock
-includes suspended time, as `base.system_clock.boottime_ns` does, all services may appear stalled
-right after the machine resumes: give them time to recover before acting on it.
+Uses the monotonic clock, so a wall-clock jump never marks a service as stalled. Since it includes
+suspended time, all services may appear stalled right after the machine resumes: give them time to
+recover before acting on it.
 """
 
 from collections.abc import Callable
 
 import msgspec
+
+from podstatus.base.clock import Clock
 
 _SECOND = 1_000_000_000
 
@@ -36,9 +38,8 @@ class StalledService(msgspec.Struct, frozen=True, kw_only=True):
 class Heartbeats:
     """The last heartbeat of every service. Not thread-safe."""
 
-    def __init__(self, monotonic: Callable[[], int]) -> None:
-        """`monotonic` returns the monotonic time in nanoseconds."""
-        self._monotonic = monotonic
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._services: dict[str, tuple[float, bool]] = {}
         """Threshold in seconds, and whether the service is vital, by name."""
         self._last_heartbeat: dict[str, int] = {}
@@ -53,7 +54,7 @@ class Heartbeats:
         self._services[name] = max_silent_seconds, is_vital
 
         def beat() -> None:
-            self._last_heartbeat[name] = self._monotonic()
+            self._last_heartbeat[name] = self._clock.monotonic()
 
         beat()
         return beat
@@ -68,7 +69,7 @@ class Heartbeats:
 
     def silent_seconds(self, name: str) -> float:
         """Return the seconds since the last heartbeat. Raises KeyError if not registered."""
-        return (self._monotonic() - self._last_heartbeat[name]) / _SECOND
+        return (self._clock.monotonic() - self._last_heartbeat[name]) / _SECOND
 
     def find_stalled(self, name: str) -> StalledService | None:
         """Return the service if it is stalled, else None. Raises KeyError if not registered."""

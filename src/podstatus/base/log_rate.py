@@ -1,9 +1,8 @@
 """Bounds log records that clients can cause: one short line per message and minute."""
 
 import logging
-from collections.abc import Callable
 
-from podstatus.base.system_clock import boottime_ns
+from podstatus.base.clock import Clock
 from podstatus.base.token_bucket import TokenBucket
 
 _MINUTE = 60 * 10**9
@@ -15,9 +14,8 @@ _MAX_TEXT = 500
 class LogRateLimiter:
     """Allows each message once per minute. Not thread-safe."""
 
-    def __init__(self, monotonic: Callable[[], int] = boottime_ns) -> None:
-        """`monotonic` returns the monotonic time in nanoseconds."""
-        self._monotonic = monotonic
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._buckets: dict[str, TokenBucket] = {}
         self._dropped: dict[str, int] = {}
 
@@ -26,7 +24,7 @@ class LogRateLimiter:
         if message not in self._buckets and len(self._buckets) >= _MAX_MESSAGES:
             return False
         bucket = self._buckets.get(message) or TokenBucket(burst=1, interval_ns=_MINUTE)
-        self._buckets[message], allowed = bucket.try_acquire(self._monotonic())
+        self._buckets[message], allowed = bucket.try_acquire(self._clock.monotonic())
         if not allowed:
             self._dropped[message] = self._dropped.get(message, 0) + 1
         return allowed
@@ -43,9 +41,9 @@ class RateLimitFilter(logging.Filter):
     such as a token or terminal control sequences.
     """
 
-    def __init__(self, monotonic: Callable[[], int] = boottime_ns) -> None:
+    def __init__(self, clock: Clock) -> None:
         super().__init__()
-        self._limiter = LogRateLimiter(monotonic)
+        self._limiter = LogRateLimiter(clock)
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether to log the record, which is reduced to one line."""

@@ -11,9 +11,7 @@ class TokenBucket(msgspec.Struct, frozen=True, kw_only=True):
 
     bucket, allowed = bucket.try_acquire(now)
 
-    Times are integers, so there is no rounding error. `now` should be monotonic. With a wall clock,
-    store the returned bucket even if the call was not allowed: after the clock was set back, it
-    refills from the new time on. A clock that is set forward refills it early.
+    Times are integers, so there is no rounding error. `now` must be monotonic.
     """
 
     burst: int

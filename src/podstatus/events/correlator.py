@@ -78,7 +78,7 @@ class AggregateRecord(msgspec.Struct, frozen=True):
 
     messages: frozenset[str]
     last: int
-    """Time of the newest event, in nanoseconds since the Unix epoch."""
+    """Monotonic time of the newest event, in nanoseconds."""
 
 
 class LRUCache(Generic[V]):
@@ -115,7 +115,7 @@ class EventCorrelator:
         self._token_buckets: LRUCache[TokenBucket] = LRUCache(max_entries)
 
     def correlate(self, event: Event, now: int) -> CorrelateResult:
-        """Classify an event that happened at `now`, in nanoseconds since the Unix epoch."""
+        """Classify an event that was recorded at `now`, in monotonic nanoseconds."""
         group = aggregate_key(event)
         similar, combined = aggregate(self._aggregates.get(group), event, now)
         self._aggregates.put(group, similar)

@@ -82,7 +82,8 @@ class EventRecorder:
         """The event being sent; it has left the queue."""
         self._lock = threading.Lock()
         """Guards the fields below; held for a few assignments only."""
-        self._queue: deque[PendingEvent] = deque()
+        self._queue: deque[tuple[PendingEvent, int]] = deque()
+        """Each event, and the monotonic time when it was recorded in nanoseconds."""
         self._latest_ns = 0
         self._closed = False
         self._recorded = 0
@@ -155,7 +156,8 @@ class EventRecorder:
                 self._dropped[DropReason.QUEUE_FULL] += 1
             else:
                 self._latest_ns = _next_timestamp(self._latest_ns, self._clock.now())
-                self._queue.append(PendingEvent(about, type, reason, message, self._latest_ns))
+                pending = PendingEvent(about, type, reason, message, self._latest_ns)
+                self._queue.append((pending, self._clock.monotonic()))
         self._wake_up.set("recorded")
         try:
             self._on_recorded(about, type, reason, message)
@@ -167,10 +169,10 @@ class EventRecorder:
         with self._lock:
             if not self._queue:
                 return False
-            pending = self._queue.popleft()
+            pending, recorded_at = self._queue.popleft()
         try:
             event = new_event(pending, self._source)
-            correlated = self._correlator.correlate(event, pending.at)
+            correlated = self._correlator.correlate(event, recorded_at)
         except Exception:
             logger.exception("cannot compose event: reason=%s", pending.reason)
             self._drop(DropReason.BROKEN)
@@ -216,8 +218,9 @@ class EventRecorder:
         """Log the events dropped since the last line, at most once per interval."""
         with self._lock:
             dropped = self._dropped[DropReason.QUEUE_FULL]
-        if dropped > self._overflow_logged and self._clock.now() >= self._next_overflow_log_ns:
-            self._next_overflow_log_ns = self._clock.now() + _OVERFLOW_LOG_INTERVAL_NS
+        now = self._clock.monotonic()
+        if dropped > self._overflow_logged and now >= self._next_overflow_log_ns:
+            self._next_overflow_log_ns = now + _OVERFLOW_LOG_INTERVAL_NS
             more = dropped - self._overflow_logged
             logger.warning("events dropped because the queue is full: count=%d", more)
             self._overflow_logged = dropped
@@ -227,9 +230,8 @@ def _next_timestamp(latest: int, now: int) -> int:
     """Return the timestamp of an event recorded after `latest`, in nanoseconds.
 
     Event names contain the timestamp, so it must be unique. After the wall clock was set back, it
-    is the time of the clock: a timestamp in the future would be wrong, and rate limits would not
-    refill. Two events may then get the same nanosecond, with the small probability that upstream
-    always accepts.
+    is the time of the clock: a timestamp in the future would be wrong. Two events may then get the
+    same nanosecond, with the small probability that upstream always accepts.
     """
     return now if latest - now > _CLOCK_STEP_NS else max(latest + 1, now)
 

@@ -113,7 +113,7 @@ class EventSender:
         if self._token_bucket is None:
             return
         while True:
-            now = self._clock.now()
+            now = self._clock.monotonic()
             self._token_bucket, allowed = self._token_bucket.try_acquire(now)
             if allowed:
                 return

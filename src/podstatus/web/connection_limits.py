@@ -8,6 +8,7 @@ import logging
 
 from podstatus.base.log_rate import RateLimitFilter
 from podstatus.base.net.connection_eviction import StageLimits
+from podstatus.base.system_clock import SystemClock
 
 NODE_PORT_LIMITS = StageLimits(
     silent=48, handshake=96, head=48, unauthenticated=64, authenticated=200
@@ -20,5 +21,5 @@ def http_logger(name: str) -> logging.Logger:
     """A rate-limited logger for aiohttp that drops request content: it may contain a token."""
     logger = logging.getLogger(f"{name}.http")
     if not logger.filters:
-        logger.addFilter(RateLimitFilter())
+        logger.addFilter(RateLimitFilter(SystemClock()))
     return logger

@@ -108,7 +108,7 @@ class Scene:
         self.action = LOG
         self.actions: dict[str, tuple[Action, ...]] = {}
         self.ahead = 0
-        self.heartbeats = Heartbeats(self.clock.now)
+        self.heartbeats = Heartbeats(self.clock)
 
     def alerting(self) -> AlertService:
         loaded = load_rules(self.rules, ENVIRONMENTS)

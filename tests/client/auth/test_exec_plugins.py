@@ -22,6 +22,7 @@ from podstatus.client.auth.config import ResolvedClientConfig
 from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.errors import CredentialsError
 from podstatus.kube.scalars.time import Time
+from podstatus.testing.clock import FakeClock
 from tests.client.auth.plugins import V1, V1BETA1, Plugin
 from tests.client.auth.tls_servers import peer_name, tls_server
 from tests.client.kubeconfigs import data, write
@@ -256,7 +257,7 @@ async def test_a_plugin_may_bring_a_certificate(plugin: Plugin) -> None:
 
     introduce("first")
     cluster = {"certificate-authority-data": data(authority().pem)}
-    plugin.clock._now = Time.parse("2020-01-01T00:00:00Z").unix_nanos()
+    plugin.clock = FakeClock("2020-01-01T00:00:00Z")
     access = plugin.access(cluster=cluster)
     first = await access.credentials()
     assert first.authorization is None
@@ -278,7 +279,7 @@ async def test_a_certificate_that_stays_keeps_its_connections(plugin: Plugin) ->
         "clientCertificateData": pair.certificate.decode(),
         "clientKeyData": pair.key.decode(),
     }
-    plugin.clock._now = Time.parse("2020-01-01T00:00:00Z").unix_nanos()
+    plugin.clock = FakeClock("2020-01-01T00:00:00Z")
     access = plugin.says("first", **shared).access()
     first = await access.credentials()
     plugin.says("second", **shared)

@@ -174,8 +174,9 @@ async def test_all_who_are_refused_wait_for_a_file_that_is_being_replaced(rotate
 @in_loop
 async def test_a_clock_that_is_set_back_does_not_stop_the_looking(rotated: Rotated) -> None:
     await rotated.sent()
-    rotated.clock._now -= 3600 * 10**9
+    rotated.clock.step(-3600)
     replace(rotated.path, b"second")
+    await rotated.clock.advance(1)
     assert await rotated.sent() == "Bearer second"
 
 
@@ -286,7 +287,8 @@ async def test_an_expired_certificate_is_reported_until_it_is_replaced(
 ) -> None:
     await certified.tls()
     # A day later it has expired.
-    certified.clock._now = int(datetime.datetime.now(datetime.UTC).timestamp() + 2 * 86400) * 10**9
+    now = datetime.datetime.now(datetime.UTC).timestamp()
+    certified.clock.step(now + 2 * 86400 - certified.clock.now() / 10**9)
     with pytest.raises(CredentialsError, match=r"me\.crt .*expired at 20\d\d-.*; renew it"):
         await certified.tls()
     lasting = authority().pair("second", lasts=datetime.timedelta(days=30))

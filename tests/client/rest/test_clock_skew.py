@@ -8,19 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.client.rest.server_health import ClockSkew
+from podstatus.testing.clock import FakeClock
+from tests.support.loops import in_loop
 
 SECOND = 1_000_000_000
-NOON = 1_800_000_000
+NOON = "2027-01-15T12:00:00Z"
 
 
 def asked(skew: float, starts: Iterable[float], took: float = 0.01) -> float | None:
     """Return the skew after responses of a server whose clock is behind by `skew`."""
-    known = ClockSkew()
-    for start in starts:
-        at = NOON + start
+    known, clock = ClockSkew(), FakeClock(NOON)
+    for start in sorted(starts):
+        at = clock.now() / SECOND + start
         date = formatdate(at + took / 2 - skew, usegmt=True)
-        known.record(date, requested_at=int(at * SECOND), now=int((at + took) * SECOND))
-    return known.seconds
+        sent = clock.monotonic() + int(start * SECOND)
+        known.record(date, requested_at=sent, now=sent + int(took * SECOND))
+    return known.seconds(clock)
 
 
 @pytest.mark.parametrize("skew", [-600.0, -7.5, 0.0, 7.5, 600.0])
@@ -48,15 +51,32 @@ def test_a_slow_answer_does_not_look_like_a_wrong_clock() -> None:
 def test_nothing_is_known_without_a_date(date: str | None) -> None:
     known = ClockSkew()
     known.record(date, requested_at=0, now=1)
-    assert known.seconds is None
+    assert known.seconds(FakeClock()) is None
 
 
 @pytest.mark.parametrize("step", [-600.0, -60.0, -7.5, 7.5, 60.0, 600.0])
-def test_a_clock_change_is_detected_within_a_minute_with_few_requests(step: float) -> None:
-    known = ClockSkew()
+@in_loop
+async def test_a_jump_of_the_own_clock_shows_at_once(step: float) -> None:
+    known, clock = ClockSkew(), FakeClock(NOON)
+    for _ in range(20):
+        known.record(
+            formatdate(clock.now() / SECOND), requested_at=clock.monotonic(), now=clock.monotonic()
+        )
+        await clock.advance(10)
+    clock.step(step)
+    seconds = known.seconds(clock)
+    assert seconds is not None
+    assert abs(step) - 1.1 <= seconds <= abs(step)
+
+
+@pytest.mark.parametrize("step", [-600.0, -60.0, -7.5, 7.5, 60.0, 600.0])
+@in_loop
+async def test_a_jump_of_the_server_clock_shows_within_a_minute(step: float) -> None:
+    known, clock = ClockSkew(), FakeClock(NOON)
     for number in range(27):
-        at, skew = NOON + number * 10, 0 if number < 20 else step
-        ours = int((at + skew) * SECOND)
-        known.record(formatdate(at, usegmt=True), requested_at=ours, now=ours + SECOND // 100)
-    assert known.seconds is not None
-    assert abs(step) - 1.1 <= known.seconds <= abs(step)
+        server = clock.now() / SECOND + (0 if number < 20 else step)
+        known.record(formatdate(server), requested_at=clock.monotonic(), now=clock.monotonic())
+        await clock.advance(10)
+    seconds = known.seconds(clock)
+    assert seconds is not None
+    assert abs(step) - 1.1 <= seconds <= abs(step)

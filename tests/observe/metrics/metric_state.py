@@ -85,7 +85,7 @@ class Watched:
         self.watching = WatchCounts()
         self.watching.connected, self.watching.events = 3, 70
         self.watching.count_close(CloseReason.SLOW)
-        self.heartbeats = Heartbeats(self.clock.now)
+        self.heartbeats = Heartbeats(self.clock)
         self.heartbeats.register("relist", max_silent_seconds=10)
 
     @property

@@ -101,7 +101,7 @@ def test_only_reading_is_allowed() -> None:
 def test_a_heartbeat_that_begins_later_is_there_and_fails_when_it_stalls() -> None:
     async def run() -> list[tuple[int, str]]:
         clock = FakeClock()
-        heartbeats = Heartbeats(clock.now)
+        heartbeats = Heartbeats(clock)
         listener = HealthListener("127.0.0.1", 0, lambda: heartbeat_checks(heartbeats))
         port = await listener.start()
         answers = []

@@ -27,7 +27,7 @@ from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.alerts.actions.node_taints import AlertTaints
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.system_clock import SystemClock, boottime_ns
+from podstatus.base.system_clock import SystemClock
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.outbox import FileOutbox
 from podstatus.checkpoint.resource_state import FileState
@@ -77,7 +77,7 @@ class NodeAgent:
         self._server: KubeletServer | None = None
         self._alerts: AlertServices | None = None
         self._clock = clock = clock or SystemClock()
-        self._heartbeats = heartbeats or Heartbeats(boottime_ns)
+        self._heartbeats = heartbeats or Heartbeats(clock)
         # Separate clients: lease and node status never queue behind pod statuses or events.
         access, contact = context.access, ServerHealth(clock)
         self._pod_client = ApiClient(

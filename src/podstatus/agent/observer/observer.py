@@ -21,7 +21,7 @@ from podstatus.agent.observer.status_view import ClusterStatusView
 from podstatus.agent.settings.export import export_flags
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.system_clock import SystemClock, boottime_ns
+from podstatus.base.system_clock import SystemClock
 from podstatus.client import ApiClient
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.errors import ApiError, BusyError, DeniedError, UnavailableError
@@ -74,7 +74,7 @@ class ClusterObserver:
         self._context = context
         self._scope = scope
         self._clock = clock = clock or SystemClock()
-        self._heartbeats = Heartbeats(boottime_ns)
+        self._heartbeats = Heartbeats(clock)
         self._connect_error = ""
         """Why the last request to the API server failed."""
         health = ServerHealth(clock)

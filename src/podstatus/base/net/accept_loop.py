@@ -22,6 +22,7 @@ from podstatus.base.log_rate import LogRateLimiter
 from podstatus.base.net.connection_eviction import ConnectionStage, ConnectionTable, StageLimits
 from podstatus.base.net.first_message import MAX_PEEK_BYTES, client_hello_size, request_head_size
 from podstatus.base.net.sockets import close_silently, shutdown_sockets
+from podstatus.base.system_clock import SystemClock
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ class AcceptLoop:
         self._listeners: list[socket.socket] = []
         self._timers: dict[object, asyncio.TimerHandle] = {}
         self._evicted: Counter[ConnectionStage] = Counter()
-        self._log_rate = LogRateLimiter()
+        self._log_rate = LogRateLimiter(SystemClock())
         self._port = 0
 
     async def start(self, host: str, port: int) -> int:

@@ -43,10 +43,8 @@ class FileCredentials:
 
     async def credentials(self) -> Credentials:
         """Return the current credentials. Raises CredentialsError."""
-        if (
-            self._current is not None
-            and 0 <= self._clock.now() - self._reloaded_at < _RELOAD_AFTER_NS
-        ):
+        age = self._clock.monotonic() - self._reloaded_at
+        if self._current is not None and age < _RELOAD_AFTER_NS:
             return self._current
         return self.reload()
 
@@ -63,10 +61,9 @@ class FileCredentials:
 
     def reload(self) -> Credentials:
         """Read all files. Raises KubeconfigError at the first call, CredentialsError later."""
-        now = self._clock.now()
-        tls = None if self._tls is None else self._tls.context(now)
+        tls = None if self._tls is None else self._tls.context(self._clock.now())
         self._current = _updated(self._current, self._header.authorization(), tls)
-        self._reloaded_at = now
+        self._reloaded_at = self._clock.monotonic()
         return self._current
 
 

@@ -11,33 +11,40 @@ callers in client-go/rest/request.go, v0.36.4.
 from collections import deque
 from email.utils import parsedate_to_datetime
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.base.metrics import CounterVec, HistogramVec
 
 _SECOND = 1_000_000_000
 _MAX_SAMPLES = 16
 """Responses that are evaluated. A busy agent gets as many within a minute."""
 _SAMPLE_LIFETIME_NS = 60 * _SECOND
-"""Maximum age of a response, for an agent with few requests: a clock may have been set since."""
+"""Maximum age of a response, for an agent with few requests: the server's clock may have been set
+since."""
 
 
 class ClockSkew:
-    """The clock skew between server and client, as far as known. For one event loop."""
+    """The clock skew between server and client, as far as known. For one event loop.
+
+    Server times are compared with the client's monotonic clock, so a jump of the client's wall
+    clock shows at once.
+    """
 
     def __init__(self) -> None:
         self._bounds: deque[tuple[int, float, float]] = deque(maxlen=_MAX_SAMPLES)
-        """Time of a response in ns, and the minimum and maximum skew it allows in seconds."""
+        """Time of a response in ns, and the range of the monotonic minus the server's time in s."""
         self._date = ""
 
-    @property
-    def seconds(self) -> float | None:
+    def seconds(self, clock: Clock) -> float | None:
         """Return the absolute skew; None if no response had a valid Date header."""
-        return min((_min_skew(*bounds) for _, *bounds in self._bounds), default=None)
+        offset = (clock.now() - clock.monotonic()) / _SECOND
+        return min(
+            (_min_skew(offset + low, offset + high) for _, low, high in self._bounds), default=None
+        )
 
     def record(self, date: str | None, *, requested_at: int, now: int) -> None:
-        """Record the Date header of a response; both times are client wall-clock ns."""
+        """Record the Date header of a response; both times are monotonic nanoseconds."""
         # Many responses have the same date; one of them is sufficient.
-        if not date or date == self._date or now < requested_at:
+        if not date or date == self._date:
             return
         self._date = date
         try:
@@ -52,8 +59,6 @@ class ClockSkew:
 
     def _prune(self, now: int) -> None:
         bounds = self._bounds
-        if bounds and now < bounds[-1][0]:
-            bounds.clear()  # the client's clock was set back
         while bounds and now - bounds[0][0] >= _SAMPLE_LIFETIME_NS:
             bounds.popleft()
 
@@ -100,9 +105,8 @@ class ServerHealth:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._elapsed = Elapsed(clock)
         self._skew = ClockSkew()
-        self._last_response = 0.0
+        self._last_response = clock.monotonic()
         self._is_reachable = False
         self.requests = RequestMetrics()
 
@@ -114,24 +118,24 @@ class ServerHealth:
     @property
     def age_seconds(self) -> float:
         """Return the seconds since the last response, or since creation if there was none."""
-        return self._elapsed.seconds() - self._last_response
+        return (self._clock.monotonic() - self._last_response) / _SECOND
 
     @property
     def clock_skew_seconds(self) -> float | None:
         """Return the clock skew from the responses' Date headers; None if unknown."""
-        return self._skew.seconds
+        return self._skew.seconds(self._clock)
 
-    def now(self) -> int:
-        """Return the wall-clock time in ns, for `record_date`."""
-        return self._clock.now()
+    def monotonic(self) -> int:
+        """Return the monotonic time in ns, for `record_date`."""
+        return self._clock.monotonic()
 
     def record_date(self, date: str | None, requested_at: int) -> None:
         """Record the Date header of a response to a request sent at `requested_at` (ns)."""
-        self._skew.record(date, requested_at=requested_at, now=self._clock.now())
+        self._skew.record(date, requested_at=requested_at, now=self._clock.monotonic())
 
     def record_response(self) -> None:
         """Record a response or watch data, including error responses."""
-        self._last_response = self._elapsed.seconds()
+        self._last_response = self._clock.monotonic()
         self._is_reachable = True
 
     def record_failure(self) -> None:

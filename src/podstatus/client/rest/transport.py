@@ -180,7 +180,7 @@ class Transport:
     ) -> aiohttp.ClientResponse:
         if self._session is None:
             raise RuntimeError("the client is not open; use it within `async with`")
-        requested_at = 0 if self._health is None else self._health.now()
+        requested_at = 0 if self._health is None else self._health.monotonic()
         code = None
         self._secrets = authorization_secrets(credentials.authorization)
         try:

@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from podstatus.base.log_rate import LogRateLimiter
-from podstatus.base.system_clock import boottime_ns
+from podstatus.base.system_clock import SystemClock, boottime_ns
 from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.authentication import (
     ResourceAttributes,
@@ -76,7 +76,7 @@ class Authorizer:
         self._token_cache: _DecisionCache[UserInfo | None] = _DecisionCache(monotonic)
         self._access_cache: _DecisionCache[bool] = _DecisionCache(monotonic)
         self._reviews_in_flight = asyncio.Semaphore(_MAX_REVIEWS_IN_FLIGHT)
-        self._log_rate = LogRateLimiter(monotonic)
+        self._log_rate = LogRateLimiter(SystemClock())
 
     async def identify(self, attributes: RequestAttributes) -> str:
         """The user name, for a request that needs no authorization; empty if it is unknown.

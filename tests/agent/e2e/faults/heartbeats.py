@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.base.system_clock import boottime_ns
+from podstatus.base.system_clock import SystemClock
 
 AT_MOST = 5.0
 """More than a busy machine lets a service wait that could go on."""
@@ -13,7 +13,7 @@ class ImpatientHeartbeats(Heartbeats):
     """Those of one service have to come soon, the others have all the time."""
 
     def __init__(self, impatient_of: str, seconds: float = AT_MOST) -> None:
-        super().__init__(boottime_ns)
+        super().__init__(SystemClock())
         self._impatient_of = impatient_of
         self._seconds = seconds
 

@@ -54,16 +54,16 @@ class ExecCredentials:
         self._cached: _CachedCredential | None = None
         self._failure: CredentialsError | None = None
         self._last_run_at: int | None = None
-        """End of the last run if it failed or returned nothing new."""
+        """Monotonic time of the end of the last run if it failed or returned nothing new."""
         self._run: asyncio.Task[None] | None = None
-        self._reloaded_at = 0
+        self._reloaded_at = clock.monotonic()
 
     async def credentials(self) -> Credentials:
         """Return the current credentials; run the plugin if needed. Raises CredentialsError."""
         cached, now = self._cached, self._clock.now()
         if cached is None:
             return await self._renew_now()
-        if not 0 <= now - self._reloaded_at < _SECOND:
+        if self._clock.monotonic() - self._reloaded_at >= _SECOND:
             cached = self._with_current_files(cached, now)
         if cached.renew_at is None or now < cached.renew_at:
             return cached.credentials
@@ -93,9 +93,9 @@ class ExecCredentials:
         return self._cached.credentials
 
     def _ran_recently(self) -> bool:
+        last_run_at = self._last_run_at
         return (
-            self._last_run_at is not None
-            and 0 <= self._clock.now() - self._last_run_at < _MIN_RUN_INTERVAL_NS
+            last_run_at is not None and self._clock.monotonic() - last_run_at < _MIN_RUN_INTERVAL_NS
         )
 
     def _ensure_running(self) -> asyncio.Task[None]:
@@ -117,7 +117,7 @@ class ExecCredentials:
         self._cached, self._failure = cached, None
         is_new = before is None or cached.credentials is not before.credentials
         is_over = cached.expires is not None and cached.expires <= now
-        self._last_run_at = now if is_over or not is_new else None
+        self._last_run_at = self._clock.monotonic() if is_over or not is_new else None
         if is_over:
             logger.warning("credentials have already expired: source=%s", self._command.name)
         elif before is not None and is_new:
@@ -126,11 +126,11 @@ class ExecCredentials:
     def _fail(self, error: CredentialsError) -> None:
         if self._failure is None and self._cached is not None:
             logger.warning("cannot renew credentials: error=%s", error)
-        self._failure, self._last_run_at = error, self._clock.now()
+        self._failure, self._last_run_at = error, self._clock.monotonic()
 
     def _with_current_files(self, cached: _CachedCredential, now: int) -> _CachedCredential:
         """Rebuild the credential if the CA files have changed."""
-        self._reloaded_at = now
+        self._reloaded_at = self._clock.monotonic()
         if self._tls.context(now) is not cached.base:
             self._cached = cached = self._build(cached.credential, now)
         return cached

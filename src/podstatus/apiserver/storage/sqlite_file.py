@@ -29,6 +29,13 @@ from podstatus.apiserver.storage.marker import (
     marker_path,
     rejection_message,
 )
+from podstatus.base.sqlite_database import (
+    DatabaseFormat,
+    DatabaseFormatError,
+    is_corruption,
+    open_database,
+    remove_database,
+)
 from podstatus.base.sqlite_file_monitor import SqliteFileMonitor
 
 logger = logging.getLogger(__name__)
@@ -57,11 +64,7 @@ SELECT max(coalesce((SELECT max(version) FROM objects), 0), version) FROM last_d
 _LAST_DELETION = "UPDATE last_deletion SET version = ?"
 DATABASE = "objects.db"
 """The default file name of the database."""
-_FORMAT = 1
-"""The format version, stored as `user_version`."""
-
-_CORRUPT = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""SQLite's primary result codes for a damaged file."""
+_FORMAT = DatabaseFormat(version=1, locking_mode="EXCLUSIVE")
 
 ObjectRow = tuple[str, str, str, int, bytes]
 """Resource, namespace, name, version, data."""
@@ -107,7 +110,7 @@ class ObjectDatabase:
     def _open(cls, path: Path, expected: str) -> "ObjectDatabase":
         marker = MarkerFile(path)
         content, has_marker = marker.read()
-        if has_marker and _is_empty(path):
+        if _is_empty(path) and has_marker:
             # Do not open: SQLite would remove the write-ahead log, which may hold all that is left.
             raise StorageError(rejection_message(DatabaseState.EMPTY, path, 0, content))
         database = _connect(path)
@@ -149,7 +152,7 @@ class ObjectDatabase:
             if self.database.in_transaction:
                 self.database.execute("ROLLBACK")
             self._files.record_write()
-            self._is_corrupt = error.sqlite_errorcode & 0xFF in _CORRUPT
+            self._is_corrupt = is_corruption(error)
             raise StorageError(
                 f"cannot write to the database: {error}; nothing was changed: free disk space, "
                 "then try again"
@@ -206,25 +209,13 @@ def _connect(path: Path) -> sqlite3.Connection:
 
     Raises OSError, StorageError, sqlite3.Error.
     """
-    _is_empty(path)
-    # Before SQLite creates its log, which gets the permissions of the database.
-    path.touch(mode=0o600)
-    path.chmod(0o600)
-    database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
-        (format_version,) = database.execute("PRAGMA user_version").fetchone()
-        if format_version not in (0, _FORMAT):
-            _raise_if(
-                f"the database {path} has format {format_version}, only {_FORMAT} is supported; "
-                "use the podstatus version that wrote it, or another directory"
-            )
-        database.execute("PRAGMA locking_mode = EXCLUSIVE")
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")
-    except BaseException:
-        database.close()
-        raise
-    return database
+        return open_database(path, _FORMAT)
+    except DatabaseFormatError as error:
+        raise StorageError(
+            f"the database {path} has format {error.version}, only {_FORMAT.version} is supported; "
+            "use the podstatus version that wrote it, or another directory"
+        ) from error
 
 
 def _raise_if(message: str) -> None:
@@ -237,7 +228,7 @@ def _create_tables(database: sqlite3.Connection, cluster: str) -> None:
     """Create the tables and sync them to disk, before the marker says that they exist."""
     if _cluster(database):
         return
-    database.executescript(_TABLES.format(cluster=cluster, format=_FORMAT))
+    database.executescript(_TABLES.format(cluster=cluster, format=_FORMAT.version))
     database.execute("PRAGMA wal_checkpoint(FULL)")
 
 
@@ -276,8 +267,7 @@ def _write_database(path: Path, cluster: str, rows: Iterable[ObjectRow], version
 
     Raises OSError, sqlite3.Error.
     """
-    for leftover in path.parent.glob(f"{path.name}*"):
-        leftover.unlink()
+    remove_database(path)
     database = _connect(path)
     try:
         _create_tables(database, cluster)

@@ -6,12 +6,12 @@ StateDirError           the directory cannot be used
 
 import fcntl
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from podstatus.base.atomic_file import replace_file
 from podstatus.base.msgspec_json import decode_json
 from podstatus.base.system_clock import wall_clock_ns
 from podstatus.kube.scalars.time import Time
@@ -75,7 +75,7 @@ class StateDir:
         """Replace a file atomically, mode 0600; return its path. Raises StateDirError."""
         path = self.path / name
         try:
-            write_private(path, content)
+            replace_file(path, content)
         except OSError as error:
             raise StateDirError(_unusable_message(path, error)) from error
         return path
@@ -100,20 +100,6 @@ class StateDir:
         with suppress(OSError):
             os.ftruncate(self._lock_fd, 0)
             os.pwrite(self._lock_fd, msgspec.json.encode(holder), 0)
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Replace a file atomically, mode 0600, synced to disk. Raises OSError."""
-    file, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(file, "wb") as writer:
-            writer.write(content)
-            writer.flush()
-            os.fsync(file)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def lock_holder(path: Path) -> LockHolder | None:

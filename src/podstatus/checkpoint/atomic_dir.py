@@ -1,22 +1,17 @@
-"""Files that are replaced atomically: after a crash, a file has its old or its new content.
+"""A directory of checkpoints: files that are replaced atomically, with the errors of this package.
 
-The new content is written to a temporary file in the same directory, synced, and renamed. Upstream
-does the same (writeFile, util/store/filestore.go v1.36.4), but does not sync the directory.
+Upstream replaces files in the same way (writeFile, util/store/filestore.go v1.36.4), but does not
+sync the directory.
 """
 
-import errno
-import fcntl
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from podstatus.base.atomic_file import remove_temporary_files, replace_file, sync_directory
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
-
-_TEMPORARY_SUFFIX = ".podstatus"
-"""Distinguishes our temporary files from a kubelet's, which may share the directory."""
 
 
 class AtomicDirectory:
@@ -54,22 +49,9 @@ class AtomicDirectory:
 
     def write(self, name: str, text: bytes) -> None:
         """Replace the content of a file; synced on return. Raises CheckpointWriteError."""
-        path = self.path(name)
-        replaced = False
-        try:
+        with self._sync_directory(name):
             _make_directory(self._path)
-            with (
-                _open_directory(self._path) as directory,
-                self._temporary_file(name) as (file, temporary),
-            ):
-                with os.fdopen(file, "wb", closefd=False) as writer:
-                    writer.write(text)
-                os.fsync(file)
-                temporary.rename(path)
-                replaced = True
-                os.fsync(directory)
-        except OSError as error:
-            raise CheckpointWriteError(path, _error_text(error), replaced=replaced) from error
+            replace_file(self.path(name), text)
 
     def list_names(self, suffix: str) -> list[str]:
         """Return the sorted names with this suffix; empty if the directory does not exist.
@@ -102,30 +84,13 @@ class AtomicDirectory:
         """Sync the directory after the change made in the `with` block."""
         changed = False
         try:
-            with _open_directory(self._path) as directory:
-                yield
-                changed = True
-                os.fsync(directory)
+            yield
+            changed = True
+            sync_directory(self._path)
         except OSError as error:
             raise CheckpointWriteError(
                 self.path(name), _error_text(error), replaced=changed
             ) from error
-
-    @contextmanager
-    def _temporary_file(self, name: str) -> Iterator[tuple[int, Path]]:
-        """Create and lock a temporary file; removed on exit unless renamed."""
-        claimed = False
-        while not claimed:
-            file, temporary = tempfile.mkstemp(_TEMPORARY_SUFFIX, f".{name}.", self._path)
-            try:
-                # A concurrent cleanup may have removed the file before it was locked.
-                claimed = _try_lock(file) and os.fstat(file).st_nlink > 0
-                if claimed:
-                    yield file, Path(temporary)
-            finally:
-                with suppress(OSError):
-                    Path(temporary).unlink()
-                os.close(file)
 
     def is_writable(self) -> bool:
         """Return whether the permissions allow writing."""
@@ -137,35 +102,7 @@ class AtomicDirectory:
 
         `name` is the name of the target file, `*` for all files.
         """
-        with suppress(OSError):
-            for path in list(self._path.glob(f".{name}.*{_TEMPORARY_SUFFIX}")):
-                with suppress(OSError):
-                    _remove_if_unlocked(path)
-
-
-def _remove_if_unlocked(path: Path) -> None:
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        if _try_lock(file):
-            path.unlink()
-    finally:
-        os.close(file)
-
-
-def _try_lock(file: int) -> bool:
-    """Lock a file until it is closed or its process dies; return False if it is locked already.
-
-    Some network file systems have no locks. Only the cleanup needs them, so the file then counts as
-    locked.
-    """
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK):
-            raise
-    return True
+        remove_temporary_files(self._path, name)
 
 
 def _make_directory(path: Path) -> None:
@@ -175,17 +112,7 @@ def _make_directory(path: Path) -> None:
     _make_directory(path.parent)
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
-    with _open_directory(path.parent) as above:
-        os.fsync(above)
-
-
-@contextmanager
-def _open_directory(path: Path) -> Iterator[int]:
-    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield directory
-    finally:
-        os.close(directory)
+    sync_directory(path.parent)
 
 
 def _error_text(error: OSError) -> str:

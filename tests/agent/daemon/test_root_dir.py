@@ -100,7 +100,7 @@ def test_a_full_disk_is_worth_another_try(
         raise OSError(number, os.strerror(number))
 
     with RootDir(tmp_path) as root:
-        monkeypatch.setattr("podstatus.apiserver.state_dir.write_private", fails)
+        monkeypatch.setattr("podstatus.apiserver.state_dir.replace_file", fails)
         with pytest.raises(RootDirError) as raised:
             root.write_endpoints(ENDPOINTS)
     assert _to_agent_error(raised.value).code == code

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from podstatus.apiserver.state_dir import write_private
+from podstatus.base.atomic_file import replace_file
 
 CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE = "agent.crt", "agent.key", "token"
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -48,8 +48,8 @@ def ensure_certificate(
         if not _is_valid(certificate, key, names, moment):
             private = ec.generate_private_key(ec.SECP256R1())
             # The key first: after a crash in between, the mismatch is detected at the next start.
-            write_private(key, _key_pem(private))
-            write_private(certificate, _certificate_pem(private, name, names, moment))
+            replace_file(key, _key_pem(private))
+            replace_file(certificate, _certificate_pem(private, name, names, moment))
     except OSError as error:
         raise KubeletServerError(_unusable_message(folder, error)) from error
     return certificate, key
@@ -63,7 +63,7 @@ def ensure_agent_token(folder: Path) -> str:
         token = path.read_text().strip() if path.exists() else ""
         if len(token) < _MIN_TOKEN_LENGTH or not token.isascii() or not token.isprintable():
             token = secrets.token_urlsafe(32)
-            write_private(path, f"{token}\n".encode())
+            replace_file(path, f"{token}\n".encode())
     except (OSError, ValueError) as error:
         raise KubeletServerError(_unusable_message(path, error)) from error
     return token

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.apiserver.state_dir import write_private
+from podstatus.base.atomic_file import replace_file, sync_directory
 from podstatus.base.msgspec_json import decode_json
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -148,8 +148,8 @@ class MarkerFile:
         """Replace the marker, synced to disk with its directory. Raises MarkerError."""
         self._cluster = cluster
         try:
-            write_private(self._path, self._encode(version))
-            _fsync_dir(self._path.parent)
+            replace_file(self._path, self._encode(version))
+            sync_directory(self._path.parent)
             self.close()
             self._file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
             stats = os.fstat(self._file)
@@ -208,11 +208,3 @@ def boot_id() -> str:
     with suppress(OSError):
         return _BOOT_ID.read_text().strip()
     return ""
-
-
-def _fsync_dir(path: Path) -> None:
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

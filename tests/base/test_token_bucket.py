@@ -34,12 +34,15 @@ def test_a_burst_at_once_then_one_per_interval(moments: tuple[float, ...], allow
     assert spent(TokenBucket(burst=2, interval_ns=10 * SECOND), *moments) == allowed
 
 
-def test_the_wait_is_until_the_next_is_allowed() -> None:
+def test_future_tokens_are_reserved_in_order_and_given_back() -> None:
     bucket = TokenBucket(burst=1, interval_ns=10 * SECOND)
-    assert bucket.wait_seconds(0) == 0
-    bucket, _ = bucket.try_acquire(0)
-    assert bucket.wait_seconds(3 * SECOND) == 7
-    assert bucket.wait_seconds(10 * SECOND) == 0
+    waits = []
+    for seconds in (0, 3, 4):
+        bucket, wait = bucket.reserve(seconds * SECOND)
+        waits.append(wait)
+    assert waits == [0, 7, 16]
+    _, wait = bucket.release().reserve(10 * SECOND)
+    assert wait == 10
 
 
 @given(st.integers(1, 5), st.integers(1, 10**9), st.lists(st.integers(0, 10**10), max_size=40))
@@ -49,7 +52,7 @@ def test_no_more_is_allowed_than_the_burst_and_what_time_gives(
     bucket, now, allowed = TokenBucket(burst=burst, interval_ns=every), 0, 0
     for step in steps:
         now += step
-        waits = bucket.wait_seconds(now)
+        _, waits = bucket.reserve(now)
         bucket, may = bucket.try_acquire(now)
         assert may == (waits == 0)
         allowed += may

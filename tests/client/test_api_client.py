@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
+from podstatus.base.rate_limiter import RateLimiter
 from podstatus.client.api_client import ApiClient
-from podstatus.client.rest.rate_limit import RateLimiter
 from podstatus.client.rest.request import MERGE
 from podstatus.client.rest.resources import CONFIG_MAPS, LEASES, NODES, PODS
 from podstatus.client.rest.transport import Timeouts

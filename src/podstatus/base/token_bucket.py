@@ -41,9 +41,15 @@ class TokenBucket(msgspec.Struct, frozen=True, kw_only=True):
         allowed = debt + self.interval_ns <= self.burst * self.interval_ns
         return structs.replace(self, debt_ns=debt + self.interval_ns * allowed, at=now), allowed
 
-    def wait_seconds(self, now: int) -> float:
-        """Return the seconds until the next token is available."""
-        return max(0, self._debt_at(now) - (self.burst - 1) * self.interval_ns) / _SECOND
+    def reserve(self, now: int) -> tuple["TokenBucket", float]:
+        """Take a token, possibly a future one; return the seconds until it is available."""
+        debt = self._debt_at(now) + self.interval_ns
+        wait_ns = max(0, debt - self.burst * self.interval_ns)
+        return structs.replace(self, debt_ns=debt, at=now), wait_ns / _SECOND
+
+    def release(self) -> "TokenBucket":
+        """Return the bucket with an unused reserved token put back."""
+        return structs.replace(self, debt_ns=max(0, self.debt_ns - self.interval_ns))
 
     def _debt_at(self, now: int) -> int:
         return max(0, self.debt_ns - max(0, now - self.at))

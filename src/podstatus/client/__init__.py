@@ -15,6 +15,7 @@ except ModuleNotFoundError as error:
         name="aiohttp",
     ) from error
 
+from podstatus.base.rate_limiter import RateLimiter
 from podstatus.client.api_client import ApiClient
 from podstatus.client.auth.config import ClientConfig, Credentials
 from podstatus.client.auth.load_config import (
@@ -29,7 +30,6 @@ from podstatus.client.informer.reflector_counts import ReflectorCounts
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.transform import Transform
-from podstatus.client.rest.rate_limit import RateLimiter
 from podstatus.client.rest.resources import (
     CONFIG_MAPS,
     EVENTS,

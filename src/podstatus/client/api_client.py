@@ -5,8 +5,8 @@ from copy import copy
 from types import TracebackType
 from typing import Any, Self
 
+from podstatus.base.rate_limiter import RateLimiter
 from podstatus.client.auth.config import ClientConfig
-from podstatus.client.rest.rate_limit import RateLimiter
 from podstatus.client.rest.request import (
     JSON,
     MAX_LIST_BYTES,

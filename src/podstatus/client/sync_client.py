@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from podstatus.base.rate_limiter import RateLimiter
 from podstatus.client.api_client import ApiClient, WatchContext
 from podstatus.client.auth.config import ClientConfig
-from podstatus.client.rest.rate_limit import RateLimiter
 from podstatus.client.rest.transport import Timeouts
 from podstatus.client.rest.watch import WatchEvent, WatchStream
 from podstatus.client.typed.pods import HttpPodApi

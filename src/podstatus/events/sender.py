@@ -11,7 +11,7 @@ from enum import Enum
 
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
-from podstatus.base.token_bucket import TokenBucket
+from podstatus.base.rate_limiter import RateLimiter
 from podstatus.events.correlator import Create, Patch
 from podstatus.events.counts import DropReason
 from podstatus.events.policy import EventPolicy
@@ -56,9 +56,7 @@ class EventSender:
         self._policy = policy
         self._random = random
         self._heartbeat = heartbeat
-        self._token_bucket = (
-            TokenBucket.per_second(policy.qps, policy.burst) if policy.qps else None
-        )
+        self._rate_limiter = RateLimiter(policy.qps, policy.burst, clock) if policy.qps else None
         self._failure_log = FailureLog(logger, "sending events")
         self.max_tries = policy.max_tries
 
@@ -110,14 +108,8 @@ class EventSender:
         return EventDelivery.SENT
 
     async def _acquire_token(self) -> None:
-        if self._token_bucket is None:
-            return
-        while True:
-            now = self._clock.monotonic()
-            self._token_bucket, allowed = self._token_bucket.try_acquire(now)
-            if allowed:
-                return
-            await self._clock.wait(self._token_bucket.wait_seconds(now))
+        if self._rate_limiter is not None:
+            await self._rate_limiter.wait()
 
     def _retry_delay(self, tries: int, error: ApiError) -> float:
         max_delay = self._policy.retry_seconds

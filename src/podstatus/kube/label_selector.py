@@ -13,7 +13,7 @@ from typing import Literal, NoReturn, TypeAlias
 import msgspec
 
 from podstatus.kube.scalars.go_text import go_quoted
-from podstatus.kube.validation.label_names import label_key_errors, label_value_errors
+from podstatus.kube.validation.names import label_value, qualified_name
 
 Operator: TypeAlias = Literal["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"]
 
@@ -110,7 +110,7 @@ class _Parser:
         if absent:
             self._next()
         key = self._word()
-        if errors := label_key_errors(key):
+        if errors := qualified_name(key):
             _raise_requirement_error(f"<nil>: Invalid value: {go_quoted(key)}: {'; '.join(errors)}")
         if absent:
             return Requirement(key, "!")
@@ -188,7 +188,7 @@ def _value_errors(requirement: Requirement) -> Iterator[str]:
         rule = "for 'Gt', 'Lt' operators, the value must be an integer"
         yield f"values[0]: Invalid value: {go_quoted(values[0])}: {rule}"
     for index, value in enumerate(values):
-        if errors := label_value_errors(value):
+        if errors := label_value(value):
             where = f"values[{index}][{requirement.key}]"
             yield f"{where}: Invalid value: {go_quoted(value)}: {'; '.join(errors)}"
 

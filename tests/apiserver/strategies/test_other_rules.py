@@ -198,6 +198,12 @@ def test_names_are_validated(rule: Any, good: str, bad: str) -> None:
     assert rule(f"{good}\n") != []
 
 
+def test_the_limit_of_a_prefix_is_in_bytes_and_that_of_a_name_in_characters() -> None:
+    long = "x" * 254
+    assert dns_subdomain(long) == ["must be no more than 253 characters"]
+    assert qualified_name(f"{long}/name") == ["prefix part must be no more than 253 bytes"]
+
+
 @pytest.mark.parametrize(
     ("address", "expected"),
     [

@@ -17,7 +17,7 @@ from podstatus.alerts.rules.action_kinds import (
 )
 from podstatus.alerts.rules.durations import RuleDurationError, parse_duration
 from podstatus.alerts.rules.yaml_reader import YamlReader
-from podstatus.kube.validation.label_names import label_value_errors
+from podstatus.kube.validation.names import label_value
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _NAME = re.compile(r"(?:[a-z0-9.-]{1,253}/)?[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?", re.ASCII)
@@ -123,7 +123,7 @@ _CHECKS: Mapping[OptionKind, Callable[[str], str]] = {
     ),
     "value": lambda text: (
         "must be at most 63 letters, digits, -, _ and ., with a letter or digit at both ends"
-        if label_value_errors(text)
+        if label_value(text)
         else ""
     ),
     "effect": lambda text: "" if text in EFFECTS else f"must be one of {', '.join(EFFECTS)}",

@@ -46,9 +46,9 @@ def dns_label(text: str) -> list[str]:
     return messages
 
 
-def dns_subdomain(text: str) -> list[str]:
-    """Validate a DNS subdomain: `example.com`."""
-    messages = _too_long(text, 253)
+def dns_subdomain(text: str, unit: str = "characters") -> list[str]:
+    """Validate a DNS subdomain: `example.com`; `unit` is the one in the message."""
+    messages = _too_long(text, 253, unit)
     if not _matches(_SUBDOMAIN, text):
         messages.append(_rule(_SUBDOMAIN_RULE, _SUBDOMAIN, "example.com"))
     return messages
@@ -135,7 +135,7 @@ def path_segment(text: str) -> list[str]:
 def _prefix_errors(prefix: str) -> list[str]:
     if not prefix:
         return ["prefix part must be non-empty"]
-    return [f"prefix part {detail}" for detail in dns_subdomain(prefix)]
+    return [f"prefix part {detail}" for detail in dns_subdomain(prefix, "bytes")]
 
 
 def _too_long(text: str, limit: int, unit: str = "characters") -> list[str]:

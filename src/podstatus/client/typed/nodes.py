@@ -1,21 +1,16 @@
 """The node's port `NodeApi` over HTTP, and a reflector for a single Node."""
 
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.listwatch import ListerWatcher
-from podstatus.client.informer.managed_fields import strip_managed_fields
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import LEASES, NODES
-from podstatus.kube.encoding.codec import DecodeError, decode, to_document
-from podstatus.kube.encoding.go_json import encode_document
-from podstatus.kube.encoding.wire import Wire
+from podstatus.client.typed.codec import decode_response, encode_body
 from podstatus.kube.errors import RejectedError
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
-
-W = TypeVar("W", bound=Wire)
 
 
 class HttpNodeApi:
@@ -30,7 +25,7 @@ class HttpNodeApi:
 
     async def create_node(self, node: Node) -> Node:
         """Create a node with its status, and return the result."""
-        return _read_node(await self._client.create(NODES, _encode_body(node)), node.metadata.name)
+        return _read_node(await self._client.create(NODES, encode_body(node)), node.metadata.name)
 
     async def patch_node(self, name: str, patch: bytes) -> Node:
         """Apply a strategic merge patch and return the node."""
@@ -42,41 +37,30 @@ class HttpNodeApi:
 
     async def get_lease(self, namespace: str, name: str) -> Lease:
         """Return the lease with this name."""
-        return _decode_response(await self._client.get(LEASES, name, namespace=namespace), Lease)
+        return decode_response(await self._client.get(LEASES, name, namespace=namespace), Lease)
 
     async def create_lease(self, lease: Lease) -> Lease:
         """Create a lease and return the result."""
         namespace = lease.metadata.namespace
-        return _decode_response(
-            await self._client.create(LEASES, _encode_body(lease), namespace=namespace), Lease
+        return decode_response(
+            await self._client.create(LEASES, encode_body(lease), namespace=namespace), Lease
         )
 
     async def replace_lease(self, lease: Lease) -> Lease:
         """Replace the lease with this resource version, and return the result."""
         meta = lease.metadata
         body = await self._client.replace(
-            LEASES, meta.name, _encode_body(lease), namespace=meta.namespace
+            LEASES, meta.name, encode_body(lease), namespace=meta.namespace
         )
-        return _decode_response(body, Lease)
-
-
-def _encode_body(value: Wire) -> bytes:
-    return encode_document(to_document(value))
+        return decode_response(body, Lease)
 
 
 def _read_node(body: bytes, name: str) -> Node:
     """Decode the requested node; reject another one, which only a broken server returns."""
-    node = _decode_response(body, Node)
+    node = decode_response(body, Node)
     if node.metadata.name != name or not node.metadata.uid:
         raise RejectedError(f"the response is not the node {name}")
     return node
-
-
-def _decode_response(body: bytes, kind: type[W]) -> W:
-    try:
-        return decode(strip_managed_fields(body), kind)
-    except DecodeError as error:
-        raise RejectedError(f"the response cannot be decoded: {error}") from error
 
 
 class NodeWatcher(Protocol):

@@ -3,10 +3,10 @@
 from typing import TypeVar
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.informer.managed_fields import strip_managed_fields
+from podstatus.client.informer.managed_fields import decode_uncached
 from podstatus.client.rest.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, ApiResource
-from podstatus.kube.encoding.codec import DecodeError, decode, to_document
-from podstatus.kube.encoding.go_json import encode_document
+from podstatus.client.typed.codec import encode_body
+from podstatus.kube.encoding.codec import DecodeError
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.errors import GoneError, RejectedError
 from podstatus.kube.objects.authentication import (
@@ -53,7 +53,7 @@ class HttpPodObjects:
         )
         body = await self._client.create(
             SERVICE_ACCOUNTS,
-            encode_document(to_document(request)),
+            encode_body(request),
             namespace=pod.namespace,
             name=pod.spec.service_account_name or _DEFAULT_ACCOUNT,
             subresource="token",
@@ -78,7 +78,7 @@ class HttpPodObjects:
 
 def _decode_response(body: bytes, kind: type[W]) -> W:
     try:
-        return decode(strip_managed_fields(body), kind)
+        return decode_uncached(body, kind)
     except DecodeError as error:
         # Without the content, which may be secret.
         raise RejectedError(f"the response is not a {kind.__name__}") from error

@@ -11,7 +11,8 @@ from podstatus.client.informer.managed_fields import decode_cached
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import PODS
-from podstatus.kube.encoding.codec import DecodeError, decode
+from podstatus.client.typed.codec import decode_response
+from podstatus.kube.encoding.codec import decode
 from podstatus.kube.errors import RejectedError
 from podstatus.kube.objects.meta import ManagedFieldsEntry
 from podstatus.kube.objects.pod import ApiUID, Pod
@@ -25,19 +26,14 @@ class HttpPodApi:
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
         """Return the pod with this name."""
-        return _decode_response(
-            await self._client.get(PODS, name, namespace=namespace), namespace, name
-        )
+        return _read_pod(await self._client.get(PODS, name, namespace=namespace), namespace, name)
 
     async def managed_fields(
         self, namespace: str, name: str, *, uid: ApiUID
     ) -> tuple[ManagedFieldsEntry, ...]:
         """Return the pod's managed fields; empty if another pod has the name by now."""
         body = await self._client.get(PODS, name, namespace=namespace)
-        try:
-            metadata = decode(body, Pod).metadata
-        except DecodeError as error:
-            raise RejectedError(f"the response cannot be decoded: {error}") from error
+        metadata = decode_response(body, Pod, decode).metadata
         return metadata.managed_fields or () if metadata.uid == uid else ()
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
@@ -45,7 +41,7 @@ class HttpPodApi:
         body = await self._client.patch(
             PODS, name, patch, namespace=namespace, subresource="status"
         )
-        return _decode_response(body, namespace, name)
+        return _read_pod(body, namespace, name)
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int | None
@@ -62,12 +58,9 @@ class HttpPodApi:
         await self._client.delete(PODS, name, namespace=namespace, options=body)
 
 
-def _decode_response(body: bytes, namespace: str, name: str) -> Pod:
+def _read_pod(body: bytes, namespace: str, name: str) -> Pod:
     """Decode the requested pod; reject another one, which only a broken server returns."""
-    try:
-        pod = decode_cached(body, Pod)
-    except DecodeError as error:
-        raise RejectedError(f"the response cannot be decoded: {error}") from error
+    pod = decode_response(body, Pod, decode_cached)
     if pod.full_name != (namespace, name) or not pod.uid:
         raise RejectedError(f"the response is not the pod {namespace}/{name}")
     return pod

@@ -1,13 +1,8 @@
 """Send TokenReview and SubjectAccessReview requests."""
 
-from typing import TypeVar
-
 from podstatus.client.api_client import ApiClient
 from podstatus.client.rest.resources import ApiResource
-from podstatus.kube.encoding.codec import DecodeError, decode, to_document
-from podstatus.kube.encoding.go_json import encode_document
-from podstatus.kube.encoding.wire import Wire
-from podstatus.kube.errors import RejectedError
+from podstatus.client.typed.codec import decode_response, encode_body
 from podstatus.kube.objects.authentication import (
     SubjectAccessReview,
     SubjectAccessReviewSpec,
@@ -20,8 +15,6 @@ from podstatus.kube.objects.authentication import (
 TOKEN_REVIEWS = ApiResource("tokenreviews", "authentication.k8s.io", namespaced=False)
 ACCESS_REVIEWS = ApiResource("subjectaccessreviews", "authorization.k8s.io", namespaced=False)
 
-W = TypeVar("W", bound=Wire)
-
 
 class HttpReviews:
     """Sends reviews. All calls raise the errors of `podstatus.kube.errors`."""
@@ -32,8 +25,8 @@ class HttpReviews:
     async def review_token(self, spec: TokenReviewSpec) -> TokenReviewStatus:
         """Authenticate a token (TokenReview) and return its user."""
         review = TokenReview(kind="TokenReview", api_version="authentication.k8s.io/v1", spec=spec)
-        return _decode_response(
-            await self._client.create(TOKEN_REVIEWS, _encode_body(review)), TokenReview
+        return decode_response(
+            await self._client.create(TOKEN_REVIEWS, encode_body(review)), TokenReview
         ).status
 
     async def review_access(self, spec: SubjectAccessReviewSpec) -> SubjectAccessReviewStatus:
@@ -41,16 +34,5 @@ class HttpReviews:
         review = SubjectAccessReview(
             kind="SubjectAccessReview", api_version="authorization.k8s.io/v1", spec=spec
         )
-        body = await self._client.create(ACCESS_REVIEWS, _encode_body(review))
-        return _decode_response(body, SubjectAccessReview).status
-
-
-def _encode_body(value: Wire) -> bytes:
-    return encode_document(to_document(value))
-
-
-def _decode_response(body: bytes, kind: type[W]) -> W:
-    try:
-        return decode(body, kind)
-    except DecodeError as error:
-        raise RejectedError(f"the response is not a {kind.__name__}: {error}") from error
+        body = await self._client.create(ACCESS_REVIEWS, encode_body(review))
+        return decode_response(body, SubjectAccessReview).status

@@ -29,9 +29,9 @@ class FailureLog:
         self._logged.add(type(error))
         self.error = error
 
-    def recovered(self) -> None:
+    def recovered(self, details: str = "") -> None:
         """Log at info level that the activity works again, if it had failed."""
         if self.error is not None:
-            self._logger.info("%s works again", self._activity)
+            self._logger.info("%s works again%s", self._activity, details)
         self._logged.clear()
         self.error = None

@@ -1,9 +1,10 @@
-"""Repeated failures of an activity: back off, and log only the first failure and the recovery."""
+"""Repeated failures of an activity: back off, and log their start and the recovery."""
 
 import logging
 from collections.abc import Callable
 
 from podstatus.base.backoff import Backoff
+from podstatus.base.failure_log import FailureLog
 from podstatus.kube.errors import ApiError
 
 _SECOND = 1e9
@@ -18,40 +19,29 @@ class FailureBackoff:
     def __init__(
         self, logger: logging.Logger, activity: str, backoff: Backoff, random: Callable[[], float]
     ) -> None:
-        self._logger = logger
-        self._activity = activity
+        self._log = FailureLog(logger, activity, expected=ApiError)
         self._backoff = backoff
         self._random = random
-        self._since: int | None = None
+        self._since = 0
 
     @property
     def is_failing(self) -> bool:
         """Whether the last attempt failed."""
-        return self._since is not None
+        return self._log.error is not None
 
     def failed(self, error: Exception, now: int) -> float:
         """Record a failure; return the seconds to wait before the next attempt."""
-        self._backoff = self._backoff.failed()
-        if self._since is None:
+        if not self.is_failing:
             self._since = now
-            # Any other error than ApiError is a bug: log its traceback.
-            trace = None if isinstance(error, ApiError) else error
-            self._logger.warning(
-                "%s failed, will retry: error=%s", self._activity, error, exc_info=trace
-            )
-        else:
-            self._logger.debug("%s failed again: error=%s", self._activity, error)
+        self._log.failed(error)
+        self._backoff = self._backoff.failed()
         return max(self._backoff.delay(self._random()), _retry_after(error))
 
     def recovered(self, now: int) -> None:
         """Record a success, and log the recovery if the last attempt failed."""
-        if self._since is None:
-            return
-        seconds, failures = max(0, now - self._since) / _SECOND, self._backoff.failures
-        self._logger.info(
-            "%s works again: seconds=%.1f failures=%d", self._activity, seconds, failures
-        )
-        self._since, self._backoff = None, self._backoff.reset()
+        seconds, failures = (now - self._since) / _SECOND, self._backoff.failures
+        self._log.recovered(f": seconds={seconds:.1f} failures={failures}")
+        self._backoff = self._backoff.reset()
 
 
 def _retry_after(error: Exception) -> float:

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 
+from podstatus.apiserver.controllers.base import Controller
 from podstatus.apiserver.controllers.namespaces import NamespaceController
 from podstatus.apiserver.controllers.node_lifecycle import NodeLifecycleController
 from podstatus.apiserver.controllers.scheduler import Scheduler
@@ -28,9 +29,6 @@ from podstatus.base.clock import Clock
 from podstatus.base.system_clock import SystemClock
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-
-Controller = NamespaceController | NodeLifecycleController | Scheduler
-"""Is notified of every change, and writes through the registry."""
 
 
 class ApiServer:

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from podstatus.apiserver.controllers.base import Controller
 from podstatus.apiserver.controllers.namespaces import NamespaceController
+from podstatus.apiserver.controllers.node_lifecycle import NodeLifecycleController
 from podstatus.apiserver.controllers.scheduler import Scheduler
 from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.storage.store import StorageError, StorageKey, Store
@@ -40,7 +42,7 @@ class Rig:
         self.registry.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace"} | name)
 
     @asynccontextmanager
-    async def served_by(self, controller: Scheduler | NamespaceController) -> AsyncIterator[None]:
+    async def served_by(self, controller: Controller) -> AsyncIterator[None]:
         self.store.listener = controller.on_change
         running = asyncio.create_task(controller.run())
         await run_ready_tasks()
@@ -128,4 +130,26 @@ def test_a_namespace_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixt
         ),
         "namespace removed: namespace=x",
         "deleting the content of namespaces works again",
+    ]
+
+
+def test_a_taint_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        rig = Rig()
+        rig.create_node()
+        rig.store.is_full = True
+        controller = NodeLifecycleController(rig.store, rig.registry, rig.clock)
+        async with rig.served_by(controller):
+            await rig.clock.advance(10)
+            rig.store.is_full = False
+            await rig.clock.advance(1)
+        ready = rig.stored("nodes", "n1")
+        assert ready is not None
+        assert "taints" not in ready["spec"]
+
+    with caplog.at_level("INFO"):
+        asyncio.run(scene())
+    assert lines(caplog) == [
+        "tainting nodes failed, will retry: error=cannot write to the database: disk is full",
+        "tainting nodes works again",
     ]

@@ -6,15 +6,12 @@ monitoring of leases, and eviction of pods from unreachable nodes.
 
 import logging
 
+from podstatus.apiserver.controllers.base import Controller
 from podstatus.apiserver.controllers.decide.node_taints import desired_taints
-from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.router import ResourcePath
-from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import NODES
-from podstatus.apiserver.storage.store import DELETED, StorageError, Store, StoreChange
+from podstatus.apiserver.storage.store import StorageKey
 from podstatus.apiserver.strategies.base import Document
-from podstatus.base.clock import Clock
-from podstatus.base.wake_up import WakeUp
 from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.scalars.time import Time
@@ -22,59 +19,39 @@ from podstatus.kube.scalars.time import Time
 logger = logging.getLogger(__name__)
 
 
-class NodeLifecycleController:
-    """Follows changes with `on_change`; `run` updates the taints."""
+class NodeLifecycleController(Controller):
+    """Updates the taints of nodes; those with other taints than desired are pending."""
 
-    def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
-        self._registry = registry
-        self._clock = clock
-        self._wake_up = WakeUp[str]()
-        self._dirty: set[str] = set()
-        """Nodes whose taints differ from the desired ones."""
-        for stored in store.objects(NODES.plural):
-            self._observe_node(stored.key.name, stored.data)
+    resources = (NODES.plural,)
+    activity = "updating the taints of nodes"
+    rejection = "cannot update the taints of the node: node"
 
-    def on_change(self, resource: str, change: StoreChange) -> None:
-        """Mark a changed node for reconciliation. Never blocks."""
-        if resource == NODES.plural:
-            self._observe_node(
-                change.new.key.name, b"" if change.type == DELETED else change.new.data
-            )
-
-    async def run(self) -> None:
-        """Reconcile changed nodes. Runs until cancelled."""
-        while True:
-            await self._wake_up.wait()
-            for name in sorted(self._dirty):
-                self.reconcile(name)
-
-    def reconcile(self, name: str) -> None:
+    def _reconcile(self, key: StorageKey) -> None:
         """Write the desired taints of a node.
 
-        Nothing is awaited between read and write, so concurrent changes are not lost. A failed
-        write is retried at the next change of the node.
+        Nothing is awaited between read and write, so concurrent changes are not lost.
         """
-        self._dirty.discard(name)
-        target = ResourcePath(resource=NODES, name=name)
+        target = ResourcePath(resource=NODES, name=key.name)
         now = Time.from_unix_nanos(self._clock.now())
-        try:
-            self._registry.overwrite(target, lambda node: _with_desired_taints(node, now))
-        except (StatusError, StorageError) as error:
-            logger.warning("cannot update the taints of the node: node=%s error=%s", name, error)
+        self._registry.overwrite(target, lambda node: _with_desired_taints(node, now))
 
-    def _observe_node(self, name: str, data: bytes) -> None:
-        self._dirty.discard(name)
-        if not data:
+    def _observe(self, resource: str, key: StorageKey, data: bytes | None) -> None:
+        if resource != NODES.plural:
+            return
+        self._pending.pop(key, None)
+        if data is None:
             return
         try:
             node = decode(data, Node)
         except DecodeError as error:
             logger.warning(
-                "cannot decode the node, its taints are not updated: node=%s error=%s", name, error
+                "cannot decode the node, its taints are not updated: node=%s error=%s",
+                key.name,
+                error,
             )
             return
         if desired_taints(node) != (node.spec.taints or ()):
-            self._dirty.add(name)
+            self._pending[key] = None
             self._wake_up.set("node")
 
 

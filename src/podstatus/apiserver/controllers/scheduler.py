@@ -4,10 +4,10 @@ It tracks the requests on each node by following every change, so a decision loo
 pods and nodes.
 """
 
-import asyncio
 import logging
 from collections import defaultdict
 
+from podstatus.apiserver.controllers.base import Controller
 from podstatus.apiserver.controllers.decide.scheduling import (
     NodeInfo,
     ResourceNanos,
@@ -23,7 +23,7 @@ from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.router import ResourcePath
 from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import EVENTS, NODES, PODS
-from podstatus.apiserver.storage.store import DELETED, StorageError, StorageKey, Store, StoreChange
+from podstatus.apiserver.storage.store import StorageError, StorageKey, Store
 from podstatus.apiserver.strategies.base import Document
 from podstatus.apiserver.strategies.pod.binding import (
     bind_pod,
@@ -31,8 +31,6 @@ from podstatus.apiserver.strategies.pod.binding import (
     unschedulable_message,
 )
 from podstatus.base.clock import Clock
-from podstatus.base.failure_log import FailureLog
-from podstatus.base.wake_up import WakeUp
 from podstatus.kube.encoding.codec import DecodeError, decode
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
@@ -43,73 +41,29 @@ logger = logging.getLogger(__name__)
 
 SCHEDULER_NAME = "default-scheduler"
 """Pods with another schedulerName are ignored."""
-BATCH_SIZE = 50
-"""Pods to schedule before yielding to other tasks: some milliseconds."""
-_RETRY_SECONDS = 1.0
-"""Delay before a failed write is retried."""
 
 
-class Scheduler:
-    """Follows changes with `on_change`; `run` binds pods."""
+class Scheduler(Controller):
+    """Binds pods to nodes; unbound pods are pending, oldest first."""
+
+    resources = (NODES.plural, PODS.plural)
+    activity = "binding pods"
+    rejection = "cannot bind pod: pod"
 
     def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
-        self._store = store
-        self._registry = registry
-        self._clock = clock
-        self._wake_up = WakeUp[str]()
-        self._failure_log = FailureLog(logger, "binding pods", expected=StorageError)
         self._node_infos: dict[str, NodeInfo] = {}
         self._pod_usage: dict[StorageKey, tuple[str, ResourceNanos]] = {}
         """By pod: its node and requests."""
         self._requested: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-        self._pending: dict[StorageKey, None] = {}
-        """Unbound pods, oldest first (an ordered set)."""
-        for stored in store.objects(NODES.plural):
-            self._on_node_change(stored.key.name, stored.data)
-        for stored in store.objects(PODS.plural):
-            self._on_pod_change(stored.key, stored.data)
+        super().__init__(store, registry, clock)
 
-    def on_change(self, resource: str, change: StoreChange) -> None:
-        """Update nodes, requests and pending pods. Never blocks."""
-        data = None if change.type == DELETED else change.new.data
-        if resource == NODES.plural:
-            self._on_node_change(change.new.key.name, data)
-        elif resource == PODS.plural:
-            self._on_pod_change(change.new.key, data)
-
-    async def run(self) -> None:
-        """Schedule pending pods after each relevant change. Runs until cancelled."""
-        while True:
-            await self._wake_up.wait()
-            pending, succeeded = list(self._pending), True
-            for start in range(0, len(pending), BATCH_SIZE):
-                succeeded &= self.schedule(pending[start : start + BATCH_SIZE])
-                await asyncio.sleep(0)
-            if succeeded:
-                self._failure_log.recovered()
-            else:
-                # Nothing signals that the disk has space again, so poll.
-                await self._clock.wait(_RETRY_SECONDS)
-                self._wake_up.set("again")
-
-    def schedule(self, keys: list[StorageKey]) -> bool:
-        """Bind the pods that fit a node now; return whether all writes succeeded."""
-        succeeded = True
-        for key in keys:
-            stored = self._store.get(PODS.plural, key)
-            if stored is None or key not in self._pending:
-                continue
-            result = schedule_pod(
-                pod_request(decode(stored.data, Pod)), self._node_infos.values(), self._requested
-            )
-            try:
-                self._apply_result(result, key)
-            except StatusError as error:
-                logger.warning("cannot bind pod: pod=%s/%s error=%s", *key, error)
-            except StorageError as error:
-                self._failure_log.failed(error)
-                succeeded = False
-        return succeeded
+    def _reconcile(self, key: StorageKey) -> None:
+        """Bind a pod if it fits a node now."""
+        stored = self._store.get(PODS.plural, key)
+        if stored is not None:
+            request = pod_request(decode(stored.data, Pod))
+            result = schedule_pod(request, self._node_infos.values(), self._requested)
+            self._apply_result(result, key)
 
     def _apply_result(self, result: ScheduleResult, key: StorageKey) -> None:
         target = ResourcePath(resource=PODS, namespace=key.namespace, name=key.name)
@@ -141,6 +95,12 @@ class Scheduler:
                 self._registry.overwrite(target, lambda old: increment_series(old, now))
         except (StatusError, StorageError) as error:
             logger.warning("cannot record event: event=%s/%s error=%s", namespace, name, error)
+
+    def _observe(self, resource: str, key: StorageKey, data: bytes | None) -> None:
+        if resource == NODES.plural:
+            self._on_node_change(key.name, data)
+        elif resource == PODS.plural:
+            self._on_pod_change(key, data)
 
     def _on_node_change(self, name: str, data: bytes | None) -> None:
         before = self._node_infos.pop(name, None)

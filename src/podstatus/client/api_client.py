@@ -1,9 +1,9 @@
 """A thin client of a Kubernetes API server: JSON bytes in, JSON bytes out."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from copy import copy
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from podstatus.base.rate_limiter import RateLimiter
 from podstatus.client.auth.config import ClientConfig
@@ -179,7 +179,7 @@ class ApiClient:
             RestRequest("PUT", resource.object(name, namespace, subresource), body)
         )
 
-    def patch(
+    async def patch(
         self,
         resource: ApiResource,
         name: str,
@@ -188,12 +188,10 @@ class ApiClient:
         namespace: str | None = None,
         subresource: str = "",
         content_type: str = STRATEGIC_MERGE,
-    ) -> Coroutine[Any, Any, bytes]:
+    ) -> bytes:
         """Patch an object and return the result."""
-        # Not a coroutine function: every coroutine in the chain is resumed at each step of the
-        # call, and every status takes this path.
         path = resource.object(name, namespace, subresource)
-        return self._call(RestRequest("PATCH", path, body, content_type))
+        return await self._call(RestRequest("PATCH", path, body, content_type))
 
     async def delete(
         self,
@@ -208,13 +206,9 @@ class ApiClient:
             RestRequest("DELETE", resource.object(name, namespace), options, JSON)
         )
 
-    def _call(self, request: RestRequest) -> Coroutine[Any, Any, bytes]:
-        if self._limit is None:
-            return self._transport.call(request)
-        return self._call_rate_limited(self._limit, request)
-
-    async def _call_rate_limited(self, limit: RateLimiter, request: RestRequest) -> bytes:
-        await limit.wait()
+    async def _call(self, request: RestRequest) -> bytes:
+        if self._limit is not None:
+            await self._limit.wait()
         return await self._transport.call(request)
 
 

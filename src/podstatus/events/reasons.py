@@ -173,11 +173,3 @@ ALERT_ACTION_NOT_DONE: Final = "AlertActionNotDone"
 def reasons_by_constant() -> dict[str, str]:
     """Return every reason by the name of its constant."""
     return {name: value for name, value in globals().items() if name.isupper()}
-
-
-def node_status_message(node: str, reason: str) -> str:
-    """Return the message of an event about a changed node condition.
-
-    Upstream: recordNodeStatusEvent, pkg/kubelet/kubelet_node_status.go v1.36.4.
-    """
-    return f"Node {node} status is now: {reason}"

@@ -206,9 +206,3 @@ def test_what_can_be_selected_depends_on_the_resource() -> None:
         '"spec.holderIdentity" is not a known field selector: '
         'only "metadata.name", "metadata.namespace"'
     )
-
-
-def test_the_only_possible_value_of_a_field_is_known() -> None:
-    selector = parse_field_selector("metadata.name=a,status.phase!=b", PODS)
-    assert selector.requires_exact_match("metadata.name") == "a"
-    assert selector.requires_exact_match("status.phase") is None

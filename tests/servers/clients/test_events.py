@@ -141,7 +141,7 @@ def test_events_about_what_is_in_no_namespace_are_found_as_kubectl_looks_for_the
     node = f"node-{namespace}"
 
     async def play(scene: Scene) -> None:
-        message = reasons.node_status_message(node, reasons.NODE_READY)
+        message = f"Node {node} status is now: {reasons.NODE_READY}"
         scene.recorder.normal(node_reference(node), reasons.NODE_READY, message)
 
     assert played(server.access, play).sent == 1

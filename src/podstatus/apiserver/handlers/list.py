@@ -63,7 +63,7 @@ class ListHandler:
             return ListPage(objects=self.all(target, predicate), version=self._store.version)
         version, start = self._start(options)
         objects = self._objects_at(target, version, start)
-        return self._paginate(target, objects, version, start, options.limit, predicate)
+        return self._paginate(objects, version, start, options.limit, predicate)
 
     def all(self, target: ResourcePath, predicate: SelectionPredicate) -> tuple[StoredObject, ...]:
         """Return all selected objects, as they are now."""
@@ -102,7 +102,6 @@ class ListHandler:
 
     def _paginate(
         self,
-        target: ResourcePath,
         objects: list[StoredObject],
         version: int,
         start: StorageKey | None,
@@ -115,7 +114,7 @@ class ListHandler:
             if limit and len(selected) == limit:
                 remaining = len(candidates) - index
                 token = encode_continue(version, selected[-1].key)
-                is_complete = not _has_selector(target, predicate)
+                is_complete = predicate is _match_all
                 return ListPage(
                     objects=tuple(selected),
                     version=version,
@@ -131,8 +130,7 @@ def build_predicate(request: HttpRequest, target: ResourcePath) -> SelectionPred
     """Return the predicate of the request's selectors. Raises StatusError (400)."""
     labels = parse_label_selector(request.query.get("labelSelector", ""))
     fields = parse_field_selector(request.query.get("fieldSelector", ""), target.resource)
-    by_name = target.name
-    if not labels.requirements and not fields.requirements and by_name is None:
+    if not labels.requirements and not fields.requirements:
         return _match_all
 
     def selects(stored: StoredObject) -> bool:
@@ -143,7 +141,3 @@ def build_predicate(request: HttpRequest, target: ResourcePath) -> SelectionPred
 
 def _match_all(_: StoredObject) -> bool:
     return True
-
-
-def _has_selector(_: ResourcePath, predicate: SelectionPredicate) -> bool:
-    return predicate is not _match_all

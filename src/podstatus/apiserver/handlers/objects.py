@@ -1,6 +1,5 @@
 """Dispatch of object requests: list, get, watch, create, update, patch, delete, subresources."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -40,8 +39,6 @@ from podstatus.apiserver.strategies.pod.binding import bind_pod, check_binding_n
 from podstatus.base.clock import Clock
 from podstatus.kube.patch.schema import BINDING, DELETE_OPTIONS
 from podstatus.kube.scalars.time import Time
-
-VerbHandler = Callable[[HttpRequest, ResourcePath], Awaitable[Response | StreamResponse]]
 
 
 class ObjectHandlers:

@@ -79,13 +79,6 @@ class FieldSelector(msgspec.Struct, frozen=True):
             for requirement in self.requirements
         )
 
-    def requires_exact_match(self, field: str) -> str | None:
-        """Return the only value that this field may have; None if it is not restricted."""
-        for requirement in self.requirements:
-            if requirement.field == field and requirement.equal:
-                return requirement.value
-        return None
-
 
 def object_fields(document: Mapping[str, Any], specific: Mapping[str, str]) -> dict[str, str]:
     """Return all selectable values: name, namespace, and those specific to the resource."""

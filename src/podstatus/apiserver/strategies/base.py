@@ -7,16 +7,12 @@ and quantities. Documents are plain JSON values and are never modified: a strate
 Upstream: apiserver v0.36.4, pkg/registry/rest/update.go.
 """
 
-import typing
-from collections.abc import Iterator
-from functools import cache
 from typing import Any, Protocol
 
 import msgspec
-from msgspec import structs
 
 from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
-from podstatus.kube.encoding.wire import Wire, strip_none
+from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.validation.field_errors import FieldError
 
@@ -67,9 +63,6 @@ class Strategy(Protocol):
 
         Raises MalformedObjectError.
         """
-
-    def unknown_fields(self, document: Document) -> list[str]:
-        """Return the paths of fields that `decode` drops, for strict field validation."""
 
     def prepare_create(self, document: Document) -> Document:
         """Return the object as first stored.
@@ -170,26 +163,3 @@ def roundtrip(document: Document, kind: type[Wire]) -> Document:
         return to_document(from_document(document, kind))
     except DecodeError as error:
         raise MalformedObjectError(str(error)) from error
-
-
-def unknown_fields(document: Any, declared: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths of fields that `declared` lacks; strict field validation rejects them."""
-    declared, _ = strip_none(declared)
-    arguments = typing.get_args(declared)
-    if isinstance(document, list) and typing.get_origin(declared) is tuple:
-        for index, item in enumerate(document):
-            yield from unknown_fields(item, arguments[0], f"{path}[{index}]")
-    elif isinstance(document, dict) and isinstance(declared, type) and issubclass(declared, Wire):
-        fields = _fields(declared)
-        for key, item in document.items():
-            inner = f"{path}.{key}" if path else key
-            if key in fields:
-                yield from unknown_fields(item, fields[key], inner)
-            else:
-                yield inner
-
-
-@cache
-def _fields(kind: type[Wire]) -> dict[str, Any]:
-    hints = typing.get_type_hints(kind)
-    return {info.encode_name: hints[info.name] for info in structs.fields(kind)}

@@ -14,7 +14,6 @@ from podstatus.apiserver.strategies.base import (
     MalformedObjectError,
     prepare_meta_update,
     roundtrip,
-    unknown_fields,
 )
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.encoding.wire import Wire
@@ -55,10 +54,6 @@ class BaseStrategy:
         """Decode the result of a patch. Raises MalformedObjectError."""
         del old
         return self.decode(document)
-
-    def unknown_fields(self, document: Document) -> list[str]:
-        """Return the paths of fields that the type does not have."""
-        return list(unknown_fields(document, self.kind))
 
     def prepare_create(self, document: Document) -> Document:
         """Return the object as it is first stored."""

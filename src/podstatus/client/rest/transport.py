@@ -12,7 +12,6 @@ from yarl import URL
 
 from podstatus.client.auth.config import ClientConfig, Credentials
 from podstatus.client.errors import WatchIdleError
-from podstatus.client.rest.deadlines import RequestDeadlines
 from podstatus.client.rest.redaction import authorization_secrets, redact_secrets
 from podstatus.client.rest.request import JSON, RestRequest
 from podstatus.client.rest.resolver import Resolver
@@ -61,9 +60,8 @@ class Transport:
         self._host = server_host(config.server)
         self._url = lru_cache(maxsize=_MAX_CACHED_URLS)(self._parse_url)
         self._headers = {"Accept": JSON, "User-Agent": user_agent}
-        self._deadlines = RequestDeadlines(timeouts.total_seconds)
         self._no_timeout = self._client_timeout(None)
-        """No total timeout: `_deadlines` limits whole calls."""
+        """No total timeout: `_exchange` limits whole calls."""
         self._session: aiohttp.ClientSession | None = None
         self._secrets: tuple[str, ...] = ()
         """The last credentials that were sent, which no message may contain."""
@@ -71,7 +69,6 @@ class Transport:
 
     def open(self) -> None:
         """Create the session; connections are opened on demand."""
-        self._deadlines = RequestDeadlines(self._timeouts.total_seconds)
         connector = aiohttp.TCPConnector(
             # No limit: callers limit their concurrency, and a lease must not wait for statuses.
             limit=0,
@@ -110,17 +107,11 @@ class Transport:
         self, request: RestRequest, credentials: Credentials
     ) -> tuple[aiohttp.ClientResponse, bytes]:
         """Return the response and its body. Raises TimeoutError."""
-        task = self._deadlines.begin()
-        try:
+        # One timer for the whole call: aiohttp's own ones are set again for each part of it.
+        async with asyncio.timeout(self._timeouts.total_seconds):
             response = await self._send(request, credentials, self._no_timeout)
             # `read_body` releases or closes the connection, so `async with` is not needed.
             return response, await read_body(response, request.max_bytes)
-        except asyncio.CancelledError as error:
-            if self._deadlines.is_missed(task):
-                raise TimeoutError from error
-            raise
-        finally:
-            self._deadlines.end(task)
 
     async def open_stream(
         self, request: RestRequest, *, total_seconds: float, idle_timeout_seconds: float

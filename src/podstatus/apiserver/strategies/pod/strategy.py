@@ -12,7 +12,6 @@ from podstatus.apiserver.strategies.base import (
     Document,
     prepare_meta_update,
     roundtrip,
-    unknown_fields,
     with_meta,
 )
 from podstatus.apiserver.strategies.pod.admission import admit_create, admit_update
@@ -67,10 +66,6 @@ class PodStrategy:
         pod = roundtrip(document | {"spec": {}}, Pod)
         sync_pod_ip(pod["status"])
         return pod | {"spec": old["spec"]}
-
-    def unknown_fields(self, document: Document) -> list[str]:
-        """Return the paths of fields that the Pod type does not have."""
-        return list(unknown_fields(document, Pod))
 
     def prepare_create(self, document: Document) -> Document:
         """Return a new pod: Pending, with its QoS class, priority and default tolerations."""

@@ -23,6 +23,7 @@ import msgspec
 from canned_events import CannedServer, serve
 from podstatus import Pod
 from podstatus.client import PODS, ApiClient, Reflector, kubeconfig_config, token_config
+from podstatus.client.informer.listwatch import ObjectSelection
 from podstatus.client.rest.request import STRATEGIC_MERGE
 from podstatus.testing.apiserver import ApiAccess, ApiServerProcess
 
@@ -132,7 +133,7 @@ async def watch_ours(client: ApiClient) -> float:
     """Return the CPU microseconds per event from the socket to a handler."""
     count = Count()
     begin = time.process_time()
-    watching = asyncio.create_task(Reflector(client, PODS, Pod, count).run())
+    watching = asyncio.create_task(Reflector(client, ObjectSelection(PODS), Pod, count).run())
     await count.reached.wait()
     spent = (time.process_time() - begin) / EVENTS * 1e6
     watching.cancel()

@@ -3,6 +3,8 @@
 import asyncio
 import ssl
 
+import msgspec
+
 from podstatus.apiserver.controllers.base import Controller
 from podstatus.apiserver.controllers.namespaces import NamespaceController
 from podstatus.apiserver.controllers.node_lifecycle import NodeLifecycleController
@@ -31,13 +33,22 @@ from podstatus.base.system_clock import SystemClock
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
-class ApiServer:
-    """Serves a store over HTTPS; over plain HTTP without an SSL context, for tests.
+class ApiServerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the server listens, and what it does besides serving objects."""
 
-    `faults` enables fault injection at /podstatus/faults for clients with the token. `schedule`
-    runs the scheduler and the node lifecycle controller (taints by condition). `kubelet_config`
-    says how to connect to kubelets, for logs and exec.
-    """
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0 for any free port."""
+    faults: bool = False
+    """Fault injection at /podstatus/faults, for clients with the token."""
+    schedule: bool = False
+    """Run the scheduler and the node lifecycle controller (taints by condition)."""
+    kubelet: KubeletClientConfig = KubeletClientConfig()
+    """How to connect to kubelets, for logs and exec."""
+
+
+class ApiServer:
+    """Serves a store over HTTPS; over plain HTTP without an SSL context, for tests."""
 
     def __init__(
         self,
@@ -45,31 +56,30 @@ class ApiServer:
         *,
         token: str,
         ssl_context: ssl.SSLContext | None,
-        host: str = "127.0.0.1",
-        port: int = 0,
+        options: ApiServerOptions | None = None,
         clock: Clock | None = None,
-        faults: bool = False,
-        schedule: bool = False,
-        kubelet_config: KubeletClientConfig | None = None,
     ) -> None:
         clock = SystemClock() if clock is None else clock
+        options = options or ApiServerOptions()
         self._store = store
         self._watch_cache = WatchCache(store.version)
         self._registry = Registry(store, STRATEGIES, clock)
-        self._kubelet_client = KubeletClient(kubelet_config or KubeletClientConfig())
+        self._kubelet_client = KubeletClient(options.kubelet)
         self._object_handlers = ObjectHandlers(
             store, self._watch_cache, self._registry, self._kubelet_client, clock
         )
         self._reviews = ReviewHandler(token)
         self._faults = (
-            FaultInjection(self._handle, self._watch_cache.compact, clock) if faults else None
+            FaultInjection(self._handle, self._watch_cache.compact, clock)
+            if options.faults
+            else None
         )
         handle = self._handle if self._faults is None else self._faults.handle
         self._listener = Listener(
-            handle, token=token, ssl_context=ssl_context, host=host, port=port
+            handle, token=token, ssl_context=ssl_context, host=options.host, port=options.port
         )
         self._controllers: list[Controller] = [NamespaceController(store, self._registry, clock)]
-        if schedule:
+        if options.schedule:
             self._controllers.append(NodeLifecycleController(store, self._registry, clock))
             self._controllers.append(Scheduler(store, self._registry, clock))
         self._tasks: set[asyncio.Task[None]] = set()

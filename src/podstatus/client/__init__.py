@@ -25,6 +25,7 @@ from podstatus.client.auth.load_config import (
     token_config,
 )
 from podstatus.client.errors import CredentialsError, KubeconfigError, WatchIdleError
+from podstatus.client.informer.listwatch import ObjectSelection
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_counts import ReflectorCounts
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
@@ -66,6 +67,7 @@ __all__ = [
     "HttpPodApi",
     "KubeconfigError",
     "ObjectChange",
+    "ObjectSelection",
     "RateLimiter",
     "Reflector",
     "ReflectorCounts",

@@ -12,7 +12,7 @@ from msgspec import structs
 from podstatus.base.clock import Clock
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import PODS, Added, ObjectChange, Reflector, ReflectorPolicy, Removed, Updated
-from podstatus.client.informer.listwatch import ListerWatcher
+from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
 from podstatus.kube.objects.pod import API_SOURCE, CONFIG_SOURCE, Pod
 
 SOURCE = API_SOURCE
@@ -52,10 +52,9 @@ class ApiSource:
         self._has_delivered = False
         self.reflector = Reflector(
             client,
-            PODS,
+            ObjectSelection(PODS, field_selector=f"spec.nodeName={node_name}"),
             Pod,
             self._on_change,
-            field_selector=f"spec.nodeName={node_name}",
             policy=policy,
             clock=self._clock,
         )

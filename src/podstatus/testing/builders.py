@@ -1,6 +1,7 @@
 """Builders of pods and statuses, for tests and examples."""
 
 from collections.abc import Sequence
+from typing import TypedDict, Unpack
 
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.meta import ObjectMeta
@@ -18,6 +19,15 @@ from podstatus.kube.objects.pod_status import (
 from podstatus.kube.scalars.time import Time
 
 
+class PodMetadata(TypedDict, total=False):
+    """Metadata of a pod that few tests need."""
+
+    annotations: dict[str, str] | None
+    generation: int
+    deleted_at: str | None
+    """Its deletionTimestamp."""
+
+
 def make_pod(
     name: str = "pod",
     *,
@@ -27,15 +37,11 @@ def make_pod(
     init_containers: Sequence[str] = (),
     sidecars: Sequence[str] = (),
     restart_policy: str = "Always",
-    annotations: dict[str, str] | None = None,
-    generation: int = 0,
-    deleted_at: str | None = None,
     status: PodStatus | None = None,
+    **metadata: Unpack[PodMetadata],
 ) -> Pod:
-    """Return a pod with these containers; the default UID is derived from the name.
-
-    `deleted_at` is its deletionTimestamp.
-    """
+    """Return a pod with these containers; the default UID is derived from the name."""
+    deleted_at = metadata.get("deleted_at")
     return Pod(
         api_version="v1",
         kind="Pod",
@@ -43,8 +49,8 @@ def make_pod(
             name=name,
             namespace=namespace,
             uid=uid or f"uid-{name}",
-            annotations=annotations,
-            generation=generation,
+            annotations=metadata.get("annotations"),
+            generation=metadata.get("generation", 0),
             deletion_timestamp=Time.parse(deleted_at) if deleted_at else None,
         ),
         spec=PodSpec(

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
+from podstatus.client.informer.listwatch import ObjectSelection
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
@@ -35,7 +36,7 @@ class Scene:
         self.changes: list[str] = []
         self.reflector = Reflector(
             source,
-            CONFIG_MAPS,
+            ObjectSelection(CONFIG_MAPS),
             ConfigMap,
             self._hear,
             policy=ReflectorPolicy(page=page),

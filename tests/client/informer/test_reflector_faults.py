@@ -19,6 +19,7 @@ pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 from podstatus.apiserver.faults.middleware import FAULTS_PATH
 from podstatus.base.backoff import Backoff
 from podstatus.client.api_client import ApiClient
+from podstatus.client.informer.listwatch import ObjectSelection
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.store import ObjectChange
@@ -235,7 +236,7 @@ async def reflecting(
         access = PlainAccess(f"http://127.0.0.1:{scene.proxy.port}", TOKEN)
         async with ApiClient(access) as client:
             reflector = Reflector(
-                client, CONFIG_MAPS, ConfigMap, listener, namespace="default", policy=policy
+                client, ObjectSelection(CONFIG_MAPS, "default"), ConfigMap, listener, policy=policy
             )
             task = asyncio.ensure_future(reflector.run())
             try:

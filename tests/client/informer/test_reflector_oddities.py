@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from podstatus.client.informer.listwatch import ObjectSelection
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.resource_version import ResourceVersion
@@ -172,7 +173,9 @@ def test_a_handler_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -
         source = FakeSource()
         source.put("a", data={"k": "private"})
         source.put("b")
-        reflector = Reflector(source, CONFIG_MAPS, ConfigMap, handler, clock=FakeClock())
+        reflector = Reflector(
+            source, ObjectSelection(CONFIG_MAPS), ConfigMap, handler, clock=FakeClock()
+        )
         task = asyncio.ensure_future(reflector.run())
         await run_ready_tasks()
         source.put("c")
@@ -199,7 +202,9 @@ def test_a_flood_of_events_leaves_others_their_turn() -> None:
     async def play() -> None:
         nonlocal turns
         source = FakeSource()
-        reflector = Reflector(source, CONFIG_MAPS, ConfigMap, slow, clock=FakeClock())
+        reflector = Reflector(
+            source, ObjectSelection(CONFIG_MAPS), ConfigMap, slow, clock=FakeClock()
+        )
         task = asyncio.ensure_future(reflector.run())
         await run_ready_tasks()
         for number in range(40):
@@ -299,11 +304,11 @@ def test_what_no_port_names_is_logged_with_its_place_and_survived(
 @pytest.mark.parametrize("kind", [dict, object, "Pod", ResourceVersion])
 def test_what_is_no_kind_of_object_is_refused_at_once(kind: Any) -> None:
     with pytest.raises(TypeError, match="is not a kind"):
-        Reflector(FakeSource(), CONFIG_MAPS, kind, print)
+        Reflector(FakeSource(), ObjectSelection(CONFIG_MAPS), kind, print)
 
 
 def test_a_coroutine_function_as_handler_is_refused() -> None:
     async def handle(_: object) -> None: ...
 
     with pytest.raises(TypeError, match="coroutine function"):
-        Reflector(FakeSource(), CONFIG_MAPS, ConfigMap, handle)  # type: ignore[arg-type]
+        Reflector(FakeSource(), ObjectSelection(CONFIG_MAPS), ConfigMap, handle)  # type: ignore[arg-type]

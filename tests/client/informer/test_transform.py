@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from podstatus.client.informer import managed_fields
+from podstatus.client.informer.listwatch import ObjectSelection
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.transform import Transform
@@ -37,7 +38,7 @@ class Scene:
         self.changes: list[ObjectChange[Kept]] = []
         self.reflector = Reflector(
             source,
-            CONFIG_MAPS,
+            ObjectSelection(CONFIG_MAPS),
             Transform(ConfigMap, self.make),
             self.changes.append,
             clock=FakeClock(),
@@ -117,4 +118,4 @@ def test_no_object_is_remembered_for_who_may_ask_again() -> None:
 def test_a_kind_that_is_none_is_refused_in_a_digest_too() -> None:
     digest: Any = Transform(dict, lambda it: it)  # type: ignore[type-var]
     with pytest.raises(TypeError, match="is not a kind"):
-        Reflector(FakeSource(), CONFIG_MAPS, digest, print, clock=FakeClock())
+        Reflector(FakeSource(), ObjectSelection(CONFIG_MAPS), digest, print, clock=FakeClock())

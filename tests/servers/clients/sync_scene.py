@@ -18,6 +18,7 @@ import msgspec
 from podstatus.base.backoff import Backoff
 from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
+from podstatus.client.informer.listwatch import ObjectSelection
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.store import Added, ObjectChange, Updated
@@ -73,10 +74,9 @@ class Witness:
         self._marks: dict[str, int] = {}
         self.reflector = Reflector(
             client,
-            PODS,
+            ObjectSelection(PODS, field_selector=f"spec.nodeName={node_name}"),
             Pod,
             self._see,
-            field_selector=f"spec.nodeName={node_name}",
             policy=ReflectorPolicy(backoff=Backoff(initial_seconds=0.05, max_seconds=0.5)),
         )
 

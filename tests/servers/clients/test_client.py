@@ -26,6 +26,7 @@ from podstatus.client import (
     kubeconfig_config,
     pod_reflector,
 )
+from podstatus.client.informer.listwatch import ObjectSelection
 from podstatus.kube.conditions import is_condition_true
 from podstatus.kube.errors import ConflictError, GoneError, RejectedError
 from podstatus.kube.objects.cluster import ConfigMap
@@ -89,7 +90,7 @@ def test_a_reflector_tells_what_happens_and_goes_on_after_everything_is_forgotte
 ) -> None:
     async def live(client: ApiClient) -> list[tuple[str, str]]:
         story = Story()
-        reflector = Reflector(client, CONFIG_MAPS, ConfigMap, story, namespace=namespace)
+        reflector = Reflector(client, ObjectSelection(CONFIG_MAPS, namespace), ConfigMap, story)
         await client.create(CONFIG_MAPS, config_map("old"), namespace=namespace)
         following = asyncio.create_task(reflector.run())
         await reflector.wait_synced()

@@ -23,7 +23,7 @@ from typing import Any
 from podstatus.apiserver import listener
 from podstatus.apiserver.handlers import watch as watching
 from podstatus.apiserver.request.selectors import object_fields
-from podstatus.apiserver.server import ApiServer
+from podstatus.apiserver.server import ApiServer, ApiServerOptions
 from podstatus.apiserver.storage import watch_cache
 from podstatus.apiserver.storage.store import Store
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
@@ -139,7 +139,9 @@ async def _run(pipe: Connection, path: Path | None, tls: Path | None, *, faults:
     if tls is not None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(tls / "server.crt", tls / "server.key")
-    server = ApiServer(store, token=TOKEN, ssl_context=context, faults=faults)
+    server = ApiServer(
+        store, token=TOKEN, ssl_context=context, options=ApiServerOptions(faults=faults)
+    )
     pipe.send(await server.start())
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_reader(pipe.fileno(), _obey, pipe, server, stopped)

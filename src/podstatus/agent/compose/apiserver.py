@@ -1,7 +1,7 @@
 """Build the embedded API server with its store."""
 
 from podstatus.agent.daemon.serve_apiserver import ApiServerConfig, ServeError, StartableServer
-from podstatus.apiserver.server import ApiServer, selectable_fields
+from podstatus.apiserver.server import ApiServer, ApiServerOptions, selectable_fields
 from podstatus.apiserver.storage.store import StorageError, Store
 
 
@@ -30,10 +30,12 @@ def build_api_server(parts: ApiServerConfig) -> StartableServer:
         store,
         token=parts.token,
         ssl_context=parts.ssl_context,
-        host=parts.host,
-        port=parts.port,
-        faults=parts.faults,
-        schedule=True,
-        kubelet_config=parts.nodes,
+        options=ApiServerOptions(
+            host=parts.host,
+            port=parts.port,
+            faults=parts.faults,
+            schedule=True,
+            kubelet=parts.nodes,
+        ),
     )
     return _ServerWithStore(server, store)

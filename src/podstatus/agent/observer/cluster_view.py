@@ -66,7 +66,7 @@ class ClusterView:
         self._renewals: dict[str, tuple[int, float]] = {}
         """Node -> monotonic time (ns) of the last observed renewal, and its age then (s)."""
         self._selection = selection = ObjectSelection(
-            resource=PODS,
+            PODS,
             namespace=scope.namespace or None,
             label_selector=scope.selector,
             field_selector=f"spec.nodeName={scope.node}" if scope.node else "",
@@ -74,30 +74,24 @@ class ClusterView:
         self._source = source
         self.pods: Reflector[ClusterPod] = Reflector(
             source,
-            PODS,
+            selection,
             Transform(Pod, self._digest_pod),
             self._pod_changed,
-            namespace=selection.namespace,
-            label_selector=selection.label_selector,
-            field_selector=selection.field_selector,
             clock=clock,
         )
         by_name = f"metadata.name={scope.node}" if scope.node else ""
         self.nodes: Reflector[ClusterNode] = Reflector(
             source,
-            NODES,
+            ObjectSelection(NODES, field_selector=by_name),
             Transform(Node, to_cluster_node),
             _ignore,
-            field_selector=by_name,
             clock=clock,
         )
         self.leases: Reflector[NodeLease] = Reflector(
             source,
-            LEASES,
+            ObjectSelection(LEASES, LEASE_NAMESPACE, field_selector=by_name),
             Transform(Lease, to_node_lease),
             self._lease_changed,
-            namespace=LEASE_NAMESPACE,
-            field_selector=by_name,
             clock=clock,
         )
 

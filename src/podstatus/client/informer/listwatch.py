@@ -11,8 +11,8 @@ from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.watch import WatchEvent
 
 
-class ObjectSelection(msgspec.Struct, frozen=True, kw_only=True):
-    """The objects that a reflector lists and watches."""
+class ObjectSelection(msgspec.Struct, frozen=True):
+    """The objects that a reflector lists and watches: `ObjectSelection(PODS, namespace="x")`."""
 
     resource: ApiResource
     namespace: str | None = None

@@ -26,7 +26,6 @@ from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.store import ObjectChange
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.failure_backoff import FailureBackoff
-from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.watch import WatchEvent
 from podstatus.kube.encoding.wire import Wire
 from podstatus.kube.errors import GoneError, RejectedError, UnavailableError
@@ -65,24 +64,16 @@ class Reflector(Generic[T]):
     def __init__(
         self,
         source: ListerWatcher,
-        resource: ApiResource,
+        selection: ObjectSelection,
         kind: type[T] | Transform[T],
         handler: Callable[[ObjectChange[T]], None],
         *,
-        namespace: str | None = None,
-        label_selector: str = "",
-        field_selector: str = "",
         policy: ReflectorPolicy | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = chance.random,
     ) -> None:
         _check_kind_and_handler(kind, handler)
-        self._selection = selection = ObjectSelection(
-            resource=resource,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-        )
+        self._selection = selection
         self._source = source
         self._policy = policy = policy or ReflectorPolicy()
         self._clock = clock or SystemClock()

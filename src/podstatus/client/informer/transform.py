@@ -1,6 +1,6 @@
 """Reduce objects to the part that a caller needs.
 
-    Reflector(client, PODS, Transform(Pod, Summary.of), handler)
+    Reflector(client, ObjectSelection(PODS), Transform(Pod, Summary.of), handler)
 
 A decoded pod takes ten times the memory of a typical summary. With a transform, each decoded object
 is freed before the next one is decoded.

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.informer.listwatch import ListerWatcher
+from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import LEASES, NODES
@@ -83,4 +83,5 @@ def node_reflector(source: ListerWatcher, name: str, watcher: NodeWatcher) -> Re
             case Removed(last):
                 watcher.remove(last)
 
-    return Reflector(source, NODES, Node, handle, field_selector=f"metadata.name={name}")
+    selection = ObjectSelection(NODES, field_selector=f"metadata.name={name}")
+    return Reflector(source, selection, Node, handle)

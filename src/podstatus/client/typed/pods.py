@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.informer.listwatch import ListerWatcher
+from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
 from podstatus.client.informer.managed_fields import decode_cached
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
@@ -78,9 +78,8 @@ class PodWatcher(Protocol):
 
 def pod_reflector(source: ListerWatcher, node: str, watcher: PodWatcher) -> Reflector[Pod]:
     """Return a reflector for the pods of a node that notifies `watcher`; the caller runs it."""
-    return Reflector(
-        source, PODS, Pod, pod_event_handler(watcher), field_selector=f"spec.nodeName={node}"
-    )
+    selection = ObjectSelection(PODS, field_selector=f"spec.nodeName={node}")
+    return Reflector(source, selection, Pod, pod_event_handler(watcher))
 
 
 def pod_event_handler(watcher: PodWatcher) -> Callable[[ObjectChange[Pod]], None]:

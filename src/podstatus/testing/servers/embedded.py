@@ -16,7 +16,7 @@ from typing import NamedTuple
 from podstatus.apiserver.kubelet.kubelet_client import KubeletClientConfig
 from podstatus.apiserver.pki.certificates import KUBELET_CLIENT, Certificates
 from podstatus.apiserver.pki.credentials import ClientCredentials, ensure_token, write_client_files
-from podstatus.apiserver.server import ApiServer, selectable_fields
+from podstatus.apiserver.server import ApiServer, ApiServerOptions, selectable_fields
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.apiserver.storage.store import Store
@@ -50,13 +50,15 @@ async def serve(
                 store,
                 token=token,
                 ssl_context=certificates.server_context(),
-                port=port,
-                faults=faults,
-                schedule=schedule,
-                kubelet_config=KubeletClientConfig(
-                    certificate=path / f"{KUBELET_CLIENT}.crt",
-                    key=path / f"{KUBELET_CLIENT}.key",
-                    authority=node_authority,
+                options=ApiServerOptions(
+                    port=port,
+                    faults=faults,
+                    schedule=schedule,
+                    kubelet=KubeletClientConfig(
+                        certificate=path / f"{KUBELET_CLIENT}.crt",
+                        key=path / f"{KUBELET_CLIENT}.key",
+                        authority=node_authority,
+                    ),
                 ),
             )
             try:

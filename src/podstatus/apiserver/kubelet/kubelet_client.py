@@ -12,17 +12,16 @@ from asyncio.trsock import TransportSocket
 from contextlib import suppress
 from pathlib import Path
 from socket import SHUT_RDWR, SO_LINGER, SOL_SOCKET
-from typing import Any
 from weakref import WeakSet
 
 import aiohttp
 import msgspec
-from aiohttp import ClientResponse, ClientSession, WSMsgType
+from aiohttp import ClientResponse, ClientSession
 from yarl import URL
 
 from podstatus.apiserver.http.errors import StatusError
-from podstatus.apiserver.http.messages import Message
 from podstatus.apiserver.kubelet.address import KubeletAddress
+from podstatus.apiserver.kubelet.websocket_connection import WebSocketConnection
 from podstatus.base.net.accept_loop import descriptor_limit
 
 _CONNECT_SECONDS = 10.0
@@ -173,55 +172,23 @@ class KubeletClient:
         return context
 
 
-class KubeletWebSocket:
+class KubeletWebSocket(WebSocketConnection):
     """The connection to the kubelet, as a `WebSocket`."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        self._socket = socket
+        super().__init__(socket)
         self.raw: TransportSocket = socket.get_extra_info("socket")
         """The TCP socket below TLS."""
-
-    @property
-    def close_code(self) -> int | None:
-        """The kubelet's close code; None if it sent none."""
-        return self._socket.close_code
-
-    async def receive(self) -> Message | None:
-        """Return the next message; None after a close. Raises ConnectionError."""
-        return read_message(await self._socket.receive())
-
-    async def send(self, message: Message) -> None:
-        """Send a message, with backpressure. Raises ConnectionError."""
-        await send_message(self._socket, message)
 
     async def close(self, code: int, reason: bytes = b"") -> None:
         """Close the WebSocket; reset the connection if cancelled."""
         try:
-            await self._socket.close(code=code, message=reason)
+            await super().close(code, reason)
         except asyncio.CancelledError:
             # Unsent data would otherwise delay the close of the connection.
             with suppress(OSError):
                 self.raw.setsockopt(SOL_SOCKET, SO_LINGER, _ZERO_LINGER)
             raise
-
-
-def read_message(message: aiohttp.WSMessage) -> Message | None:
-    """Return the payload of a frame; None for a close frame. Raises ConnectionError."""
-    match message.type:
-        case WSMsgType.BINARY | WSMsgType.TEXT:
-            data: Message = message.data
-            return data
-        case WSMsgType.ERROR:
-            raise ConnectionResetError(str(message.data))
-    return None
-
-
-async def send_message(socket: Any, message: Message) -> None:
-    """Send a message on a WebSocket of aiohttp."""
-    if isinstance(message, str):
-        await socket.send_str(message)
-    else:
-        await socket.send_bytes(message)
 
 
 async def _check_upgrade(response: ClientResponse) -> None:

@@ -12,9 +12,9 @@ import msgspec
 from aiohttp import web
 
 from podstatus.apiserver.http.errors import StatusError
-from podstatus.apiserver.http.messages import Message, WebSocket, WebSocketProxy
-from podstatus.apiserver.kubelet.kubelet_client import read_message, send_message
+from podstatus.apiserver.http.messages import WebSocket, WebSocketProxy
 from podstatus.apiserver.kubelet.stream_options import ERROR_CHANNEL
+from podstatus.apiserver.kubelet.websocket_connection import WebSocketConnection
 from podstatus.base.net.sockets import enable_keepalive, is_connected
 
 logger = logging.getLogger(__name__)
@@ -27,41 +27,13 @@ _CLIENT_CLOSE_SECONDS = 3600.0
 """How long a client may take to read the rest: as long as the reader of its output."""
 
 
-class ClientWebSocket:
-    """The connection to the client, as a `WebSocket`."""
-
-    def __init__(self, protocol: str) -> None:
-        self._socket = web.WebSocketResponse(
-            protocols=(protocol,), compress=False, timeout=_CLIENT_CLOSE_SECONDS
-        )
-
-    async def accept(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Complete the upgrade; return the response for aiohttp."""
-        await self._socket.prepare(request)
-        return self._socket
-
-    @property
-    def close_code(self) -> int | None:
-        """The client's close code; None if it sent none."""
-        return self._socket.close_code
-
-    async def receive(self) -> Message | None:
-        """Return the next message; None after a close. Raises ConnectionError."""
-        return read_message(await self._socket.receive())
-
-    async def send(self, message: Message) -> None:
-        """Send a message, with backpressure. Raises ConnectionError."""
-        await send_message(self._socket, message)
-
-    async def close(self, code: int, reason: bytes = b"") -> None:
-        """Close the WebSocket with this code."""
-        await self._socket.close(code=code, message=reason)
-
-
 async def serve_websocket(request: web.BaseRequest, proxied: WebSocketProxy) -> web.StreamResponse:
     """Accept the client's WebSocket, connect to the kubelet, and relay until either side closes."""
-    client = ClientWebSocket(proxied.protocol)
-    response = await client.accept(request)
+    response = web.WebSocketResponse(
+        protocols=(proxied.protocol,), compress=False, timeout=_CLIENT_CLOSE_SECONDS
+    )
+    await response.prepare(request)
+    client = WebSocketConnection(response)
     try:
         backend = await proxied.connect()
     except StatusError as problem:

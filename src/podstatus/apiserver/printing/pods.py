@@ -9,8 +9,8 @@ Upstream: printPod, pkg/printers/internalversion/printers.go v1.36.4.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from podstatus.apiserver.printing.columns import AGE, NAME
-from podstatus.apiserver.strategies.base import Column, Document
+from podstatus.apiserver.printing.columns import AGE, NAME, Column
+from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStateTerminated, ContainerStatus, PodStatus

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.apiserver.printing.columns import AGE, NAME
+from podstatus.apiserver.printing.columns import AGE, NAME, Column, Printer
 from podstatus.apiserver.printing.pods import PodPrinter
 from podstatus.apiserver.resources import (
     CONFIG_MAPS,
@@ -22,7 +22,7 @@ from podstatus.apiserver.resources import (
     SERVICE_ACCOUNTS,
     ResourceInfo,
 )
-from podstatus.apiserver.strategies.base import Column, Document, Printer
+from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import (

@@ -10,9 +10,10 @@ import msgspec
 
 from podstatus.apiserver.http.errors import bad_request
 from podstatus.apiserver.http.negotiation import META_V1, IncludeObject, wants_table
+from podstatus.apiserver.printing.columns import Printer
 from podstatus.apiserver.printing.printers import printer_for
 from podstatus.apiserver.resources import ResourceInfo
-from podstatus.apiserver.strategies.base import Document, Printer
+from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import nested_dict, nested_str
 

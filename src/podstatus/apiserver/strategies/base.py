@@ -13,7 +13,6 @@ import msgspec
 
 from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
 from podstatus.kube.encoding.wire import Wire
-from podstatus.kube.scalars.time import Time
 from podstatus.kube.validation.field_errors import FieldError
 
 Document = dict[str, Any]
@@ -96,31 +95,6 @@ class Strategy(Protocol):
 
     def fields(self, document: Document) -> dict[str, str]:
         """Return the selectable fields other than metadata.name and metadata.namespace."""
-
-
-class Column(msgspec.Struct, frozen=True, kw_only=True):
-    """A column of the Table that `kubectl get` prints."""
-
-    name: str
-    type: str = "string"
-    format: str = ""
-    description: str = ""
-    priority: int = 0
-    """0: always printed; 1: only with `-o wide`."""
-
-
-class Printer(Protocol):
-    """Converts objects of one resource to rows of a Table."""
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The column definitions, in print order."""
-
-    def cells(self, document: Document, now: Time) -> list[Any]:
-        """Return one cell per column."""
-
-    def conditions(self, document: Document) -> list[Document]:
-        """Return the row conditions, for example Completed for a pod that has terminated."""
 
 
 _PRESERVED_FIELDS = ("name", "namespace", "uid", "deletionGracePeriodSeconds")

@@ -17,7 +17,7 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.paths.safe_paths import create_private
 from podstatus.runtime.process.records.layout import ContainerFolder
-from podstatus.runtime.process.records.models import HostPathArgument
+from podstatus.runtime.process.records.models import ExecContext, HostPathArgument
 from podstatus.runtime.process.reference_resolver import PodObjects, ReferenceResolver
 from podstatus.runtime.process.sandbox.bubblewrap.argument_limits import (
     check_arguments,
@@ -82,6 +82,7 @@ class PreparedCommand(msgspec.Struct, frozen=True, kw_only=True):
     group: int | None = None
     groups: tuple[int, ...] | None = None
     capabilities: tuple[int, ...] | None = None
+    exec_context: ExecContext
     seccomp: bytes = b""
     message_path: str = ""
 
@@ -170,14 +171,22 @@ class ContainerPreparer:
         create_folders(pod, container, declared, self._unsandboxed_files)
         env = full_environment(declared, hostname=socket.gethostname(), home=_home(run_as.user))
         is_root = os.geteuid() == 0
-        return PreparedCommand(
-            argv=argv,
-            env=env,
+        context = ExecContext(
             cwd=container.working_dir or "/",
             user=run_as.user if is_root else None,
             group=run_as.group if is_root else None,
             groups=run_as.groups,
             capabilities=capability_numbers(run_as.capabilities) if is_root else None,
+        )
+        return PreparedCommand(
+            argv=argv,
+            env=env,
+            cwd=context.cwd,
+            user=context.user,
+            group=context.group,
+            groups=context.groups,
+            capabilities=context.capabilities,
+            exec_context=context,
             seccomp=program,
             message_path=create_message_file(pod, container, self._unsandboxed_files, run_as),
         )
@@ -210,6 +219,7 @@ class ContainerPreparer:
         sandbox = builder.build(mounts, tmp=directory.tmp, env=env, hostname=hostname)
         setpriv = setpriv_args(bubblewrap.setpriv, run_as) if run_as.groups is not None else ()
         root = os.geteuid() == 0
+        capabilities = capability_numbers(retained_capabilities(run_as)) if root else None
         arguments = bubblewrap_args(bubblewrap.program, sandbox, run_as, root=root)
         _check_arguments(arguments.argv)
         check_arguments(arguments.argv, (*setpriv, *argv), env, len(mounts))
@@ -219,7 +229,8 @@ class ContainerPreparer:
             cwd="",
             bubblewrap=arguments.argv,
             host_paths=_host_paths(arguments),
-            capabilities=capability_numbers(retained_capabilities(run_as)) if root else None,
+            capabilities=capabilities,
+            exec_context=_sandboxed_exec_context(sandbox.cwd, run_as, capabilities or ()),
             seccomp=program,
             message_path=str(directory.message),
         )
@@ -258,6 +269,21 @@ class ContainerPreparer:
             machine=os.uname().machine,
             seccomp_unavailable=_seccomp_unavailable_reason(),
         )
+
+
+def _sandboxed_exec_context(
+    cwd: str, run_as: ProcessCredentials, capabilities: tuple[int, ...]
+) -> ExecContext:
+    if run_as.groups is None:
+        return ExecContext(cwd=cwd, capabilities=capabilities)
+    return ExecContext(
+        cwd=cwd,
+        user=run_as.user,
+        group=run_as.group,
+        groups=run_as.groups,
+        # The capabilities needed to switch the user are lost with the switch from root.
+        capabilities=() if run_as.user else capabilities,
+    )
 
 
 def _host_paths(arguments: BubblewrapArgs) -> tuple[HostPathArgument, ...]:

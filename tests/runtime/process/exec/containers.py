@@ -12,13 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from podstatus.runtime.process.records.models import LaunchRecord, ProcessIdentity
+from podstatus.runtime.process.records.models import ExecContext, LaunchRecord, ProcessIdentity
 from podstatus.runtime.process.sandbox.seccomp_support import (
     SeccompUnavailableError,
     find_architecture,
 )
 from podstatus.runtime.process.seccomp.bpf_filter import assemble
 from podstatus.runtime.process.seccomp.default_profile import default_profile
+from podstatus.runtime.process.spec.capabilities import capability_numbers
 from podstatus.runtime.process.state.process_identity import read_identity, send_signal
 from tests.runtime.process.a_log import a_launch
 
@@ -73,7 +74,9 @@ def isolated_container(
         *("--dev", "/dev", "--proc", "/proc", "--bind", str(tmp), "/tmp"),
         *("--cap-drop", "ALL", *capabilities, "--clearenv", *settings, "--chdir", "/usr"),
     )
-    launch = a_launch(**{"bubblewrap": arguments, "cwd": "", "seccomp": FILTER, **changes})
+    context = ExecContext(cwd="/usr", capabilities=capability_numbers(add))
+    fields = {"bubblewrap": arguments, "cwd": "", "env": ENV, "exec_context": context}
+    launch = a_launch(**{**fields, "seccomp": FILTER, **changes})
     reader, writer = os.pipe()
     popen = subprocess.Popen(
         [*arguments, "--json-status-fd", str(writer), "--", *launch.argv],

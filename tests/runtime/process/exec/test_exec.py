@@ -11,6 +11,7 @@ import pytest
 
 from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.process.exec.start import exec_in
+from podstatus.runtime.process.records.models import ExecContext
 from podstatus.runtime.streams import (
     OutputStream,
     ProcessStream,
@@ -390,7 +391,17 @@ def test_it_is_the_user_of_its_container() -> None:
 
 @need_bwrap
 @need_root
-def test_it_is_the_user_that_its_container_became_inside(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "context",
+    [
+        None,
+        ExecContext(cwd="/", user=1234, group=1235, groups=(1236,), capabilities=()),
+    ],
+    ids=["older record", "record"],
+)
+def test_it_is_the_user_that_its_container_became_inside(
+    tmp_path: Path, context: ExecContext | None
+) -> None:
     switch = (
         "/usr/bin/setpriv",
         "--reuid=1234",
@@ -398,7 +409,8 @@ def test_it_is_the_user_that_its_container_became_inside(tmp_path: Path) -> None
         "--groups=1236",
         "--inh-caps=-all",
     )
-    with isolated_container(tmp_path, argv=(*switch, "--", "sleep", "600")) as container:
+    argv = (*switch, "--", "sleep", "600")
+    with isolated_container(tmp_path, argv=argv, exec_context=context) as container:
         _, out, _ = sh(container, "id -u; id -g; id -G; grep Cap /proc/self/status")
     assert out.splitlines()[:3] == ["1234", "1235", "1235 1236"]
     assert set(re.findall(r"\t(\w+)", out)) == {"0" * 16}

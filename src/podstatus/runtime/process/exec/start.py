@@ -16,8 +16,8 @@ from pathlib import Path
 from podstatus.base.clock import Clock
 from podstatus.runtime.process import nsenter_program
 from podstatus.runtime.process.exec.attach_session import ProcessAttachSession
-from podstatus.runtime.process.exec.container_context import exec_context
 from podstatus.runtime.process.exec.exec_session import ProcessExecSession
+from podstatus.runtime.process.records.launch import exec_context
 from podstatus.runtime.process.records.layout import ContainerFolder
 from podstatus.runtime.process.records.models import LaunchRecord, ProcessIdentity, StartRecord
 from podstatus.runtime.process.state.process_identity import open_process
@@ -103,7 +103,7 @@ def _encode_request(
     terminal = {"TERM": "xterm"} if request.tty else {}
     document = {
         "argv": list(command),
-        "env": terminal | context.env,
+        "env": terminal | launch.env,
         "cwd": context.cwd,
         "pid": process.pid,
         "process": target,

@@ -1,6 +1,7 @@
-"""Creation of the launch record of an attempt. Pure."""
+"""Creation of the launch record of an attempt, and the exec context of older records. Pure."""
 
 import base64
+import re
 import signal
 
 import msgspec
@@ -9,8 +10,13 @@ from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.containers import Container
 from podstatus.runtime.process.cgroups.pod_cgroups import CgroupPaths
 from podstatus.runtime.process.preparer import PreparedCommand
-from podstatus.runtime.process.records.models import LaunchRecord
+from podstatus.runtime.process.records.models import ExecContext, LaunchRecord
 
+_SETPRIV = re.compile(
+    r"[^\0]*setpriv\0--reuid=(\d+)\0--regid=(\d+)\0(?:--clear-groups|--groups=([\d,]+))\0"
+    r"(?:--inh-caps=-all\0)?--\0"
+)
+"""The command prefix of `setpriv_args`, for records without an exec context."""
 FALLBACK_TO_LOGS = "FallbackToLogsOnError"
 
 
@@ -58,6 +64,7 @@ def launch_record(
         group=command.group,
         groups=command.groups,
         capabilities=command.capabilities,
+        exec_context=command.exec_context,
         seccomp=base64.b64encode(command.seccomp).decode(),
         cgroups=cgroup.procs,
         oom_events=cgroup.oom_events,
@@ -68,6 +75,36 @@ def launch_record(
         log_max_files=log_limits.max_files,
         resources=to_document(container.resources),
     )
+
+
+def exec_context(launch: LaunchRecord) -> ExecContext:
+    """Return the exec context of an attempt, also of one that an older agent started.
+
+    The records of those have no context. Their containers outlive an upgrade of the agent, so it
+    is derived here: `--chdir` was bubblewrap's last option, and a prefix of the command switches
+    the user.
+    """
+    if launch.exec_context is not None:
+        return launch.exec_context
+    if launch.bubblewrap is None:
+        return ExecContext(
+            cwd=launch.cwd,
+            user=launch.user,
+            group=launch.group,
+            groups=launch.groups,
+            capabilities=launch.capabilities,
+        )
+    context = ExecContext(cwd=launch.bubblewrap[-1], capabilities=launch.capabilities or ())
+    if switch := _SETPRIV.match("\0".join(launch.argv)):
+        user, group, groups = switch.groups(default="")
+        return ExecContext(
+            cwd=context.cwd,
+            user=int(user),
+            group=int(group),
+            groups=tuple(int(number) for number in groups.split(",") if number),
+            capabilities=() if int(user) else context.capabilities,
+        )
+    return context
 
 
 def stop_signal(container: Container) -> int:

@@ -56,6 +56,20 @@ class HostPathArgument(msgspec.Struct, frozen=True, kw_only=True):
     """The inode that was checked; if it differs, the attempt is not started."""
 
 
+class ExecContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What an exec command has in common with its container, besides the environment."""
+
+    cwd: str
+    """As seen in the container."""
+    user: int | None = None
+    """None: that of the agent, as for the group."""
+    group: int | None = None
+    groups: tuple[int, ...] | None = None
+    """None: those of the agent."""
+    capabilities: tuple[int, ...] | None = None
+    """Capability numbers; None: those of the agent, an ordinary user."""
+
+
 class LaunchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How to start an attempt, and what the agent needs to know about it later."""
 
@@ -90,6 +104,8 @@ class LaunchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """None: those of the agent."""
     capabilities: tuple[int, ...] | None = None
     """Bounding set, as capability numbers; None: that of the agent, an ordinary user."""
+    exec_context: ExecContext | None = None
+    """None in records of older agents."""
     seccomp: str = ""
     """Seccomp filter, a BPF program in base64; empty for none."""
     cgroups: tuple[str, ...] = ()

@@ -66,7 +66,25 @@ async def open_process_runtime(
     cgroups: Cgroups | None = None,
     on_unlimited: OnUnlimited = lambda *_: None,
 ) -> AsyncIterator[ProcessRuntime]:
-    """A runtime as an agent has it; what it started runs on afterwards."""
+    """An open runtime as an agent has it; what it started runs on afterwards."""
+    runtime = build_process_runtime(
+        folder, isolated=isolated, clock=clock, cgroups=cgroups, on_unlimited=on_unlimited
+    )
+    try:
+        await runtime.open()
+        yield runtime
+    finally:
+        runtime.close()
+
+
+def build_process_runtime(
+    folder: Path,
+    *,
+    isolated: bool,
+    clock: Clock | None = None,
+    cgroups: Cgroups | None = None,
+    on_unlimited: OnUnlimited = lambda *_: None,
+) -> ProcessRuntime:
     clock = clock or SystemClock()
     preparer = ContainerPreparer(
         folder,
@@ -78,7 +96,7 @@ async def open_process_runtime(
         clock=clock,
     )
     isolation = Isolation.BUBBLEWRAP if isolated else Isolation.NONE
-    runtime = ProcessRuntime(
+    return ProcessRuntime(
         folder,
         preparer,
         isolation=isolation.value,
@@ -87,7 +105,3 @@ async def open_process_runtime(
         cgroups=cgroups,
         on_unlimited=on_unlimited,
     )
-    try:
-        yield runtime
-    finally:
-        runtime.close()

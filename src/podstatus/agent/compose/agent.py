@@ -14,7 +14,12 @@ from podstatus.agent.compose.kubelet_server import AgentPods, KubeletServer
 from podstatus.agent.compose.metrics import build_metric_pages
 from podstatus.agent.compose.node import AgentNodeServices
 from podstatus.agent.compose.pods import PodDependencies, PodServices
-from podstatus.agent.compose.runtime import RuntimeDependencies, build_process_runtime, find_runtime
+from podstatus.agent.compose.runtime import (
+    RuntimeDependencies,
+    build_process_runtime,
+    find_runtime,
+    open_process_runtime,
+)
 from podstatus.agent.compose.sources import SourceServices, source_names
 from podstatus.agent.compose.start_server import start_server
 from podstatus.agent.compose.status_view import NodeStatusView
@@ -249,6 +254,7 @@ class NodeAgent:
         async with AsyncExitStack() as stack:
             if isinstance(self._runtime, ProcessRuntime):
                 stack.callback(self._runtime.close)
+                await open_process_runtime(self._runtime)
             stack.callback(self._history.close)
             stack.callback(self._metric_pages.close)
             if self._alerts is not None:

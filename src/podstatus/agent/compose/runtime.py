@@ -98,6 +98,17 @@ def build_process_runtime(dependencies: RuntimeDependencies) -> ProcessRuntime:
         raise AgentError(str(error), code=EXIT_CONFIG) from error
 
 
+async def open_process_runtime(runtime: ProcessRuntime) -> None:
+    """Recover the pods of previous agents.
+
+    Raises AgentError. Its exit code lets a supervisor try again: the disk may be busy.
+    """
+    try:
+        await runtime.open()
+    except RuntimeDownError as error:
+        raise AgentError(str(error)) from error
+
+
 def secret_files(settings: AgentSettings) -> list[Path]:
     """Return the files to hide from containers.
 

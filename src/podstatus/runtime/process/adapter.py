@@ -15,7 +15,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.runtime.port import CannotStartError, RuntimePod
+from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 from podstatus.runtime.process.cgroups.enforcer import LimitEnforcer, OnUnlimited
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.exec.start import attach_to, exec_in
@@ -82,7 +82,16 @@ class ProcessRuntime:
         disk_usage = DiskUsageCache(lambda uid: self._records.pod_folder(uid).path)
         self._usage = UsageCollector(cgroups, disk_usage, clock=clock)
         self._last_usage: Mapping[PodUID, PodUsage] = {}
-        self._garbage_collected = False
+        self._is_open = False
+
+    async def open(self) -> None:
+        """Recover the state that previous agents left; call once, before anything else.
+
+        Raises RuntimeDownError if the records cannot be read.
+        """
+        self._shim_control.recover()
+        await asyncio.to_thread(self._records.collect_garbage)
+        self._is_open = True
 
     @property
     def name(self) -> str:
@@ -175,12 +184,12 @@ class ProcessRuntime:
             await self._preparer.refresh_pod(pod)
 
     async def list_pods(self, uid: PodUID | None = None) -> Sequence[RuntimePod]:
-        """Return all pods, or `uid` only."""
+        """Return all pods, or `uid` only. Raises RuntimeDownError before `open()`."""
+        if not self._is_open:
+            # An empty list would have the containers of previous agents started twice.
+            raise RuntimeDownError("the process runtime has not been opened")
         pods = self._shim_control.pods
         self._shim_control.shims.reap()
-        if not self._garbage_collected:
-            self._garbage_collected = True
-            await asyncio.to_thread(self._records.collect_garbage)
         return pods.runtime_pods() if uid is None else pods.runtime_pod_list(uid)
 
     def changes(self) -> AsyncIterator[PodUID]:

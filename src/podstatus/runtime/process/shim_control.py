@@ -100,25 +100,20 @@ class ShimControl:
         self.records = records
         self.shims = ShimProcesses()
         self.limits = limits
-        self._pods = pods
-        self._is_open = False
+        self.pods = pods
 
-    @property
-    def pods(self) -> PodTable:
-        """The pod table, loaded from previous agents' records. Raises RuntimeDownError."""
-        if not self._is_open:
-            self.records.quarantine_leftovers()
-            self._pods.load()
-            for uid, id in self._pods.never_started():
-                self._remove(uid, id)
-                self._pods.remove_attempt(uid, id)
-            self.limits.retain_only({state.record.uid for state in self._pods.states()})
-            self._is_open = True
-        return self._pods
+    def recover(self) -> None:
+        """Load the records of previous agents; remove what they left. Raises RuntimeDownError."""
+        self.records.quarantine_leftovers()
+        self.pods.load()
+        for uid, id in self.pods.never_started():
+            self._remove(uid, id)
+            self.pods.remove_attempt(uid, id)
+        self.limits.retain_only({state.record.uid for state in self.pods.states()})
 
     def close(self) -> None:
         """Stop watching processes and cgroups."""
-        self._pods.close()
+        self.pods.close()
         self.limits.close()
 
     def find(self, uid: PodUID, id: str) -> ContainerAttempt | None:

@@ -12,6 +12,8 @@ from podstatus.runtime.process.records.models import PodRecord
 from podstatus.runtime.process.records.store import RecordStore
 from podstatus.runtime.process.state.exit_watcher import ExitWatcher
 from podstatus.runtime.process.state.process_identity import read_identity
+from tests.support.loops import in_loop
+from tests.support.processes.process_runtime import build_process_runtime
 
 UID = PodUID("uid-1")
 RECORD = PodRecord(
@@ -66,3 +68,19 @@ def test_a_record_that_cannot_be_read_is_not_one_that_is_missing(tmp_path: Path)
     store.pod_folder(UID).record.mkdir()
     with pytest.raises(RuntimeDownError, match=r"cannot read .*pod\.json"):
         store.read_pods()
+
+
+@in_loop
+async def test_a_runtime_that_cannot_read_its_records_is_not_opened(tmp_path: Path) -> None:
+    """An empty list would have the containers of the previous agent started twice."""
+    RecordStore(tmp_path).write_pod(RECORD)
+    runtime = build_process_runtime(tmp_path, isolated=False)
+    with pytest.raises(RuntimeDownError, match="not been opened"):
+        await runtime.list_pods()
+    record = RecordStore(tmp_path).pod_folder(UID).record
+    record.unlink()
+    record.mkdir()
+    with pytest.raises(RuntimeDownError, match=r"cannot read .*pod\.json"):
+        await runtime.open()
+    with pytest.raises(RuntimeDownError, match="not been opened"):
+        await runtime.list_pods()

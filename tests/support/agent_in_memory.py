@@ -79,7 +79,6 @@ class AgentInMemory:
             period=relist,
             random=lambda: 0.5,
             observer=self.work,
-            monotonic=clock.now,
         )
         latency = StartupLatencyTracker(Counters(), clock=clock)
         self.statuses = StatusManager(
@@ -118,7 +117,6 @@ class AgentInMemory:
                 clock=clock,
                 actuator=actuation,
                 observer=self.work,
-                monotonic=clock.now,
             ),
             probe_results=self.book,
             clock=clock,
@@ -186,7 +184,6 @@ class AgentInMemory:
             events=self,
             clock=clock,
             on_change=lambda: None,
-            monotonic=clock.now,
         )
         self.broken: list[Exception] = []
         """What came out of the dispatcher: nothing should."""

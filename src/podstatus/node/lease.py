@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import structs
 
 from podstatus.base.backoff import Backoff
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.kube.errors import ApiError, BusyError, ConflictError, GoneError, UnavailableError
 from podstatus.kube.objects.cluster import Lease, LeaseSpec
@@ -63,25 +63,27 @@ class LeaseService:
         self._heartbeat = heartbeat
         self._latest: Lease | None = None
         self._failure_log = FailureLog(logger, "renewing the node lease")
-        self._elapsed = Elapsed(clock)
-        self._renewed_at: float | None = None
+        self._renewed_at: int | None = None
 
     async def run(self) -> None:
         """Renew the lease until cancelled."""
         period = self._duration / 4
         while True:
-            started = self._elapsed.seconds()
+            started = self._clock.monotonic()
             await self.renew_once()
             # The period counts from start to start, so slow responses do not delay renewals.
-            due = started + period * (1 + _JITTER * self._random())
-            await self._clock.wait(max(0.0, due - self._elapsed.seconds()))
+            wait = period * (1 + _JITTER * self._random()) - self._seconds_since(started)
+            await self._clock.wait(max(0.0, wait))
 
     @property
     def age_seconds(self) -> float | None:
         """Seconds since the last renewal; None before the first one."""
         if self._renewed_at is None:
             return None
-        return self._elapsed.seconds() - self._renewed_at
+        return self._seconds_since(self._renewed_at)
+
+    def _seconds_since(self, monotonic: int) -> float:
+        return (self._clock.monotonic() - monotonic) / 1e9
 
     async def renew_once(self) -> bool:
         """Renew or create the lease. Return whether it succeeded.
@@ -95,11 +97,11 @@ class LeaseService:
         return False
 
     def _record_success(self) -> None:
-        now, before = self._elapsed.seconds(), self._renewed_at
-        self._renewed_at = now
+        age = self.age_seconds
+        self._renewed_at = self._clock.monotonic()
         self._failure_log.recovered()
-        if before is not None and now - before > self._duration:
-            logger.info("node lease renewed after an outage: seconds=%.0f", now - before)
+        if age is not None and age > self._duration:
+            logger.info("node lease renewed after an outage: seconds=%.0f", age)
             self._on_recovered()
 
     async def _renew(self) -> bool:

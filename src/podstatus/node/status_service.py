@@ -10,7 +10,7 @@ from enum import Enum
 from random import random
 from typing import Any
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.base.wake_up import WakeUp
 from podstatus.events import reasons
@@ -75,8 +75,8 @@ class NodeStatusService:
         )
         self._wake_up = WakeUp[_WakeReason]()
         self._failure_log = FailureLog(logger, "updating the node status")
-        self._uptime = Elapsed(clock)
-        self._last_sync = 0.0
+        self._started_at = clock.monotonic()
+        self._last_sync = self._started_at
         self._failed = False
         self._was_ready = False
         self._was_unschedulable = False
@@ -100,7 +100,7 @@ class NodeStatusService:
 
         Upstream: updateNodeStatus.
         """
-        self._last_sync = self._uptime.seconds()
+        self._last_sync = self._clock.monotonic()
         self._failed = False
         for attempt in range(_MAX_ATTEMPTS):
             self._heartbeat()
@@ -173,7 +173,10 @@ class NodeStatusService:
         return min(interval, _FAST_SECONDS) if self._is_fast() else interval
 
     def _is_fast(self) -> bool:
-        return not self._was_ready and self._uptime.seconds() < _FAST_PERIOD_SECONDS
+        return not self._was_ready and self._seconds_since(self._started_at) < _FAST_PERIOD_SECONDS
+
+    def _seconds_since(self, monotonic: int) -> float:
+        return (self._clock.monotonic() - monotonic) / 1e9
 
     async def _wait_until_due(self) -> None:
         while True:
@@ -186,7 +189,7 @@ class NodeStatusService:
         """Whether the regular interval has passed, or the node may have become Ready."""
         if not self._is_fast():
             return True
-        since = self._uptime.seconds() - self._last_sync
+        since = self._seconds_since(self._last_sync)
         if since >= self._settings.status_update_seconds:
             return True
         wait = _RETRY_SECONDS if self._failed else 0.0

@@ -13,7 +13,7 @@ import random as chance
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.new_event import container_reference
 from podstatus.events.recorder import EventRecorder
@@ -193,10 +193,11 @@ class ProbeWorkers:
             return streak
 
     async def _check_once(self, key: ProbeKey, settings: ProbeSettings, streak: Streak) -> Streak:
-        elapsed, target = Elapsed(self._clock), self._targets[key.uid][key]
+        began, target = self._clock.monotonic(), self._targets[key.uid][key]
         result = await self._check_with_retries(key)
         outcome = _outcome(result)
-        self._observer.check_finished(target, outcome, elapsed.seconds())
+        seconds = (self._clock.monotonic() - began) / _SECOND
+        self._observer.check_finished(target, outcome, seconds)
         update = record_check(key.kind, settings, streak, outcome)
         if update.result is not None:
             self._report_result(key, success=update.result, output=result.output if result else "")

@@ -20,9 +20,8 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.backoff import Backoff
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
-from podstatus.base.system_clock import boottime_ns
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.kube.scalars.go_text import go_duration
@@ -92,19 +91,16 @@ class Pleg:
         heartbeat: Callable[[], None] = _no_heartbeat,
         random: Callable[[], float] = random.random,
         observer: RelistObserver | None = None,
-        monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
-        """`monotonic`: monotonic clock, ns; used for the age of the last list."""
         self._runtime = runtime
         self._clock = clock
-        self._monotonic = monotonic
         self._on_change = on_change
         self._period = period
         self._heartbeat = heartbeat
         self._random = random
         self._observer = observer or _NoObserver()
-        self._since_relist: Elapsed | None = None
-        """Time since the last list of all pods was requested."""
+        self._relist_began: int | None = None
+        """When the last list of all pods was requested, monotonic."""
         self._cache = PodCache()
         self._last_relist: int | None = None
         """When the newest successful list was requested, ns since the Unix epoch."""
@@ -136,7 +132,7 @@ class Pleg:
     @property
     def age_seconds(self) -> float | None:
         """Seconds since all pods were last listed; None if they never were."""
-        return None if self._last_relist is None else self._relist_age() / _SECOND
+        return None if self._last_relist is None else self._relist_age()
 
     @property
     def counts(self) -> RelistCounts:
@@ -161,7 +157,7 @@ class Pleg:
                 else ""
             )
             return f"PLEG is not healthy: pleg has yet to be successful{why}"
-        seconds = self._relist_age() // _SECOND
+        seconds = int(self._relist_age())
         if seconds <= RELIST_THRESHOLD_SECONDS:
             return None
         return (
@@ -175,11 +171,11 @@ class Pleg:
         `on_change` is called if the pod differs, unless `notify` is False (the caller is the
         listener itself). Raises RuntimeDownError.
         """
-        request, elapsed = self._cache.next_request(), Elapsed(self._clock)
+        request, began = self._cache.next_request(), self._clock.monotonic()
         try:
             pod = next(iter(await self._runtime.list_pods(uid)), None)
         finally:
-            self._observer.pod_relisted(elapsed.seconds())
+            self._observer.pod_relisted(self._seconds_since(began))
         if self._cache.apply_pod(request, uid, pod) and notify:
             self._on_change(uid)
         # The response to a later request may have arrived first.
@@ -188,10 +184,10 @@ class Pleg:
 
     async def relist_once(self) -> None:
         """List all pods and report those that differ. After a failure the cache stays as it was."""
-        request, began, monotonic = self._cache.next_request(), self._clock.now(), self._monotonic()
-        if self._since_relist is not None:
-            self._observer.relist_began(self._since_relist.seconds())
-        self._since_relist = elapsed = Elapsed(self._clock)
+        request, now, began = self._cache.next_request(), self._clock.now(), self._clock.monotonic()
+        if self._relist_began is not None:
+            self._observer.relist_began(self._seconds_since(self._relist_began))
+        self._relist_began = began
         try:
             pods = await self._runtime.list_pods()
         except Exception as error:  # noqa: BLE001 - runtimes are third-party code
@@ -199,10 +195,10 @@ class Pleg:
             self._relist_failures.failed(error)
             return
         finally:
-            self._observer.relisted(elapsed.seconds())
+            self._observer.relisted(self._seconds_since(began))
         self._counts = structs.replace(self._counts, relists=self._counts.relists + 1)
         self._relist_failures.recovered()
-        self._last_relist, self._last_relist_monotonic = began, monotonic
+        self._last_relist, self._last_relist_monotonic = now, began
         for uid in self._cache.apply_list(request, pods):
             self._on_change(uid)
 
@@ -218,8 +214,11 @@ class Pleg:
         with suppress(RuntimeDownError):
             await self.refresh(uid)
 
-    def _relist_age(self) -> int:
-        return self._monotonic() - self._last_relist_monotonic
+    def _relist_age(self) -> float:
+        return self._seconds_since(self._last_relist_monotonic)
+
+    def _seconds_since(self, began: int) -> float:
+        return (self._clock.monotonic() - began) / _SECOND
 
     async def _relist_loop(self) -> None:
         while True:

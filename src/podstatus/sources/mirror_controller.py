@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from podstatus.base.backoff import Backoff
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.base.system_clock import SystemClock
 from podstatus.base.wake_up import WakeUp
 from podstatus.client import ApiClient
@@ -48,7 +48,8 @@ OnMirrorProblem = Callable[[Pod, str], None]
 class _Pause(msgspec.Struct, frozen=True):
     """Back-off state of a pod after an attempt."""
 
-    until: float
+    until: int
+    """Monotonic time in nanoseconds."""
     backoff: Backoff
     mirror_uid: str
     """UID of the mirror pod at the time of the attempt; empty if there was none."""
@@ -84,19 +85,18 @@ class MirrorController:
         self._may_remove = may_remove
         self._node_uid = node_uid
         self._clock = clock or SystemClock()
-        self._elapsed = Elapsed(self._clock)
         self._on_problem = on_problem
         self._random = random
         self._heartbeat = heartbeat
         self._wake_up = WakeUp[Literal["wake"]]()
         self._outage = FailureBackoff(logger, "sync of mirror pods", _BACKOFF, random)
-        self._retry_server_at = 0.0
-        """Earliest time of the next request after the server was unavailable."""
+        self._retry_server_at: int | None = None
+        """Earliest monotonic time of the next request after the server was unavailable."""
         self._pauses: dict[FullName, _Pause] = {}
         self._present: frozenset[FullName] = frozenset()
         """Pods that had a mirror pod at the last reconcile."""
-        self._removed_at: dict[FullName, float] = {}
-        """Time at which a mirror pod was first found missing."""
+        self._recreate_at: dict[FullName, int] = {}
+        """Earliest monotonic time at which a mirror pod that is missing may be created again."""
 
     def wake(self) -> None:
         """Reconcile soon: a static pod or a mirror pod has changed. Thread-safe."""
@@ -126,7 +126,7 @@ class MirrorController:
         steps = plan_mirrors(self._static_pods(), mirrors, self._may_remove)
         # A pod without a step is in sync: reset its back-off.
         self._pauses = {name: self._pauses[name] for name in self._pauses if name in steps}
-        if self._elapsed.seconds() < self._retry_server_at:
+        if not self._is_past(self._retry_server_at):
             return
         for name, step in steps.items():
             if self._must_wait(name, step):
@@ -136,11 +136,9 @@ class MirrorController:
 
     def _record_removals(self, present: frozenset[FullName]) -> None:
         """Record which mirror pods have disappeared since the last reconcile."""
-        now = self._elapsed.seconds()
-        self._removed_at = {
-            n: at for n, at in self._removed_at.items() if at + RECREATE_DELAY_SECONDS > now
-        }
-        self._removed_at |= dict.fromkeys(self._present - present, now)
+        self._recreate_at = {n: at for n, at in self._recreate_at.items() if not self._is_past(at)}
+        recreate_at = self._deadline(RECREATE_DELAY_SECONDS)
+        self._recreate_at |= dict.fromkeys(self._present - present, recreate_at)
         self._present = present
 
     def _must_wait(self, name: FullName, step: MirrorStep) -> bool:
@@ -148,13 +146,18 @@ class MirrorController:
         if isinstance(step, CreateMirror):
             if not self._node_uid():
                 return True  # the Node must be the owner of the mirror pod
-            gone_at = self._removed_at.get(name)
-            if gone_at is not None and self._elapsed.seconds() < gone_at + RECREATE_DELAY_SECONDS:
+            if not self._is_past(self._recreate_at.get(name)):
                 return True
         pause = self._pauses.get(name)
         if pause is None or pause.mirror_uid != _mirror_uid(step):
             return False
-        return self._elapsed.seconds() < pause.until
+        return not self._is_past(pause.until)
+
+    def _deadline(self, seconds: float) -> int:
+        return self._clock.monotonic() + round(seconds * 1e9)
+
+    def _is_past(self, deadline: int | None) -> bool:
+        return deadline is None or self._clock.monotonic() >= deadline
 
     async def _try(self, name: FullName, step: MirrorStep) -> bool:
         """Execute a step. Return whether the server was available."""
@@ -162,7 +165,7 @@ class MirrorController:
             self._await_watch(name, step, await self._apply(step))
         except (UnavailableError, BusyError) as error:
             wait = self._outage.failed(error, self._clock.monotonic())
-            self._retry_server_at = self._elapsed.seconds() + wait
+            self._retry_server_at = self._deadline(wait)
             return False
         except ApiError as error:
             self._record_problem(name, step, str(error))
@@ -188,7 +191,7 @@ class MirrorController:
     def _await_watch(self, name: FullName, step: MirrorStep, creation: MirrorCreation) -> None:
         """Pause until the watch shows the change, with a growing delay if it does not."""
         if creation is MirrorCreation.CREATED:
-            until = self._elapsed.seconds() + WATCH_TIMEOUT_SECONDS
+            until = self._deadline(WATCH_TIMEOUT_SECONDS)
             self._pauses[name] = _Pause(until, _BACKOFF, _mirror_uid(step))
         else:
             self._back_off(name, step, "")
@@ -208,7 +211,7 @@ class MirrorController:
     def _back_off(self, name: FullName, step: MirrorStep, problem: str) -> None:
         pause = self._pauses.get(name)
         backoff = (pause.backoff if pause else _BACKOFF).failed()
-        until = self._elapsed.seconds() + backoff.delay(self._random())
+        until = self._deadline(backoff.delay(self._random()))
         self._pauses[name] = _Pause(until, backoff, _mirror_uid(step), problem)
 
 

@@ -8,7 +8,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from podstatus.base.clock import Clock
-from podstatus.base.system_clock import boottime_ns
 from podstatus.events import reasons
 from podstatus.events.new_event import container_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
@@ -53,17 +52,14 @@ class PodExecutor:
         on_init_started: Callable[[PodUID, Time], None] = lambda *_: None,
         actuator: ResizeActuator | None = None,
         observer: WorkObserver | None = None,
-        monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
         """Without `hooks`, httpGet hooks fail; without `actuator`, resizes are skipped.
 
         `on_init_started` is called for init containers that run to completion, not for sidecars.
-        `monotonic`: monotonic clock, ns; used to compute the remaining grace period.
         """
         self._runtime = runtime
         self._recorder = recorder
         self._clock = clock
-        self._monotonic = monotonic
         self._crash_loop_backoff = crash_loop_backoff
         self._hooks = hooks or HookRunner(runtime, recorder, clock=clock)
         self._on_init_started = on_init_started
@@ -113,7 +109,7 @@ class PodExecutor:
 
         All preStop hooks start at once, also those of sidecars, and count against the grace period.
         """
-        started_at, batches = self._monotonic(), termination_order(pod, facts)
+        started_at, batches = self._clock.monotonic(), termination_order(pod, facts)
         attempts = [attempt for batch in batches for attempt in batch]
         for attempt in attempts:
             self._record_killing(pod, attempt)
@@ -141,7 +137,7 @@ class PodExecutor:
                 tasks.create_task(self._stop(pod, stop))
 
     async def _stop(self, pod: Pod, stop: StopContainer) -> None:
-        attempt, started_at = stop.container, self._monotonic()
+        attempt, started_at = stop.container, self._clock.monotonic()
         self._recorder.normal(container_reference(pod, attempt.name), reasons.KILLING, stop.message)
         grace = container_grace(pod, stop.grace_seconds)
         hook = self._hooks.pre_stop(pod, attempt, grace)
@@ -157,7 +153,7 @@ class PodExecutor:
     ) -> None:
         """Stop a container after its hook, with the remaining grace period."""
         await hook
-        left = remaining_grace(grace, (self._monotonic() - started_at) / _SECOND)
+        left = remaining_grace(grace, (self._clock.monotonic() - started_at) / _SECOND)
         await self._runtime.stop_container(uid, attempt.id, grace_seconds=left)
 
     async def _start_pod(self, pod: Pod, *, needed: bool) -> bool:

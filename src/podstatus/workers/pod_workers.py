@@ -8,7 +8,7 @@ import logging
 import random as chance
 from collections.abc import Callable
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.events import reasons
 from podstatus.events.new_event import pod_reference
@@ -74,7 +74,7 @@ class PodWorkers:
         """Running `sync_pod` calls, cancelled when the pod starts to terminate."""
         self._update_type: dict[PodUID, str] = {}
         """Metrics label of the next sync, "create" or "update", as upstream; used once."""
-        self._first_seen: dict[PodUID, Elapsed] = {}
+        self._first_seen: dict[PodUID, int] = {}
         """Time since a pod was first seen, for pods that have not reached phase Running."""
 
     async def run(self) -> None:
@@ -100,7 +100,7 @@ class PodWorkers:
         self._update_type[pod.uid] = "create" if lifecycle is None else "update"
         if lifecycle is None:
             if pod.status.phase != "Running":
-                self._first_seen[pod.uid] = Elapsed(self._clock)
+                self._first_seen[pod.uid] = self._clock.monotonic()
             self._transition(admitted(pod, idle=self._is_idle(pod.uid)))
         else:
             self._transition(updated(lifecycle, pod))
@@ -202,7 +202,7 @@ class PodWorkers:
 
     async def _sync_once(self, lifecycle: PodLifecycle) -> float:
         """Run one step. Return the seconds to wait for a wake-up before the next one."""
-        elapsed, operation = Elapsed(self._clock), self._operation(lifecycle)
+        began, operation = self._clock.monotonic(), self._operation(lifecycle)
         try:
             match lifecycle.state:
                 case PodWorkerState.SYNC:
@@ -214,17 +214,20 @@ class PodWorkers:
         except Exception as error:  # noqa: BLE001 - a runtime may raise anything; retry
             return self._record_failure(lifecycle, error)
         finally:
-            self._observer.pod_sync_finished(operation, elapsed.seconds())
+            self._observer.pod_sync_finished(operation, self._seconds_since(began))
         return 0.0
 
     def _operation(self, lifecycle: PodLifecycle) -> str:
         """Value of the kubelet's `operation_type` label for the next step."""
         update_type = self._update_type.pop(lifecycle.uid, "sync")
         if update_type == "create" and (seen := self._first_seen.get(lifecycle.uid)) is not None:
-            self._observer.worker_started(seen.seconds())
+            self._observer.worker_started(self._seconds_since(seen))
         if lifecycle.state is PodWorkerState.SYNC:
             return update_type
         return "kill" if lifecycle.state is PodWorkerState.TERMINATING else "terminated"
+
+    def _seconds_since(self, began: int) -> float:
+        return (self._clock.monotonic() - began) / 1e9
 
     async def _sync(self, lifecycle: PodLifecycle) -> float:
         if lifecycle.pod is None or self._registry.waits_for_static_pod(lifecycle):
@@ -240,7 +243,7 @@ class PodWorkers:
         finally:
             del self._sync_scopes[lifecycle.uid]
         if synced.is_running and (seen := self._first_seen.pop(lifecycle.uid, None)) is not None:
-            self._observer.pod_running(seen.seconds())
+            self._observer.pod_running(self._seconds_since(seen))
         if synced.is_terminal and (current := self._registry.get(lifecycle.uid)) is not None:
             self._transition(completed(current))
             return 0.0

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.node.decide.eviction_thresholds import Threshold, pressures
 from podstatus.node.decide.readings import MachineReading
 
-_RECOVERY_SECONDS: Final = 30.0
-"""Seconds after the last pressure during which every reading updates the status."""
+_RECOVERY_NS: Final = 30 * 10**9
+"""Time after the last pressure during which every reading updates the status."""
 
 
 class PressureMonitor:
@@ -26,7 +26,7 @@ class PressureMonitor:
         self._on_change = on_change
         self._clock = clock
         self._pressures: frozenset[str] = frozenset()
-        self._since_pressure: Elapsed | None = None
+        self._last_pressure: int | None = None
 
     def observe(self, machine: MachineReading) -> bool:
         """Process a reading. Return whether the next one should follow soon."""
@@ -34,12 +34,12 @@ class PressureMonitor:
         changed = active != self._pressures
         self._pressures = active
         if active:
-            self._since_pressure = Elapsed(self._clock)
+            self._last_pressure = self._clock.monotonic()
         recovering = not active and self._is_recent()
         if changed or recovering:
             self._on_change()
         return bool(active) or recovering
 
     def _is_recent(self) -> bool:
-        last = self._since_pressure
-        return last is not None and last.seconds() < _RECOVERY_SECONDS
+        last = self._last_pressure
+        return last is not None and self._clock.monotonic() - last < _RECOVERY_NS

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 
 
 class ReportSchedule:
@@ -16,16 +16,16 @@ class ReportSchedule:
     def __init__(self, period: float, *, clock: Clock, random: Callable[[], float]) -> None:
         self._period = period
         self._random = random
-        self._elapsed = Elapsed(clock)
-        self._due_at = 0.0
+        self._clock = clock
+        self._due_at = clock.monotonic()
         self._is_first = True
 
     def is_due(self) -> bool:
         """Whether a report is due now."""
-        return self._elapsed.seconds() >= self._due_at
+        return self._clock.monotonic() >= self._due_at
 
     def mark_sent(self, *, changed: bool) -> None:
         """Record that the server has accepted a report."""
         delay = self._period * (self._random() - 0.5) if changed or self._is_first else 0.0
         self._is_first = False
-        self._due_at = self._elapsed.seconds() + self._period + delay
+        self._due_at = self._clock.monotonic() + round((self._period + delay) * 1e9)

@@ -79,7 +79,7 @@ class ProcessRuntime:
         )
         self._stopper = Stopper(self._shim_control)
         self._resizer = Resizer(self._shim_control)
-        disk_usage = DiskUsageCache(lambda uid: self._records.pod_folder(uid).path)
+        disk_usage = DiskUsageCache(lambda uid: self._records.pod_folder(uid).path, clock=clock)
         self._usage = UsageCollector(cgroups, disk_usage, clock=clock)
         self._last_usage: Mapping[PodUID, PodUsage] = {}
         self._is_open = False

@@ -14,7 +14,6 @@ from typing import Protocol
 import msgspec
 
 from podstatus.base.clock import Clock
-from podstatus.base.system_clock import boottime_ns
 from podstatus.events import reasons
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.runtime.pleg import Pleg
@@ -87,19 +86,14 @@ class ShutdownManager:
         events: NodeEventSink,
         clock: Clock,
         on_change: Callable[[], None] = lambda: None,
-        monotonic: Callable[[], int] = boottime_ns,
     ) -> None:
-        """`on_change` is called when a shutdown begins or is cancelled, to update Ready.
-
-        `monotonic`: monotonic clock, ns.
-        """
+        """`on_change` is called when a shutdown begins or is cancelled, to update Ready."""
         self._registry = registry
         self._workers = workers
         self._pleg = pleg
         self._periods = periods
         self._events = events
         self._clock = clock
-        self._monotonic = monotonic
         self._on_change = on_change
         self._active = asyncio.Event()
         self._done = asyncio.Event()
@@ -218,9 +212,9 @@ class ShutdownManager:
         for pod in group.pods:
             self._workers.kill(pod.uid, SHUTDOWN_EVICTION, grace_in_group(group, pod))
         # A deadline, not a number of polls: on a busy machine each poll takes longer.
-        deadline = self._monotonic() + group.seconds * _SECOND
+        deadline = self._clock.monotonic() + group.seconds * _SECOND
         uids = {pod.uid for pod in group.pods}
-        while uids & self._remaining() and self._monotonic() < deadline and self.is_active:
+        while uids & self._remaining() and self._clock.monotonic() < deadline and self.is_active:
             await self._clock.wait(_POLL_SECONDS)
         if late := uids & self._remaining():
             logger.warning(

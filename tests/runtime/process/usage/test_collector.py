@@ -55,19 +55,21 @@ class Desk:
     def __init__(self, cgroups: Cgroups | None = None) -> None:
         self.rows: Sequence[ProcessRow] = ()
         self.looks = 0
-        self.seconds = 100.0
+        self._clock = FakeClock()
         self.disk: int | None = 4096
         self.usage = UsageCollector(
             cgroups or unavailable_cgroups("none here"),
             _KnownSizes(lambda: self.disk),
-            clock=FakeClock(),
-            monotonic=lambda: self.seconds,
+            clock=self._clock,
             processes=self._look,
         )
 
     def _look(self) -> ProcessTable:
         self.looks += 1
         return ProcessTable(self.rows)
+
+    def pass_time(self, seconds: float) -> None:
+        asyncio.run(self._clock.advance(seconds))
 
     def read(self, containers: dict[str, RunningContainer]) -> PodUsage:
         return self.read_all({UID: containers})[UID]
@@ -107,7 +109,7 @@ def test_how_busy_they_are_shows_from_the_second_reading_on() -> None:
     desk.rows = [row(10, 1), row(11, 10, own=1.0)]
     desk.read({"app": running("c1", 10)})
     desk.rows = [row(10, 1), row(11, 10, own=6.0)]
-    desk.seconds += 10
+    desk.pass_time(10)
     used = desk.read({"app": running("c1", 10)})
     assert used.containers["app"].cpu_cores == 0.5
     assert used.pod.cpu_cores == 0.5
@@ -118,7 +120,7 @@ def test_a_new_attempt_starts_from_zero_and_the_pod_continues() -> None:
     desk.rows = [row(10, 1), row(11, 10, own=8.0), row(20, 1), row(21, 20, own=1.0)]
     desk.read({"app": running("c1", 10), "side": running("s1", 20)})
     desk.rows = [row(20, 1), row(21, 20, own=2.0), row(30, 1), row(31, 30, own=0.5)]
-    desk.seconds += 10
+    desk.pass_time(10)
     used = desk.read({"app": running("c2", 30), "side": running("s1", 20)})
     assert used.containers["app"].cpu_seconds == 0.5
     assert used.containers["app"].cpu_cores is None
@@ -133,7 +135,7 @@ def test_time_is_never_given_back() -> None:
     desk.rows = [row(10, 1), row(11, 10, own=1.0), row(12, 11, own=4.0)]
     desk.read({"app": running("c1", 10)})
     desk.rows = [row(10, 1), row(11, 10, own=1.0)]  # process 12 was not reaped
-    desk.seconds += 10
+    desk.pass_time(10)
     used = desk.read({"app": running("c1", 10)})
     assert used.containers["app"].cpu_seconds == 5.0
     assert used.containers["app"].cpu_cores == 0.0

@@ -1,6 +1,8 @@
 """Disk usage of a pod's folder."""
 
+import asyncio
 import os
+import queue
 import threading
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.usage.disk_usage import DiskUsageCache, folder_size
+from podstatus.testing.clock import FakeClock
 
 A, B = PodUID("uid-a"), PodUID("uid-b")
 KI = 1024
@@ -81,22 +84,27 @@ class Disk:
     """Sizes that are measured when the test allows it."""
 
     def __init__(self) -> None:
-        self.seconds = 0.0
+        self._clock = FakeClock()
         self.requested: list[str] = []
         self.answer = threading.Event()
+        self._scans = queue.Queue[threading.Thread]()
         self.sizes = DiskUsageCache(
-            lambda uid: Path("/pods") / uid, monotonic=lambda: self.seconds, size_of=self._size_of
+            lambda uid: Path("/pods") / uid, clock=self._clock, size_of=self._size_of
         )
 
+    def pass_time(self, seconds: float) -> None:
+        asyncio.run(self._clock.advance(seconds))
+
     def _size_of(self, folder: Path) -> int:
+        self._scans.put(threading.current_thread())
         self.requested.append(folder.name)
         assert self.answer.wait(90)
         return 1000 * len(self.requested)
 
     def finish(self) -> None:
+        scan = self._scans.get(timeout=90)
         self.answer.set()
-        assert self.sizes._scan is not None
-        assert self.sizes._scan.done.wait(90)
+        scan.join(90)
         self.answer.clear()
 
 
@@ -108,7 +116,7 @@ def disk() -> Disk:
 def test_a_hanging_disk_blocks_no_caller(disk: Disk) -> None:
     for _ in range(5):
         assert disk.sizes.sizes({A: 0}) == {A: None}
-        disk.seconds += 1000
+        disk.pass_time(1000)
     assert threading.active_count() < 20
     disk.finish()
     assert disk.requested == ["uid-a"]
@@ -120,9 +128,9 @@ def test_what_was_counted_holds_for_a_minute(disk: Disk) -> None:
     disk.finish()
     for _ in range(6):
         assert disk.sizes.sizes({A: 0}) == {A: 1000}
-        disk.seconds += 10
+        disk.pass_time(10)
     assert disk.requested == ["uid-a"]
-    disk.seconds += 1
+    disk.pass_time(1)
     assert disk.sizes.sizes({A: 0}) == {A: 1000}
     disk.finish()
     assert disk.sizes.sizes({A: 0}) == {A: 2000}

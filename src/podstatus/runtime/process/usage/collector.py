@@ -1,7 +1,6 @@
 """Resource usage of containers and pods: from cgroups, else from processes; disk from folders."""
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -68,13 +67,11 @@ class UsageCollector:
         sizes: DiskUsageCache,
         *,
         clock: Clock,
-        monotonic: Callable[[], float] = time.monotonic,
         processes: Callable[[], ProcessTable] = read_processes,
     ) -> None:
         self._cgroups = cgroups
         self._sizes = sizes
         self._clock = clock
-        self._monotonic = monotonic
         self._processes = processes
         self._totals: dict[PodUID, _UsageTotals] = {}
 
@@ -105,7 +102,7 @@ class UsageCollector:
     def _update_totals(
         self, pods: RunningContainers, readings: Mapping[PodUID, _PodReading]
     ) -> dict[PodUID, PodUsage]:
-        at, monotonic = self._clock.now(), self._monotonic()
+        at, monotonic = self._clock.now(), self._clock.monotonic() / 1e9
         previous = self._totals
         self._totals = {
             uid: _new_totals(uid, pods[uid], readings[uid], previous.get(uid), monotonic)

@@ -7,17 +7,17 @@ entered, and a folder with too many entries is not measured.
 import os
 import stat
 import threading
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 
 MAX_ENTRIES = 200_000
 """About a second of work."""
 MAX_DEPTH = 100
 """Each level keeps a descriptor open."""
-_MAX_AGE_SECONDS = 60.0
+_MAX_AGE_NS = 60 * 10**9
 _BLOCK_BYTES = 512
 """Unit of `st_blocks`, whatever the filesystem's block size."""
 _OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -34,20 +34,20 @@ class DiskUsageCache:
         self,
         folder_of: Callable[[PodUID], Path],
         *,
-        monotonic: Callable[[], float] = time.monotonic,
+        clock: Clock,
         size_of: "Callable[[Path], int | None] | None" = None,
     ) -> None:
         self._folder_of = folder_of
-        self._monotonic = monotonic
+        self._clock = clock
         self._size_of = size_of or folder_size
-        self._sizes: dict[PodUID, tuple[float, int | None]] = {}
+        self._sizes: dict[PodUID, tuple[int, int | None]] = {}
         self._scan: _Scan | None = None
 
     def sizes(self, uids: Mapping[PodUID, object]) -> dict[PodUID, int | None]:
         """Return the known sizes, and measure stale ones again; other pods are dropped."""
         self._collect()
         self._sizes = {uid: entry for uid, entry in self._sizes.items() if uid in uids}
-        oldest = self._monotonic() - _MAX_AGE_SECONDS
+        oldest = self._clock.monotonic() - _MAX_AGE_NS
         stale = [uid for uid in uids if uid not in self._sizes or self._sizes[uid][0] < oldest]
         if stale and self._scan is None:
             self._scan = _Scan({uid: self._folder_of(uid) for uid in stale}, self._size_of)
@@ -55,7 +55,7 @@ class DiskUsageCache:
 
     def _collect(self) -> None:
         if self._scan is not None and self._scan.done.is_set():
-            now = self._monotonic()
+            now = self._clock.monotonic()
             self._sizes |= {uid: (now, size) for uid, size in self._scan.sizes.items()}
             self._scan = None
 

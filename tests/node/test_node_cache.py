@@ -21,7 +21,7 @@ def seen(version: str, uid: str = "u") -> Node:
 
 
 def test_before_it_is_registered_it_is_the_one_we_would_register() -> None:
-    own = NodeCache(WOULD_BE, clock=FakeClock())
+    own = NodeCache(WOULD_BE)
     assert own.current() is WOULD_BE
     assert (own.server_copy, own.uid) == (None, "")
 
@@ -36,23 +36,14 @@ def test_before_it_is_registered_it_is_the_one_we_would_register() -> None:
     ],
 )
 def test_the_newest_one_is_kept(first: Node, then: Node, kept: Node) -> None:
-    own = NodeCache(WOULD_BE, clock=FakeClock())
+    own = NodeCache(WOULD_BE)
     own.update(first)
     own.update(then)
     assert own.current() == kept
 
 
-def test_it_has_an_age() -> None:
-    clock = FakeClock()
-    own = NodeCache(WOULD_BE, clock=clock)
-    asyncio.run(clock.advance(5))
-    assert own.age() == 5.0
-    own.update(seen("1"))
-    assert own.age() == 0.0
-
-
 def test_one_that_is_gone_is_the_one_we_would_register_again() -> None:
-    own = NodeCache(WOULD_BE, clock=FakeClock())
+    own = NodeCache(WOULD_BE)
     own.update(seen("10"))
     own.forget()
     assert own.current() is WOULD_BE
@@ -62,7 +53,7 @@ def test_one_that_is_gone_is_the_one_we_would_register_again() -> None:
 
 @pytest.mark.parametrize(("gone", "uid"), [(seen("11"), ""), (seen("11", uid="before"), "u")])
 def test_a_watch_that_is_late_does_not_make_us_forget_a_new_one(gone: Node, uid: str) -> None:
-    own = NodeCache(WOULD_BE, clock=FakeClock())
+    own = NodeCache(WOULD_BE)
     own.update(seen("10"))
     own.remove(gone)
     assert own.uid == uid

@@ -67,7 +67,7 @@ def build_node(
         clock=clock,
     )
     builder = NodeBuilder(settings, thresholds)
-    node_cache = NodeCache(builder.new_node(collector.facts()).node, clock=clock)
+    node_cache = NodeCache(builder.new_node(collector.facts()).node)
 
     def refresh_draft() -> None:
         node_cache.set_draft(builder.new_node(collector.facts()).node)

@@ -58,13 +58,14 @@ class NodeFactsCollector:
             addresses=self._addresses(),
             port=self._port(),
             machine=machine,
-            pressures=self._pressures(machine, now),
+            pressures=self._pressures(machine),
             problems=self.problems(),
             alert_conditions=self._alert_conditions(),
             now=Time.from_unix_nanos(now).truncated(),
         )
 
-    def _pressures(self, machine: MachineReading | None, now: int) -> frozenset[str]:
+    def _pressures(self, machine: MachineReading | None) -> frozenset[str]:
+        now = self._clock.monotonic()
         if machine is None:
             return self._history.active(self._pressure_seconds, now)
         self._history = self._history.with_observation(pressures(machine, self._thresholds), now)

@@ -1,6 +1,5 @@
 """Cache of this node's Node object."""
 
-from podstatus.base.clock import Clock
 from podstatus.kube.objects.node import Node
 
 _MAX_DIGITS = 40
@@ -13,11 +12,9 @@ class NodeCache:
     Updated from responses to this agent's requests and from a watch.
     """
 
-    def __init__(self, draft: Node, *, clock: Clock) -> None:
+    def __init__(self, draft: Node) -> None:
         self._draft = draft
-        self._clock = clock
         self._server_copy: Node | None = None
-        self._updated_at = clock.monotonic()
 
     @property
     def server_copy(self) -> Node | None:
@@ -33,10 +30,6 @@ class NodeCache:
         """The server's copy, or the draft if there is none."""
         return self._draft if self._server_copy is None else self._server_copy
 
-    def age(self) -> float:
-        """Seconds since the last update, or since the start."""
-        return (self._clock.monotonic() - self._updated_at) / 1e9
-
     def set_draft(self, draft: Node) -> None:
         """Replace the Node that would be registered."""
         self._draft = draft
@@ -46,7 +39,6 @@ class NodeCache:
         if self._server_copy is not None and _is_older(node, self._server_copy):
             return
         self._server_copy = node
-        self._updated_at = self._clock.monotonic()
 
     def remove(self, node: Node) -> None:
         """Drop a deleted Node, unless it has been registered again under another UID."""

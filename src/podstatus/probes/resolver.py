@@ -7,7 +7,8 @@ the default thread pool, which the agent needs to write files.
 import asyncio
 import ipaddress
 import socket
-import threading
+
+from podstatus.base.daemon_thread import run_in_daemon_thread
 
 HostAddress = tuple[socket.AddressFamily, str]
 
@@ -16,44 +17,28 @@ class HostResolver:
     """Resolves names with getaddrinfo. Not thread-safe: use from one event loop."""
 
     def __init__(self) -> None:
-        self._pending: dict[str, asyncio.Future[list[HostAddress] | OSError]] = {}
+        self._pending: dict[str, asyncio.Task[list[HostAddress]]] = {}
 
     async def resolve(self, host: str) -> list[HostAddress]:
         """The addresses of a host name or IP literal. Raises OSError. There is no timeout."""
         try:
             version = ipaddress.ip_address(host).version
         except ValueError:
-            result = await asyncio.shield(self._pending_lookup(host))
-            if isinstance(result, OSError):
-                raise result from None
-            return result
+            return await asyncio.shield(self._pending_lookup(host))
         return [(socket.AF_INET if version == 4 else socket.AF_INET6, host)]
 
-    def _pending_lookup(self, host: str) -> "asyncio.Future[list[HostAddress] | OSError]":
-        """The result of the lookup in progress, shared by all callers."""
+    def _pending_lookup(self, host: str) -> "asyncio.Task[list[HostAddress]]":
+        """The lookup in progress, shared by all callers."""
         if host not in self._pending:
-            loop = asyncio.get_running_loop()
-            threading.Thread(target=self._run_lookup, args=(loop, host), daemon=True).start()
-            # Set after start(): if no thread can be started, the next call retries.
-            self._pending[host] = loop.create_future()
+            lookup = asyncio.create_task(run_in_daemon_thread(_addresses, host))
+            lookup.add_done_callback(lambda _: self._pending.pop(host))
+            self._pending[host] = lookup
         return self._pending[host]
 
-    def _run_lookup(self, loop: asyncio.AbstractEventLoop, host: str) -> None:
-        result = _addresses(host)
-        try:
-            loop.call_soon_threadsafe(self._complete, host, result)
-        except RuntimeError:
-            return  # the loop is closed
 
-    def _complete(self, host: str, result: list[HostAddress] | OSError) -> None:
-        self._pending.pop(host).set_result(result)
-
-
-def _addresses(host: str) -> list[HostAddress] | OSError:
+def _addresses(host: str) -> list[HostAddress]:
     try:
         infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except OSError as error:
-        return error
     except UnicodeError as error:
-        return socket.gaierror(socket.EAI_NONAME, f"not a host name: {error}")
+        raise socket.gaierror(socket.EAI_NONAME, f"not a host name: {error}") from error
     return [(family, str(address[0])) for family, _, _, _, address in infos]

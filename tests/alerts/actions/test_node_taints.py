@@ -93,7 +93,7 @@ class Scene:
 
     def __init__(self, *there: Taint) -> None:
         self.server, self.clock, self.events = Server(*there), FakeClock(), Events()
-        self.own = NodeCache(self.server.node, clock=self.clock)
+        self.own = NodeCache(self.server.node)
         self.own.update(self.server.node)
         self.wanted: Sequence[Taint] = ()
         self.ahead = 0
@@ -260,7 +260,7 @@ def test_a_node_is_tainted_by_who_may_and_a_kubelets_user_may_not(each_server: A
     async def scene(access: ServerAccess) -> None:
         async with ApiClient(kubeconfig_config(access.kubeconfig)) as client:
             api, clock, wanted = HttpNodeApi(client), FakeClock(), [FULL]
-            own = NodeCache(Node(), clock=clock)
+            own = NodeCache(Node())
             own.update(await api.get_node(name))
             taints = AlertTaints(api, own, Events(), desired=lambda: wanted, clock=clock)
             await TaintNode(taints).apply(ACTION, ALERT)

@@ -117,11 +117,3 @@ def test_a_pressure_of_which_there_is_more_than_enough_again_is_shown_for_5_seco
     assert seen.active(300, 5 * second - 1, over) == both
     assert seen.active(300, 5 * second, over) == {"MemoryPressure"}
     assert seen.active(2, 2 * second, over) == frozenset()
-
-
-def test_a_clock_that_is_set_back_holds_a_pressure_no_longer() -> None:
-    second, hour = 1_000_000_000, 3600 * 1_000_000_000
-    seen = PressureHistory().with_observation(frozenset(["DiskPressure"]), 2 * hour)
-    later = seen.with_observation(frozenset(), hour)
-    assert later.active(300, hour + 300 * second - 1) == {"DiskPressure"}
-    assert later.active(300, hour + 300 * second) == frozenset()

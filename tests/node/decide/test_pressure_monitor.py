@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
 from msgspec import structs
 
 from podstatus.node.decide.eviction_thresholds import parse_thresholds
@@ -77,6 +78,23 @@ def test_disk_pressure_is_over_15_seconds_after_there_is_room_again() -> None:
             scene.machine = MACHINE
             await scene.clock.advance(15)
             assert scene.condition("DiskPressure").status == "False"
+
+    play(script)
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_wall_clock_jump_does_not_change_how_long_a_pressure_is_held(hours: int) -> None:
+    async def script(scene: NodeScene) -> None:
+        async with scene.running():
+            await scene.clock.advance(1)
+            scene.run_short_of_memory()
+            await scene.clock.advance(60)
+            scene.clock.step(hours * 3600)
+            scene.machine = MACHINE
+            await scene.clock.advance(280)
+            assert scene.condition("MemoryPressure").status == "True"
+            await scene.clock.advance(30)
+            assert scene.condition("MemoryPressure").status == "False"
 
     play(script)
 

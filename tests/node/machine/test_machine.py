@@ -72,17 +72,33 @@ class Pods:
         return {UID: Usage(at=1, memory_bytes=5)}
 
 
-def test_node_and_pods_are_in_one_snapshot_with_its_age() -> None:
+def test_node_and_pods_are_in_one_snapshot() -> None:
     async def scene() -> None:
-        clock, pods = FakeClock(), Pods()
+        pods = Pods()
         disk = DiskReader(Path("/"), read=lambda _: DISK)
-        usage = NodeUsage(disk, clock=clock, pods=pods, read=lambda: busy(1, 2))
+        usage = NodeUsage(disk, clock=FakeClock(), pods=pods, read=lambda: busy(1, 2))
         first = await usage.sample_once()
         assert usage.snapshot is first
         assert first.machine.disk == DISK
         assert first.pods == {UID: Usage(at=1, memory_bytes=5)}
-        await clock.advance(3)
-        assert first.age(clock.now()) == 3.0
+
+    asyncio.run(scene())
+
+
+def test_a_wall_clock_jump_does_not_disturb_the_forecast_of_a_full_disk() -> None:
+    async def scene() -> None:
+        clock, used = FakeClock(), 40 * GI
+        disk = DiskReader(
+            Path("/"),
+            read=lambda _: structs.replace(DISK, used_bytes=used, available_bytes=100 * GI - used),
+        )
+        usage = NodeUsage(disk, clock=clock, read=lambda: MACHINE)
+        for minute in range(11):
+            await usage.sample_once()
+            await clock.advance(60)
+            clock.step({5: -3600, 8: 7200}.get(minute, 0))
+            used += GI
+        assert usage.disk_full_in_seconds == pytest.approx(50 * 60)
 
     asyncio.run(scene())
 

@@ -20,11 +20,8 @@ class DiskForecast:
         self._available = 0
 
     def add_sample(self, disk: DiskReading, at: int) -> None:
-        """Add a reading taken at `at`, ns."""
+        """Add a reading taken at `at`, monotonic ns."""
         self._available = disk.available_bytes
-        if self._samples and at < self._samples[-1][0]:
-            # The clock was set back, so older samples cannot be compared.
-            self._samples.clear()
         if not self._samples or at - self._samples[-1][0] >= _SAMPLE_INTERVAL:
             self._samples.append((at, disk.used_bytes))
         while self._samples[0][0] < at - _WINDOW:

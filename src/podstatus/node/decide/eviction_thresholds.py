@@ -59,14 +59,13 @@ class SignalObservation(msgspec.Struct, frozen=True):
 
 
 class PressureHistory(msgspec.Struct, frozen=True):
-    """When each pressure was last observed: ns since the Unix epoch, by condition."""
+    """When each pressure was last observed: monotonic time in ns, by condition."""
 
     seen_at: dict[str, int] = {}
 
     def with_observation(self, pressures: frozenset[str], now: int) -> "PressureHistory":
-        """Add an observation. If the clock was set back, earlier ones count as of now."""
-        before = {condition: min(at, now) for condition, at in self.seen_at.items()}
-        return structs.replace(self, seen_at=before | dict.fromkeys(pressures, now))
+        """Add an observation."""
+        return structs.replace(self, seen_at=self.seen_at | dict.fromkeys(pressures, now))
 
     def active(
         self, seconds: float, now: int, recovered: frozenset[str] = frozenset()

@@ -63,10 +63,6 @@ class UsageSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     containers: Mapping[PodUID, Mapping[str, Usage]] = {}
     """Running containers by name, if the runtime reports them."""
 
-    def age(self, now: int) -> float:
-        """Seconds since the snapshot was taken."""
-        return max(0, now - self.at) / 1e9
-
 
 def node_usage(machine: MachineReading, before: MachineReading | None, at: int) -> Usage:
     """Usage of the node; CPU cores are the mean since the reading `before`."""

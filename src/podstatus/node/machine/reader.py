@@ -6,13 +6,12 @@ with a timeout.
 
 import asyncio
 import os
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
+from podstatus.base.daemon_thread import run_in_daemon_thread
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading
 
 _TASK_LIMITS = ("/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max")
@@ -87,10 +86,7 @@ _DISK_TIMEOUT_SECONDS = 5.0
 
 
 class DiskReader:
-    """Reads the filesystem of a folder in a thread, with a timeout. At most one thread hangs.
-
-    A daemon thread, because an executor's thread would delay the exit of the process.
-    """
+    """Reads the filesystem of a folder in a thread, with a timeout. At most one thread hangs."""
 
     def __init__(
         self,
@@ -102,7 +98,7 @@ class DiskReader:
         self._folder = folder
         self._read = read
         self._seconds = seconds
-        self._pending_read: asyncio.Future[DiskReading] | None = None
+        self._pending_read: asyncio.Task[DiskReading] | None = None
         self._problem: str | None = None
 
     def problem(self) -> str | None:
@@ -112,7 +108,7 @@ class DiskReader:
     async def read_once(self) -> DiskReading | None:
         """The reading; None on failure or timeout, see `problem`."""
         if self._pending_read is None:
-            self._pending_read = self._start_read()
+            self._pending_read = asyncio.create_task(run_in_daemon_thread(self._read, self._folder))
         pending = self._pending_read
         await asyncio.wait([pending], timeout=self._seconds)
         if not pending.done():
@@ -123,40 +119,11 @@ class DiskReader:
         self._pending_read = None
         return self._result_of(pending)
 
-    def _result_of(self, future: asyncio.Future[DiskReading]) -> DiskReading | None:
+    def _result_of(self, finished: asyncio.Task[DiskReading]) -> DiskReading | None:
         try:
-            result = future.result()
+            result = finished.result()
         except OSError as error:
             self._problem = f"cannot read the disk of {self._folder}: {error.strerror or error}"
             return None
         self._problem = None
         return result
-
-    def _start_read(self) -> asyncio.Future[DiskReading]:
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[DiskReading] = loop.create_future()
-        thread = threading.Thread(
-            target=self._run_read, args=(loop, future), name="podstatus-disk", daemon=True
-        )
-        thread.start()
-        return future
-
-    def _run_read(
-        self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[DiskReading]"
-    ) -> None:
-        result: DiskReading | OSError
-        try:
-            result = self._read(self._folder)
-        except OSError as error:
-            result = error
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(_set_result, future, result)
-
-
-def _set_result(future: "asyncio.Future[DiskReading]", result: DiskReading | OSError) -> None:
-    if future.done():
-        return
-    if isinstance(result, OSError):
-        future.set_exception(result)
-    else:
-        future.set_result(result)

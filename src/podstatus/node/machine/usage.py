@@ -100,7 +100,7 @@ class NodeUsage:
         )
         self._snapshot = snapshot
         if disk is not None:
-            self._forecast.add_sample(disk, at)
+            self._forecast.add_sample(disk, self._clock.monotonic())
         return snapshot
 
     async def _read_pods(self) -> Mapping[PodUID, Usage]:

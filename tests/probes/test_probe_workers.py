@@ -10,6 +10,7 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.probes.decide.targets import ProbeTarget
 from podstatus.probes.workers import ProbeWorkers
@@ -56,6 +57,7 @@ class Rig:
             self.recorder,
             on_result=self._take,
             clock=self.clock,
+            observer=WorkCounts(),
             random=lambda: chance,
         )
 
@@ -334,7 +336,12 @@ async def test_a_pod_that_moves_is_asked_at_its_new_address() -> None:
 
     rig = Rig()
     rig.workers = ProbeWorkers(
-        check, rig.recorder, on_result=lambda _: None, clock=rig.clock, random=lambda: 0
+        check,
+        rig.recorder,
+        on_result=lambda _: None,
+        clock=rig.clock,
+        observer=WorkCounts(),
+        random=lambda: 0,
     )
     async with working(rig):
         rig.workers.update_pod(pod, shown(pod))

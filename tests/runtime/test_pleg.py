@@ -13,12 +13,14 @@ from podstatus.kube.objects.runtime_facts import (
     SandboxFacts,
     SandboxState,
 )
+from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import RuntimeDownError, RuntimePod
 from podstatus.runtime.simulated import SimulatedRuntime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.runtime_suite.scene import only_container
+from tests.support.pod_services import ignore
 
 A, B = PodUID("uid-a"), PodUID("uid-b")
 
@@ -80,6 +82,7 @@ class Scene:
             clock=self.clock,
             on_change=self.changed.append,
             heartbeat=self.beat,
+            observer=WorkCounts(),
             random=lambda: 0.0,
         )
 
@@ -378,7 +381,13 @@ def test_a_hundred_idle_simulated_pods_are_not_compared() -> None:
             made = make_pod(f"p{number}")
             await runtime.start_pod(made)
             await runtime.start_container(made, only_container(made), restart_count=0)
-        view = Pleg(runtime, clock=clock, on_change=changed.append)
+        view = Pleg(
+            runtime,
+            clock=clock,
+            on_change=changed.append,
+            heartbeat=ignore,
+            observer=WorkCounts(),
+        )
         await view.relist_once()
         assert len(changed) == 110
         before = await runtime.list_pods()

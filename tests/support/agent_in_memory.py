@@ -24,20 +24,25 @@ from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.admission.admit import AdmissionResult, admit
 from podstatus.workers.admission.resource_fit import RequestedResources
 from podstatus.workers.allocation.allocations import AllocationManager
+from podstatus.workers.allocation.pod_admission import PodAdmission
 from podstatus.workers.allocation.request_totals import RequestTotals
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.allocation.resize_controller import ResizeController
+from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.dispatcher import PodDispatcher
+from podstatus.workers.hooks import HookRunner
 from podstatus.workers.housekeeping import Housekeeping
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
+from podstatus.workers.ports import NoopProbeManager
 from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.decision import ResizeDecision, decide_resize
 from podstatus.workers.shutdown.manager import ShutdownManager
 from podstatus.workers.shutdown.plan import default_periods
+from tests.support.pod_services import ignore, no_http_client
 from tests.support.world_in_memory import ListeningRecorder, TroubledApi, TroubledRuntime
 
 NODE = from_document(
@@ -76,9 +81,10 @@ class AgentInMemory:
             counted,
             clock=clock,
             on_change=self.wake,
+            heartbeat=ignore,
+            observer=self.work,
             period=relist,
             random=lambda: 0.5,
-            observer=self.work,
         )
         latency = StartupLatencyTracker(Counters(), clock=clock)
         self.statuses = StatusManager(
@@ -105,75 +111,70 @@ class AgentInMemory:
             random=lambda: chance,
             observer=self.work,
         )
-        self.steps = PodSyncer(
-            counted,
-            self.view,
-            self.statuses,
-            recorder,
-            executor=PodExecutor(
-                counted,
-                recorder,
-                crash_loop_backoff=CrashLoopBackoff(),
-                clock=clock,
-                actuator=actuation,
-                observer=self.work,
-            ),
-            probe_results=self.book,
+        shared = WorkerDependencies(
+            runtime=counted,
+            pleg=self.view,
+            pod_manager=self.directory,
+            registry=self.lives,
+            statuses=self.statuses,
+            recorder=recorder,
             clock=clock,
             policy=policy,
-            host_ips=lambda: ["192.168.7.1"],
-            probe_manager=self._probes,
+            observer=self.work,
+        )
+        executor = PodExecutor(
+            counted,
+            recorder,
+            crash_loop_backoff=CrashLoopBackoff(),
+            clock=clock,
+            hooks=HookRunner(
+                counted, recorder, clock=clock, http_get=no_http_client, host_ips=tuple
+            ),
+            on_init_started=latency.record_init_container_started,
             actuator=actuation,
+            observer=self.work,
+        )
+        self.steps = PodSyncer(
+            shared,
+            executor=executor,
+            actuator=actuation,
+            probe_results=self.book,
+            probe_manager=self._probes or NoopProbeManager(),
+            host_ips=lambda: ["192.168.7.1"],
+            on_init_finished=latency.record_init_container_finished,
         )
         self.workers = PodWorkers(
-            self.lives,
+            shared,
             self.steps,
-            self.view,
-            recorder,
-            clock=clock,
-            policy=policy,
             on_finished=lambda _: self._there_is_room(),
             random=lambda: chance,
-            observer=self.work,
         )
         occupancy = RequestTotals(self.lives, self.grants)
         self.resizes = ResizeController(
-            self.lives,
+            shared,
             self.grants,
-            self.statuses,
-            recorder,
             occupancy,
             decide=self._decide,
             wake=self.wake,
             all_sources_ready=self.all_delivered,
-            clock=clock,
+            heartbeat=ignore,
         )
         self.dispatcher = PodDispatcher(
-            self.directory,
-            self.lives,
+            shared,
             self.workers,
-            self.statuses,
-            recorder,
-            self.grants,
-            occupancy,
-            admit=self._admit,
+            PodAdmission(self.grants, occupancy, self._admit),
+            self.resizes,
             startup_latency=latency,
-            on_mirror=lambda: None,
-            clock=clock,
-            gates=policy.gates,
-            resize_controller=self.resizes,
+            on_mirror=ignore,
+            on_pod_change=ignore,
         )
         self.mux = Mux({"api", "file"}, self._handle)
         self.housekeeping = Housekeeping(
-            self.directory,
-            self.lives,
+            shared,
             self.workers,
             self.steps,
-            self.statuses,
-            self.view,
             all_sources_ready=self.all_delivered,
-            clock=clock,
-            period=policy.housekeeping,
+            heartbeat=ignore,
         )
         self.node_events: list[str] = []
         self.shutdown = ShutdownManager(
@@ -183,7 +184,7 @@ class AgentInMemory:
             default_periods(30, 10),
             events=self,
             clock=clock,
-            on_change=lambda: None,
+            on_change=ignore,
         )
         self.broken: list[Exception] = []
         """What came out of the dispatcher: nothing should."""

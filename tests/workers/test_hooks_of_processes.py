@@ -15,10 +15,8 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts
 from podstatus.probes.http_hook import send_hook_request
 from podstatus.runtime.process.adapter import ProcessRuntime
-from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.actions.model import ContainerKind, PodActions, StartContainer
-from podstatus.workers.hooks import HookRunner
-from podstatus.workers.pod_executor import PodExecutor
+from tests.support.pod_services import PodServices
 from tests.support.processes.process_pods import pod_of
 from tests.support.processes.process_runtime import need_bubblewrap, open_process_runtime
 from tests.support.world_in_memory import ListeningRecorder
@@ -31,13 +29,10 @@ class Node:
         clock = SystemClock()
         self._runtime = runtime
         self._recorder = ListeningRecorder(clock)
-        self._containers = PodExecutor(
-            runtime,
-            self._recorder,
-            crash_loop_backoff=CrashLoopBackoff(),
-            clock=clock,
-            hooks=HookRunner(runtime, self._recorder, clock=clock, http_get=send_hook_request),
+        services = PodServices(
+            clock=clock, runtime=runtime, recorder=self._recorder, http_get=send_hook_request
         )
+        self._containers = services.executor
 
     @property
     def reasons(self) -> list[str]:

@@ -8,23 +8,10 @@ import pytest
 
 from podstatus.checkpoint.errors import CheckpointWriteError
 from podstatus.checkpoint.resource_state import MemoryState
-from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
-from podstatus.pods.pod_manager import PodManager
-from podstatus.runtime.pleg import Pleg
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
-from podstatus.status.manager import StatusManager
 from podstatus.testing.builders import make_pod
-from podstatus.testing.clock import FakeClock
-from podstatus.testing.fakes import FakeEventSink
-from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.housekeeping import Housekeeping
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
-from podstatus.workers.pod_executor import PodExecutor
-from podstatus.workers.pod_syncer import PodSyncer
-from podstatus.workers.pod_workers import PodWorkers
-from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_result_store import ProbeResultStore
+from tests.support.pod_services import PodServices, ignore
 
 
 class FullDisk(MemoryState):
@@ -44,40 +31,18 @@ class FullDisk(MemoryState):
 
 def test_a_full_disk_is_survived_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
-        clock, state = FakeClock(), FullDisk()
-        runtime = SimulatedRuntime(clock)
-        recorder = EventRecorder(FakeEventSink(), host="node", clock=clock)
-        directory = PodManager()
-        lives = PodRegistry(directory, all_sources_ready=lambda: True)
-        statuses = StatusManager(None, directory, lives, state=state, clock=clock)
-        view = Pleg(runtime, clock=clock, on_change=lambda _: None)
-        policy = WorkerPolicy()
-        steps = PodSyncer(
-            runtime,
-            view,
-            statuses,
-            recorder,
-            executor=PodExecutor(
-                runtime, recorder, crash_loop_backoff=CrashLoopBackoff(), clock=clock
-            ),
-            probe_results=ProbeResultStore(statuses, lambda _: None),
-            clock=clock,
-            policy=policy,
-            host_ips=list,
-        )
-        workers = PodWorkers(lives, steps, view, recorder, clock=clock, policy=policy)
+        state = FullDisk()
+        services = PodServices(state=state)
+        clock, statuses = services.clock, services.shared.statuses
         housekeeping = Housekeeping(
-            directory,
-            lives,
-            workers,
-            steps,
-            statuses,
-            view,
+            services.shared,
+            services.workers,
+            services.syncer,
             all_sources_ready=lambda: True,
-            clock=clock,
+            heartbeat=ignore,
         )
         statuses.set_pod_allocation(make_pod("p", uid="uid-p", containers=("a",)))
-        await view.relist_once()
+        await services.shared.pleg.relist_once()
         task = asyncio.create_task(housekeeping.run())
         await clock.advance(5)
         assert not task.done()

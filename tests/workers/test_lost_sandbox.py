@@ -2,29 +2,21 @@
 
 import asyncio
 
-from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import PodFacts
 from podstatus.kube.scalars.time import Time
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.testing.builders import make_pod
-from podstatus.testing.clock import FakeClock
-from podstatus.testing.fakes import FakeEventSink
 from podstatus.workers.actions.compute import compute_pod_actions
-from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
-from podstatus.workers.pod_executor import PodExecutor
+from tests.support.pod_services import PodServices
 
 
 def test_a_replaced_sandbox_has_an_event() -> None:
     pod = make_pod("p", uid="uid-p", containers=("a",))
 
     async def scene() -> None:
-        clock, sink = FakeClock(), FakeEventSink()
-        runtime = SimulatedRuntime(clock)
-        recorder = EventRecorder(sink, host="node", clock=clock)
-        containers = PodExecutor(
-            runtime, recorder, crash_loop_backoff=CrashLoopBackoff(), clock=clock
-        )
+        services = PodServices()
+        clock, sink, containers = services.clock, services.sink, services.executor
+        runtime, recorder = services.shared.runtime, services.shared.recorder
 
         async def look_after(pod: Pod) -> list[str]:
             listed = await runtime.list_pods(pod.uid)

@@ -2,31 +2,22 @@
 
 import pytest
 
-from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.pods.pod_manager import PodManager
-from podstatus.runtime.pleg import Pleg
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.sources.decide.pod_changes import PodAdded, PodReconciled, PodRemoved
 from podstatus.status.counters import Counters
-from podstatus.status.manager import StatusManager
 from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.testing.builders import make_pod
-from podstatus.testing.clock import FakeClock
-from podstatus.testing.fakes import FakeEventSink
-from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.admission.admit import AdmissionResult, Admitted
 from podstatus.workers.admission.resource_fit import RequestedResources
-from podstatus.workers.allocation.allocations import AllocationManager
+from podstatus.workers.allocation.pod_admission import PodAdmission
 from podstatus.workers.allocation.request_totals import RequestTotals
+from podstatus.workers.allocation.resize_controller import ResizeController
 from podstatus.workers.dispatcher import PodDispatcher
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle.state_machine import admitted, removed
-from podstatus.workers.pod_executor import PodExecutor
-from podstatus.workers.pod_syncer import PodSyncer
-from podstatus.workers.pod_workers import PodWorkers
-from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.probe_result_store import ProbeResultStore
+from podstatus.workers.resize.decision import ResizeDecision
+from tests.support.pod_services import PodServices, ignore
 
 
 def a_pod(name: str, *, source: str = "api", uid: str = "") -> Pod:
@@ -39,42 +30,33 @@ class World:
     """A dispatcher with idle workers and an admission by pod name."""
 
     def __init__(self) -> None:
-        clock = FakeClock()
-        recorder = EventRecorder(FakeEventSink(), host="node", clock=clock)
-        runtime = SimulatedRuntime(clock)
-        view = Pleg(runtime, clock=clock, on_change=lambda _: None)
-        self.directory = PodManager()
-        self.lives = PodRegistry(self.directory, all_sources_ready=lambda: True)
-        self.statuses = StatusManager(None, self.directory, self.lives, clock=clock)
-        steps = PodSyncer(
-            runtime,
-            view,
-            self.statuses,
-            recorder,
-            executor=PodExecutor(
-                runtime, recorder, crash_loop_backoff=CrashLoopBackoff(), clock=clock
-            ),
-            probe_results=ProbeResultStore(self.statuses, lambda _: None),
-            clock=clock,
-            policy=WorkerPolicy(),
-            host_ips=list,
-        )
+        services = PodServices()
+        shared = services.shared
+        self.directory, self.lives = shared.pod_manager, shared.registry
+        self.statuses = shared.statuses
         self.shown: list[tuple[str, Pod | None]] = []
         """What the directory had of a pod when it was said to have something new."""
+        totals = RequestTotals(self.lives, services.allocations)
         self.dispatcher = PodDispatcher(
-            self.directory,
-            self.lives,
-            PodWorkers(self.lives, steps, view, recorder, clock=clock, policy=WorkerPolicy()),
-            self.statuses,
-            recorder,
-            grants := AllocationManager(),
-            RequestTotals(self.lives, grants),
-            admit=self._admit,
-            startup_latency=StartupLatencyTracker(Counters(), clock=clock),
-            on_mirror=lambda: None,
-            clock=clock,
+            shared,
+            services.workers,
+            PodAdmission(services.allocations, totals, self._admit),
+            ResizeController(
+                shared,
+                services.allocations,
+                totals,
+                decide=self._decide,
+                wake=services.workers.wake,
+                all_sources_ready=lambda: True,
+                heartbeat=ignore,
+            ),
+            startup_latency=StartupLatencyTracker(Counters(), clock=services.clock),
+            on_mirror=ignore,
             on_pod_change=lambda uid: self.shown.append((uid, self.directory.pod_by_uid(uid))),
         )
+
+    def _decide(self, *_: object) -> ResizeDecision:
+        raise AssertionError("no pod is resized")
 
     def _admit(self, pod: Pod, _: RequestedResources) -> AdmissionResult:
         if pod.name == "odd":

@@ -186,13 +186,6 @@ def test_a_fallback_to_plain_http_has_an_event() -> None:
     )
 
 
-def test_httpget_hooks_fail_without_an_http_client() -> None:
-    clock = FakeClock()
-    hooks = HookRunner(MuteRuntime(["10.1.2.3"]), ListeningRecorder(clock), clock=clock)
-    why = asyncio.run(hooks.post_start(a_pod(postStart=GET), _container(GET), "id"))
-    assert "httpGet hooks need an HTTP client" in why
-
-
 @pytest.mark.parametrize("handler", [{"tcpSocket": {"port": 80}}, {}], ids=["tcpSocket", "nothing"])
 def test_what_is_no_hook_fails(handler: dict[str, Any]) -> None:
     trial = Trial(talking())

@@ -51,16 +51,6 @@ class ProbeObserver(Protocol):
         """All probes of this pod have stopped."""
 
 
-class _NoopProbeObserver:
-    """Default observer, which does nothing."""
-
-    def check_finished(self, target: ProbeTarget, outcome: CheckOutcome, seconds: float) -> None:
-        """Ignore the outcome of a check."""
-
-    def pod_removed(self, uid: PodUID) -> None:
-        """Ignore that a pod was removed."""
-
-
 class ProbeWorkers:
     """Runs the probes of all pods.
 
@@ -74,8 +64,8 @@ class ProbeWorkers:
         *,
         on_result: Callable[[ProbeResult], None],
         clock: Clock,
+        observer: ProbeObserver,
         random: Callable[[], float] = chance.random,
-        observer: ProbeObserver | None = None,
     ) -> None:
         """`on_result` is called with every result, also if it equals the previous one."""
         self._check = check
@@ -83,7 +73,7 @@ class ProbeWorkers:
         self._on_result = on_result
         self._clock = clock
         self._random = random
-        self._observer = observer or _NoopProbeObserver()
+        self._observer = observer
         self._group: asyncio.TaskGroup | None = None
         self._targets: dict[PodUID, dict[ProbeKey, ProbeTarget]] = {}
         """Targets of every pod that was seen, also of pods without an active probe."""

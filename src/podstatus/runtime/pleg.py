@@ -1,6 +1,8 @@
 """Pod lifecycle event generator: relists all pods once a second, and one pod on demand.
 
-    pleg = Pleg(runtime, clock=clock, on_change=pod_workers.wake)
+    pleg = Pleg(
+        runtime, clock=clock, on_change=workers.wake, heartbeat=heartbeat, observer=counts
+    )
     await pleg.run()
 
 Upstream: GenericPLEG, pleg/generic.go v1.36.4. Upstream derives container events from the
@@ -61,23 +63,6 @@ class RelistObserver(Protocol):
         """A list of one pod succeeded or failed after `seconds`."""
 
 
-def _no_heartbeat() -> None:
-    """Default heartbeat, which does nothing."""
-
-
-class _NoObserver:
-    """Default observer, which does nothing."""
-
-    def relist_began(self, since_last: float) -> None:
-        pass
-
-    def relisted(self, seconds: float) -> None:
-        pass
-
-    def pod_relisted(self, seconds: float) -> None:
-        pass
-
-
 class Pleg:
     """The newest known state of all pods of a runtime. Not thread-safe: for one event loop."""
 
@@ -87,10 +72,10 @@ class Pleg:
         *,
         clock: Clock,
         on_change: Callable[[PodUID], None],
+        heartbeat: Callable[[], None],
+        observer: RelistObserver,
         period: float = 1.0,
-        heartbeat: Callable[[], None] = _no_heartbeat,
         random: Callable[[], float] = random.random,
-        observer: RelistObserver | None = None,
     ) -> None:
         self._runtime = runtime
         self._clock = clock
@@ -98,7 +83,7 @@ class Pleg:
         self._period = period
         self._heartbeat = heartbeat
         self._random = random
-        self._observer = observer or _NoObserver()
+        self._observer = observer
         self._relist_began: int | None = None
         """When the last list of all pods was requested, monotonic."""
         self._cache = PodCache()

@@ -9,14 +9,10 @@ from collections.abc import Callable
 
 from msgspec import structs
 
-from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.new_event import pod_reference
-from podstatus.events.recorder import EventRecorder
-from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.pod_manager import PodManager
 from podstatus.sources.decide.pod_changes import (
     PodAdded,
     PodConfigChange,
@@ -28,22 +24,16 @@ from podstatus.sources.decide.pod_changes import (
 from podstatus.sources.mux import RejectedPod
 from podstatus.status.decide.foreign_writes import with_own_parts
 from podstatus.status.decide.generate import need_to_reconcile_pod_readiness
-from podstatus.status.manager import StatusManager
 from podstatus.status.startup_latency_tracker import StartupLatencyTracker
-from podstatus.workers.admission.admit import AdmissionRejected, AdmissionResult, rejected_status
+from podstatus.workers.admission.admit import AdmissionRejected, rejected_status
 from podstatus.workers.admission.pod_limits import find_limit_violation
-from podstatus.workers.admission.resource_fit import RequestedResources
-from podstatus.workers.allocation.allocations import AllocationManager
-from podstatus.workers.allocation.request_totals import RequestTotals
+from podstatus.workers.allocation.pod_admission import PodAdmission
 from podstatus.workers.allocation.resize_controller import ResizeController
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.lifecycle.state_machine import PodWorkerState
 from podstatus.workers.pod_workers import PodWorkers
 
 logger = logging.getLogger(__name__)
-
-AdmitPod = Callable[[Pod, RequestedResources], AdmissionResult]
-"""Decides whether a pod fits on the node, given the resources that other pods request."""
 
 
 class PodDispatcher:
@@ -51,39 +41,30 @@ class PodDispatcher:
 
     def __init__(
         self,
-        pod_manager: PodManager,
-        registry: PodRegistry,
+        dependencies: WorkerDependencies,
         workers: PodWorkers,
-        statuses: StatusManager,
-        recorder: EventRecorder,
-        allocations: AllocationManager,
-        request_totals: RequestTotals,
+        admission: PodAdmission,
+        resize_controller: ResizeController,
         *,
-        admit: AdmitPod,
         startup_latency: StartupLatencyTracker,
         on_mirror: Callable[[], None],
-        clock: Clock,
-        gates: FeatureGates | None = None,
-        resize_controller: ResizeController | None = None,
-        on_pod_change: Callable[[PodUID], None] = lambda _: None,
+        on_pod_change: Callable[[PodUID], None],
     ) -> None:
         """`resize_controller` receives every pod that has a worker and was added or changed.
 
         `on_pod_change` is called for each pod that the pod manager adds, updates or removes.
         """
-        self._pod_manager = pod_manager
-        self._registry = registry
+        self._pod_manager = dependencies.pod_manager
+        self._registry = dependencies.registry
+        self._statuses = dependencies.statuses
+        self._recorder = dependencies.recorder
+        self._clock = dependencies.clock
+        self._gates = dependencies.policy.gates
         self._workers = workers
-        self._statuses = statuses
-        self._recorder = recorder
-        self._allocations = allocations
-        self._request_totals = request_totals
-        self._admit = admit
+        self._admission = admission
+        self._resize_controller = resize_controller
         self._startup_latency = startup_latency
         self._on_mirror = on_mirror
-        self._clock = clock
-        self._gates = gates or FeatureGates()
-        self._resize_controller = resize_controller
         self._on_pod_change = on_pod_change
 
     def handle(self, change: PodConfigChange) -> None:
@@ -160,19 +141,15 @@ class PodDispatcher:
             # The status of its static pod can be sent now.
             self._statuses.reconcile()
             return
-        if self._registry.get(pod.uid) is None and not is_terminal_phase(pod.status.phase):
-            match self._admit(
-                self._allocations.allocated(pod), self._request_totals.excluding(pod.uid)
-            ):
-                case AdmissionRejected() as rejected:
-                    self._reject(pod, rejected)
-                    return
-            self._allocations.reserve(pod)
+        is_new = self._registry.get(pod.uid) is None and not is_terminal_phase(pod.status.phase)
+        if is_new and (rejected := self._admission.admit(pod)) is not None:
+            self._reject(pod, rejected)
+            return
         self._update_worker(pod)
 
     def _enqueue_resize(self, pod: Pod) -> None:
         """Queue a pod that has a worker for a resize decision."""
-        if self._resize_controller is not None and self._registry.get(pod.uid) is not None:
+        if self._registry.get(pod.uid) is not None:
             self._resize_controller.enqueue(pod)
 
     def _reject(self, pod: Pod, rejected: AdmissionRejected) -> None:
@@ -221,8 +198,7 @@ class PodDispatcher:
             self._on_mirror()
         else:
             self._workers.remove(pod.uid)
-            if self._resize_controller is not None:
-                self._resize_controller.retry()
+            self._resize_controller.retry()
 
     def report_rejected(self, rejected: RejectedPod) -> None:
         """Record an event for a pod that the mux ignores because of a duplicate."""

@@ -33,13 +33,6 @@ HookHttpGet = Callable[[HttpTarget], Awaitable[bool]]
 """Sends the request; True if HTTPS failed and plain HTTP was used. Raises ConnectionError."""
 
 
-async def no_http_client(target: HttpTarget) -> bool:
-    """Default HTTP client of `HookRunner`: always raises ConnectionError."""
-    raise ConnectionError(
-        f"cannot request {target.url}: httpGet hooks need an HTTP client; pass http_get"
-    )
-
-
 class HookFailedError(Exception):
     """A hook failed; the message has upstream's wording."""
 
@@ -53,8 +46,8 @@ class HookRunner:
         recorder: EventRecorder,
         *,
         clock: Clock,
-        http_get: HookHttpGet = no_http_client,
-        host_ips: Callable[[], Sequence[str]] = tuple,
+        http_get: HookHttpGet,
+        host_ips: Callable[[], Sequence[str]],
     ) -> None:
         """`host_ips`: addresses of pods in the host network."""
         self._runtime = runtime

@@ -6,13 +6,9 @@ Upstream: HandlePodCleanups, pkg/kubelet/kubelet_pods.go v1.36.4.
 import logging
 from collections.abc import Callable
 
-from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.kube.objects.pod import PodUID
-from podstatus.pods.pod_manager import PodManager
-from podstatus.runtime.pleg import Pleg
-from podstatus.status.manager import StatusManager
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 
@@ -24,32 +20,27 @@ class Housekeeping:
 
     def __init__(
         self,
-        pod_manager: PodManager,
-        registry: PodRegistry,
+        dependencies: WorkerDependencies,
         workers: PodWorkers,
         syncer: PodSyncer,
-        statuses: StatusManager,
-        pleg: Pleg,
         *,
         all_sources_ready: Callable[[], bool],
-        clock: Clock,
-        period: float = 2.0,
-        heartbeat: Callable[[], None] = lambda: None,
+        heartbeat: Callable[[], None],
     ) -> None:
-        self._pod_manager = pod_manager
-        self._registry = registry
+        self._pod_manager = dependencies.pod_manager
+        self._registry = dependencies.registry
+        self._statuses = dependencies.statuses
+        self._pleg = dependencies.pleg
+        self._clock = dependencies.clock
+        self._period = dependencies.policy.housekeeping
         self._workers = workers
         self._syncer = syncer
-        self._statuses = statuses
-        self._pleg = pleg
         self._all_sources_ready = all_sources_ready
-        self._clock = clock
-        self._period = period
         self._heartbeat = heartbeat
         self._failure_log = FailureLog(logger, "housekeeping", expected=OSError)
 
     async def run(self) -> None:
-        """Run a cleanup every `period` seconds until cancelled."""
+        """Run a cleanup every `WorkerPolicy.housekeeping` seconds until cancelled."""
         while True:
             self._clean_safely()
             self._heartbeat()

@@ -28,7 +28,7 @@ from podstatus.workers.actions.termination_order import (
 )
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.hooks import HookRunner
-from podstatus.workers.ports import NoopWorkObserver, WorkObserver
+from podstatus.workers.ports import WorkObserver
 
 logger = logging.getLogger(__name__)
 
@@ -48,23 +48,20 @@ class PodExecutor:
         *,
         crash_loop_backoff: CrashLoopBackoff,
         clock: Clock,
-        hooks: HookRunner | None = None,
-        on_init_started: Callable[[PodUID, Time], None] = lambda *_: None,
-        actuator: ResizeActuator | None = None,
-        observer: WorkObserver | None = None,
+        hooks: HookRunner,
+        on_init_started: Callable[[PodUID, Time], None],
+        actuator: ResizeActuator,
+        observer: WorkObserver,
     ) -> None:
-        """Without `hooks`, httpGet hooks fail; without `actuator`, resizes are skipped.
-
-        `on_init_started` is called for init containers that run to completion, not for sidecars.
-        """
+        """`on_init_started` is called for init containers that run to completion, not sidecars."""
         self._runtime = runtime
         self._recorder = recorder
         self._clock = clock
         self._crash_loop_backoff = crash_loop_backoff
-        self._hooks = hooks or HookRunner(runtime, recorder, clock=clock)
+        self._hooks = hooks
         self._on_init_started = on_init_started
         self._actuator = actuator
-        self._observer = observer or NoopWorkObserver()
+        self._observer = observer
         self._start_failures: dict[PodUID, dict[str, StartFailure]] = {}
 
     @property
@@ -99,7 +96,7 @@ class PodExecutor:
             await self._runtime.remove_container(pod.uid, attempt.id)
         if not await self._start_pod(pod, needed=actions.start_pod):
             return False
-        resized = actions.resize is None or await self._resize(pod, actions.resize)
+        resized = actions.resize is None or await self._actuator.resize(pod, actions.resize)
         return await self._start_all(pod, actions.start) and resized
 
     async def stop_pod(
@@ -172,9 +169,6 @@ class PodExecutor:
             reason, message = error.reason, ""
         self._recorder.warn(pod_reference(pod), reason, f"{message}{error.message}")
 
-    async def _resize(self, pod: Pod, containers: Mapping[str, str]) -> bool:
-        return self._actuator is None or await self._actuator.resize(pod, containers)
-
     async def _start_all(self, pod: Pod, starts: Sequence[StartContainer]) -> bool:
         """Start in order; only a failed init container prevents the starts after it."""
         all_started = True
@@ -191,8 +185,7 @@ class PodExecutor:
         self._crash_loop_backoff = backoff.started(
             pod.uid, container.name, start.last_exit, self._now()
         )
-        if self._actuator is not None:
-            await self._actuator.before_start(pod, container)
+        await self._actuator.before_start(pod, container)
         self._observer.container_start_attempted(_container_type(start))
         try:
             container_id = await self._runtime.start_container(

@@ -11,10 +11,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.new_event import pod_reference
-from podstatus.events.recorder import EventRecorder
 from podstatus.kube.by_name import first_by_name
 from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodStatus
@@ -23,18 +21,14 @@ from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.phase import DEADLINE_EXCEEDED, DEADLINE_MESSAGE
-from podstatus.runtime.pleg import Pleg
-from podstatus.runtime.port import Runtime
-from podstatus.status.manager import StatusManager
 from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.model import PodActions
-from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
+from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.lifecycle.state_machine import PodLifecycle
 from podstatus.workers.lifecycle.termination_status import with_eviction
 from podstatus.workers.pod_executor import PodExecutor
-from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.ports import NoopProbeManager, ProbeManager
+from podstatus.workers.ports import ProbeManager
 from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.plan import with_actuated
 
@@ -67,39 +61,32 @@ class PodSyncer:
 
     def __init__(
         self,
-        runtime: Runtime,
-        pleg: Pleg,
-        statuses: StatusManager,
-        recorder: EventRecorder,
+        dependencies: WorkerDependencies,
         *,
         executor: PodExecutor,
+        actuator: ResizeActuator,
         probe_results: ProbeResultStore,
-        clock: Clock,
-        policy: WorkerPolicy,
+        probe_manager: ProbeManager,
         host_ips: Callable[[], Sequence[str]],
-        probe_manager: ProbeManager | None = None,
-        on_init_finished: Callable[[PodUID, Time], None] = lambda *_: None,
-        actuator: ResizeActuator | None = None,
+        on_init_finished: Callable[[PodUID, Time], None],
     ) -> None:
         """`on_init_finished` is called with each init container's exit time at every sync.
 
-        `actuator`: must be the one of `executor`; without it allocations are kept in memory only.
+        `actuator`: must be the one of `executor`.
         """
-        self._runtime = runtime
-        self._pleg = pleg
-        self._statuses = statuses
-        self._recorder = recorder
+        self._runtime = dependencies.runtime
+        self._pleg = dependencies.pleg
+        self._statuses = dependencies.statuses
+        self._recorder = dependencies.recorder
+        self._clock = dependencies.clock
+        self._policy = dependencies.policy
         self._executor = executor
+        self._actuator = actuator
+        self._allocations = actuator.allocations
         self._probe_results = probe_results
-        self._clock = clock
-        self._policy = policy
+        self._probe_manager = probe_manager
         self._host_ips = host_ips
-        self._probe_manager = probe_manager or NoopProbeManager()
         self._on_init_finished = on_init_finished
-        self._actuator = actuator or ResizeActuator(
-            runtime, AllocationManager(), statuses, recorder
-        )
-        self._allocations = self._actuator.allocations
 
     # Sync
 

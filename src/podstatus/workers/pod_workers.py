@@ -8,16 +8,13 @@ import logging
 import random as chance
 from collections.abc import Callable
 
-from podstatus.base.clock import Clock
 from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.events import reasons
 from podstatus.events.new_event import pod_reference
-from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts, SandboxState
-from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import RuntimePod
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.lifecycle.state_machine import (
     Eviction,
     PodLifecycle,
@@ -33,8 +30,6 @@ from podstatus.workers.lifecycle.state_machine import (
     updated,
 )
 from podstatus.workers.pod_syncer import PodSyncer
-from podstatus.workers.policy import WorkerPolicy
-from podstatus.workers.ports import NoopWorkObserver, WorkObserver
 
 logger = logging.getLogger(__name__)
 
@@ -47,26 +42,21 @@ class PodWorkers:
 
     def __init__(
         self,
-        registry: PodRegistry,
+        dependencies: WorkerDependencies,
         syncer: PodSyncer,
-        pleg: Pleg,
-        recorder: EventRecorder,
         *,
-        clock: Clock,
-        policy: WorkerPolicy,
-        on_finished: Callable[[PodLifecycle], None] = lambda _: None,
+        on_finished: Callable[[PodLifecycle], None],
         random: Callable[[], float] = chance.random,
-        observer: WorkObserver | None = None,
     ) -> None:
-        self._registry = registry
+        self._registry = dependencies.registry
+        self._pleg = dependencies.pleg
+        self._recorder = dependencies.recorder
+        self._clock = dependencies.clock
+        self._policy = dependencies.policy
+        self._observer = dependencies.observer
         self._syncer = syncer
-        self._pleg = pleg
-        self._recorder = recorder
-        self._clock = clock
-        self._policy = policy
         self._on_finished = on_finished
         self._random = random
-        self._observer = observer or NoopWorkObserver()
         self._tasks: asyncio.TaskGroup | None = None
         self._wakeups: dict[PodUID, asyncio.Event] = {}
         """Wake-up event of each pod that has a worker task."""

@@ -31,31 +31,6 @@ class WorkObserver(Protocol):
         """The runtime has a pod that no source delivers."""
 
 
-class NoopWorkObserver:
-    """Default observer: ignores all progress."""
-
-    def pod_sync_finished(self, operation: str, seconds: float) -> None:
-        """Ignore the end of a step."""
-
-    def worker_started(self, seconds: float) -> None:
-        """Ignore the start of a worker."""
-
-    def pod_running(self, seconds: float) -> None:
-        """Ignore that a pod is running."""
-
-    def container_start_attempted(self, container_type: str) -> None:
-        """Ignore the start of a container."""
-
-    def container_start_failed(self, container_type: str, reason: str) -> None:
-        """Ignore a failed container start."""
-
-    def pod_recreated(self, *, static: bool) -> None:
-        """Ignore that a pod starts again."""
-
-    def orphan_found(self) -> None:
-        """Ignore that an orphan was found."""
-
-
 class ProbeManager(Protocol):
     """Runs probes. Implemented by `podstatus.probes.workers.ProbeWorkers`."""
 

@@ -99,7 +99,7 @@ async def test_a_pod_that_was_never_resized_has_one_entry() -> None:
 
 @in_loop
 async def test_a_promise_counts_and_not_what_is_asked_for_later() -> None:
-    grants = AllocationManager()
+    grants = AllocationManager(MemoryState())
     grants.reserve(p("1"))
     assert cpu_of(grants.allocated(p("9"))) == "1"
     await grants.persist(p("9"))
@@ -110,7 +110,7 @@ async def test_a_promise_counts_and_not_what_is_asked_for_later() -> None:
 
 @in_loop
 async def test_what_is_being_granted_counts_before_it_is_written() -> None:
-    grants = AllocationManager()
+    grants = AllocationManager(MemoryState())
     await grants.persist(p("1"))
     granting = asyncio.create_task(grants.allocate(p("2")))
     await asyncio.sleep(0)
@@ -121,7 +121,7 @@ async def test_what_is_being_granted_counts_before_it_is_written() -> None:
 
 @in_loop
 async def test_what_was_not_given_back_is_held() -> None:
-    grants = AllocationManager()
+    grants = AllocationManager(MemoryState())
     await grants.persist(p("3"))
     await grants.allocate(p("1"))
     assert (cpu_of(grants.allocated(p("1"))), cpu_of(grants.reserved(p("1")))) == ("1", "3")
@@ -131,7 +131,7 @@ async def test_what_was_not_given_back_is_held() -> None:
 
 @in_loop
 async def test_a_first_grant_and_a_resize_at_once_end_with_the_resize() -> None:
-    grants = AllocationManager()
+    grants = AllocationManager(MemoryState())
     grants.reserve(p("1"))
     settling = asyncio.create_task(grants.persist(p("2")))
     await asyncio.sleep(0)
@@ -186,7 +186,7 @@ async def test_who_was_never_resized_does_not_wait_for_those_who_write() -> None
 
 @in_loop
 async def test_promises_to_pods_that_left_are_forgotten() -> None:
-    grants = AllocationManager()
+    grants = AllocationManager(MemoryState())
     grants.reserve(p("1"))
     grants.retain_only({UID})
     assert cpu_of(grants.allocated(p("9"))) == "1"

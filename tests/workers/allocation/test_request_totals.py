@@ -62,7 +62,7 @@ steps = st.one_of(
 class World:
     def __init__(self, books: AllocationStore | None = None) -> None:
         self.lives = PodRegistry(PodManager(), all_sources_ready=lambda: True)
-        self.grants = AllocationManager(books)
+        self.grants = AllocationManager(books or MemoryState())
         self.occupancy = RequestTotals(self.lives, self.grants)
 
     async def step(self, what: str, pod: Pod, stage: PodWorkerState | None = None) -> None:
@@ -122,7 +122,7 @@ def test_who_asks_is_not_beside_itself() -> None:
 def test_pods_that_were_there_before_count() -> None:
     lives = PodRegistry(PodManager(), all_sources_ready=lambda: True)
     lives.put(admitted(asking("a", 3), idle=True))
-    occupancy = RequestTotals(lives, AllocationManager())
+    occupancy = RequestTotals(lives, AllocationManager(MemoryState()))
     assert occupancy.excluding(asking("b", 0).uid).amounts["cpu"] == 3000
 
 

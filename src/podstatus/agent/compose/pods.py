@@ -34,9 +34,11 @@ from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.admission.admit import AdmissionRejected, AdmissionResult, admit
 from podstatus.workers.admission.resource_fit import RequestedResources, pod_capacity
 from podstatus.workers.allocation.allocations import AllocationManager
+from podstatus.workers.allocation.pod_admission import PodAdmission
 from podstatus.workers.allocation.request_totals import RequestTotals
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.allocation.resize_controller import ResizeController
+from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.dispatcher import PodDispatcher
 from podstatus.workers.hooks import HookRunner
 from podstatus.workers.housekeeping import Housekeeping
@@ -46,6 +48,7 @@ from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
+from podstatus.workers.ports import NoopProbeManager
 from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.decision import ResizeDecision, decide_resize
 
@@ -133,6 +136,17 @@ class PodServices:
             recorder,
             on_completed=self._resources_freed,
         )
+        shared = WorkerDependencies(
+            runtime=runtime,
+            pleg=pleg,
+            pod_manager=self.pod_manager,
+            registry=self.pod_registry,
+            statuses=self.status_manager,
+            recorder=recorder,
+            clock=clock,
+            policy=policy,
+            observer=dependencies.work_counts,
+        )
         containers = PodExecutor(
             runtime,
             recorder,
@@ -150,56 +164,32 @@ class PodServices:
             observer=dependencies.work_counts,
         )
         self.pod_syncer = PodSyncer(
-            runtime,
-            pleg,
-            self.status_manager,
-            recorder,
+            shared,
             executor=containers,
-            probe_results=self.probe_results,
-            clock=clock,
-            policy=policy,
-            host_ips=dependencies.host_ips,
-            probe_manager=None if probes_itself else self.probes,
-            on_init_finished=self.startup_latency.record_init_container_finished,
             actuator=actuation,
+            probe_results=self.probe_results,
+            probe_manager=NoopProbeManager() if probes_itself else self.probes,
+            host_ips=dependencies.host_ips,
+            on_init_finished=self.startup_latency.record_init_container_finished,
         )
-        self.workers = PodWorkers(
-            self.pod_registry,
-            self.pod_syncer,
-            pleg,
-            recorder,
-            clock=clock,
-            policy=policy,
-            on_finished=self._pod_finished,
-            observer=dependencies.work_counts,
-        )
+        self.workers = PodWorkers(shared, self.pod_syncer, on_finished=self._pod_finished)
         occupancy = RequestTotals(self.pod_registry, self.allocations)
         self.resize_controller = ResizeController(
-            self.pod_registry,
+            shared,
             self.allocations,
-            self.status_manager,
-            recorder,
             occupancy,
             decide=partial(_decide_resize, dependencies, runtime),
             wake=self.wake,
             all_sources_ready=self._all_delivered,
-            clock=clock,
             heartbeat=dependencies.heartbeats.register("resizes", max_silent_seconds=400),
         )
         self.dispatcher = PodDispatcher(
-            self.pod_manager,
-            self.pod_registry,
+            shared,
             self.workers,
-            self.status_manager,
-            recorder,
-            self.allocations,
-            occupancy,
-            admit=partial(_admit, dependencies),
+            PodAdmission(self.allocations, occupancy, partial(_admit, dependencies)),
+            self.resize_controller,
             startup_latency=self.startup_latency,
             on_mirror=dependencies.on_mirror,
-            clock=clock,
-            gates=settings.feature_gates,
-            resize_controller=self.resize_controller,
             on_pod_change=dependencies.on_pod_changed,
         )
         self.mux = Mux(
@@ -208,15 +198,10 @@ class PodServices:
             on_rejected=self.dispatcher.report_rejected,
         )
         self.housekeeping = Housekeeping(
-            self.pod_manager,
-            self.pod_registry,
+            shared,
             self.workers,
             self.pod_syncer,
-            self.status_manager,
-            pleg,
             all_sources_ready=self._all_delivered,
-            clock=clock,
-            period=policy.housekeeping,
             heartbeat=dependencies.heartbeats.register("housekeeping", max_silent_seconds=60),
         )
 

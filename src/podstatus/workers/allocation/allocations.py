@@ -46,11 +46,12 @@ class AllocationStore(Protocol):
 
 
 class AllocationManager:
-    """Tracks and persists the resources of pods. Not thread-safe."""
+    """Tracks and persists the resources of pods; the only writer of its store.
 
-    def __init__(self, store: AllocationStore | None = None) -> None:
-        """`store` defaults to memory: allocations are lost when the agent exits."""
-        store = store or _InMemoryStore()
+    Not thread-safe: for one event loop.
+    """
+
+    def __init__(self, store: AllocationStore) -> None:
         self._allocated, self._actuated = store.allocated, store.actuated
         self._unpersisted: dict[PodUID, PodResourceInfo] = {}
         """Allocations that are not on disk yet."""
@@ -168,24 +169,3 @@ class AllocationManager:
         for uid in self._unpersisted.keys() - set(uids):
             del self._unpersisted[uid]
             self._notify(uid)
-
-
-class _InMemoryResourceInfoStore:
-    def __init__(self) -> None:
-        self._pods: dict[str, PodResourceInfo] = {}
-
-    def pod_resource_info(self, uid: str) -> PodResourceInfo | None:
-        return self._pods.get(uid)
-
-    def set_pod_resource_info(self, uid: str, info: PodResourceInfo) -> None:
-        self._pods[uid] = info
-
-    def set_pod_resource_infos(self, infos: Mapping[PodUID, PodResourceInfo]) -> None:
-        for uid, info in infos.items():
-            self._pods[uid] = info
-
-
-class _InMemoryStore:
-    def __init__(self) -> None:
-        self.allocated = _InMemoryResourceInfoStore()
-        self.actuated = _InMemoryResourceInfoStore()

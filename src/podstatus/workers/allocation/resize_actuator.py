@@ -36,7 +36,7 @@ class ResizeActuator:
         statuses: StatusManager,
         recorder: EventRecorder,
         *,
-        on_completed: Callable[[], None] = lambda: None,
+        on_completed: Callable[[], None],
     ) -> None:
         """`on_completed` is called after a resize is done, since it may free resources."""
         self._runtime = runtime

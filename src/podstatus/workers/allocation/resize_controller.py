@@ -10,20 +10,17 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from podstatus.base.clock import Clock
 from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.events import reasons
 from podstatus.events.new_event import pod_reference
-from podstatus.events.recorder import EventRecorder
 from podstatus.kube.conditions import POD_RESIZE_PENDING
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.resize import INFEASIBLE
-from podstatus.status.manager import StatusManager
 from podstatus.workers.admission.resource_fit import RequestedResources
 from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.request_totals import RequestTotals
-from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.lifecycle.state_machine import PodWorkerState
 from podstatus.workers.resize.decision import (
     ResizeAccepted,
@@ -52,28 +49,25 @@ class ResizeController:
 
     def __init__(
         self,
-        registry: PodRegistry,
+        dependencies: WorkerDependencies,
         allocations: AllocationManager,
-        statuses: StatusManager,
-        recorder: EventRecorder,
         request_totals: RequestTotals,
         *,
         decide: DecideResize,
         wake: Callable[[PodUID], None],
         all_sources_ready: Callable[[], bool],
-        clock: Clock,
-        heartbeat: Callable[[], None] = lambda: None,
+        heartbeat: Callable[[], None],
     ) -> None:
         """`wake` is called with each pod whose status changed or whose resize was accepted."""
-        self._registry = registry
+        self._registry = dependencies.registry
+        self._statuses = dependencies.statuses
+        self._recorder = dependencies.recorder
+        self._clock = dependencies.clock
         self._allocations = allocations
-        self._statuses = statuses
-        self._recorder = recorder
         self._request_totals = request_totals
         self._decide = decide
         self._wake = wake
         self._all_sources_ready = all_sources_ready
-        self._clock = clock
         self._heartbeat = heartbeat
         self._queue: set[PodUID] = set()
         self._wakeup = asyncio.Event()

@@ -85,7 +85,7 @@ class ShutdownManager:
         *,
         events: NodeEventSink,
         clock: Clock,
-        on_change: Callable[[], None] = lambda: None,
+        on_change: Callable[[], None],
     ) -> None:
         """`on_change` is called when a shutdown begins or is cancelled, to update Ready."""
         self._registry = registry

@@ -278,7 +278,16 @@ async def test_a_lease_is_renewed_under_our_names_whatever_the_answer_says(
         ApiClient(PlainAccess(url), timeouts=TIMING) as client,
     ):
         api, clock = HttpNodeApi(client), SystemClock()
-        lease = LeaseService(api, "us", clock=clock, node_uid=lambda: "u")
+        lease = LeaseService(
+            api,
+            "us",
+            clock=clock,
+            node_uid=lambda: "u",
+            duration=40,
+            on_recovered=lambda: None,
+            random=lambda: 0.5,
+            heartbeat=lambda: None,
+        )
         assert await lease.renew_once()
         assert await lease.renew_once()
     ours = b"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/us"

@@ -9,13 +9,15 @@ from msgspec import structs
 from podstatus.kube.objects.node import Node, NodeCondition, NodeSystemInfo
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.node.compose import NodeServices, build_node
+from podstatus.node.compose import NodeHeartbeats, NodeServices, build_node
 from podstatus.node.decide.conditions import AlertCondition
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, UsageSnapshot
+from podstatus.node.facts_collector import FactSources
 from podstatus.node.ports import NodeApi
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.node_api import InMemoryNodeApi
+from tests.support.pod_services import ignore
 
 GI = 1024**3
 DISK = DiskReading(
@@ -100,14 +102,18 @@ class NodeScene:
         self.stated: tuple[AlertCondition, ...] | None = ()
         self.services: NodeServices = build_node(
             settings,
+            FactSources(
+                info=info,
+                usage=self.snapshot,
+                health=self.health,
+                port=int,
+                alert_conditions=lambda: self.stated,
+            ),
             api=api or self.server,
-            info=info,
-            usage=self.snapshot,
-            health=self.health,
             events=self.events,
             clock=self.clock,
+            heartbeats=NodeHeartbeats(ignore, ignore),
             on_recovered=self._recovered,
-            alert_conditions=lambda: self.stated,
             random=lambda: chance,
         )
         self.status = self.services.status

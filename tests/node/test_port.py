@@ -2,11 +2,13 @@
 
 import asyncio
 
-from podstatus.node.compose import build_node
+from podstatus.node.compose import NodeHeartbeats, build_node
+from podstatus.node.facts_collector import FactSources
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.node_api import InMemoryNodeApi
 from tests.node.scene import INFO, FakeEvents, FakeHealth
+from tests.support.pod_services import ignore
 
 
 def test_the_node_shows_the_port_as_soon_as_there_is_one() -> None:
@@ -15,13 +17,18 @@ def test_the_node_shows_the_port_as_soon_as_there_is_one() -> None:
     async def run() -> list[int]:
         services = build_node(
             NodeSettings(name="n", node_ips=("10.0.0.7",)),
+            FactSources(
+                info=INFO,
+                usage=lambda: None,
+                health=FakeHealth(),
+                port=lambda: ports[0],
+                alert_conditions=tuple,
+            ),
             api=InMemoryNodeApi(),
-            info=INFO,
-            usage=lambda: None,
-            health=FakeHealth(),
             events=FakeEvents(),
             clock=FakeClock(),
-            port=lambda: ports[0],
+            heartbeats=NodeHeartbeats(ignore, ignore),
+            on_recovered=ignore,
         )
         shown = []
         while ports:

@@ -15,7 +15,8 @@ from podstatus.kube.errors import (
     UnavailableError,
 )
 from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod, is_mirror_pod
-from podstatus.sources.mirror_controller import MirrorController
+from podstatus.sources.mirror_client import MirrorClient
+from podstatus.sources.mirror_controller import MirrorController, MirrorInputs
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.support.loops import in_loop
 from tests.support.manifests import WEB, read
@@ -98,13 +99,15 @@ class Scene:
         self.removable = True
         self.problems: list[str] = []
         self.mirrors = MirrorController(
-            cast(ApiClient, self.server),
-            "node-1",
-            static_pods=lambda: self.static,
-            mirror_pods=self.watched,
-            may_remove=lambda _: self.removable,
-            node_uid=lambda: self.node_uid,
+            MirrorClient(cast(ApiClient, self.server), "node-1"),
+            MirrorInputs(
+                static_pods=lambda: self.static,
+                mirror_pods=self.watched,
+                may_remove=lambda _: self.removable,
+                node_uid=lambda: self.node_uid,
+            ),
             clock=self.clock,
+            heartbeat=lambda: None,
             on_problem=lambda pod, why: self.problems.append(f"{pod.name}: {why}"),
             random=lambda: 0.0,
         )

@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import msgspec
+
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.checkpoint.resource_state import MemoryState
 from podstatus.kube.encoding.codec import from_document
@@ -54,24 +56,31 @@ NODE = from_document(
 )
 
 
+class AgentWorld(msgspec.Struct, frozen=True, kw_only=True):
+    """What outlives the agent."""
+
+    clock: FakeClock
+    api: TroubledApi
+    runtime: TroubledRuntime
+    recorder: ListeningRecorder
+    state: MemoryState
+    outbox: Outbox | None
+
+
 class AgentInMemory:
     """What ends with the agent: its services, and all they remember."""
 
     def __init__(
         self,
-        clock: FakeClock,
-        api: TroubledApi,
-        runtime: TroubledRuntime,
-        recorder: ListeningRecorder,
-        state: MemoryState,
+        world: AgentWorld,
         *,
         policy: WorkerPolicy,
         relist: float,
         chance: float,
         check: CheckFunction | None = None,
-        outbox: Outbox | None = None,
     ) -> None:
         """`check`: the agent probes by it; otherwise the runtime says what probes find."""
+        clock, runtime, recorder = world.clock, world.runtime, world.recorder
         self._runtime = runtime
         self.work = WorkCounts()
         counted = instrument(runtime, self.work, clock)
@@ -88,17 +97,17 @@ class AgentInMemory:
         )
         latency = StartupLatencyTracker(Counters(), clock=clock)
         self.statuses = StatusManager(
-            api,
+            world.api,
             self.directory,
             self.lives,
             startup_latency=latency,
             events=StatusEvents(recorder, "node"),
-            outbox=outbox,
-            state=state,
+            outbox=world.outbox,
+            state=world.state,
             clock=clock,
             recompute_status=self._redecide,
         )
-        self.grants = AllocationManager(state)
+        self.grants = AllocationManager(world.state)
         actuation = ResizeActuator(
             counted, self.grants, self.statuses, recorder, on_completed=self._there_is_room
         )

@@ -9,7 +9,7 @@ The API server and the runtime are around it and stay when the agent is restarte
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import wraps
 from pathlib import Path
@@ -29,7 +29,7 @@ from podstatus.status.ports import Outbox
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from podstatus.workers.policy import WorkerPolicy
-from tests.support.agent_in_memory import AgentInMemory
+from tests.support.agent_in_memory import AgentInMemory, AgentWorld
 from tests.support.world_in_memory import (
     ListeningRecorder,
     RecordedEvent,
@@ -90,7 +90,6 @@ class NodeInMemory:
         policy: WorkerPolicy | None = None,
         runtime_folder: Path | None = None,
         state_folder: Path | None = None,
-        delivers: Collection[str] = ("api", "file"),
         relist: float = 1.0,
         chance: float = 0.0,
         rounds: int = 50,
@@ -107,7 +106,8 @@ class NodeInMemory:
         self.runtime = TroubledRuntime(self.clock, runtime_folder)
         self.recorder = ListeningRecorder(self.clock)
         self._policy = policy or WorkerPolicy()
-        self._delivers = delivers
+        self.delivers: Collection[str] = ("api", "file")
+        """The sources that deliver when the agent starts."""
         self._relist = relist
         self._chance = chance
         self._outbox = outbox
@@ -131,7 +131,7 @@ class NodeInMemory:
         await self.agent.view.relist_once()
         self._running = asyncio.create_task(self.agent.run())
         await self.passes(0)
-        for source in self._delivers:
+        for source in self.delivers:
             self.deliver(source)
         await self.passes(0)
 
@@ -154,16 +154,18 @@ class NodeInMemory:
 
     def _new_agent(self) -> AgentInMemory:
         return AgentInMemory(
-            self.clock,
-            self.api,
-            self.runtime,
-            self.recorder,
-            self._state if self._state_folder is None else FileState(self._state_folder),
+            AgentWorld(
+                clock=self.clock,
+                api=self.api,
+                runtime=self.runtime,
+                recorder=self.recorder,
+                state=self._state if self._state_folder is None else FileState(self._state_folder),
+                outbox=self._outbox,
+            ),
             policy=self._policy,
             relist=self._relist,
             chance=self._chance,
             check=self._check,
-            outbox=self._outbox,
         )
 
     # What others do
@@ -265,20 +267,19 @@ class NodeInMemory:
 
 def a_pod(
     name: str = "p",
-    script: str = "",
+    script: str | Mapping[str, str] = "",
     *,
     containers: Sequence[str] = ("a",),
     init: Sequence[str] = (),
     sidecars: Sequence[str] = (),
     policy: str = "Always",
-    scripts: dict[str, str] | None = None,
     grace: int = 30,
-    deadline: int | None = None,
     uid: str = "",
 ) -> Pod:
-    """A pod whose containers do what the script says, or what the scripts by container say."""
-    annotations = {f"simulate.podstatus.dev/{key}": text for key, text in (scripts or {}).items()}
-    if script:
+    """A pod whose containers do what the script says, or the scripts by container."""
+    scripts = {} if isinstance(script, str) else script
+    annotations = {f"simulate.podstatus.dev/{key}": text for key, text in scripts.items()}
+    if script and isinstance(script, str):
         annotations[POD_ANNOTATION] = script
     pod = make_pod(
         name,
@@ -290,9 +291,13 @@ def a_pod(
         restart_policy=policy,
         annotations=annotations,
     )
-    spec = structs.replace(
-        pod.spec, termination_grace_period_seconds=grace, active_deadline_seconds=deadline
-    )
+    spec = structs.replace(pod.spec, termination_grace_period_seconds=grace)
+    return structs.replace(pod, spec=spec)
+
+
+def with_deadline(pod: Pod, seconds: int | None) -> Pod:
+    """The pod with an active deadline."""
+    spec = structs.replace(pod.spec, active_deadline_seconds=seconds)
     return structs.replace(pod, spec=spec)
 
 

@@ -237,7 +237,7 @@ async def test_a_hook_that_fails_does_not_keep_a_container_from_its_stop() -> No
 async def test_all_hooks_begin_at_once_and_sidecars_still_end_last() -> None:
     async with NodeInMemory() as node:
         scripts = {"s": "pre-stop=3s", "a": "pre-stop=2s, stop=2s", "b": "stop=1s"}
-        pod = a_pod("p", containers=("a", "b"), sidecars=("s",), scripts=scripts)
+        pod = a_pod("p", containers=("a", "b"), sidecars=("s",), script=scripts)
         node.create(hooked(pod, pre_stop=EXEC))
         await node.passes(1)
         node.delete("p", grace=20)
@@ -275,7 +275,7 @@ async def test_a_deletion_during_such_a_stop_restarts_it_with_its_own_grace() ->
 async def test_a_container_that_has_ended_needs_no_hook() -> None:
     async with NodeInMemory() as node:
         scripts = {"a": "run=2s", "b": ""}
-        pod = a_pod("p", containers=("a", "b"), scripts=scripts, policy="Never")
+        pod = a_pod("p", containers=("a", "b"), script=scripts, policy="Never")
         node.create(hooked(pod, pre_stop=NAPS))
         await node.passes(3)
         node.delete("p", grace=20)
@@ -318,7 +318,7 @@ async def test_without_grace_there_is_no_hook() -> None:
 async def test_a_restart_of_all_containers_does_not_wait_for_hooks() -> None:
     async with NodeInMemory() as node:
         scripts = {"a": "run=2s, exit=42; run=forever"}
-        pod = hooked(a_pod("p", containers=("a", "b"), scripts=scripts), pre_stop=NAPS)
+        pod = hooked(a_pod("p", containers=("a", "b"), script=scripts), pre_stop=NAPS)
         asks = with_rule("a", "RestartAllContainers", 42)
         containers = (asks, *(pod.spec.containers or ())[1:])
         node.create(structs.replace(pod, spec=structs.replace(pod.spec, containers=containers)))

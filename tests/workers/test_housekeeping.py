@@ -22,7 +22,9 @@ async def test_orphans_are_ended_and_removed() -> None:
 @in_loop
 async def test_nothing_is_an_orphan_before_all_sources_have_delivered(missing: str) -> None:
     (heard,) = {"api", "file"} - {missing}
-    async with NodeInMemory(delivers=[heard]) as node:
+    quiet = NodeInMemory()
+    quiet.delivers = [heard]
+    async with quiet as node:
         await start_behind_its_back(node, a_pod("p"))
         await node.passes(300)
         assert await node.runtime.running("uid-p") == ["a"]

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from podstatus.kube.objects.containers import Probe
 from podstatus.kube.objects.pod import Pod
-from tests.support.node_in_memory import a_pod
+from tests.support.node_in_memory import a_pod, with_deadline
 from tests.workers.node_model import NodeModel
 
 Happening = tuple[str, dict[str, Any]]
@@ -52,11 +52,11 @@ def pods(draw: st.DrawFn, name: str) -> Pod:
         containers=containers,
         init=init,
         sidecars=sidecars,
-        scripts=scripts,
+        script=scripts,
         policy=draw(st.sampled_from(["Always", "OnFailure", "Never"])),
         grace=draw(st.sampled_from([0, 3, 30])),
-        deadline=draw(st.sampled_from([None, None, 15])),
     )
+    pod = with_deadline(pod, draw(st.sampled_from([None, None, 15])))
     return _with_probes(pod, scripts)
 
 

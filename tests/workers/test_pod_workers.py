@@ -6,7 +6,7 @@ import pytest
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.workers.lifecycle.state_machine import Eviction, PodWorkerState
-from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop, with_deadline
 
 PULLED = 'Pulled: Container image "a:1" already present on machine and can be accessed by the pod'
 
@@ -115,7 +115,7 @@ async def test_a_completed_pod_is_left_alone() -> None:
 async def test_init_containers_run_one_after_the_other() -> None:
     async with NodeInMemory() as node:
         scripts = {"i": "run=2s", "j": "run=3s"}
-        node.create(a_pod("p", init=["i", "j"], scripts=scripts))
+        node.create(a_pod("p", init=["i", "j"], script=scripts))
         await node.passes(6)
         assert node.shown_at("p")[1:] == [
             (0.0, "Pending i:running j:PodInitializing a:PodInitializing"),
@@ -127,7 +127,7 @@ async def test_init_containers_run_one_after_the_other() -> None:
 @in_loop
 async def test_an_init_container_that_fails_ends_a_pod_that_is_not_restarted() -> None:
     async with NodeInMemory() as node:
-        node.create(a_pod("p", init=["i"], scripts={"i": "run=2s, exit=1"}, policy="Never"))
+        node.create(a_pod("p", init=["i"], script={"i": "run=2s, exit=1"}, policy="Never"))
         await node.passes(6)
         assert node.looks("p") == "Failed i:exit-1 a:PodInitializing"
         assert node.calls("start") == ["start p sandbox", "start p i-0"]
@@ -137,7 +137,7 @@ async def test_an_init_container_that_fails_ends_a_pod_that_is_not_restarted() -
 async def test_sidecars_start_first_and_stop_last() -> None:
     async with NodeInMemory() as node:
         scripts = {"a": "stop=3s", "s": "stop=1s", "t": "stop=1s"}
-        node.create(a_pod("p", sidecars=["s", "t"], scripts=scripts))
+        node.create(a_pod("p", sidecars=["s", "t"], script=scripts))
         await node.passes(5)
         assert node.looks("p") == "Running s:running+ t:running+ a:running+"
         node.delete("p", grace=20)
@@ -156,7 +156,7 @@ async def test_sidecars_start_first_and_stop_last() -> None:
 async def test_a_sidecar_does_not_keep_a_pod_alive() -> None:
     async with NodeInMemory() as node:
         node.create(
-            a_pod("p", sidecars=["s"], scripts={"a": "run=3s", "s": "stop-exit=4"}, policy="Never")
+            a_pod("p", sidecars=["s"], script={"a": "run=3s", "s": "stop-exit=4"}, policy="Never")
         )
         await node.passes(5)
         assert node.looks("p") == "Succeeded s:exit-4 a:exit-0"
@@ -165,7 +165,7 @@ async def test_a_sidecar_does_not_keep_a_pod_alive() -> None:
 @in_loop
 async def test_a_pod_past_its_deadline_has_failed() -> None:
     async with NodeInMemory() as node:
-        node.create(a_pod("p", deadline=5))
+        node.create(with_deadline(a_pod("p"), 5))
         await node.passes(4.5)
         assert node.looks("p") == "Running a:running+"
         await node.passes(1)
@@ -222,7 +222,7 @@ async def test_failed_starts_are_spread_over_half_their_wait() -> None:
 @in_loop
 async def test_an_init_container_that_cannot_start_holds_the_others_up() -> None:
     async with NodeInMemory() as node:
-        node.create(a_pod("p", init=["i"], scripts={"i": "fail=ErrImageNeverPull"}))
+        node.create(a_pod("p", init=["i"], script={"i": "fail=ErrImageNeverPull"}))
         await node.passes(25)
         assert set(node.calls("start")) == {"start p sandbox", "start p i-0"}
 
@@ -231,7 +231,7 @@ async def test_an_init_container_that_cannot_start_holds_the_others_up() -> None
 async def test_a_failed_start_does_not_block_other_containers() -> None:
     async with NodeInMemory() as node:
         scripts = {"a": "fail=CreateContainerConfigError"}
-        node.create(a_pod("p", containers=["a", "b"], scripts=scripts))
+        node.create(a_pod("p", containers=["a", "b"], script=scripts))
         await node.passes(1)
         assert node.looks("p") == "Pending a:CreateContainerConfigError b:running+"
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from podstatus.base.clock import Clock
-from podstatus.kube.objects.node import NodeAddress, NodeSystemInfo
+from podstatus.kube.objects.node import NodeSystemInfo
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.conditions import AlertCondition
 from podstatus.node.decide.eviction_thresholds import (
@@ -14,7 +16,21 @@ from podstatus.node.decide.eviction_thresholds import (
 )
 from podstatus.node.decide.node_object import NodeFacts
 from podstatus.node.decide.readings import MachineReading, UsageSnapshot
+from podstatus.node.machine.addresses import node_addresses
 from podstatus.node.ports import HealthReporter
+from podstatus.node.settings import NodeSettings
+
+
+class FactSources(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the facts come from."""
+
+    info: NodeSystemInfo
+    usage: Callable[[], UsageSnapshot | None]
+    health: HealthReporter
+    port: Callable[[], int]
+    """The port that the agent listens on; 0 until it does."""
+    alert_conditions: Callable[[], tuple[AlertCondition, ...] | None]
+    """Conditions that are True while an alert fires; None until the alerts were evaluated."""
 
 
 class NodeFactsCollector:
@@ -22,52 +38,42 @@ class NodeFactsCollector:
 
     def __init__(
         self,
+        settings: NodeSettings,
+        sources: FactSources,
         *,
-        info: NodeSystemInfo,
-        addresses: Callable[[], tuple[NodeAddress, ...]],
-        usage: Callable[[], UsageSnapshot | None],
-        health: HealthReporter,
         thresholds: Mapping[str, Threshold],
-        pressure_seconds: float = 300.0,
-        port: Callable[[], int] = int,
-        alert_conditions: Callable[[], tuple[AlertCondition, ...] | None] = tuple,
         clock: Clock,
     ) -> None:
-        self._info = info
-        self._addresses = addresses
-        self._usage = usage
-        self._health = health
+        self._settings = settings
+        self._sources = sources
         self._thresholds = thresholds
-        self._pressure_seconds = pressure_seconds
-        self._port = port
-        self._alert_conditions = alert_conditions
         self._clock = clock
         self._history = PressureHistory()
 
     def problems(self) -> tuple[str, ...]:
         """Reasons why the node is not Ready."""
-        return tuple(self._health.problems())
+        return tuple(self._sources.health.problems())
 
     def facts(self) -> NodeFacts:
         """The facts at this moment."""
-        now = self._clock.now()
-        snapshot = self._usage()
+        sources, now = self._sources, self._clock.now()
+        snapshot = sources.usage()
         machine = None if snapshot is None else snapshot.machine
         return NodeFacts(
-            info=self._info,
-            addresses=self._addresses(),
-            port=self._port(),
+            info=sources.info,
+            addresses=node_addresses(self._settings),
+            port=sources.port(),
             machine=machine,
             pressures=self._pressures(machine),
             problems=self.problems(),
-            alert_conditions=self._alert_conditions(),
+            alert_conditions=sources.alert_conditions(),
             now=Time.from_unix_nanos(now).truncated(),
         )
 
     def _pressures(self, machine: MachineReading | None) -> frozenset[str]:
-        now = self._clock.monotonic()
+        now, hold_seconds = self._clock.monotonic(), self._settings.pressure_transition_seconds
         if machine is None:
-            return self._history.active(self._pressure_seconds, now)
+            return self._history.active(hold_seconds, now)
         self._history = self._history.with_observation(pressures(machine, self._thresholds), now)
         recovered = recovered_pressures(machine, self._thresholds)
-        return self._history.active(self._pressure_seconds, now, recovered)
+        return self._history.active(hold_seconds, now, recovered)

@@ -6,7 +6,6 @@ util/nodelease.go v1.36.4.
 
 import logging
 from collections.abc import Callable, Coroutine
-from random import random
 from typing import Any
 
 from msgspec import structs
@@ -46,10 +45,10 @@ class LeaseService:
         *,
         clock: Clock,
         node_uid: Callable[[], str],
-        duration: int = 40,
-        on_recovered: Callable[[], None] = lambda: None,
-        random: Callable[[], float] = random,
-        heartbeat: Callable[[], None] = lambda: None,
+        duration: int,
+        on_recovered: Callable[[], None],
+        random: Callable[[], float],
+        heartbeat: Callable[[], None],
     ) -> None:
         """`node_uid` returns an empty string until the Node is registered. `on_recovered` is called
         after an outage that was longer than the lease duration."""

@@ -5,20 +5,17 @@ Upstream: registerWithAPIServer, kubelet_node_status.go v1.36.4.
 
 import logging
 from collections.abc import Callable, Coroutine
-from random import random
 from typing import Any
 
 from podstatus.base.backoff import Backoff
-from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.kube.errors import ApiError, ConflictError, DeniedError, GoneError
 from podstatus.kube.objects.node import Node
 from podstatus.node.deadline import call_with_timeout
 from podstatus.node.decide.conditions import NodeEvent
-from podstatus.node.decide.node_object import NodeBuilder, NodeFacts
+from podstatus.node.decide.node_object import NodeFacts
 from podstatus.node.decide.status_patch import status_patch
-from podstatus.node.node_cache import NodeCache
-from podstatus.node.ports import NodeApi
+from podstatus.node.dependencies import NodeDependencies
 
 logger = logging.getLogger(__name__)
 
@@ -30,22 +27,17 @@ class Registration:
 
     def __init__(
         self,
-        api: NodeApi,
-        node_cache: NodeCache,
-        builder: NodeBuilder,
+        dependencies: NodeDependencies,
         *,
-        facts: Callable[[], NodeFacts],
-        clock: Clock,
-        random: Callable[[], float] = random,
-        heartbeat: Callable[[], None] = lambda: None,
+        random: Callable[[], float],
     ) -> None:
-        self._api = api
-        self._node_cache = node_cache
-        self._builder = builder
-        self._facts = facts
-        self._clock = clock
+        self._api = dependencies.api
+        self._node_cache = dependencies.node_cache
+        self._builder = dependencies.builder
+        self._facts = dependencies.collector.facts
+        self._clock = dependencies.clock
+        self._heartbeat = dependencies.heartbeat
         self._random = random
-        self._heartbeat = heartbeat
         self._failure_log = FailureLog(logger, "registering the node")
 
     async def register(self) -> tuple[NodeEvent, ...]:

@@ -7,10 +7,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 from enum import Enum
-from random import random
 from typing import Any
 
-from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.base.wake_up import WakeUp
 from podstatus.events import reasons
@@ -18,12 +16,10 @@ from podstatus.kube.errors import ApiError, GoneError
 from podstatus.kube.objects.node import Node
 from podstatus.node.deadline import call_with_timeout
 from podstatus.node.decide.conditions import NodeEvent, is_ready, status_event
-from podstatus.node.decide.node_object import NodeBuilder
 from podstatus.node.decide.report_schedule import ReportSchedule
 from podstatus.node.decide.status_patch import has_changed, status_patch
-from podstatus.node.facts_collector import NodeFactsCollector
-from podstatus.node.node_cache import NodeCache
-from podstatus.node.ports import NodeApi, NodeEvents
+from podstatus.node.dependencies import NodeDependencies
+from podstatus.node.ports import NodeEvents
 from podstatus.node.registration import Registration
 from podstatus.node.settings import NodeSettings
 
@@ -49,27 +45,22 @@ class NodeStatusService:
 
     def __init__(
         self,
-        api: NodeApi,
-        node_cache: NodeCache,
-        *,
         settings: NodeSettings,
-        builder: NodeBuilder,
-        collector: NodeFactsCollector,
+        dependencies: NodeDependencies,
         registration: Registration,
+        *,
         events: NodeEvents,
-        clock: Clock,
-        random: Callable[[], float] = random,
-        heartbeat: Callable[[], None] = lambda: None,
+        random: Callable[[], float],
     ) -> None:
-        self._api = api
-        self._node_cache = node_cache
         self._settings = settings
-        self._builder = builder
-        self._collector = collector
+        self._api = dependencies.api
+        self._node_cache = dependencies.node_cache
+        self._builder = dependencies.builder
+        self._collector = dependencies.collector
+        self._clock = clock = dependencies.clock
+        self._heartbeat = dependencies.heartbeat
         self._registration = registration
         self._events = events
-        self._clock = clock
-        self._heartbeat = heartbeat
         self._report_schedule = ReportSchedule(
             settings.status_report_seconds, clock=clock, random=random
         )

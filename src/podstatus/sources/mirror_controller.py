@@ -14,9 +14,7 @@ import msgspec
 
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
-from podstatus.base.system_clock import SystemClock
 from podstatus.base.wake_up import WakeUp
-from podstatus.client import ApiClient
 from podstatus.client.rest.failure_backoff import FailureBackoff
 from podstatus.kube.errors import ApiError, BusyError, UnavailableError
 from podstatus.kube.objects.pod import Pod
@@ -57,34 +55,38 @@ class _Pause(msgspec.Struct, frozen=True):
     """The last reported problem."""
 
 
-class MirrorController:
-    """Creates, replaces and removes mirror pods. Not thread-safe, except for `wake`.
+class MirrorInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """What the mirror pods depend on; each is called at every reconcile."""
 
-    `static_pods`: the pods that should have a mirror pod. `mirror_pods`: the mirror pods in the
-    watch cache. `may_remove`: whether the static pod of this name is finished; must be False until
-    every source has delivered. No mirror pod is created while `node_uid` returns None.
-    """
+    static_pods: Callable[[], Collection[Pod]]
+    """The pods that should have a mirror pod."""
+    mirror_pods: Callable[[], Collection[Pod]]
+    """The mirror pods in the watch cache."""
+    may_remove: Callable[[FullName], bool]
+    """Whether the static pod of this name is finished; False until every source has delivered."""
+    node_uid: Callable[[], str | None]
+    """UID of the owner; no mirror pod is created while it is None."""
+
+
+class MirrorController:
+    """Creates, replaces and removes mirror pods. Not thread-safe, except for `wake`."""
 
     def __init__(
         self,
-        client: ApiClient,
-        node_name: str,
+        client: MirrorClient,
+        inputs: MirrorInputs,
         *,
-        static_pods: Callable[[], Collection[Pod]],
-        mirror_pods: Callable[[], Collection[Pod]],
-        may_remove: Callable[[FullName], bool],
-        node_uid: Callable[[], str | None],
-        clock: Clock | None = None,
-        on_problem: OnMirrorProblem = lambda *_: None,
+        clock: Clock,
+        on_problem: OnMirrorProblem,
+        heartbeat: Callable[[], None],
         random: Callable[[], float] = chance.random,
-        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        self._client = MirrorClient(client, node_name)
-        self._static_pods = static_pods
-        self._mirror_pods = mirror_pods
-        self._may_remove = may_remove
-        self._node_uid = node_uid
-        self._clock = clock or SystemClock()
+        self._client = client
+        self._static_pods = inputs.static_pods
+        self._mirror_pods = inputs.mirror_pods
+        self._may_remove = inputs.may_remove
+        self._node_uid = inputs.node_uid
+        self._clock = clock
         self._on_problem = on_problem
         self._random = random
         self._heartbeat = heartbeat

@@ -12,12 +12,14 @@ import pytest
 pytest.importorskip("aiohttp", reason="sources need podstatus[agent]")
 
 from podstatus.base.backoff import Backoff
+from podstatus.base.system_clock import SystemClock
 from podstatus.client import ApiClient, ReflectorPolicy, kubeconfig_config
 from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
 from podstatus.sources.api_source import ApiSource
 from podstatus.sources.decide.pod_changes import PodConfigChange
 from podstatus.sources.file_source import FileSource
-from podstatus.sources.mirror_controller import MirrorController
+from podstatus.sources.mirror_client import MirrorClient
+from podstatus.sources.mirror_controller import MirrorController, MirrorInputs
 from podstatus.sources.mux import Mux
 from podstatus.testing.servers.access import ServerAccess
 from tests.servers.clients.mortal import Mortal, mortal
@@ -50,13 +52,16 @@ class Scene:
     async def running(self) -> AsyncIterator[None]:
         async with ApiClient(kubeconfig_config(self.access.kubeconfig)) as client:
             self.mirrors = MirrorController(
-                client,
-                NODE,
-                static_pods=lambda: [pod for pod in self.mux.pods() if is_static_pod(pod)],
-                mirror_pods=lambda: [pod for pod in self.mux.pods() if is_mirror_pod(pod)],
-                may_remove=lambda _: self.mux.all_sources_ready,
-                node_uid=lambda: self.node_uid,
+                MirrorClient(client, NODE),
+                MirrorInputs(
+                    static_pods=lambda: [pod for pod in self.mux.pods() if is_static_pod(pod)],
+                    mirror_pods=lambda: [pod for pod in self.mux.pods() if is_mirror_pod(pod)],
+                    may_remove=lambda _: self.mux.all_sources_ready,
+                    node_uid=lambda: self.node_uid,
+                ),
+                clock=SystemClock(),
                 on_problem=lambda _, why: self.problems.append(why),
+                heartbeat=lambda: None,
             )
             folder = FileSource(self.folder, NODE, lambda pods: self.mux.deliver("file", pods))
             api = ApiSource(client, NODE, self.mux, policy=QUICK)

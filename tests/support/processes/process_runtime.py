@@ -14,12 +14,12 @@ from podstatus.kube.objects.authentication import TokenRequestStatus
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups.enforcer import OnUnlimited
-from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.preparer import ContainerPreparer
+from podstatus.runtime.process.records.launch import LogLimits
 from podstatus.runtime.process.sandbox.isolation import (
     Bubblewrap,
     BubblewrapUnavailableError,
-    Isolation,
     find_bubblewrap,
 )
 
@@ -95,13 +95,13 @@ def build_process_runtime(
         hidden=(folder,),
         clock=clock,
     )
-    isolation = Isolation.BUBBLEWRAP if isolated else Isolation.NONE
     return ProcessRuntime(
         folder,
         preparer,
-        isolation=isolation.value,
+        version="1.0",
         host_ips=lambda: ("10.0.0.7",),
         clock=clock,
-        cgroups=cgroups,
+        log_limits=LogLimits(),
+        cgroups=cgroups or unavailable_cgroups("cgroups are not used"),
         on_unlimited=on_unlimited,
     )

@@ -490,7 +490,8 @@ async def test_a_grant_is_put_in_force_by_the_next_agent(tmp_path: Path) -> None
 
 @in_loop
 async def test_nothing_is_granted_before_all_pods_are_known(tmp_path: Path) -> None:
-    node, runtime = a_node(state_folder=tmp_path, delivers=("api",))
+    node, runtime = a_node(state_folder=tmp_path)
+    node.delivers = ("api",)
     async with node:
         await running(node)
         resize(node, "3")

@@ -11,7 +11,7 @@ from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.objects.pod_status import PodCondition
 from podstatus.workers.shutdown.manager import DRAINED, DRAINING, NOT_READY_MESSAGE, OFF
 from tests.support import node_in_memory
-from tests.support.node_in_memory import NodeInMemory, SetClock, in_loop
+from tests.support.node_in_memory import NodeInMemory, SetClock, in_loop, with_deadline
 
 CRITICAL = 2_000_000_000
 MESSAGE = "Pod was terminated in response to imminent node shutdown."
@@ -186,7 +186,7 @@ async def test_what_has_ended_by_itself_keeps_its_phase_and_reason() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("done", "run=2s", policy="Never"))
         node.create(a_pod("failed", "run=2s, exit=3", policy="Never"))
-        node.create(a_pod("late", deadline=3))
+        node.create(with_deadline(a_pod("late"), 3))
         await node.passes(5)
         before = {name: node.looks(name) for name in ("done", "failed", "late")}
         node.agent.shutdown.begin()

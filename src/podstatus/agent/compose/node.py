@@ -11,10 +11,11 @@ from podstatus.events.new_event import node_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.node.compose import build_node
+from podstatus.node.compose import NodeHeartbeats, build_node
 from podstatus.node.decide.conditions import AlertCondition, is_ready
 from podstatus.node.decide.eviction_thresholds import parse_thresholds
 from podstatus.node.decide.pressure_monitor import PressureMonitor
+from podstatus.node.facts_collector import FactSources
 from podstatus.node.machine.addresses import node_addresses
 from podstatus.node.machine.reader import DiskReader
 from podstatus.node.machine.system_info import kubelet_version, read_system_info
@@ -70,22 +71,26 @@ class AgentNodeServices:
         )
         self._services = build_node(
             own_settings,
+            FactSources(
+                info=read_system_info(
+                    kubelet_version=kubelet_version(__version__),
+                    runtime_version=f"{runtime.name}://{runtime.version}",
+                ),
+                usage=lambda: self.usage.snapshot,
+                health=NodeHealth(
+                    runtime_problem, self.usage.problem, shutting_down, heartbeats=heartbeats
+                ),
+                port=port,
+                alert_conditions=alert_conditions,
+            ),
             api=HttpNodeApi(client),
-            info=read_system_info(
-                kubelet_version=kubelet_version(__version__),
-                runtime_version=f"{runtime.name}://{runtime.version}",
-            ),
-            usage=lambda: self.usage.snapshot,
-            health=NodeHealth(
-                runtime_problem, self.usage.problem, shutting_down, heartbeats=heartbeats
-            ),
             events=self.events,
             clock=clock,
-            port=port,
-            alert_conditions=alert_conditions,
+            heartbeats=NodeHeartbeats(
+                status=heartbeats.register("node-status", max_silent_seconds=60),
+                lease=heartbeats.register("lease", max_silent_seconds=60),
+            ),
             on_recovered=on_recovered,
-            status_heartbeat=heartbeats.register("node-status", max_silent_seconds=60),
-            lease_heartbeat=heartbeats.register("lease", max_silent_seconds=60),
         )
         self.node_cache = self._services.node_cache
         self.status = self._services.status

@@ -69,7 +69,6 @@ def build_process_runtime(dependencies: RuntimeDependencies) -> ProcessRuntime:
     settings = dependencies.settings
     bubblewrap = find_isolation(settings.isolation)
     _warn_without_seccomp()
-    isolation = Isolation.BUBBLEWRAP if bubblewrap is not None else Isolation.NONE
     preparer = ContainerPreparer(
         dependencies.folder,
         bubblewrap=bubblewrap,
@@ -83,7 +82,6 @@ def build_process_runtime(dependencies: RuntimeDependencies) -> ProcessRuntime:
         return ProcessRuntime(
             dependencies.folder,
             preparer,
-            isolation=isolation.value,
             version=__version__,
             host_ips=dependencies.host_ips,
             clock=dependencies.clock,

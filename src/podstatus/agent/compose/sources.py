@@ -23,7 +23,8 @@ from podstatus.sources.api_source import ApiSource
 from podstatus.sources.file_source import SOURCE as FILE
 from podstatus.sources.file_source import FileSource
 from podstatus.sources.manifest.decode import ManifestProblem
-from podstatus.sources.mirror_controller import MirrorController
+from podstatus.sources.mirror_client import MirrorClient
+from podstatus.sources.mirror_controller import MirrorController, MirrorInputs
 from podstatus.sources.url_source import SOURCE as HTTP
 from podstatus.sources.url_source import UrlSource
 
@@ -72,12 +73,13 @@ class SourceServices:
             client, root, embedded=settings.embedded, has_pods=self._has_pods
         )
         self.mirror_controller = MirrorController(
-            client,
-            settings.node_name,
-            static_pods=self._static_pods,
-            mirror_pods=pods.pod_manager.mirror_pods,
-            may_remove=self._may_remove_mirror,
-            node_uid=lambda: node.node_cache.uid or None,
+            MirrorClient(client, settings.node_name),
+            MirrorInputs(
+                static_pods=self._static_pods,
+                mirror_pods=pods.pod_manager.mirror_pods,
+                may_remove=self._may_remove_mirror,
+                node_uid=lambda: node.node_cache.uid or None,
+            ),
             clock=clock,
             on_problem=self._report_mirror_problem,
             heartbeat=heartbeats.register("mirrors", max_silent_seconds=120),

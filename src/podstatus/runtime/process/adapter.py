@@ -17,7 +17,7 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 from podstatus.runtime.process.cgroups.enforcer import LimitEnforcer, OnUnlimited
-from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
+from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
 from podstatus.runtime.process.exec.start import attach_to, exec_in
 from podstatus.runtime.process.logs.reader import read_log
 from podstatus.runtime.process.preparer import ContainerPreparer
@@ -56,27 +56,23 @@ class ProcessRuntime:
         folder: Path,
         preparer: ContainerPreparer,
         *,
-        isolation: str,
-        version: str = "1.0",
+        version: str,
         host_ips: Callable[[], Sequence[str]],
         clock: Clock,
-        log_limits: LogLimits | None = None,
-        cgroups: Cgroups | None = None,
-        on_unlimited: OnUnlimited = lambda *_: None,
+        log_limits: LogLimits,
+        cgroups: Cgroups,
+        on_unlimited: OnUnlimited,
     ) -> None:
         """Raises RuntimeDownError if the folder cannot be used."""
         self._preparer = preparer
-        self._isolation = isolation
+        self._isolation = preparer.isolation.value
         self._version = version
         self._clock = clock
-        cgroups = cgroups or unavailable_cgroups("cgroups are not used")
         self._records = RecordStore(folder)
         limits = LimitEnforcer(cgroups, on_unlimited)
         pods = PodTable(self._records, host_ips, limits, clock.now)
         self._shim_control = ShimControl(self._records, pods, limits)
-        self._starter = Starter(
-            self._shim_control, preparer, clock=clock, log_limits=log_limits or LogLimits()
-        )
+        self._starter = Starter(self._shim_control, preparer, clock=clock, log_limits=log_limits)
         self._stopper = Stopper(self._shim_control)
         self._resizer = Resizer(self._shim_control)
         disk_usage = DiskUsageCache(lambda uid: self._records.pod_folder(uid).path, clock=clock)

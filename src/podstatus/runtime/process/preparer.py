@@ -31,7 +31,7 @@ from podstatus.runtime.process.sandbox.bubblewrap.arguments import (
     setpriv_args,
 )
 from podstatus.runtime.process.sandbox.builder import ResolvedMount, SandboxBuilder
-from podstatus.runtime.process.sandbox.isolation import Bubblewrap
+from podstatus.runtime.process.sandbox.isolation import Bubblewrap, Isolation
 from podstatus.runtime.process.sandbox.seccomp_support import (
     SeccompUnavailableError,
     find_architecture,
@@ -114,6 +114,11 @@ class ContainerPreparer:
         self._volumes = VolumeManager(
             root, self._resolver, self._downward_context, self._hidden, clock
         )
+
+    @property
+    def isolation(self) -> Isolation:
+        """How containers are isolated."""
+        return Isolation.NONE if self._bubblewrap is None else Isolation.BUBBLEWRAP
 
     async def prepare_pod(self, pod: Pod) -> None:
         """Create the pod's volumes, or update existing ones.

@@ -253,8 +253,11 @@ async def test_all_files_are_read_again_once_per_period(scene: Scene) -> None:
         for place, known in scene.source._versions.items()
     }
     assert stamp.st_ino == (scene.path / "a.yaml").stat().st_ino
+    scene.clock.step(3600)
     assert await scene.look() is None
-    assert await scene.look(after=20) == ["b-node-1"]
+    scene.clock.step(-7200)
+    assert await scene.look() is None
+    assert await scene.look(after=18) == ["b-node-1"]
 
 
 class Writer:
@@ -350,7 +353,12 @@ async def test_a_handler_of_problems_that_fails_stops_nothing(tmp_path: Path) ->
     (tmp_path / "a.yaml").write_text("a: b: c")
     (tmp_path / "b.yaml").write_text(named("b"))
     source = FileSource(
-        tmp_path, "node-1", lambda pods: delivered.append(len(list(pods))), on_problem=fail
+        tmp_path,
+        "node-1",
+        lambda pods: delivered.append(len(list(pods))),
+        clock=FakeClock(),
+        on_problem=fail,
+        heartbeat=lambda: None,
     )
     await source.poll_once()
     assert delivered == [1]

@@ -114,7 +114,7 @@ def test_a_last_delivery_of_all_sources_settles_everything(
     story: list[tuple[str, str, list[Pod] | tuple[Pod]]], random: Random
 ) -> None:
     listener = Listener()
-    mux = Mux(SOURCES, listener.hear)
+    mux = Mux(SOURCES, listener.hear, on_rejected=listener.hear_refused)
     for what, source, given_pods in story:
         if what == "deliver":
             mux.deliver(source, given_pods)

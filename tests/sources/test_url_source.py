@@ -17,6 +17,7 @@ from podstatus.sources.url_source import UrlSource, redact_manifest_url
 from podstatus.testing.clock import FakeClock
 from tests.support.loops import in_loop, until
 from tests.support.manifests import WEB, named
+from tests.support.pod_services import ignore
 
 SECRET = "s3cr3t-of-the-header"  # noqa: S105 - not a real secret
 
@@ -58,6 +59,7 @@ class Scene:
             headers=[("X-Token", SECRET)],
             clock=self.clock,
             on_problem=self.problems.append,
+            heartbeat=lambda: None,
         )
 
     def _take(self, pods: Iterable[Pod]) -> None:
@@ -215,7 +217,7 @@ def test_a_user_in_the_url_is_not_shown() -> None:
 @pytest.mark.parametrize("url", ["ftp://h/a", "h/a", "", "http://"])
 def test_what_is_no_url_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="URL"):
-        UrlSource(url, "node-1", lambda _: None)
+        UrlSource(url, "node-1", ignore, clock=FakeClock(), on_problem=ignore, heartbeat=ignore)
 
 
 @in_loop

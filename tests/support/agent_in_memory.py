@@ -111,7 +111,7 @@ class AgentInMemory:
         actuation = ResizeActuator(
             counted, self.grants, self.statuses, recorder, on_completed=self._there_is_room
         )
-        self.book = ProbeResultStore(self.statuses, self.wake)
+        self.book = ProbeResultStore(self.statuses, self.wake, ignore)
         self._probes = check and ProbeWorkers(
             check,
             recorder,
@@ -177,7 +177,7 @@ class AgentInMemory:
             on_mirror=ignore,
             on_pod_change=ignore,
         )
-        self.mux = Mux({"api", "file"}, self._handle)
+        self.mux = Mux({"api", "file"}, self._handle, on_rejected=ignore)
         self.housekeeping = Housekeeping(
             shared,
             self.workers,

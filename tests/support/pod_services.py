@@ -84,7 +84,7 @@ class PodServices:
             actuator=actuator,
             observer=self.work,
         )
-        self.probe_results = ProbeResultStore(statuses, ignore)
+        self.probe_results = ProbeResultStore(statuses, ignore, ignore)
         self.syncer = PodSyncer(
             self.shared,
             executor=self.executor,

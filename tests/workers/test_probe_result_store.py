@@ -52,14 +52,14 @@ def test_what_follows_from_a_result(
     probe: str, success: bool, calls: list[tuple[str, str, bool]], woken: list[PodUID]
 ) -> None:
     shown, looked_at = Shown(), list[PodUID]()
-    book = ProbeResultStore(shown, looked_at.append)
+    book = ProbeResultStore(shown, looked_at.append, lambda _: None)
     book.record(result(probe, success=success))
     assert (shown.calls, looked_at) == (calls, woken)
 
 
 def test_a_result_that_is_known_changes_nothing() -> None:
     shown, looked_at = Shown(), list[PodUID]()
-    book = ProbeResultStore(shown, looked_at.append)
+    book = ProbeResultStore(shown, looked_at.append, lambda _: None)
     for _ in range(3):
         book.record(result("liveness", success=False))
         book.record(result("readiness", success=True))
@@ -67,7 +67,7 @@ def test_a_result_that_is_known_changes_nothing() -> None:
 
 
 def test_verdicts_are_kept_by_container_until_the_pod_is_forgotten() -> None:
-    book = ProbeResultStore(Shown(), lambda _: None)
+    book = ProbeResultStore(Shown(), lambda _: None, lambda _: None)
     book.record(result("liveness", success=False))
     book.record(result("startup", success=True, container="d"))
     assert book.verdicts(UID) == ContainerProbeVerdicts(startup={"d": True}, liveness={"c": False})

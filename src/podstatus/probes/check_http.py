@@ -1,6 +1,6 @@
 """HTTP checks (httpGet probes).
 
-Upstream: DoHTTPProbe and RedirectChecker, pkg/probe/http/http.go v1.36.4.
+Upstream: DoHTTPProbe, pkg/probe/http/http.go v1.36.4.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from yarl import URL
 from podstatus.probes.decide.check_result import MAX_OUTPUT_BYTES, CheckError, CheckResult
 from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.probes.dial_error import dial_error_message
-from podstatus.probes.http_client import MAX_REQUESTS, REDIRECT_STATUSES, http_session
+from podstatus.probes.http_client import MAX_REQUESTS, http_session, redirect_url
 from podstatus.probes.resolver import HostResolver
 
 _HEADERS_TIMEOUT = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
@@ -40,7 +40,8 @@ class _HttpCheck:
     """State of one check: the current URL, and whether a response has arrived."""
 
     def __init__(self, target: HttpTarget) -> None:
-        self._first_url = self._url = URL(target.url, encoded=True)
+        self._url = URL(target.url, encoded=True)
+        self._host = self._url.host
         self._headers = CIMultiDict(target.headers)
         self._headers.setdefault("Connection", "close")
         self._has_response = False
@@ -50,7 +51,7 @@ class _HttpCheck:
             async with session.get(
                 self._url, headers=self._headers, allow_redirects=False
             ) as response:
-                next_url = self._redirect_url(response)
+                next_url = redirect_url(response, self._url, self._host, self._headers)
                 if next_url is None:
                     self._has_response = True
                     return _result(response.status, await _body(response))
@@ -62,17 +63,6 @@ class _HttpCheck:
         if self._has_response:
             raise CheckError(in_body or message, state="failure")
         return CheckResult(success=False, output=f'Get "{self._url}": {message}')
-
-    def _redirect_url(self, response: aiohttp.ClientResponse) -> URL | None:
-        """The next URL; None if there is no redirect, or if it leads to another host."""
-        location = response.headers.get("Location", "")
-        if response.status not in REDIRECT_STATUSES or not location:
-            return None
-        next_url = URL(location, encoded=True)
-        if next_url.absolute:
-            self._headers.popall("Host", None)  # it applies to the first request only
-        next_url = self._url.join(next_url)
-        return next_url if next_url.host == self._first_url.host else None
 
 
 def _result(status: int, body: str) -> CheckResult:

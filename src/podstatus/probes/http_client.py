@@ -9,10 +9,12 @@ import socket
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from multidict import CIMultiDict
+from yarl import URL
 
 from podstatus.probes.resolver import HostResolver
 
-REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
+_REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
 MAX_REQUESTS = 10
 """Maximum requests per check, including redirects. Upstream's value."""
 _MAX_LINE_BYTES = 64 * 1024
@@ -34,6 +36,23 @@ def http_session(resolver: HostResolver) -> aiohttp.ClientSession:
         max_line_size=_MAX_LINE_BYTES,
         max_field_size=_MAX_LINE_BYTES,
     )
+
+
+def redirect_url(
+    response: aiohttp.ClientResponse, url: URL, host: str | None, headers: CIMultiDict[str]
+) -> URL | None:
+    """The URL to request next; None if there is no redirect, or if it leads to another host.
+
+    Removes the Host header before an absolute URL: it applies to the first request only.
+    Upstream: RedirectChecker, pkg/probe/http/http.go v1.36.4.
+    """
+    location = URL(response.headers.get("Location", ""), encoded=True)
+    if response.status not in _REDIRECT_STATUSES or not str(location):
+        return None
+    if location.absolute:
+        headers.popall("Host", None)
+    next_url = url.join(location)
+    return next_url if next_url.host == host else None
 
 
 class _AiohttpResolver(AbstractResolver):

@@ -1,7 +1,6 @@
 """HTTP requests of httpGet lifecycle hooks. Any response counts as success.
 
-Upstream: runHTTPHandler, pkg/kubelet/lifecycle/handlers.go; RedirectChecker,
-pkg/probe/http/http.go v1.36.4.
+Upstream: runHTTPHandler, pkg/kubelet/lifecycle/handlers.go v1.36.4.
 """
 
 import ssl
@@ -13,7 +12,7 @@ from yarl import URL
 
 from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.probes.dial_error import dial_error_message
-from podstatus.probes.http_client import MAX_REQUESTS, REDIRECT_STATUSES, http_session
+from podstatus.probes.http_client import MAX_REQUESTS, http_session, redirect_url
 from podstatus.probes.resolver import HostResolver
 
 MAX_BODY_BYTES = 10 * 1024
@@ -54,14 +53,10 @@ async def _get(url: URL, headers: CIMultiDict[str]) -> None:
         for _ in range(MAX_REQUESTS):
             async with session.get(url, headers=headers, allow_redirects=False) as response:
                 await _drain(response)
-            location = URL(response.headers.get("Location", ""), encoded=True)
-            if response.status not in REDIRECT_STATUSES or not str(location):
+            next_url = redirect_url(response, url, host, headers)
+            if next_url is None:
                 return
-            if location.absolute:
-                headers.popall("Host", None)  # it applies to the first request only
-            url = url.join(location)
-            if url.host != host:
-                return
+            url = next_url
     raise aiohttp.ClientError(f"stopped after {MAX_REQUESTS} redirects")
 
 

@@ -10,7 +10,6 @@ from typing import Protocol
 from msgspec import structs
 
 from podstatus.base.clock import Clock
-from podstatus.base.system_clock import SystemClock
 from podstatus.client import PODS, Added, ObjectChange, Reflector, ReflectorPolicy, Removed, Updated
 from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
 from podstatus.kube.objects.pod import API_SOURCE, CONFIG_SOURCE, Pod
@@ -42,12 +41,12 @@ class ApiSource:
         node_name: str,
         sink: PodSink,
         *,
+        clock: Clock,
+        heartbeat: Callable[[], None],
         policy: ReflectorPolicy | None = None,
-        clock: Clock | None = None,
-        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._sink = sink
-        self._clock = clock or SystemClock()
+        self._clock = clock
         self.heartbeat = heartbeat
         self._has_delivered = False
         self.reflector = Reflector(

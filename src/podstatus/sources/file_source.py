@@ -11,7 +11,6 @@ from typing import Final
 
 from podstatus.base.clock import Clock
 from podstatus.base.daemon_thread import run_in_daemon_thread
-from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest.static_pods import ManifestOrigin
@@ -19,7 +18,6 @@ from podstatus.sources.manifest_cache import (
     ManifestCache,
     ManifestProblems,
     OnProblem,
-    ignore_problem,
 )
 from podstatus.sources.manifest_files import (
     FileReadResult,
@@ -53,15 +51,15 @@ class FileSource:
         node_name: str,
         deliver: Callable[[Iterable[Pod]], None],
         *,
-        clock: Clock | None = None,
+        clock: Clock,
+        on_problem: OnProblem,
+        heartbeat: Callable[[], None],
         period: float = 20.0,
-        on_problem: OnProblem = ignore_problem,
-        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._path = str(path)
         self._origin = ManifestOrigin(source=SOURCE, location=self._path, node_name=node_name)
         self._deliver = deliver
-        self._clock = clock or SystemClock()
+        self._clock = clock
         self._period = period
         self._heartbeat = heartbeat
         self._cache = ManifestCache(on_problem)
@@ -83,16 +81,12 @@ class FileSource:
 
     async def poll_once(self) -> None:
         """Read the files that have changed; deliver if the pods have changed."""
-        now = self._clock.now()
-        reread = (
-            self._last_full_read is None or not 0 <= now - self._last_full_read < self._period * 1e9
-        )
+        now, began = Time.from_unix_nanos(self._clock.now()), self._clock.monotonic()
+        reread = self._last_full_read is None or began - self._last_full_read >= self._period * 1e9
         # In a thread: a network filesystem or a large manifest may block.
-        listing, readings = await run_in_daemon_thread(
-            self._poll, Time.from_unix_nanos(now), reread
-        )
+        listing, readings = await run_in_daemon_thread(self._poll, now, reread)
         if reread:
-            self._last_full_read = now
+            self._last_full_read = began
         self._apply(listing, readings)
 
     def _poll(self, now: Time, reread: bool) -> tuple[ManifestListing, dict[str, FileReadResult]]:  # noqa: FBT001 - for to_thread

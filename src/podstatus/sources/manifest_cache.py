@@ -16,14 +16,10 @@ logger = logging.getLogger(__name__)
 OnProblem = Callable[[ManifestProblem], None]
 
 
-def ignore_problem(problem: ManifestProblem) -> None:
-    """Default handler: ignores problems, which are logged anyway."""
-
-
 class ManifestProblems:
     """Current problems of each file or URL. Not thread-safe."""
 
-    def __init__(self, on_problem: OnProblem = ignore_problem) -> None:
+    def __init__(self, on_problem: OnProblem) -> None:
         self._on_problem = on_problem
         self._problems: dict[str, tuple[ManifestProblem, ...]] = {}
 
@@ -60,7 +56,7 @@ class ManifestProblems:
 class ManifestCache:
     """Pods and problems by location; each problem is reported once. Not thread-safe."""
 
-    def __init__(self, on_problem: OnProblem = ignore_problem) -> None:
+    def __init__(self, on_problem: OnProblem) -> None:
         self._problems = ManifestProblems(on_problem)
         self._pods: dict[str, tuple[Pod, ...]] = {}
 

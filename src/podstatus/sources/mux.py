@@ -49,7 +49,7 @@ class Mux:
         sources: Collection[str],
         handler: Callable[[PodConfigChange], None],
         *,
-        on_rejected: Callable[[RejectedPod], None] = lambda _: None,
+        on_rejected: Callable[[RejectedPod], None],
     ) -> None:
         self._handler = handler
         self._on_rejected = on_rejected

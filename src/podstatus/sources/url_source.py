@@ -13,12 +13,11 @@ from yarl import URL
 
 from podstatus.base.clock import Clock
 from podstatus.base.daemon_thread import run_in_daemon_thread
-from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
 from podstatus.sources.manifest.decode import MAX_BYTES, Manifest, ManifestProblem, read_manifest
 from podstatus.sources.manifest.static_pods import ManifestOrigin
-from podstatus.sources.manifest_cache import ManifestCache, OnProblem, ignore_problem
+from podstatus.sources.manifest_cache import ManifestCache, OnProblem
 
 SOURCE: Final = "http"
 TIMEOUT_SECONDS = 10.0
@@ -39,11 +38,11 @@ class UrlSource:
         node_name: str,
         deliver: Callable[[Iterable[Pod]], None],
         *,
+        clock: Clock,
+        on_problem: OnProblem,
+        heartbeat: Callable[[], None],
         headers: Sequence[tuple[str, str]] = (),
-        clock: Clock | None = None,
         period: float = 20.0,
-        on_problem: OnProblem = ignore_problem,
-        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._url = _parse_url(url)
         self._headers = tuple(headers)
@@ -51,7 +50,7 @@ class UrlSource:
             source=SOURCE, location=redact_manifest_url(self._url), node_name=node_name
         )
         self._deliver = deliver
-        self._clock = clock or SystemClock()
+        self._clock = clock
         self._period = period
         self._heartbeat = heartbeat
         self._cache = ManifestCache(on_problem)

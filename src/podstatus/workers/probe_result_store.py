@@ -35,7 +35,7 @@ class ProbeResultStore:
         self,
         statuses: ProbeStatusSink,
         on_failure: Callable[[PodUID], None],
-        on_unhealthy: Callable[[ProbeResult], None] = lambda _: None,
+        on_unhealthy: Callable[[ProbeResult], None],
         prober_start: Time = UNSET_TIME,
     ) -> None:
         """`prober_start` has the meaning it has in `ProbeResults`."""

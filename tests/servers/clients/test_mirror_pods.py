@@ -26,6 +26,7 @@ from tests.servers.clients.mortal import Mortal, mortal
 from tests.servers.pods import pod, pods
 from tests.support.loops import until
 from tests.support.manifests import named
+from tests.support.pod_services import ignore
 from tests.support.processes.api_servers import NODES, RealServer, Server
 
 NODE = NODES[0]
@@ -42,7 +43,7 @@ class Scene:
         self.namespace = namespace
         self.node_uid = node_uid
         self.problems: list[str] = []
-        self.mux = Mux(["api", "file"], self._hear)
+        self.mux = Mux(["api", "file"], self._hear, on_rejected=ignore)
         self.mirrors: MirrorController
 
     def _hear(self, _: PodConfigChange) -> None:
@@ -51,6 +52,7 @@ class Scene:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         async with ApiClient(kubeconfig_config(self.access.kubeconfig)) as client:
+            clock = SystemClock()
             self.mirrors = MirrorController(
                 MirrorClient(client, NODE),
                 MirrorInputs(
@@ -59,12 +61,19 @@ class Scene:
                     may_remove=lambda _: self.mux.all_sources_ready,
                     node_uid=lambda: self.node_uid,
                 ),
-                clock=SystemClock(),
+                clock=clock,
                 on_problem=lambda _, why: self.problems.append(why),
-                heartbeat=lambda: None,
+                heartbeat=ignore,
             )
-            folder = FileSource(self.folder, NODE, lambda pods: self.mux.deliver("file", pods))
-            api = ApiSource(client, NODE, self.mux, policy=QUICK)
+            folder = FileSource(
+                self.folder,
+                NODE,
+                lambda pods: self.mux.deliver("file", pods),
+                clock=clock,
+                on_problem=ignore,
+                heartbeat=ignore,
+            )
+            api = ApiSource(client, NODE, self.mux, clock=clock, heartbeat=ignore, policy=QUICK)
             async with asyncio.TaskGroup() as tasks:
                 services = [api.run(), folder.run(), self.mirrors.run()]
                 running = [tasks.create_task(service) for service in services]

@@ -33,8 +33,8 @@ class Refresher:
         pods: Callable[[], Iterable[Pod]],
         *,
         clock: Clock,
+        heartbeat: Callable[[], None],
         period: float = REFRESH_SECONDS,
-        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
         self._runtime = runtime
         self._pods = pods

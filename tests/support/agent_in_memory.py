@@ -29,7 +29,7 @@ from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.pod_admission import PodAdmission
 from podstatus.workers.allocation.request_totals import RequestTotals
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
-from podstatus.workers.allocation.resize_controller import ResizeController
+from podstatus.workers.allocation.resize_controller import DecideResize, ResizeController
 from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.dispatcher import PodDispatcher
 from podstatus.workers.hooks import HookRunner
@@ -131,7 +131,7 @@ class AgentInMemory:
             policy=policy,
             observer=self.work,
         )
-        executor = PodExecutor(
+        self.executor = PodExecutor(
             counted,
             recorder,
             crash_loop_backoff=CrashLoopBackoff(),
@@ -145,7 +145,7 @@ class AgentInMemory:
         )
         self.steps = PodSyncer(
             shared,
-            executor=executor,
+            executor=self.executor,
             actuator=actuation,
             probe_results=self.book,
             probe_manager=self._probes or NoopProbeManager(),
@@ -158,12 +158,14 @@ class AgentInMemory:
             on_finished=lambda _: self._there_is_room(),
             random=lambda: chance,
         )
+        self.decide_resize: DecideResize = self._decide
+        """Tests may replace it."""
         occupancy = RequestTotals(self.lives, self.grants)
         self.resizes = ResizeController(
             shared,
             self.grants,
             occupancy,
-            decide=self._decide,
+            decide=lambda *given: self.decide_resize(*given),  # noqa: PLW0108 - replaced later
             wake=self.wake,
             all_sources_ready=self.all_delivered,
             heartbeat=ignore,

@@ -17,7 +17,6 @@ from typing import Any, Self
 
 from msgspec import structs
 
-from podstatus.base.clock import Clock
 from podstatus.checkpoint.resource_state import FileState, MemoryState
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod
@@ -50,23 +49,6 @@ def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
         asyncio.run(asyncio.wait_for(test(*args, **kwargs), NOT_IN_VIRTUAL_TIME))
 
     return run
-
-
-class SetClock:
-    """A clock that somebody sets ahead by some nanoseconds; who waits does not notice."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self.ahead = 0
-
-    def now(self) -> int:
-        return self._clock.now() + self.ahead
-
-    def monotonic(self) -> int:
-        return self._clock.monotonic()
-
-    async def wait(self, seconds: float) -> None:
-        await self._clock.wait(seconds)
 
 
 class _AtOnce(ThreadPoolExecutor):

@@ -3,7 +3,7 @@
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
-from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod, asking, in_loop
 from tests.workers.unmanaged import start_behind_its_back
 
 
@@ -97,6 +97,7 @@ async def test_what_is_known_of_pods_that_are_gone_is_forgotten() -> None:
         agent = node.agent
         assert agent.lives.all() == ()
         assert agent.statuses.entries() == {}
-        assert agent.steps._executor.crash_loop_backoff.entries == {}
-        assert agent.steps._executor.start_failures(PodUID("uid-q")) == {}
-        assert agent.grants._unpersisted == {}
+        assert agent.executor.crash_loop_backoff.entries == {}
+        assert agent.executor.start_failures(PodUID("uid-q")) == {}
+        resized = asking(a_pod("p"), "3")
+        assert agent.grants.allocated(resized) is resized, "nothing is allocated"

@@ -103,7 +103,7 @@ async def test_a_failed_start_is_forgotten_when_one_succeeds() -> None:
         node.api.put(structs.replace(shown, metadata=metadata))
         await node.passes(1)
         assert node.looks("p") == "Running a:running+"
-        assert node.agent.steps._executor.start_failures(UID) == {}
+        assert node.agent.executor.start_failures(UID) == {}
 
 
 @in_loop

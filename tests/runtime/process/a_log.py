@@ -15,7 +15,7 @@ class ALog:
 
     def __init__(self, folder: Path, *, keep: int = 5) -> None:
         self.place = ContainerFolder(folder)
-        self._keep = keep
+        self.keep = keep
         self._seconds = 0
         self._put_away = 0
 
@@ -35,7 +35,7 @@ class ALog:
         self._put_away += 1
         log = self.place.log
         log.rename(log.with_name(f"{log.name}.20261115-200000.{self._put_away:09}"))
-        for old in sorted(log.parent.glob("0.log.*"))[: -self._keep + 1]:
+        for old in sorted(log.parent.glob("0.log.*"))[: -self.keep + 1]:
             old.unlink()
 
 

@@ -1,6 +1,7 @@
 """Allocated and actuated resources: the order of writes, and the reserved amounts."""
 
 import asyncio
+import threading
 from collections.abc import Mapping
 from typing import cast
 
@@ -34,6 +35,8 @@ class Book:
         """How often to, of some pods at once."""
         self.writes = 0
         """Of some pods at once."""
+        self.may_write, self.is_writing = threading.Event(), threading.Event()
+        self.may_write.set()
 
     def pod_resource_info(self, uid: str) -> PodResourceInfo | None:
         return self._book.pod_resource_info(uid)
@@ -47,6 +50,9 @@ class Book:
 
     def set_pod_resource_infos(self, infos: Mapping[PodUID, PodResourceInfo]) -> None:
         self.writes += 1
+        if not self.may_write.is_set():
+            self.is_writing.set()
+            assert self.may_write.wait(60)
         if self.is_full or self.writes <= self.fails:
             raise OSError("no space left")
         for uid, info in infos.items():
@@ -178,10 +184,19 @@ async def test_a_second_caller_for_the_same_pod_gets_the_write_or_the_error() ->
 
 @in_loop
 async def test_who_was_never_resized_does_not_wait_for_those_who_write() -> None:
-    grants = AllocationManager(Books())
+    books = Books()
+    grants = AllocationManager(books)
     await grants.persist(p("1"))
-    async with grants._write_lock, asyncio.timeout(60):
-        await grants.set_actuated(p("1"), ["a"])
+    books.allocated.may_write.clear()
+    writing = asyncio.create_task(grants.persist(asking(a_pod("q"), "1")))
+    try:
+        await asyncio.to_thread(books.allocated.is_writing.wait, 60)
+        async with asyncio.timeout(60):
+            await grants.set_actuated(p("1"), ["a"])
+        assert not writing.done()
+    finally:
+        books.allocated.may_write.set()
+    await writing
 
 
 @in_loop

@@ -236,7 +236,7 @@ async def test_a_resize_that_can_never_be_done_is_not_tried_again() -> None:
             asked.append(pod.name)
             return ResizePending(reason="Infeasible", message="never")
 
-        node.agent.resizes._decide = never
+        node.agent.decide_resize = never
         resize(node, "2")
         await node.passes(500)
         assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Infeasible@1"})
@@ -251,14 +251,14 @@ async def test_those_who_wait_are_tried_every_three_minutes() -> None:
         await running(node)
         resize(node, "9")
         await node.passes(1)
-        decide = node.agent.resizes._decide
+        decide = node.agent.decide_resize
         asked: list[float] = []
 
         def listen(pod: Pod, granted: Pod, others: RequestedResources) -> ResizeDecision:
             asked.append(node.clock.now())
             return decide(pod, granted, others)
 
-        node.agent.resizes._decide = listen
+        node.agent.decide_resize = listen
         await node.passes(600)
         assert len(asked) == 3
         assert resize_events(node) == ["ResizeDeferred"]

@@ -251,7 +251,7 @@ def test_nothing_is_lost_or_seen_twice_while_files_are_put_away(log: ALog) -> No
             if number % 100 == 99:
                 log.put_away()
 
-    log._keep = 1000
+    log.keep = 1000
 
     async def scenario() -> bytes:
         follower = Follower(log, LogOptions(follow=True))

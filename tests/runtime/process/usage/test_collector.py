@@ -198,7 +198,9 @@ def test_pods_that_are_gone_are_forgotten() -> None:
     desk.rows = [row(10, 1), row(11, 10, own=1.0)]
     desk.read({"app": running("c1", 10)})
     assert desk.read_all({}) == {}
-    assert desk.usage._totals == {}
+    desk.pass_time(10)
+    again = desk.read({"app": running("c1", 10)})
+    assert again.pod.cpu_cores is None, "a rate needs an earlier reading"
 
 
 @contextmanager

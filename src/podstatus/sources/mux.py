@@ -69,10 +69,6 @@ class Mux:
         """Whether every source has delivered once, so that an unknown pod is not desired."""
         return len(self._ready) == len(self._desired)
 
-    def ready_sources(self) -> frozenset[str]:
-        """The sources that have delivered at least once."""
-        return frozenset(self._ready)
-
     def pods(self) -> list[Pod]:
         """All accepted pods, in no particular order."""
         return [pod for _, pod in self._accepted.values()]

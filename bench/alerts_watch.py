@@ -182,6 +182,7 @@ async def measure(folder: Path, *, alerts: bool, changes: bool) -> tuple[float, 
         actions=actions,
         readiness=Readiness(pods=lambda: True, nodes=lambda: True),
         clock=clock,
+        heartbeat=lambda: None,
     )
     tasks = [asyncio.create_task(service.run())] if alerts else []
     tasks += [asyncio.create_task(change_pods(view.snapshot_cache))] if changes else []

@@ -88,7 +88,10 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
-    """One activation of an alert, from pending to resolved."""
+    """One activation of an alert, from pending to resolved.
+
+    Times are nanoseconds: monotonic within the engine, since the Unix epoch for everything else.
+    """
 
     id: AlertId
     rule: str
@@ -101,7 +104,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     annotations: Mapping[str, str] = {}
     """Rendered when the alert started firing."""
     since: int
-    """When the rule started to hold, in nanoseconds since the Unix epoch."""
+    """When the rule started to hold."""
     fired: int = 0
     """When the alert started firing; 0: not yet."""
     ceased: int = 0

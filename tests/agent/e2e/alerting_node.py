@@ -38,20 +38,27 @@ class SetClock(SystemClock):
         self.ahead = seconds * 1_000_000_000
 
 
-class SkippingClock(SetClock):
+class SkippingClock(SystemClock):
     """A clock that can skip time; waits that end in the skipped time return at once."""
 
     def __init__(self) -> None:
+        self._skipped_ns = 0
         self._skipped = asyncio.Event()
 
+    def now(self) -> int:
+        return super().now() + self._skipped_ns
+
+    def monotonic(self) -> int:
+        return super().monotonic() + self._skipped_ns
+
     def skip(self, seconds: int) -> None:
-        self.ahead += seconds * 1_000_000_000
+        self._skipped_ns += seconds * 1_000_000_000
         skipped, self._skipped = self._skipped, asyncio.Event()
         skipped.set()
 
     async def wait(self, seconds: float) -> None:
-        due = self.now() + round(seconds * 1e9)
-        while (left := due - self.now()) > 0:
+        due = self.monotonic() + round(seconds * 1e9)
+        while (left := due - self.monotonic()) > 0:
             with suppress(TimeoutError):
                 async with asyncio.timeout(left / 1e9):
                     await self._skipped.wait()
@@ -99,7 +106,6 @@ class AlertingNode:
             )
             agent = NodeAgent(surroundings, self.runtime, self.clock, heartbeats=self.heartbeats)
             self.agent = agent
-            self._let_time_pass(agent)
             task = asyncio.create_task(agent.run(serving.set_result))
             try:
                 async with asyncio.timeout(seconds):
@@ -110,13 +116,6 @@ class AlertingNode:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-
-    def _let_time_pass(self, agent: NodeAgent) -> None:
-        """Move the clock ahead without a correction."""
-        if agent._alerts is not None:
-            watchman = agent._alerts.service
-            watchman._monotonic = self.clock.now
-            watchman._clock_reading = self.clock.now(), self.clock.now()
 
     def unhealthy(self) -> dict[str, str]:
         """The checks of `/healthz` that fail, and why."""

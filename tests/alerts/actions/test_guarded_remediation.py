@@ -62,7 +62,7 @@ class Scene:
             self.change,
             lambda _: rules,
             self.events,
-            monotonic=self.clock.now,
+            clock=self.clock,
             is_declarative=is_level,
         )
 

@@ -21,7 +21,6 @@ from podstatus.alerts.ports import (
 from podstatus.kube.objects.pod import PodUID
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.alerts.sample_alerts import (
-    SECOND,
     BatchListener,
     Listener,
     firing,
@@ -185,29 +184,38 @@ def test_tries_become_rarer_up_to_one_in_five_minutes_and_go_on_while_it_fires()
     play(scene)
 
 
-class SetClock(FakeClock):
-    """A clock that can be set."""
-
-    ahead = 0
-
-    def now(self) -> int:
-        return super().now() + self.ahead
-
-
 @pytest.mark.parametrize("days", [-1, 1])
 def test_a_clock_step_delays_no_delivery(days: int) -> None:
     async def scene() -> None:
-        hook, many, clock = Listener(), BatchListener(), SetClock()
+        hook, many, clock = Listener(), BatchListener(), FakeClock()
         hook.is_away = AWAY
         async with dispatching({"hook": hook, "other": many}, clock) as dispatcher:
             dispatcher.dispatch(firing(), [HOOK, OTHER])
             await clock.advance(1)
-            clock.ahead = days * 24 * 3600 * SECOND
+            clock.step(days * 24 * 3600)
             await clock.advance(5)
             hook.is_away = None
             await clock.advance(120)  # the rest that was cut by it does not count
             assert hook.received == [message(firing())]
             assert 2 <= len(many.batches) <= 4
+
+    play(scene)
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_clock_step_drops_no_resolution(days: int) -> None:
+    async def scene() -> None:
+        hook, clock = Listener(), FakeClock()
+        async with dispatching({"hook": hook}, clock) as dispatcher:
+            dispatcher.dispatch(firing(), [HOOK])
+            await clock.advance(1)
+            hook.is_away = AWAY
+            dispatcher.dispatch(resolved(firing()), [HOOK])
+            clock.step(days * 24 * 3600)
+            await clock.advance(60)
+            hook.is_away = None
+            await clock.advance(300)
+            assert hook.received[1:] == [message(resolved(firing()))]
 
     play(scene)
 

@@ -331,57 +331,6 @@ def test_rules_about_sync_do_not_apply_without_a_sync() -> None:
     assert "does not apply here" in asked.rules()[0].problem
 
 
-def test_a_clock_that_goes_back_delays_nothing_beyond_its_for() -> None:
-    asked = engine(PENDING, KEPT)
-    asked.update(pod(), pod_like(phase="Pending", ready=True), AT)
-    back = AT - 3600 * SECOND
-    asked.update(pod("other"), pod_like(ready=True), back)
-    assert asked.next_due() == back + 60 * SECOND
-    assert brief(asked.advance(back + 60 * SECOND)) == [("Pending", "web", "firing")]
-
-
-def test_a_clock_that_is_set_ahead_shortens_nothing() -> None:
-    asked = engine(PENDING, KEPT, CRASHES)
-    asked.update(pod(), pod_like(phase="Pending", ready=False, restarts=4), AT)
-    asked.update(pod(), pod_like(phase="Pending", ready=True, restarts=4), AT)
-    due = asked.next_due()
-    assert due is not None
-    hour = 3600 * SECOND
-    assert brief(asked.step_clock(hour)) == [
-        ("Pending", "web", "pending"),
-        ("Kept", "web", "firing"),
-    ]
-    assert asked.advance(AT + hour) == []
-    assert asked.next_due() == due + hour
-
-
-def test_no_alert_ends_before_it_began_or_ahead() -> None:
-    asked = engine(CRASHES)
-    asked.update(pod(), pod_like(restarts=4), AT)
-    back = AT - 3600 * SECOND
-    [over] = asked.update(pod(), pod_like(restarts=0), back)
-    assert over.since == over.fired == over.resolved == back
-
-
-def test_what_fires_when_the_clock_goes_back_fired_no_later_than_now() -> None:
-    asked = engine(CRASHES)
-    asked.update(pod(), pod_like(restarts=4), AT)
-    back = AT - 3600 * SECOND
-    asked.advance(back)
-    [alert] = asked.alerts().values()
-    assert (alert.since, alert.fired) == (back, back)
-    [over] = restarted(asked, CRASHES).all_known("pod", back - SECOND)
-    assert over.fired == over.resolved == back - SECOND
-
-
-def test_a_clock_that_was_ahead_before_a_restart_delays_nothing_beyond_its_for() -> None:
-    before = engine(PENDING)
-    before.update(pod(), pod_like(phase="Pending"), AT + 3600 * SECOND)
-    after = restarted(before, PENDING)
-    after.update(pod(), pod_like(phase="Pending"), AT)
-    assert after.next_due() == AT + 60 * SECOND
-
-
 def test_what_flaps_takes_no_room() -> None:
     asked = engine(PENDING)
     for number in range(5_000):

@@ -171,17 +171,3 @@ def test_same_alerts_at_the_same_times_as_if_all_were_asked_all_the_time(
     for what, name, like in steps:
         pair.step(what, name, like)
         pair.compare()
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(NAMES), LIKES, st.integers(-10, 10)), max_size=30))
-def test_a_clock_that_jumps_does_no_harm(steps: list[tuple[str, Like, int]]) -> None:
-    asked = EvaluatingEngine(LOADED)
-    now = AT
-    for name, like, jump in steps:
-        now += jump
-        asked.update(pod(name), like.facts(), now * SECOND)
-        asked.advance(now * SECOND)
-        due = asked.next_due()
-        assert due is None or now * SECOND < due <= (now + 4) * SECOND
-        assert all(a.since <= now * SECOND for a in asked.alerts().values() if a.state == "pending")

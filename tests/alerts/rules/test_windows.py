@@ -68,14 +68,6 @@ def test_a_wild_pod_takes_little_room() -> None:
     assert 5_800 <= windows.counts(WEB, AT + 2_000 * SECOND).foreign_writes <= 6_000
 
 
-def test_a_clock_that_goes_back_keeps_nothing_for_longer() -> None:
-    windows = PodWindows()
-    windows.foreign_write(WEB, AT)
-    back = AT - 3600 * SECOND
-    assert windows.counts(WEB, back).foreign_writes == 1
-    assert windows.next_change(WEB) == back + WINDOW_NANOS
-
-
 def test_a_pod_that_goes_is_forgotten() -> None:
     windows = PodWindows()
     windows.update(pod(), AT)

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NoReturn
 
+import pytest
 from msgspec import structs
 
 from podstatus.alerts.delivery.dispatcher import AlertDispatcher
@@ -107,7 +108,6 @@ class Scene:
         self.has_pods = self.has_nodes = True
         self.action = LOG
         self.actions: dict[str, tuple[Action, ...]] = {}
-        self.ahead = 0
         self.heartbeats = Heartbeats(self.clock)
 
     def alerting(self) -> AlertService:
@@ -128,7 +128,6 @@ class Scene:
             actions=self.actions or {it.rule.name: (self.action,) for it in loaded.rules},
             readiness=Readiness(pods=lambda: self.has_pods, nodes=lambda: self.has_nodes),
             clock=self.clock,
-            monotonic=lambda: self.clock.now() - self.ahead,
             heartbeat=self.heartbeats.register("alerts", max_silent_seconds=10),
         )
 
@@ -149,11 +148,6 @@ class Scene:
         await self.clock.advance(seconds)
         for _ in range(20):
             await asyncio.sleep(0.002 if self.store else 0)
-
-    def set_ahead(self, seconds: int) -> None:
-        """Step the wall clock."""
-        self.ahead += seconds * 10**9
-        self.clock._now += seconds * 10**9
 
     def put(self, *pods: PodSummary) -> None:
         for pod in pods:
@@ -191,13 +185,18 @@ async def test_a_pod_is_asked_about_when_it_changes_and_when_its_time_has_come()
         assert shown(alerting) == []
 
 
+HOUR = 3600
+in_both_directions = pytest.mark.parametrize("step", [HOUR, -HOUR])
+
+
+@in_both_directions
 @in_loop
-async def test_a_clock_that_is_set_ahead_does_not_count_as_waiting(tmp_path: Path) -> None:
+async def test_a_clock_step_changes_no_for(tmp_path: Path, step: int) -> None:
     scene = Scene(store=tmp_path / "alerts.db")
     scene.put(a_pod(ready=False))
     async with scene.running():
         await scene.passes(5)
-        scene.set_ahead(3600)
+        scene.clock.step(step)
         await scene.passes(5)
     async with scene.running():
         await scene.passes(9)
@@ -206,23 +205,75 @@ async def test_a_clock_that_is_set_ahead_does_not_count_as_waiting(tmp_path: Pat
         assert scene.received.words == ["NotReady web firing"]
 
 
+@in_both_directions
 @in_loop
-async def test_a_clock_that_is_set_ahead_moves_no_window() -> None:
+async def test_a_clock_step_changes_no_keep_firing_for(step: int) -> None:
+    scene = Scene("rules: [{name: NotReady, expr: '!pod.ready', keepFiringFor: 30s}]")
+    scene.put(a_pod(ready=False))
+    async with scene.running():
+        scene.put(a_pod())
+        await scene.passes(10)
+        scene.clock.step(step)
+        await scene.passes(19)
+        assert scene.received.words == ["NotReady web firing"]
+        await scene.passes(1)
+        assert scene.received.words[1:] == ["NotReady web resolved"]
+
+
+@in_both_directions
+@in_loop
+async def test_a_clock_step_leaves_the_times_of_an_alert_in_order(step: int) -> None:
+    scene = Scene()
+    scene.put(a_pod(ready=False))
+    async with scene.running() as alerting:
+        await scene.passes(25)
+        scene.clock.step(step)
+        scene.put(a_pod())
+        await scene.passes(5)
+        resolved = scene.received.alerts[-1]
+        assert [resolved] == list(alerting.alerts().values())
+        now = scene.clock.now()
+        ages = [(now - at) / 10**9 for at in (resolved.since, resolved.fired, resolved.resolved)]
+        assert ages == [30, 10, 5]
+        await scene.passes(HOUR - 6)
+        assert shown(alerting) == ["NotReady web resolved"]
+
+
+@in_loop
+async def test_a_clock_that_is_set_back_between_two_processes_prolongs_no_for(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(store=tmp_path / "alerts.db")
+    scene.put(a_pod(ready=False))
+    async with scene.running():
+        await scene.passes(5)
+    scene.clock.step(-HOUR)
+    async with scene.running():
+        await scene.passes(19)
+        assert scene.received.words == []
+        await scene.passes(1)
+        assert scene.received.words == ["NotReady web firing"]
+
+
+@in_both_directions
+@in_loop
+async def test_a_clock_step_moves_no_window(step: int) -> None:
     scene = Scene()
     scene.put(a_pod())
     async with scene.running() as alerting:
         alerting.foreign_write(PodUID("uid-web"))
         await scene.passes(300)
-        scene.set_ahead(3600)
+        scene.clock.step(step)
         await scene.passes(299)
         assert scene.received.words == ["Foreign web firing"]
         await scene.passes(2)
         assert scene.received.words == ["Foreign web firing", "Foreign web resolved"]
 
 
+@in_both_directions
 @in_loop
-async def test_a_clock_that_is_set_ahead_does_not_shorten_the_time_after_a_restart(
-    tmp_path: Path,
+async def test_a_clock_step_does_not_change_the_time_after_a_restart(
+    tmp_path: Path, step: int
 ) -> None:
     rules = """
 rules:
@@ -239,7 +290,7 @@ rules:
     scene.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=True)}
     async with scene.running() as alerting:
         await scene.passes(10)
-        scene.set_ahead(3600)
+        scene.clock.step(step)
         await scene.passes(580)
         assert sorted(shown(alerting)) == ["Filling node-1 firing", "Foreign web firing"]
         await scene.passes(15)

@@ -30,7 +30,6 @@ from podstatus.alerts.notifiers.webhook import WebhookNotifier
 from podstatus.alerts.ports import AlertNotifier, BatchAlertNotifier, Remediation
 from podstatus.alerts.service.alert_service import AlertService, Readiness
 from podstatus.base.clock import Clock
-from podstatus.base.system_clock import boottime_ns
 from podstatus.client import ApiClient, HttpPodApi
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Taint
@@ -99,7 +98,7 @@ class AlertServices:
                 remediation,
                 rules.rule_set,
                 events,
-                monotonic=boottime_ns,
+                clock=clock,
                 is_declarative=kind == TAINT,
             )
         self.service = AlertService(
@@ -115,7 +114,7 @@ class AlertServices:
 
     def node_conditions(self) -> tuple[AlertCondition, ...]:
         """Return the Node conditions of all firing alerts."""
-        return alert_conditions(self.service.firing(), self._clock.now())
+        return alert_conditions(self.service.firing(), self._clock.monotonic())
 
     def desired_taints(self) -> tuple[Taint, ...]:
         """Return the Node taints of all firing alerts."""

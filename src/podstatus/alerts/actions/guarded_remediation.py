@@ -12,6 +12,7 @@ from typing import Protocol
 
 from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject
 from podstatus.alerts.ports import ActionError, Remediation, RetryableError
+from podstatus.base.clock import Clock
 from podstatus.base.token_bucket import TokenBucket
 from podstatus.events import reasons
 
@@ -45,19 +46,18 @@ class GuardedRemediation:
         rule_set_of: Callable[[str], RuleSet],
         events: AlertEventSink,
         *,
-        monotonic: Callable[[], int],
-        is_declarative: bool = False,
+        clock: Clock,
+        is_declarative: bool,
     ) -> None:
         """`rule_set_of` returns the rule set that the rule of this name belongs to.
 
         `is_declarative`: the remediation applies what all alerts together request and limits its
-        own rate.
-        `monotonic`: monotonic clock, ns; a wall clock that is set would refill the rate limit."""
+        own rate."""
         self._kind = kind
         self._remediation = remediation
         self._rule_set_of = rule_set_of
         self._events = events
-        self._monotonic = monotonic
+        self._clock = clock
         self._is_declarative = is_declarative
         self._bucket = KIND_RATE_LIMIT
         self._subject_buckets: OrderedDict[_SubjectName, TokenBucket] = OrderedDict()
@@ -104,7 +104,7 @@ class GuardedRemediation:
         """Acquire the rate limits; a retry of the same alert has acquired them already."""
         if alert.id in self._in_progress:
             return True
-        now, name = self._monotonic(), _subject_name(alert.subject)
+        now, name = self._clock.monotonic(), _subject_name(alert.subject)
         own, allowed = self._subject_buckets.get(name, SUBJECT_RATE_LIMIT).try_acquire(now)
         if allowed:
             self._bucket, allowed = self._bucket.try_acquire(now)

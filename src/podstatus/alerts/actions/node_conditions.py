@@ -39,7 +39,7 @@ class NodeConditionNotifier:
     async def send(self, action: Action, alert: Alert) -> None:
         """Request a node status update. Raises ActionError if the condition type is invalid."""
         condition_type(action, alert)
-        self._bucket, allowed = self._bucket.try_acquire(self._clock.now())
+        self._bucket, allowed = self._bucket.try_acquire(self._clock.monotonic())
         if allowed:
             self._report_now()
 
@@ -47,7 +47,10 @@ class NodeConditionNotifier:
 def alert_conditions(
     firing: Iterable[tuple[Alert, Action]], now: int
 ) -> tuple[AlertCondition, ...]:
-    """Return the conditions at `now`; if alerts share a type, the oldest sets the message."""
+    """Return the conditions at `now`; if alerts share a type, the oldest sets the message.
+
+    `now` and the times of the alerts are monotonic.
+    """
     alerts_by_type: dict[str, list[Alert]] = {}
     for alert, action in sorted(firing, key=lambda it: (it[0].fired, it[0].id)):
         if action.kind == KIND and now < _expires_at(alert, action):

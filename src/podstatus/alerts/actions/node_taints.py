@@ -23,7 +23,6 @@ from podstatus.alerts.ports import ActionError, RetryableError
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
-from podstatus.base.system_clock import boottime_ns
 from podstatus.base.token_bucket import TokenBucket
 from podstatus.events import reasons
 from podstatus.kube.encoding.codec import to_document
@@ -56,16 +55,13 @@ class AlertTaints:
         *,
         desired: Callable[[], Sequence[Taint]],
         clock: Clock,
-        monotonic: Callable[[], int] = boottime_ns,
         random: Callable[[], float] = random,
     ) -> None:
-        """`monotonic`: monotonic clock, ns; used for the rate limits."""
         self._api = api
         self._node_cache = node_cache
         self._events = events
         self._desired = desired
         self._clock = clock
-        self._monotonic = monotonic
         self._random = random
         self._lock = asyncio.Lock()
         self._bucket = KIND_RATE_LIMIT
@@ -122,7 +118,7 @@ class AlertTaints:
 
     def _admit(self, taints: Sequence[Taint]) -> list[Taint]:
         """Return the taints that the rate limits admit now."""
-        now, bucket, admitted = self._monotonic(), self._bucket, []
+        now, bucket, admitted = self._clock.monotonic(), self._bucket, []
         for taint in taints:
             _, allowed = self._taint_buckets.get(_taint_key(taint), SUBJECT_RATE_LIMIT).try_acquire(
                 now
@@ -160,7 +156,7 @@ class AlertTaints:
         return msgspec.structs.replace(taint, time_added=now)
 
     def _acquire(self, taints: Sequence[Taint]) -> None:
-        now = self._monotonic()
+        now = self._clock.monotonic()
         for taint in taints:
             self._bucket, _ = self._bucket.try_acquire(now)
             own = self._taint_buckets.get(_taint_key(taint), SUBJECT_RATE_LIMIT)

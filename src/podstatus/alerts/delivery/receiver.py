@@ -19,7 +19,7 @@ from podstatus.alerts.ports import (
     RetryableError,
 )
 from podstatus.alerts.rules.action_kinds import REMEDIATION_KINDS
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.base.timeouts import wait_event_or_timeout
 
@@ -46,7 +46,6 @@ class Receiver:
         self._sender = AlertSender(action, notifier, clock=clock)
         self._persister = persister
         self._clock = clock
-        self._elapsed = Elapsed(clock)
         self._random = random
         self.queue = DeliveryQueue(self._on_progress)
         self._wakeup = asyncio.Event()
@@ -84,7 +83,7 @@ class Receiver:
 
     def add(self, alert: Alert) -> None:
         """Queue a firing or resolved alert."""
-        if self.queue.add(alert):
+        if self.queue.add(alert, self._clock.monotonic()):
             self._wakeup.set()
 
     def restore(self, alert: Alert, progress: DeliveryProgress) -> None:
@@ -94,8 +93,10 @@ class Receiver:
             # remediation.
             self._on_progress(alert.id, None)
             return
-        self.queue.restore(alert, progress)
-        self._resend_at = self._now()
+        now = self._clock.monotonic()
+        age = max(0, self._clock.now() - alert.resolved) if alert.resolved else 0
+        self.queue.restore(alert, progress, now - age)
+        self._resend_at = now
         self._wakeup.set()
 
     def stop(self) -> None:
@@ -117,11 +118,11 @@ class Receiver:
     async def send_once(self) -> None:
         """Send what is queued and due, and repeat the firing alerts when that is due."""
         self._wakeup.clear()
-        now = self._now()
+        now = self._clock.monotonic()
         if is_due := self._retry_schedule.is_due(now):
             self._blocked.clear()
         try:
-            self.queue.expire(self._clock.now())
+            self.queue.expire(now)
             while alerts := self._next_batch():
                 await self._send_batch(alerts)
             if is_due and self._is_resend_due(now):
@@ -134,12 +135,8 @@ class Receiver:
             self._on_failure(error)
         await self._persister.flushed()
 
-    def _now(self) -> int:
-        """Nanoseconds since the start, unaffected by a wall clock that is set back."""
-        return int(self._elapsed.seconds() * _SECOND)
-
     async def _wait_for_work(self) -> None:
-        now = self._now()
+        now = self._clock.monotonic()
         if self._retry_schedule.is_due(now):
             if not self._blocked:
                 await wait_event_or_timeout(
@@ -150,7 +147,7 @@ class Receiver:
         if self._next_batch():
             # It was queued together with an alert that failed.
             return
-        left = self._retry_schedule.seconds_until_retry(self._now())
+        left = self._retry_schedule.seconds_until_retry(self._clock.monotonic())
         await wait_event_or_timeout(self._wakeup, self._clock, left)
 
     def _is_resend_due(self, now: int) -> bool:
@@ -158,7 +155,7 @@ class Receiver:
         return is_enabled and now >= self._resend_at
 
     def _next_resend(self) -> float:
-        return self._now() + self._sender.resend_seconds * _SECOND
+        return self._clock.monotonic() + self._sender.resend_seconds * _SECOND
 
     def _seconds_until_resend(self, now: int) -> float | None:
         is_needed = math.isfinite(self._sender.resend_seconds) and self.queue.firing()
@@ -191,7 +188,7 @@ class Receiver:
             raise
         self.queue.succeeded(alerts)
         self._rejection = ""
-        self._retry_schedule.succeeded(self._now(), is_clear=not self._blocked)
+        self._retry_schedule.succeeded(self._clock.monotonic(), is_clear=not self._blocked)
 
     async def _split_or_reject(self, alerts: Sequence[Alert], error: ActionError) -> None:
         """Split a rejected batch in halves, to find the alert that the receiver rejects."""
@@ -214,7 +211,7 @@ class Receiver:
             self._rejection = ""
         self._rejected_resends = rejected
         self._resend_at = self._next_resend()
-        self._retry_schedule.succeeded(self._now(), is_clear=not self._blocked)
+        self._retry_schedule.succeeded(self._clock.monotonic(), is_clear=not self._blocked)
 
     async def _resend(self, alerts: Sequence[Alert]) -> set[AlertId]:
         """Send these again; return those that are rejected now, found by splitting the batch."""
@@ -239,7 +236,7 @@ class Receiver:
         logger.error(message, self._name, alert.rule, alert.id, alert.state, error)
 
     def _on_failure(self, error: Exception, retry_after_seconds: float = 0.0) -> None:
-        now = self._now()
+        now = self._clock.monotonic()
         self._retry_schedule.failed(now, self._random(), retry_after_seconds)
         # A receiver that was down may have lost its state.
         self._resend_at = min(self._resend_at, now)

@@ -1,8 +1,9 @@
 """The alert engine: which alerts are active, and for which subjects rules fail.
 
-The engine is given results and the time, and returns the alerts that changed. It retains active
-alerts: pending or firing. No rule is evaluated twice about the same facts: what depends on time
-alone, such as a `for` that expires, waits in a heap. Where rules are evaluated: alerts.evaluator.
+The engine is given results and the monotonic time in nanoseconds, and returns the alerts that
+changed, with monotonic times. It retains active alerts: pending or firing. No rule is evaluated
+twice about the same facts: what depends on time alone, such as a `for` that expires, waits in a
+heap. Where rules are evaluated: alerts.evaluator.
 
 A rule that fails for a subject leaves the alert of that subject unchanged, and so does a rule that
 cannot be evaluated at all. An alert restored after a restart waits until its subject is evaluated,
@@ -79,7 +80,6 @@ class Engine:
         self._failures = RuleFailures()
         self._timers: TimerHeap[tuple[str, str]] = TimerHeap()
         self._activations = 0
-        self._last_now = 0
 
     @property
     def disabled_rules(self) -> Sequence[str]:
@@ -106,7 +106,6 @@ class Engine:
 
         `warming_up`: facts that cannot show yet that a problem is over.
         """
-        self._check_clock(now)
         key = subject_key(subject)
         results = dict(results)
         self._failures.record(key, subject, results)
@@ -147,22 +146,11 @@ class Engine:
 
     def advance(self, now: int) -> list[Alert]:
         """Fire or resolve the alerts whose time has come; return them."""
-        self._check_clock(now)
         changed = []
         for key, rule in self._timers.pop_due(now):
             active = self._active.for_subject(key)[rule]
             pending = active.alert.state == "pending"
             changed.append(self._fire(active, now) if pending else self._resolve(key, rule, now))
-        return changed
-
-    def step_clock(self, nanos: int) -> list[Alert]:
-        """Adjust to a wall clock set ahead by `nanos`: waiting alerts do not fire early."""
-        changed = []
-        for active in self._active:
-            before, active.alert = active.alert, state_machine.shift_times(active.alert, nanos)
-            if active.alert is not before:
-                changed.append(active.alert)
-        self._reschedule_all()
         return changed
 
     def restore(self, alerts: Iterable[Alert]) -> None:
@@ -184,6 +172,10 @@ class Engine:
     def alerts(self) -> Mapping[AlertId, Alert]:
         """Return all pending and firing alerts."""
         return {active.alert.id: active.alert for active in self._active}
+
+    def waiting(self) -> list[Alert]:
+        """Return the alerts whose `for` or `keepFiringFor` runs."""
+        return [it.alert for it in self._active if it.alert.state == "pending" or it.alert.ceased]
 
     def rules(self) -> Sequence[RuleState]:
         """Return the status of each rule, in the order of their files."""
@@ -223,7 +215,6 @@ class Engine:
         if active is None:
             return None if result is None else self._activate(rule, subject, result, now)
         before = active.alert
-        active.alert = state_machine.clamp_times(before, now)
         if result is None:
             return self._deactivate(active, rule, now)
         if active.alert.state == "pending":
@@ -279,18 +270,6 @@ class Engine:
         due = state_machine.next_transition(active.alert, rule)
         if due is not None:
             self._timers.set((subject_key(active.alert.subject), rule.name), due)
-
-    def _check_clock(self, now: int) -> None:
-        """After a clock step backwards, no alert waits longer than its rule says."""
-        if now < self._last_now:
-            for active in self._active:
-                active.alert = state_machine.clamp_times(active.alert, now)
-            self._reschedule_all()
-        self._last_now = now
-
-    def _reschedule_all(self) -> None:
-        for key, rule in self._timers.pending_keys():
-            self._schedule(self._active.for_subject(key)[rule], self._rules[rule].rule)
 
     def _has_rule(self, rule: str, scope: Scope) -> bool:
         return rule in self._rules and self._rules[rule].rule.scope == scope

@@ -1,6 +1,6 @@
 """Transitions of one alert: pending, firing, no longer holding but kept firing, resolved.
 
-Times are nanoseconds since the Unix epoch.
+Times are monotonic nanoseconds.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ def fire(alert: Alert, annotations: Mapping[str, str], now: int) -> Alert:
 
 def start_keep_firing(alert: Alert, now: int) -> Alert:
     """Return the alert as no longer holding: it fires until `keepFiringFor` expires."""
-    return msgspec.structs.replace(alert, ceased=max(now, alert.since))
+    return msgspec.structs.replace(alert, ceased=now)
 
 
 def reactivate(alert: Alert) -> Alert:
@@ -42,28 +42,10 @@ def reactivate(alert: Alert) -> Alert:
 
 
 def resolve(alert: Alert, now: int) -> Alert:
-    """Return the alert as resolved, also if it never fired. No time is after `now`."""
-    alert = clamp_times(alert, now)
+    """Return the alert as resolved, also if it never fired."""
     return msgspec.structs.replace(
         alert, state="resolved", ceased=alert.ceased or now, resolved=now
     )
-
-
-def clamp_times(alert: Alert, now: int) -> Alert:
-    """Limit the times of an alert to `now`, in case the wall clock was set back."""
-    if max(alert.since, alert.fired, alert.ceased) <= now:
-        return alert
-    since, fired, ceased = (min(at, now) for at in (alert.since, alert.fired, alert.ceased))
-    return msgspec.structs.replace(alert, since=since, fired=fired, ceased=ceased)
-
-
-def shift_times(alert: Alert, nanos: int) -> Alert:
-    """Shift the waiting time of an alert after the wall clock was set ahead by `nanos`."""
-    if alert.state == "pending":
-        return msgspec.structs.replace(alert, since=alert.since + nanos)
-    if alert.ceased:
-        return msgspec.structs.replace(alert, ceased=alert.ceased + nanos)
-    return alert
 
 
 def move_to_subject(alert: Alert, rule: Rule, subject: Subject) -> Alert:

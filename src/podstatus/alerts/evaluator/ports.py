@@ -39,7 +39,7 @@ class EvaluationRequest(msgspec.Struct, frozen=True, kw_only=True):
     subject: Subject
     facts: Facts
     now: int
-    """When the facts were read, in nanoseconds since the Unix epoch."""
+    """When the facts were read, in monotonic nanoseconds."""
     warming_up: frozenset[str] = frozenset()
     """Facts that cannot show yet that a problem is over."""
 

@@ -160,7 +160,7 @@ class HistoryDriver:
         return self._evaluate_pods(self._pods.pop_changed(), now)
 
     def _evaluate_pods(self, uids: Sequence[PodUID], now: int) -> list[Alert]:
-        gone, requests = self._pods.collect(uids, now)
+        gone, requests = self._pods.collect(uids, now, wall=now)
         return [*gone, *self._evaluation.evaluate(requests, self._pods.apply)]
 
     def _apply(self, entry: HistoryEntry, now: int) -> None:

@@ -1,7 +1,7 @@
 """Counts of events of a pod within the last ten minutes.
 
 Events are counted in buckets of ten seconds, which bounds the memory per pod; so an event may
-expire up to ten seconds too early.
+expire up to ten seconds too early. Times are monotonic nanoseconds.
 """
 
 from collections import deque
@@ -60,7 +60,7 @@ class PodWindows:
             if condition is None
             else _ReadyState(condition.status, condition.since, pod.restarts)
         )
-        self._first_seen[pod.uid] = min(self._first_seen.get(pod.uid, now), now)
+        self._first_seen.setdefault(pod.uid, now)
         before = self._states.get(pod.uid)
         self._states[pod.uid] = current
         if before is None or before == current:
@@ -96,14 +96,6 @@ class PodWindows:
         buckets = self._buckets.get(uid)
         return buckets[0].at + WINDOW_NANOS if buckets else None
 
-    def step_clock(self, nanos: int) -> None:
-        """Adjust to a wall clock that was set ahead by `nanos`."""
-        for uid in self._first_seen:
-            self._first_seen[uid] += nanos
-        for buckets in self._buckets.values():
-            for bucket in buckets:
-                bucket.at += nanos
-
     def forget(self, uid: PodUID) -> None:
         """Forget a pod that is gone."""
         self._states.pop(uid, None)
@@ -124,9 +116,6 @@ class PodWindows:
         buckets = self._buckets[uid]
         while buckets and buckets[0].at + WINDOW_NANOS <= now:
             buckets.popleft()
-        for bucket in buckets:
-            # After a clock step backwards, no bucket may be in the future.
-            bucket.at = min(bucket.at, now)
         if not buckets:
             del self._buckets[uid]
         return buckets

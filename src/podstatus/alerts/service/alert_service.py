@@ -11,7 +11,6 @@ After a start no alert resolves before the state is complete again.
 
 import asyncio
 import logging
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -31,7 +30,8 @@ from podstatus.alerts.model import Action, Alert, AlertId, RuleState
 from podstatus.alerts.ports import DeliveryState
 from podstatus.alerts.service.nodes import NodeSubjects
 from podstatus.alerts.service.pods import PodSubjects
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.alerts.service.wall_times import WallTimes
+from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.kube.objects.pod import PodUID
@@ -46,12 +46,11 @@ _BATCH_SIZE = 50
 """Pods that are evaluated before other tasks run: about 5 ms."""
 _MIN_WAIT_SECONDS, _RETRY_SECONDS = 0.01, 1.0
 """Between two evaluations; after a failure, since what was due stays due until it succeeds."""
-_STARTUP_SAMPLE_SECONDS = 0.5
+_SAMPLE_PERIOD = round(SAMPLE_SECONDS * _SECOND)
+_STARTUP_SAMPLE_PERIOD = _SECOND // 2
 """Between two samples after a start, until the nodes are known."""
-_STARTUP_TIMEOUT_SECONDS = 30.0
+_STARTUP_TIMEOUT = 30 * _SECOND
 """After a start: then a node is evaluated with what is known, for example without an API server."""
-_CLOCK_STEP_NANOS = _SECOND
-"""A larger step between two readings means that the wall clock was set; NTP moves it by less."""
 _MAX_RESOLVED = 1_000
 _RESOLVED_NANOS = 3600 * _SECOND
 """How many resolved alerts are listed, and for how long."""
@@ -80,13 +79,11 @@ class AlertService:
         actions: Mapping[str, Sequence[Action]],
         readiness: Readiness,
         clock: Clock,
-        monotonic: Callable[[], int] = time.monotonic_ns,
-        heartbeat: Callable[[], None] = lambda: None,
+        heartbeat: Callable[[], None],
     ) -> None:
         """`actions` by rule name. The alerts of the previous process are restored.
 
-        `monotonic`: monotonic clock, ns. `heartbeat` is called before each evaluation, at least
-        every `SAMPLE_SECONDS`.
+        `heartbeat` is called before each evaluation, at least every `SAMPLE_SECONDS`.
         """
         self._view = view
         self._engine = engine
@@ -96,26 +93,25 @@ class AlertService:
         self._rules_by_receiver = _rules_of_receivers(actions)
         self._readiness = readiness
         self._clock = clock
-        self._monotonic = monotonic
         self._heartbeat = heartbeat
-        self._clock_reading = clock.now(), monotonic()
-        """The last readings of the wall clock and the monotonic clock."""
+        self._wall_times = WallTimes(clock)
         self._pods = PodSubjects(view.snapshot_cache, engine)
         self._nodes = NodeSubjects(view, engine)
-        self._uptime = Elapsed(clock)
+        self._started_at = clock.monotonic()
         self._wakeup = asyncio.Event()
-        self._sampled_at: float | None = None
+        self._sampled_at: int | None = None
         self._are_pods_synced = self._are_nodes_synced = False
         self._resolved: OrderedDict[AlertId, Alert] = OrderedDict()
         self._failures = FailureLog(logger, "evaluating alert rules", expected=EvaluatorError)
-        engine.restore(dispatcher.restored.values())
+        engine.restore(map(self._wall_times.to_monotonic, dispatcher.restored.values()))
 
     # AlertReader
 
     def alerts(self) -> Mapping[AlertId, Alert]:
         """Return pending and firing alerts, and those resolved within an hour."""
         self._prune_resolved()
-        return {**self._resolved, **self._engine.alerts()}
+        alerts = {**self._resolved, **self._engine.alerts()}
+        return {id_: self._wall_times.to_wall(alert) for id_, alert in alerts.items()}
 
     def rules(self) -> Sequence[RuleState]:
         """Return all rules, in the order of their files."""
@@ -133,7 +129,7 @@ class AlertService:
         return [*receivers, DeliveryState(name=_STORE_NAME, problem=problem)]
 
     def firing(self) -> Iterable[tuple[Alert, Action]]:
-        """Yield each firing alert with each of its actions."""
+        """Yield each firing alert, with monotonic times, and each of its actions."""
         for alert in self._engine.alerts().values():
             if alert.state == "firing":
                 for action in self._actions.get(alert.rule, ()):
@@ -143,7 +139,7 @@ class AlertService:
 
     def foreign_write(self, uid: PodUID) -> None:
         """Count a write to the pod's status by another client."""
-        self._pods.foreign_write(uid, self._clock.now())
+        self._pods.foreign_write(uid, self._clock.monotonic())
         self._wakeup.set()
 
     # The loop
@@ -164,14 +160,16 @@ class AlertService:
 
         Raises EvaluatorError: what could not be evaluated is retried by the next call.
         """
+        if self._wall_times.update():
+            self._dispatch(self._engine.waiting())
         try:
             await self._evaluate_pods(self._pods.pop_changed())
-            await self._evaluate_pods(self._pods.pop_due(self._now()))
+            await self._evaluate_pods(self._pods.pop_due(self._clock.monotonic()))
         finally:
-            self._dispatch(self._engine.advance(self._now()))
+            self._dispatch(self._engine.advance(self._clock.monotonic()))
         if not self._are_pods_synced and self._readiness.pods() and not self._pods.has_changes:
             self._are_pods_synced = True
-            self._dispatch(self._engine.all_known("pod", self._now()))
+            self._dispatch(self._engine.all_known("pod", self._clock.monotonic()))
         await self._sample_nodes()
         # After a restart their rules may have other actions.
         self._dispatch(self._engine.resumed())
@@ -179,7 +177,9 @@ class AlertService:
     async def _evaluate_pods(self, uids: Sequence[PodUID]) -> None:
         for first in range(0, len(uids), _BATCH_SIZE):
             self._heartbeat()
-            changed, requests = self._pods.collect(uids[first : first + _BATCH_SIZE], self._now())
+            changed, requests = self._pods.collect(
+                uids[first : first + _BATCH_SIZE], self._clock.monotonic(), wall=self._clock.now()
+            )
             self._dispatch(changed)
             try:
                 await self._evaluate(requests, self._pods.apply)
@@ -220,17 +220,16 @@ class AlertService:
             self._wakeup.set()
 
     async def _sample_nodes(self) -> None:
-        elapsed = self._uptime.seconds()
-        if self._sampled_at is not None and elapsed - self._sampled_at < self._period:
+        now = self._clock.monotonic()
+        if self._sampled_at is not None and now - self._sampled_at < self._period:
             return
-        self._sampled_at = elapsed
+        self._sampled_at = now
         if (
             not self._are_nodes_synced
             and not self._readiness.nodes()
-            and elapsed < _STARTUP_TIMEOUT_SECONDS
+            and now - self._started_at < _STARTUP_TIMEOUT
         ):
             return
-        now = self._now()
         changed, requests = self._nodes.sample(now)
         self._dispatch(changed)
         await self._evaluate(requests, self._nodes.apply)
@@ -238,42 +237,28 @@ class AlertService:
             self._are_nodes_synced = True
             self._dispatch(self._engine.all_known("node", now))
 
-    def _now(self) -> int:
-        """Return the wall clock time. After a step ahead, all timers are shifted by it."""
-        (wall, steady), self._clock_reading = (
-            self._clock_reading,
-            (self._clock.now(), self._monotonic()),
-        )
-        now, passed = self._clock_reading[0], self._clock_reading[1] - steady
-        ahead = now - wall - passed
-        if ahead >= _CLOCK_STEP_NANOS:
-            self._pods.step_clock(ahead)
-            self._nodes.step_clock(ahead)
-            self._dispatch(self._engine.step_clock(ahead))
-        return now
-
     @property
-    def _period(self) -> float:
-        return SAMPLE_SECONDS if self._are_nodes_synced else _STARTUP_SAMPLE_SECONDS
+    def _period(self) -> int:
+        return _SAMPLE_PERIOD if self._are_nodes_synced else _STARTUP_SAMPLE_PERIOD
 
     def _seconds_until_due(self) -> float:
         """Return the seconds until something is due by time alone."""
-        left = self._period - (self._uptime.seconds() - (self._sampled_at or 0.0))
-        now = self._clock.now()
-        for due in (self._engine.next_due(), self._pods.next_due()):
-            if due is not None:
-                left = min(left, (due - now) / _SECOND)
-        return max(_MIN_WAIT_SECONDS if self._failures.error is None else _RETRY_SECONDS, left)
+        sampled_at = self._started_at if self._sampled_at is None else self._sampled_at
+        times = (sampled_at + self._period, self._engine.next_due(), self._pods.next_due())
+        left = min(due for due in times if due is not None) - self._clock.monotonic()
+        at_least = _MIN_WAIT_SECONDS if self._failures.error is None else _RETRY_SECONDS
+        return max(at_least, left / _SECOND)
 
     def _dispatch(self, changed: Iterable[Alert]) -> None:
         for alert in changed:
-            self._dispatcher.dispatch(alert, self._actions.get(alert.rule, ()))
+            shown = self._wall_times.to_wall(alert)
+            self._dispatcher.dispatch(shown, self._actions.get(alert.rule, ()))
             if alert.state == "resolved" and alert.fired:
                 self._resolved[alert.id] = alert
         self._prune_resolved()
 
     def _prune_resolved(self) -> None:
-        oldest = self._clock.now() - _RESOLVED_NANOS
+        oldest = self._clock.monotonic() - _RESOLVED_NANOS
         while self._resolved:
             first = next(iter(self._resolved.values()))
             if len(self._resolved) <= _MAX_RESOLVED and first.resolved >= oldest:

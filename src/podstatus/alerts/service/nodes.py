@@ -26,14 +26,10 @@ class NodeSubjects:
         """The facts of the last evaluation of each node; None: it failed."""
         self._watched_since: int | None = None
 
-    def step_clock(self, nanos: int) -> None:
-        """Adjust to a wall clock that was set ahead by `nanos`."""
-        if self._watched_since is not None:
-            self._watched_since += nanos
-
     def sample(self, now: int) -> tuple[list[Alert], list[EvaluationRequest]]:
         """Return the resolved alerts of removed nodes, and requests for changed ones."""
-        self._watched_since = now if self._watched_since is None else min(self._watched_since, now)
+        if self._watched_since is None:
+            self._watched_since = now
         watched = now - self._watched_since
         nodes, sync, knowledge = self._view.nodes(), self._view.sync(), self._view.freshness()
         extra = {} if sync is None else sync_facts(sync, knowledge)

@@ -18,7 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 class PodSubjects:
-    """Requests evaluations of pods. An error for one pod does not affect the others."""
+    """Requests evaluations of pods. An error for one pod does not affect the others.
+
+    Times are monotonic nanoseconds, except for the `wall` time with which pods are described.
+    """
 
     def __init__(self, cache: SnapshotCache, engine: Engine) -> None:
         self._cache = cache
@@ -49,12 +52,6 @@ class PodSubjects:
             self._windows.foreign_write(uid, now)
             self._requeued.append(uid)
 
-    def step_clock(self, nanos: int) -> None:
-        """Adjust to a wall clock set ahead by `nanos`. Timers may fire early and are then set
-        again.
-        """
-        self._windows.step_clock(nanos)
-
     def pop_changed(self) -> Sequence[PodUID]:
         """Return the pods to evaluate, including removed ones, and mark the changes as read."""
         changed = self._cache.changed_since(None if self._is_first_pass else self.revision)
@@ -71,7 +68,7 @@ class PodSubjects:
         self._requeued += uids
 
     def collect(
-        self, uids: Iterable[PodUID], now: int
+        self, uids: Iterable[PodUID], now: int, *, wall: int
     ) -> tuple[list[Alert], list[EvaluationRequest]]:
         """Return the resolved alerts of removed pods, and requests for the others."""
         changed: list[Alert] = []
@@ -82,7 +79,7 @@ class PodSubjects:
                 if current is None:
                     changed += self._forget(uid, now)
                 else:
-                    requests.append(self._request(current[1], now))
+                    requests.append(self._request(current[1], now, wall))
             except Exception:
                 # A bug in the facts of one pod must not affect the others.
                 logger.exception("cannot collect the facts of a pod: uid=%s", uid)
@@ -103,15 +100,17 @@ class PodSubjects:
             logger.exception("cannot apply rule results to a pod: uid=%s", request.subject.uid)
             return []
 
-    def _request(self, pod: PodSummary, now: int) -> EvaluationRequest:
+    def _request(self, pod: PodSummary, now: int, wall: int) -> EvaluationRequest:
         self._windows.update(pod, now)
-        facts = pod_facts(pod, now, self._windows.counts(pod.uid, now))
+        facts = pod_facts(pod, wall, self._windows.counts(pod.uid, now))
         subject = self._subjects[pod.uid] = self._subject(pod)
         complete_at = self._windows.full_at(pod.uid)
         warming_up = POD_WINDOW_FACTS if now < complete_at else frozenset[str]()
-        times = [
-            it for it in (self._windows.next_change(pod.uid), next_health_change(pod, now)) if it
-        ]
+        times = []
+        if (moves := self._windows.next_change(pod.uid)) is not None:
+            times.append(moves)
+        if (changes := next_health_change(pod, wall)) is not None:
+            times.append(now + changes - wall)
         if warming_up and self._engine.has_restored(subject):
             times.append(complete_at)
         if times:

@@ -10,7 +10,7 @@ import pytest
 from podstatus.alerts.ports import AlertReader
 from podstatus.kube.objects.pod import PodUID
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
-from tests.agent.e2e.alerting_node import NODE, PODS, AlertingNode, SetClock, until
+from tests.agent.e2e.alerting_node import NODE, PODS, AlertingNode, SetClock, SkippingClock, until
 from tests.agent.e2e.alerts.hurried_rules import hurried_rules
 from tests.agent.e2e.alerts.probed_pod import PROBED
 from tests.agent.e2e.faults.small_disk import small_disk
@@ -47,7 +47,7 @@ def test_what_was_counted_is_forgotten_after_ten_minutes(
     counted = ["PodFlappingReady flaps", "PodCrashLooping crashes", "ForeignStatusWriter written"]
 
     async def scene() -> None:
-        clock = SetClock()
+        clock = SkippingClock()
         node = AlertingNode(tmp_path, server, clock)
         async with node.running(hurried_rules(), seconds=SECONDS) as alerts:
             three = [{"name": f"c{number}", "image": "i"} for number in range(3)]
@@ -62,7 +62,7 @@ def test_what_was_counted_is_forgotten_after_ten_minutes(
             fires = dict.fromkeys(counted, "firing")
             await until(lambda: fires.items() <= states(alerts).items(), lambda: states(alerts))
             await until(lambda: is_ready(node, "flaps"))
-            clock.set_ahead(WINDOW_SECONDS)
+            clock.skip(WINDOW_SECONDS)
             over = dict.fromkeys(counted, "resolved")
             await until(lambda: over.items() <= states(alerts).items(), lambda: states(alerts))
             assert "PodCrashLooping crashes-less" not in states(alerts)
@@ -116,7 +116,7 @@ def test_a_disk_that_will_be_full_within_four_hours(
     filling = f"NodeDiskFilling {NODE}"
 
     async def scene() -> None:
-        clock = SetClock()
+        clock = SkippingClock()
         node = AlertingNode(small_disk, server, clock, eviction_hard="nodefs.available<1%")
         filler = small_disk / "filler"
         async with node.running(hurried_rules(), seconds=SECONDS) as alerts:
@@ -124,7 +124,7 @@ def test_a_disk_that_will_be_full_within_four_hours(
             await asyncio.sleep(12.0)
             assert filling not in states(alerts)
             while states(alerts).get(filling) != "firing":
-                clock.ahead += 100 * 1_000_000_000
+                clock.skip(100)
                 with filler.open("ab") as file:
                     file.write(b"x" * 50_000)
                 await asyncio.sleep(4.0)

@@ -48,7 +48,7 @@ class World:
             self.lives[name] = life + 1
             alert = firing(name, life=life + 1)
             self.alerts[alert.id] = alert
-        self.book.add(self.alerts[alert.id])
+        self.book.add(self.alerts[alert.id], START + SECOND)
 
     def attempt(self, most: int, result: Result, meanwhile: str = "") -> None:
         """Send the next batch; an alert may change while it is in flight."""
@@ -70,7 +70,7 @@ class World:
         """Another process restores the stored progress."""
         self.book = self._new_book()
         for id_, progress in dict(self.disk).items():
-            self.book.restore(self.alerts[id_], progress)
+            self.book.restore(self.alerts[id_], progress, START + SECOND)
 
 
 names = st.sampled_from("abc")

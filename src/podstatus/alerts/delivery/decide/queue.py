@@ -128,6 +128,8 @@ class DeliveryQueue:
         """Queued alerts of which the receiver may already know that they fire."""
         self._sent: dict[AlertId, Alert] = {}
         self._rejected: set[AlertId] = set()
+        self._resolved_at: dict[AlertId, int] = {}
+        """When queued resolutions were added, in monotonic nanoseconds."""
         self.delivered = 0
         self.dropped = 0
 
@@ -146,12 +148,16 @@ class DeliveryQueue:
 
     # Changes of alerts
 
-    def add(self, alert: Alert) -> bool:
-        """Queue a firing or resolved alert; return whether there is something to send."""
-        return self._add_resolved(alert) if alert.state == "resolved" else self._add_firing(alert)
+    def add(self, alert: Alert, now: int) -> bool:
+        """Queue an alert that fired or resolved at `now`, monotonic; return whether there is
+        something to send.
+        """
+        if alert.state == "resolved":
+            return self._add_resolved(alert, now)
+        return self._add_firing(alert)
 
-    def restore(self, alert: Alert, progress: DeliveryProgress) -> None:
-        """Continue with the progress of the previous process."""
+    def restore(self, alert: Alert, progress: DeliveryProgress, changed_at: int) -> None:
+        """Continue with the progress of the previous process; `changed_at` is monotonic."""
         if progress == "refused":
             self._rejected.add(alert.id)
         elif progress == "sent":
@@ -161,18 +167,14 @@ class DeliveryQueue:
             if progress == "tried":
                 self._attempted.add(alert.id)
         if alert.state == "resolved":
-            self._add_resolved(alert)
+            self._add_resolved(alert, changed_at)
 
     def expire(self, now: int) -> None:
         """Drop resolutions that are older than RESOLVED_TTL_NANOS."""
-        late = [
-            a
-            for a in self._waiting.values()
-            if a.resolved and now - a.resolved > RESOLVED_TTL_NANOS
-        ]
-        for alert in late:
+        late = [id_ for id_, at in self._resolved_at.items() if now - at > RESOLVED_TTL_NANOS]
+        for id_ in late:
             self.dropped += 1
-            self._forget(alert.id)
+            self._forget(id_)
 
     # Outcomes of deliveries
 
@@ -261,7 +263,7 @@ class DeliveryQueue:
         self._on_progress(alert.id, "waiting")
         return True
 
-    def _add_resolved(self, alert: Alert) -> bool:
+    def _add_resolved(self, alert: Alert, now: int) -> bool:
         may_be_known = alert.id in self._sent or alert.id in self._attempted
         if not may_be_known:
             self._forget(alert.id)
@@ -271,6 +273,7 @@ class DeliveryQueue:
             self._forget(alert.id)
             return False
         self._waiting[alert.id] = alert
+        self._resolved_at[alert.id] = now
         return True
 
     def _reject(self, id_: AlertId) -> None:
@@ -283,6 +286,7 @@ class DeliveryQueue:
         self._sent.pop(id_, None)
         self._attempted.discard(id_)
         self._rejected.discard(id_)
+        self._resolved_at.pop(id_, None)
         if has_progress:
             self._on_progress(id_, None)
 

@@ -135,7 +135,7 @@ class Scene:
         self.answers = Handlers(self.sources, wishes, clock)
         self.server = NodeServer(
             self.answers,
-            Authorizer(wishes, self.reviews, clock.now),
+            Authorizer(wishes, self.reviews, clock),
             ssl_context=server_context(certificate, key, client_ca),
             host=address,
             port=0,

@@ -131,7 +131,7 @@ class KubeletServer:
         files, settings = self._files, self._settings
         server = NodeServer(
             Handlers(self._sources, self._options, self._clock),
-            Authorizer(self._options, self._reviews),
+            Authorizer(self._options, self._reviews, self._clock),
             ssl_context=server_context(files.certificate, files.key, files.client_ca),
             host=settings.address,
             port=settings.port,

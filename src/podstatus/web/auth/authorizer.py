@@ -19,8 +19,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from podstatus.base.clock import Clock
 from podstatus.base.log_rate import LogRateLimiter
-from podstatus.base.system_clock import SystemClock, boottime_ns
 from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.authentication import (
     ResourceAttributes,
@@ -67,16 +67,15 @@ class Authorizer:
         self,
         options: ServerOptions,
         reviews: ReviewClient | None,
-        monotonic: Callable[[], int] = boottime_ns,
+        clock: Clock,
     ) -> None:
-        """`monotonic` returns nanoseconds of a monotonic clock; caches expire by it."""
         self._options = options
         self._token = options.token.encode()
         self._reviews = reviews
-        self._token_cache: _DecisionCache[UserInfo | None] = _DecisionCache(monotonic)
-        self._access_cache: _DecisionCache[bool] = _DecisionCache(monotonic)
+        self._token_cache: _DecisionCache[UserInfo | None] = _DecisionCache(clock)
+        self._access_cache: _DecisionCache[bool] = _DecisionCache(clock)
         self._reviews_in_flight = asyncio.Semaphore(_MAX_REVIEWS_IN_FLIGHT)
-        self._log_rate = LogRateLimiter(SystemClock())
+        self._log_rate = LogRateLimiter(clock)
 
     async def identify(self, attributes: RequestAttributes) -> str:
         """The user name, for a request that needs no authorization; empty if it is unknown.
@@ -195,19 +194,19 @@ class _DecisionCache(Generic[T]):
     Expiry uses the monotonic clock: a wall clock that is set back would extend revoked rights.
     """
 
-    def __init__(self, monotonic: Callable[[], int]) -> None:
-        self._monotonic = monotonic
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._entries: OrderedDict[object, tuple[T, int]] = OrderedDict()
 
     def get(self, key: object) -> tuple[T] | None:
         entry = self._entries.get(key)
-        if entry is None or entry[1] <= self._monotonic():
+        if entry is None or entry[1] <= self._clock.monotonic():
             return None
         return (entry[0],)
 
     def put(self, key: object, decision: T, seconds: float) -> None:
         self._entries.pop(key, None)
-        self._entries[key] = (decision, self._monotonic() + round(seconds * 1e9))
+        self._entries[key] = (decision, self._clock.monotonic() + round(seconds * 1e9))
         while len(self._entries) > _MAX_CACHED_DECISIONS:
             self._entries.popitem(last=False)
 

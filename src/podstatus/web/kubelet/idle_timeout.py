@@ -2,7 +2,7 @@
 
 import asyncio
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.base.net.sockets import enable_keepalive, is_connected
 
 _POLL_SECONDS = 5.0
@@ -18,18 +18,17 @@ class IdleTimeout:
         self._transport = transport
         self.seconds = seconds
         self._clock = clock
-        self._elapsed = Elapsed(clock)
-        self._last_activity = 0.0
+        self._last_activity = clock.monotonic()
         enable_keepalive(transport)
 
     def touch(self) -> None:
         """Restart the idle time: data was sent or received."""
-        self._last_activity = self._elapsed.seconds()
+        self._last_activity = self._clock.monotonic()
 
     async def wait_idle(self) -> str:
         """Wait until the connection is idle for too long or closed, and return which."""
         while True:
-            idle = self._elapsed.seconds() - self._last_activity
+            idle = (self._clock.monotonic() - self._last_activity) / 1e9
             if self.seconds and idle >= self.seconds:
                 return f"idle for {self.seconds:g} s"
             if not is_connected(self._transport):

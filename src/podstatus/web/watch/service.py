@@ -14,7 +14,7 @@ from http import HTTPStatus
 import msgspec
 from aiohttp import web
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.base.net.sockets import enable_keepalive, transport_socket
 from podstatus.observe.history.store import HistoryError
 from podstatus.observe.metrics.watch_counters import CloseReason, LimitScope, WatchCounts
@@ -152,10 +152,10 @@ class WatchService:
     async def _write_all(
         self, response: web.StreamResponse, chunks: AsyncGenerator[bytes, None]
     ) -> None:
-        maximum, elapsed = self._limits.max_seconds, Elapsed(self._clock)
+        maximum, started_at = self._limits.max_seconds, self._clock.monotonic()
         async for chunk in chunks:
             await self._write(response, chunk)
-            if elapsed.seconds() > maximum:
+            if self._clock.monotonic() - started_at > maximum * 1e9:
                 raise _WatchClosedError(CloseReason.LONG, f"a watch lasts at most {maximum:g} s")
 
     async def _write(self, response: web.StreamResponse, chunk: bytes) -> None:

@@ -8,7 +8,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.status_view import StatusView
 from podstatus.web.watch.pods import WatchTiming
@@ -103,10 +103,10 @@ class TransitionStream:
 
     async def _wait_for_entries(self, written: int) -> bool:
         """Wait for new entries; False for a heartbeat."""
-        silence = Elapsed(self._clock)
+        until = self._clock.monotonic() + self._timing.heartbeat_seconds * 1e9
         while self._pages.written_count == written:
             await self._clock.wait(_POLL_SECONDS)
-            if silence.seconds() > self._timing.heartbeat_seconds:
+            if self._clock.monotonic() > until:
                 return False
         return True
 

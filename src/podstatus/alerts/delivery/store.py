@@ -4,10 +4,9 @@
     store.write({alert.id: StoredAlert(alert=alert)}, removed=[])
     store.read()
 
-One row per alert. WAL and `synchronous=NORMAL`, as for the history: a killed process loses nothing
-that was written. One thread at a time. The file holds webhook URLs, which may be secrets, so its
-mode is 0600. `check`, which also precedes each write, detects that another program deleted or
-damaged the file while it is in use, and replaces it by an empty one.
+One row per alert. One thread at a time. The file holds webhook URLs, which may be secrets, so only
+its owner can read it. `check`, which also precedes each write, detects that another program deleted
+or damaged the file while it is in use, and replaces it by an empty one.
 
     AlertStoreError     the file cannot be used; the message says why and what to do
 """
@@ -25,17 +24,24 @@ import msgspec
 from podstatus.alerts.delivery.decide.queue import DeliveryProgress, StoredAlert
 from podstatus.alerts.model import AlertId
 from podstatus.base.msgspec_json import convert_json, json_decoder
+from podstatus.base.sqlite_database import (
+    DatabaseFormat,
+    DatabaseFormatError,
+    is_corruption,
+    open_database,
+    remove_database,
+)
 from podstatus.base.sqlite_file_monitor import SqliteFileMonitor
 
 logger = logging.getLogger(__name__)
 
-_TABLE = "CREATE TABLE IF NOT EXISTS alerts (id TEXT PRIMARY KEY, kept BLOB NOT NULL) WITHOUT ROWID"
-_SCHEMA_VERSION = 1
-"""Schema version, stored in `user_version`."""
-_CORRUPTION_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""Primary result codes of a damaged file, or of one without its table."""
-_BUSY_SECONDS = 5.0
-_JOURNAL_BYTES = 2**20
+_FORMAT = DatabaseFormat(
+    version=1,
+    tables="""
+CREATE TABLE IF NOT EXISTS alerts (id TEXT PRIMARY KEY, kept BLOB NOT NULL) WITHOUT ROWID;
+""",
+    journal_bytes=2**20,
+)
 
 _encoder = msgspec.json.Encoder()
 
@@ -144,8 +150,7 @@ class AlertStore:
         try:
             yield
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            self._is_corrupt = self._is_corrupt or code in _CORRUPTION_CODES
+            self._is_corrupt = self._is_corrupt or is_corruption(error)
             raise AlertStoreError(f"cannot {what} {self._path}: {error}") from error
 
 
@@ -168,54 +173,23 @@ def _decode(content: bytes) -> StoredAlert:
 def _open(path: Path) -> sqlite3.Connection:
     """Open or create the file. Raises AlertStoreError."""
     try:
-        _require_regular_file(path)
-        # Before SQLite does: its journal inherits the permissions of the database.
-        path.touch(mode=0o600)
-        database = sqlite3.connect(
-            path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
-        )
+        return open_database(path, _FORMAT)
+    except DatabaseFormatError as error:
+        raise AlertStoreError(
+            f"the alerts in {path} have format {error.version}, supported is {_FORMAT.version}; "
+            "move it away to start empty"
+        ) from error
     except (OSError, sqlite3.Error) as error:
         raise _unusable_error(path, error) from error
-    try:
-        _prepare(database, path)
-    except BaseException as error:
-        database.close()
-        if isinstance(error, sqlite3.Error):
-            raise _unusable_error(path, error) from error
-        raise
-    return database
-
-
-def _require_regular_file(path: Path) -> None:
-    """Raises OSError for a pipe or device, on which opening would block."""
-    if path.exists() and not path.is_file():
-        raise OSError("not a regular file")
 
 
 def _remove(path: Path) -> None:
     """Delete the file with its journal. Raises AlertStoreError."""
     try:
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{path}{suffix}").unlink(missing_ok=True)
+        remove_database(path)
     except OSError as error:
         raise _unusable_error(path, error) from error
 
 
 def _unusable_error(path: Path, error: Exception) -> AlertStoreError:
     return AlertStoreError(f"cannot use the alerts in {path}: {error}; move it away to start empty")
-
-
-def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version not in (0, _SCHEMA_VERSION):
-        raise AlertStoreError(
-            f"the alerts in {path} have format {version}, supported is {_SCHEMA_VERSION}; "
-            "move it away to start empty"
-        )
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
-    database.execute("PRAGMA synchronous = NORMAL")
-    database.execute(_TABLE)
-    if version != _SCHEMA_VERSION:
-        # An existing file is opened without a write, so that it works on a full disk.
-        database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")

@@ -4,8 +4,7 @@
     history.append([HistoryEntry(...), ...])
     history.timeline("default", "web-0")
 
-WAL mode, `synchronous=NORMAL`: a killed process loses nothing that was written, a power cut at most
-the last transactions, and neither damages the file. One thread writes; concurrent readers open the
+One thread writes; concurrent readers open the
 file with `open_history_reader`. Design and cost: docs/decisions/0029-the-history.md.
 
 `recover` detects that another program deleted or damaged the file while it is in use: the damaged
@@ -16,14 +15,20 @@ file is set aside, and a new one begins.
 
 import math
 import sqlite3
-import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
 
+from podstatus.base.sqlite_database import (
+    DatabaseFormat,
+    DatabaseFormatError,
+    is_corruption,
+    open_database,
+    remove_database,
+)
 from podstatus.base.sqlite_file_monitor import SqliteFileMonitor
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.summary.container_state import parse_container_state
@@ -55,8 +60,9 @@ CREATE TABLE IF NOT EXISTS retention_clock (
 );
 CREATE TABLE IF NOT EXISTS retention_marks (nanos INTEGER PRIMARY KEY, newest INTEGER NOT NULL);
 """
-_SCHEMA_VERSION = 1
-"""Schema version, stored in `user_version`."""
+_FORMAT = DatabaseFormat(
+    version=1, tables=_TABLES, journal_bytes=8 * 2**20, incremental_vacuum=True
+)
 _SET_CLOCK = """
 INSERT INTO retention_clock VALUES (1, ?) ON CONFLICT DO UPDATE SET nanos = excluded.nanos
 """
@@ -81,11 +87,8 @@ _MAX_TIMELINE_ENTRIES = 10_000
 """Entries returned for the pods of one name: the newest."""
 _DELETE_BATCH_SIZE = 20_000
 """Entries deleted in one transaction, so that the journal stays small."""
-_JOURNAL_BYTES = 8 * 2**20
 _PRUNE_TARGET_FRACTION = 0.9
 """Fraction of the maximum size that is left after pruning, so that it does not recur at once."""
-_CORRUPTION_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""Primary result codes of a damaged file, or of one without its tables."""
 _MAX_FREE_FRACTION = 0.25
 """Fraction of the file that may be free before it is shrunk; below it the pages are reused."""
 
@@ -222,14 +225,12 @@ class History(HistoryReader):
     def _reopen(self) -> bool:
         """Open the file, or a new one; return whether entries were lost."""
         self._is_suspected_corrupt = True
-        database = _open_intact(self._path)
-        if database is None:
+        if not _is_intact(self._path):
             _quarantine(self._path)
-            database = _open(self._path)
-        self._database = database
+        self._database = _open(self._path)
         lost = self._last_id() < self._newest_id
         if lost:
-            _continue_ids(database, self._newest_id)
+            _continue_ids(self._database, self._newest_id)
         return lost
 
     def append(self, entries: Sequence[HistoryEntry]) -> int:
@@ -312,9 +313,7 @@ class History(HistoryReader):
             return self._last_id()
 
     def _on_error(self, error: sqlite3.Error) -> None:
-        # Errors raised by the sqlite3 module itself have no code.
-        code = getattr(error, "sqlite_errorcode", 0)
-        self._is_suspected_corrupt = self._is_suspected_corrupt or code & 0xFF in _CORRUPTION_CODES
+        self._is_suspected_corrupt = self._is_suspected_corrupt or is_corruption(error)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -410,43 +409,30 @@ class History(HistoryReader):
 
 def _open(path: Path) -> sqlite3.Connection:
     """Open or create the file. Raises HistoryError, OSError, sqlite3.Error."""
-    _require_regular_file(path)
-    # Before SQLite does: its journal inherits the permissions of the database.
-    path.touch(mode=0o600)
-    database = _connect(path)
     try:
-        _prepare(database, path)
-    except BaseException:
-        database.close()
-        raise
-    return database
+        return open_database(path, _FORMAT)
+    except DatabaseFormatError as error:
+        raise HistoryError(
+            f"the history {path} has format {error.version}, supported is {_FORMAT.version}; "
+            "move it away to start a new one"
+        ) from error
 
 
-def _open_intact(path: Path) -> sqlite3.Connection | None:
-    """Open the file if it is an intact history; None otherwise. Raises HistoryError, OSError."""
-    _require_regular_file(path)
+def _is_intact(path: Path) -> bool:
+    """Whether the file is an undamaged history. Raises OSError, sqlite3.Error."""
     if not path.exists():
-        return None
-    database = _connect(path)
-    try:
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        (check,) = database.execute("PRAGMA quick_check(1)").fetchone()
-        if version == _SCHEMA_VERSION and check == "ok":
-            _prepare(database, path)
-            return database
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF not in _CORRUPTION_CODES:
-            database.close()
+        return False
+    if not path.is_file():
+        raise OSError("not a regular file")
+    with closing(sqlite3.connect(path)) as database:
+        try:
+            (version,) = database.execute("PRAGMA user_version").fetchone()
+            (check,) = database.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.DatabaseError as error:
+            if is_corruption(error):
+                return False
             raise
-    database.close()
-    return None
-
-
-def _require_regular_file(path: Path) -> None:
-    """Raises HistoryError for a pipe or device, on which opening would block."""
-    with suppress(FileNotFoundError):
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise HistoryError(f"cannot use the history {path}: not a regular file; remove it")
+    return bool(version == _FORMAT.version and check == "ok")
 
 
 def _quarantine(path: Path) -> None:
@@ -454,8 +440,7 @@ def _quarantine(path: Path) -> None:
     with suppress(FileNotFoundError):
         if path.stat().st_size:
             path.replace(path.with_name(f"{path.name}.damaged"))
-    for suffix in ("", "-wal", "-shm"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    remove_database(path)
 
 
 def _continue_ids(database: sqlite3.Connection, newest: int) -> None:
@@ -466,31 +451,6 @@ def _continue_ids(database: sqlite3.Connection, newest: int) -> None:
 
 def _unusable_error(path: Path, error: Exception) -> HistoryError:
     return HistoryError(f"cannot use the history {path}: {error}; move it away to start a new one")
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS
-    )
-
-
-def _prepare(database: sqlite3.Connection, path: Path) -> None:
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version not in (0, _SCHEMA_VERSION):
-        raise HistoryError(
-            f"the history {path} has format {version}, supported is {_SCHEMA_VERSION}; "
-            "move it away to start a new one"
-        )
-    if version != _SCHEMA_VERSION:
-        # Before there are tables: afterwards it would require rewriting the whole file.
-        database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")
-    database.execute("PRAGMA synchronous = NORMAL")
-    database.executescript(_TABLES)
-    if version != _SCHEMA_VERSION:
-        # An existing file is opened without a write, so that it works on a full disk.
-        database.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
 
 def _decode_entry(

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from podstatus.alerts.delivery.decide.queue import DeliveryProgress, DeliveryQueue, receiver_name
 from podstatus.alerts.delivery.decide.retry_schedule import RetrySchedule
@@ -124,7 +124,7 @@ class Receiver:
         try:
             self.queue.expire(now)
             while alerts := self._next_batch():
-                await self._send_batch(alerts)
+                await self._send_splitting(alerts, self._send_new, self._reject_new)
             if is_due and self._is_resend_due(now):
                 await self._resend_all()
             if not self._blocked:
@@ -168,36 +168,43 @@ class Receiver:
             else self.queue.next_batch(self._sender.max_batch, self._blocked)
         )
 
-    async def _send_batch(self, alerts: Sequence[Alert]) -> None:
-        """Send a batch and record the outcome."""
+    async def _send_splitting(
+        self,
+        alerts: Sequence[Alert],
+        attempt: Callable[[Sequence[Alert]], Awaitable[None]],
+        on_rejected: Callable[[Alert, ActionError], None],
+    ) -> None:
+        """Send a batch; split a rejected one in halves, to find the alerts that are rejected."""
+        try:
+            await attempt(alerts)
+        except RetryableError:
+            raise
+        except ActionError as error:
+            if len(alerts) == 1:
+                self._rejection = str(error)
+                on_rejected(alerts[0], error)
+                return
+            half = len(alerts) // 2
+            await self._send_splitting(alerts[:half], attempt, on_rejected)
+            await self._send_splitting(alerts[half:], attempt, on_rejected)
+
+    async def _send_new(self, alerts: Sequence[Alert]) -> None:
+        """Send alerts of the queue and record the outcome, unless they are rejected."""
         first = self.queue.mark_sending(alerts)
         # So that a kill repeats at most the delivery in flight.
         await self._persister.flushed()
         try:
             await self._sender.send(alerts)
-        except ActionError as error:
-            if not isinstance(error, RetryableError):
-                await self._split_or_reject(alerts, error)
-                return
-            self.queue.failed(alerts, first if isinstance(error, NotSentError) else ())
-            self._blocked.update(alert.id for alert in alerts)
-            raise
-        except Exception:
-            self.queue.failed(alerts, ())
-            self._blocked.update(alert.id for alert in alerts)
+        except Exception as error:
+            if _is_temporary(error):
+                self.queue.failed(alerts, first if isinstance(error, NotSentError) else ())
+                self._blocked.update(alert.id for alert in alerts)
             raise
         self.queue.succeeded(alerts)
         self._rejection = ""
         self._retry_schedule.succeeded(self._clock.monotonic(), is_clear=not self._blocked)
 
-    async def _split_or_reject(self, alerts: Sequence[Alert], error: ActionError) -> None:
-        """Split a rejected batch in halves, to find the alert that the receiver rejects."""
-        if len(alerts) > 1:
-            await self._send_batch(alerts[: len(alerts) // 2])
-            await self._send_batch(alerts[len(alerts) // 2 :])
-            return
-        (alert,) = alerts
-        self._rejection = str(error)
+    def _reject_new(self, alert: Alert, error: ActionError) -> None:
         self.queue.rejected(alert)
         self._log_rejection(alert, error)
 
@@ -205,31 +212,28 @@ class Receiver:
         """Send all firing alerts again."""
         firing, size = self.queue.firing(), self._sender.max_batch
         rejected: set[AlertId] = set()
+
+        def reject(alert: Alert, error: ActionError) -> None:
+            rejected.add(alert.id)
+            if alert.id not in self._rejected_resends:
+                self._log_rejection(alert, error)
+
         for first in range(0, len(firing), size):
-            rejected |= await self._resend(firing[first : first + size])
+            await self._send_splitting(firing[first : first + size], self._resend, reject)
         if self._rejected_resends and not rejected:
             self._rejection = ""
         self._rejected_resends = rejected
         self._resend_at = self._next_resend()
         self._retry_schedule.succeeded(self._clock.monotonic(), is_clear=not self._blocked)
 
-    async def _resend(self, alerts: Sequence[Alert]) -> set[AlertId]:
-        """Send these again; return those that are rejected now, found by splitting the batch."""
+    async def _resend(self, alerts: Sequence[Alert]) -> None:
         try:
             await self._sender.send(alerts)
         except Exception as error:
-            if not isinstance(error, ActionError) or isinstance(error, RetryableError):
+            if _is_temporary(error):
                 # An alert that always fails goes last, so that the others are sent first.
                 self.queue.move_to_back(alerts)
-                raise
-            if len(alerts) > 1:
-                half = len(alerts) // 2
-                return await self._resend(alerts[:half]) | await self._resend(alerts[half:])
-            self._rejection = str(error)
-            if alerts[0].id not in self._rejected_resends:
-                self._log_rejection(alerts[0], error)
-            return {alerts[0].id}
-        return set()
+            raise
 
     def _log_rejection(self, alert: Alert, error: ActionError) -> None:
         message = "alert rejected: receiver=%s rule=%s id=%s state=%s error=%s"
@@ -244,3 +248,8 @@ class Receiver:
 
     def _on_progress(self, id_: AlertId, progress: DeliveryProgress | None) -> None:
         self._persister.set_progress(id_, self.action, progress)
+
+
+def _is_temporary(error: Exception) -> bool:
+    """Whether the same alerts are to be sent again, as after a bug in a notifier."""
+    return isinstance(error, RetryableError) or not isinstance(error, ActionError)

@@ -56,37 +56,38 @@ def test_what_is_open_changes_nothing() -> None:
     assert not [route.pattern for route in opened if changing & set(route.methods)]
 
 
-@pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("asks", [True, False], ids=["Webhook", "AlwaysAllow"])
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
-def test_authorization_of_every_route_and_identity(
-    tmp_path: Path, identity: str, asks: bool, where: str
-) -> None:
+def test_authorization_of_every_route_and_identity(tmp_path: Path, asks: bool, where: str) -> None:
     address = "127.0.0.1" if where == "here" else other_address()
 
-    async def act(scene: Scene) -> dict[tuple[str, str], int]:
-        codes = {}
-        async with scene.client(**IDENTITIES[identity]) as session:
-            for route in ROUTES:
-                for method in route.methods:
-                    async with session.request(method, _path(route)) as answer:
-                        codes[method, route.pattern] = answer.status
-            async with session.get("/nope") as answer:
-                codes["GET", "/nope"] = answer.status
-        return codes
+    async def act(scene: Scene) -> dict[str, dict[tuple[str, str], int]]:
+        return {name: await _codes(scene, **identity) for name, identity in IDENTITIES.items()}
 
-    codes = play(tmp_path, act, address=address, token_webhook=True, authorization_webhook=asks)
+    found = play(tmp_path, act, address=address, token_webhook=True, authorization_webhook=asks)
     opened = {route.pattern for route in ROUTES if route.allows_anonymous}
     if where == "here":
         opened |= {route.pattern for route in ROUTES if route.allows_anonymous_local}
-    refused = {asked: code for asked, code in codes.items() if code in (401, 403)}
-    closed = {asked for asked in codes if asked[1] not in opened}
-    if identity not in KNOWN:
-        assert refused == dict.fromkeys(closed, 401)
-    elif asks and identity not in IN:
-        assert refused == dict.fromkeys(closed, 403)
-    else:
-        assert refused == {}
+    for identity, codes in found.items():
+        refused = {asked: code for asked, code in codes.items() if code in (401, 403)}
+        closed = {asked for asked in codes if asked[1] not in opened}
+        if identity not in KNOWN:
+            assert refused == dict.fromkeys(closed, 401), identity
+        elif asks and identity not in IN:
+            assert refused == dict.fromkeys(closed, 403), identity
+        else:
+            assert refused == {}, identity
+
+
+async def _codes(scene: Scene, **identity: str) -> dict[tuple[str, str], int]:
+    """The response codes of all routes, and of a path without one."""
+    codes = {}
+    asked = [(method, it.pattern, _path(it)) for it in ROUTES for method in it.methods]
+    async with scene.client(**identity) as session:
+        for method, pattern, path in (*asked, ("GET", "/nope", "/nope")):
+            async with session.request(method, path) as answer:
+                codes[method, pattern] = answer.status
+    return codes
 
 
 def _path(route: Route) -> str:

@@ -103,6 +103,17 @@ def test_a_dry_run_is_the_default_and_reported() -> None:
     ]
 
 
+@pytest.mark.parametrize("step", [-3600, 3600])
+def test_a_clock_step_changes_no_turn(step: int) -> None:
+    scene = Scene()
+    assert scene.do(alert(id_="1")) == ""
+    scene.clock.step(step)
+    scene.passes(9.9)
+    assert scene.do(alert(id_="2")) == "ActionError: the rate limit is exceeded"
+    scene.passes(0.1)
+    assert scene.do(alert(id_="3")) == ""
+
+
 def test_a_subject_has_its_turn_once_in_ten_minutes() -> None:
     scene = Scene()
     assert scene.do(alert(id_="1")) == ""

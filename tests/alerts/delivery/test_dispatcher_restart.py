@@ -76,12 +76,11 @@ def test_a_sent_alert_is_not_sent_again_and_its_resolution_is(tmp_path: Path) ->
             first.dispatch(alert, [HOOK])
             await until(lambda: bool(hook.received))
         assert on_disk(tmp_path) == {alert.id: ("firing", ["sent"])}
-        async with living(tmp_path, {"hook": hook}) as second:
+        other = Listener()
+        async with living(tmp_path, {"hook": hook, "other": other}) as second:
             assert second.restored == {alert.id: alert}
             # The rule has moved in its file, and has one more action.
             moved = Action(kind="hook", options=HOOK.options, place=Location(40, 2))
-            other = Listener()
-            second._notifiers = {"hook": hook, "other": other}
             second.dispatch(alert, [moved, OTHER])
             await until(lambda: other.received == [message(alert)])
             second.dispatch(resolved(alert), [])
@@ -171,7 +170,7 @@ def test_of_what_was_refused_nothing_is_left_when_it_is_over(tmp_path: Path, kin
             await until(lambda: first.deliveries()[0].dropped == 1)
         async with living(tmp_path, {kind: hook}) as second:
             second.dispatch(resolved(alert), [Action(kind=kind)])
-            await second._persister.flushed()
+            await run_ready_tasks()
         assert hook.received == []
         assert on_disk(tmp_path) == {}
 

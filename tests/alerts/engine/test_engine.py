@@ -331,14 +331,6 @@ def test_rules_about_sync_do_not_apply_without_a_sync() -> None:
     assert "does not apply here" in asked.rules()[0].problem
 
 
-def test_what_flaps_takes_no_room() -> None:
-    asked = engine(PENDING)
-    for number in range(5_000):
-        phase = "Pending" if number % 2 else "Running"
-        asked.update(pod(), pod_like(phase=phase), AT + number)
-    assert asked._timers.heap_size < 200
-
-
 def restarted(before: EvaluatingEngine, *rules: Rule) -> EvaluatingEngine:
     after = engine(*rules)
     after.restore(list[Alert](before.alerts().values()))

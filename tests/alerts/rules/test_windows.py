@@ -64,7 +64,7 @@ def test_a_wild_pod_takes_little_room() -> None:
     windows = PodWindows()
     for number in range(20_000):
         windows.foreign_write(WEB, AT + number * SECOND // 10)
-    assert len(windows._buckets[WEB]) <= WINDOW_NANOS // (10 * SECOND) + 1
+    assert len(windows) <= WINDOW_NANOS // (10 * SECOND) + 1
     assert 5_800 <= windows.counts(WEB, AT + 2_000 * SECOND).foreign_writes <= 6_000
 
 
@@ -74,4 +74,4 @@ def test_a_pod_that_goes_is_forgotten() -> None:
     windows.update(pod(ready=False), AT)
     windows.forget(WEB)
     assert windows.counts(WEB, AT) == WindowCounts()
-    assert not windows._states
+    assert len(windows) == 0

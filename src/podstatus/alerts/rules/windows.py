@@ -52,6 +52,10 @@ class PodWindows:
         self._first_seen: dict[PodUID, int] = {}
         """When each pod was first seen."""
 
+    def __len__(self) -> int:
+        """Return the number of retained states and buckets, of all pods."""
+        return len(self._states) + sum(map(len, self._buckets.values()))
+
     def update(self, pod: PodSummary, now: int) -> None:
         """Count what changed since the last update. The first update of a pod counts nothing."""
         condition = pod.condition("Ready")

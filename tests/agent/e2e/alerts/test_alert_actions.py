@@ -8,7 +8,7 @@ import pytest
 
 from podstatus.alerts.rules.action_kinds import ACTIONS, REMEDIATION_KINDS
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
-from tests.agent.e2e.alerting_node import PODS, AlertingNode, SetClock, a_pod, shown, until
+from tests.agent.e2e.alerting_node import PODS, AlertingNode, a_pod, shown, until
 
 BAD = '"bad" in pod.labels && pod.labels["bad"] == "yes" && pod.phase == "Running"'
 RULES = f"""
@@ -103,33 +103,6 @@ dryRun: false
 rules:
 - {{name: Bad, expr: '{BAD}', actions: [event, {action}]}}
 """
-
-
-def test_a_clock_that_is_set_ahead_is_no_turn(tmp_path: Path, server: ApiServerThread) -> None:
-    clock = SetClock()
-    node = AlertingNode(tmp_path, server, clock)
-    done = ["pod/web AlertAction Bad: restart container app: done"]
-    refused = f"pod/web {NOT_DONE} Bad: restart container app: not done, "
-    wanted = [f"{refused}the rate limit is exceeded"]
-
-    async def is_done() -> bool:
-        return await node.event_messages("AlertAction") == done
-
-    async def scene() -> None:
-        async with node.running(allowing("restartContainer", "restartContainer")) as alerts:
-            await node.create("web", bad="no")
-            await until(lambda: _runs(node, "web"))
-            await node.label("web", bad="yes")
-            await until(is_done, lambda: shown(alerts))
-            await until(lambda: _runs(node, "web"))
-            await node.label("web", bad="no")
-            await until(lambda: "Bad web resolved" in shown(alerts), lambda: shown(alerts))
-            clock.set_ahead(3600)
-            await node.label("web", bad="yes")
-            await until(lambda: _told(node, wanted), lambda: shown(alerts))
-            assert await node.event_messages("AlertAction") == done
-
-    asyncio.run(scene())
 
 
 def test_a_container_is_restarted(tmp_path: Path, server: ApiServerThread) -> None:

@@ -3,7 +3,6 @@ directions, on a whole agent. Of the disk: test_default_rules.py, which fills on
 
 import asyncio
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,7 @@ from podstatus.node.machine.reader import read_machine
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import NODE, AlertingNode, SkippingClock, until
 from tests.agent.e2e.alerts.hurried_rules import hurried_rules
-from tests.support.processes.agent_process import (
-    SECONDS,
-    AgentProcess,
-    agent,
-    condition,
-    get_alerts,
-)
-from tests.support.processes.agent_process import until as until_it_is
+from tests.support.processes.agent_process import SECONDS
 
 pytestmark = pytest.mark.slow
 
@@ -100,25 +92,3 @@ def test_memory_and_process_ids_that_run_out_and_are_there_again(
                 await until(lambda: comes_to(set(), "resolved"))
 
     asyncio.run(scene())
-
-
-def test_thresholds_that_this_machine_is_below_and_above(tmp_path: Path) -> None:
-    """With what is really read: something of it is always used, and never less than nothing."""
-    rules = tmp_path / "rules.yaml"
-    rules.write_text(hurried_rules())
-    options = ("--alert-rules", str(rules), "--no-samples", "--node-status-update-frequency", "1s")
-    for percent, status, state in (("100%", "True", "firing"), ("0%", "False", "resolved")):
-        thresholds = f"memory.available<{percent},pid.available<{percent}"
-        with agent(tmp_path / "agent", *options, "--eviction-hard", thresholds) as made:
-            made.start_ready()
-            until_it_is(partial(is_in_state, made, state), made.log)
-            node = made.cluster.node()
-            assert node is not None
-            for kind in ("MemoryPressure", "PIDPressure"):
-                assert condition(node, kind)["status"] == status
-            assert made.stop() == 0
-
-
-def is_in_state(made: AgentProcess, state: str) -> bool:
-    found = get_alerts(made).get(RULE, {})
-    return found.get("state") == state

@@ -1,6 +1,5 @@
 """Transitions of summaries equal those of the statuses they are made of."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -14,7 +13,6 @@ from podstatus.observe.transitions.summary_transitions import summary_transition
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 
 BACK_OFF = "CrashLoopBackOff"
-ENDED = "terminated Error 3"
 
 
 def summary(status: PodStatus) -> PodSummary:
@@ -66,69 +64,3 @@ def test_summaries_tell_of_a_life_what_its_statuses_tell(
         before = None if old is None else summary(old)
         assert fields(summary_transitions(before, summary(new))) == expected
         old = new
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        pytest.param(
-            running("app"),
-            structs.replace(running("app"), restart_count=1, last_state=attempt_ended(0, 3)),
-            [
-                ("container", "app", "running", ENDED, "Error"),
-                ("restart", "app", "0", "1", ""),
-                ("container", "app", ENDED, "running", ""),
-            ],
-            id="an unseen termination",
-        ),
-        pytest.param(
-            running("app", ready=False),
-            structs.replace(waiting("app", BACK_OFF), last_state=attempt_ended(0, 3)),
-            [
-                ("container", "app", "running", ENDED, "Error"),
-                ("container", "app", ENDED, f"waiting {BACK_OFF}", BACK_OFF),
-            ],
-            id="an unseen termination before a back-off",
-        ),
-        pytest.param(
-            structs.replace(waiting("app", BACK_OFF), last_state=attempt_ended(0, 3)),
-            structs.replace(
-                running("app", ready=False), restart_count=1, last_state=attempt_ended(0, 3)
-            ),
-            [
-                ("restart", "app", "0", "1", ""),
-                ("container", "app", f"waiting {BACK_OFF}", "running", ""),
-            ],
-            id="a reported termination before a back-off",
-        ),
-        pytest.param(
-            structs.replace(waiting("app", BACK_OFF), last_state=attempt_ended(0, 3)),
-            structs.replace(
-                running("app", ready=False), restart_count=2, last_state=attempt_ended(1, 3)
-            ),
-            [
-                ("container", "app", f"waiting {BACK_OFF}", ENDED, "Error"),
-                ("restart", "app", "0", "2", ""),
-                ("container", "app", ENDED, "running", ""),
-            ],
-            id="two ends that look alike",
-        ),
-    ],
-)
-def test_terminations_are_reported(
-    old: ContainerStatus, new: ContainerStatus, expected: list[tuple[str, ...]]
-) -> None:
-    found = summary_transitions(
-        summary(make_status("Running", old)), summary(make_status("Running", new))
-    )
-    assert fields(found) == expected
-
-
-def test_conditions_come_change_and_go() -> None:
-    old = summary(make_status("Running", Ready="False", Gate="True"))
-    new = summary(make_status("Running", Ready="True", Other="Unknown"))
-    assert fields(summary_transitions(old, new)) == [
-        ("condition", "Ready", "False", "True", ""),
-        ("condition", "Other", "", "Unknown", ""),
-        ("condition", "Gate", "True", "", ""),
-    ]

@@ -190,15 +190,18 @@ def _container(
         name=sys.intern(name),
         kind=kind,
         image=sys.intern(image),
-        state=_container_state(status.state),
-        last_state=_container_state(status.last_state),
+        state=summarize_container_state(status.state),
+        last_state=summarize_container_state(status.last_state),
         ready=status.ready,
         started=status.started,
         restarts=status.restart_count,
     )
 
 
-def _container_state(state: ContainerState) -> ContainerStateSummary | None:
+def summarize_container_state(
+    state: ContainerState, max_message: int = _MAX_MESSAGE_LENGTH
+) -> ContainerStateSummary | None:
+    """Return the state, with at most `max_message` characters; None if none is set."""
     if (running := state.running) is not None:
         return ContainerStateSummary(state=RUNNING, started_at=running.started_at)
     brief = brief_container_state(state)
@@ -208,7 +211,7 @@ def _container_state(state: ContainerState) -> ContainerStateSummary | None:
         return ContainerStateSummary(
             state=TERMINATED,
             reason=brief.reason,
-            message=sanitize_text(ended.message, _MAX_MESSAGE_LENGTH),
+            message=sanitize_text(ended.message, max_message),
             exit_code=ended.exit_code,
             signal=ended.signal,
             started_at=ended.started_at,
@@ -216,5 +219,5 @@ def _container_state(state: ContainerState) -> ContainerStateSummary | None:
         )
     if state.waiting is None or not state.waiting.message:
         return brief
-    message = sanitize_text(state.waiting.message, _MAX_MESSAGE_LENGTH)
+    message = sanitize_text(state.waiting.message, max_message)
     return structs.replace(brief, message=message)

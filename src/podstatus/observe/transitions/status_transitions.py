@@ -5,23 +5,20 @@ container app: waiting ContainerCreating → running
 condition Ready: False (ContainersNotReady) → True
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
 
 from podstatus.kube.objects.pod_status import (
-    ContainerState,
     ContainerStateTerminated,
     ContainerStatus,
     PodStatus,
 )
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.summary.container_state import (
-    ContainerStateSummary,
-    brief_container_state,
-    format_container_state,
-)
+from podstatus.observe.summary.container_state import ContainerStateSummary, format_container_state
+from podstatus.observe.summary.pod import ContainerSummary, PodSummary, summarize_container_state
 
 PHASE = "phase"
 CONDITION = "condition"
@@ -99,16 +96,7 @@ def status_transitions(old: PodStatus | None, new: PodStatus) -> list[Transition
         before, after = lists(old), lists(new)
         if before is not after:
             transitions.extend(_containers(before or (), after or ()))
-    if old.phase != new.phase:
-        transitions.append(
-            Transition(
-                kind=PHASE,
-                before=old.phase,
-                after=new.phase,
-                reason=new.reason,
-                message=new.message,
-            )
-        )
+    transitions.extend(phase_transitions(old.phase, new))
     if old.conditions is not new.conditions:
         transitions.extend(condition_transitions(old.conditions or (), new.conditions or ()))
     return transitions
@@ -128,70 +116,81 @@ def _containers(
     for status in after:
         old = previous.get(status.name)
         if old is not status:
-            yield from _container(old or ContainerStatus(name=status.name), status)
+            old = old or ContainerStatus(name=status.name)
+            is_new_end = not _already_reported(old, status.last_state.terminated)
+            yield from container_transitions(
+                _summarize(old), _summarize(status), is_new_end=is_new_end
+            )
 
 
-def _container(old: ContainerStatus, new: ContainerStatus) -> Iterator[Transition]:
-    """A container that waits or runs may have terminated in between: its last state has it."""
-    before = brief_container_state(old.state)
-    ended = new.last_state.terminated
-    if ended is not None and not _already_reported(old, ended):
-        last = brief_container_state(new.last_state)
-        yield Transition(
-            kind=CONTAINER,
-            subject=new.name,
-            state_before=before,
-            state_after=last,
-            reason=ended.reason,
-            message=ended.message,
-        )
-        before = last
-    if new.restart_count != old.restart_count:
-        yield Transition(
-            kind=RESTART,
-            subject=new.name,
-            before=str(old.restart_count),
-            after=str(new.restart_count),
-        )
-    now = brief_container_state(new.state)
-    # A container that terminated twice with the same state has two transitions.
-    if now != before or new.restart_count != old.restart_count:
-        reason, message = _reason_and_message(new.state)
-        yield Transition(
-            kind=CONTAINER,
-            subject=new.name,
-            state_before=before,
-            state_after=now,
-            reason=reason,
-            message=message,
-        )
-    if old.ready is not new.ready:
-        yield Transition(
-            kind=READINESS,
-            subject=new.name,
-            before=_bool_text(old.ready),
-            after=_bool_text(new.ready),
-        )
-
-
-def _already_reported(old: ContainerStatus, ended: ContainerStateTerminated) -> bool:
-    """True if this termination was a transition before: as the state, or as the last state."""
-    reported = (old.state.terminated, old.last_state.terminated)
-    return any(
-        it is not None and _termination_key(it) == _termination_key(ended) for it in reported
+def _summarize(status: ContainerStatus) -> ContainerSummary:
+    """The parts that transitions compare, with messages of any length."""
+    return ContainerSummary(
+        name=status.name,
+        state=summarize_container_state(status.state, sys.maxsize),
+        last_state=summarize_container_state(status.last_state, sys.maxsize),
+        ready=status.ready,
+        restarts=status.restart_count,
     )
 
 
-def _termination_key(end: ContainerStateTerminated) -> tuple[str, int, Time]:
-    return end.container_id, end.exit_code, end.finished_at
+def _already_reported(old: ContainerStatus, ended: ContainerStateTerminated | None) -> bool:
+    """True if this termination was a transition before: as the state, or as the last state."""
+    reported = (None, old.state.terminated, old.last_state.terminated)
+    return any(_termination_key(it) == _termination_key(ended) for it in reported)
 
 
-def _reason_and_message(state: ContainerState) -> tuple[str, str]:
-    if (ended := state.terminated) is not None:
-        return ended.reason, ended.message
-    if state.waiting is not None:
-        return state.waiting.reason, state.waiting.message
-    return "", ""
+def _termination_key(end: ContainerStateTerminated | None) -> tuple[str, int, Time] | None:
+    return None if end is None else (end.container_id, end.exit_code, end.finished_at)
+
+
+def container_transitions(
+    old: ContainerSummary, new: ContainerSummary, *, is_new_end: bool
+) -> Iterator[Transition]:
+    """Yield the transitions of a container; `is_new_end`: its last state was not seen before.
+
+    A container that waits or runs may have terminated in between: its last state has it.
+    """
+    before, last = _brief(old.state), new.last_state
+    if last is not None and last.is_terminated and is_new_end:
+        yield _container_transition(new.name, before, last)
+        before = last.brief()
+    if new.restarts != old.restarts:
+        yield Transition(
+            kind=RESTART, subject=new.name, before=str(old.restarts), after=str(new.restarts)
+        )
+    # A container that terminated twice with the same state has two transitions.
+    if _brief(new.state) != before or new.restarts != old.restarts:
+        yield _container_transition(new.name, before, new.state)
+    if old.ready is not new.ready:
+        yield Transition(
+            kind=READINESS, subject=new.name, before=str(old.ready), after=str(new.ready)
+        )
+
+
+def _container_transition(
+    name: str, before: ContainerStateSummary | None, after: ContainerStateSummary | None
+) -> Transition:
+    return Transition(
+        kind=CONTAINER,
+        subject=name,
+        state_before=before,
+        state_after=_brief(after),
+        reason="" if after is None else after.reason,
+        message="" if after is None else after.message,
+    )
+
+
+def _brief(state: ContainerStateSummary | None) -> ContainerStateSummary | None:
+    return None if state is None else state.brief()
+
+
+def phase_transitions(before: str, new: PodStatus | PodSummary) -> Iterator[Transition]:
+    """Yield the transition of the phase, if it changed."""
+    if before != new.phase:
+        yield Transition(
+            kind=PHASE, before=before, after=new.phase, reason=new.reason, message=new.message
+        )
 
 
 def condition_transitions(
@@ -212,7 +211,3 @@ def condition_transitions(
             )
     for old in previous.values():
         yield Transition(kind=CONDITION, subject=old.type, before=old.status)
-
-
-def _bool_text(ready: bool) -> str:  # noqa: FBT001 - it is the value
-    return "True" if ready else "False"

@@ -10,7 +10,6 @@ before it is truncated: it may quote the request, with its token and signature.
 
 import asyncio
 import base64
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
@@ -27,6 +26,7 @@ from podstatus.alerts.ports import ActionError, NotSentError, RetryableError
 from podstatus.base.clock import Clock
 from podstatus.base.control_chars import escape_control_chars
 from podstatus.client.rest.resolver import Resolver
+from podstatus.client.rest.transport_error import transport_cause
 
 _CONNECT_SECONDS = 5.0
 """For the name lookup, and again for the connection."""
@@ -196,18 +196,10 @@ def _describe_error(error: Exception, secrets: Sequence[str]) -> str:
 
 
 def _reason(error: Exception) -> str:
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return str(error.certificate_error)
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return error.os_error.strerror or str(error.os_error)
-    if isinstance(error, aiohttp.ClientConnectorError):
-        # The text of asyncio names the failed call, not the reason.
-        number = error.os_error.errno
-        return os.strerror(number).lower() if number else str(error.os_error)
     if isinstance(error, aiohttp.ClientResponseError):
         return error.message
-    if isinstance(error, OSError) and error.errno:
-        return os.strerror(error.errno).lower()
+    if isinstance(error, OSError):
+        return transport_cause(error)
     # The text of other exceptions may contain the whole URL.
     return type(error).__name__
 

@@ -16,7 +16,7 @@ def transport_error(
 ) -> UnavailableError:
     """Return the UnavailableError; `redact` removes secrets from text that the server sent."""
     problem, advice = _describe(server, source, error)
-    cause = f" ({redact(_cause(error))})" if not isinstance(error, TimeoutError) else ""
+    cause = f" ({redact(transport_cause(error))})" if not isinstance(error, TimeoutError) else ""
     return UnavailableError(f"{action}: {problem}{cause}; {advice}")
 
 
@@ -38,7 +38,7 @@ def _describe(server: str, source: str, error: Exception) -> tuple[str, str]:
             host = urlsplit(server).hostname
             return f"cannot resolve {host}", f"check {setting}, and DNS"
         case aiohttp.ClientConnectorCertificateError():
-            return _certificate_error(source, _cause(error))
+            return _certificate_error(source, transport_cause(error))
         case TimeoutError():
             return f"timeout waiting for {server}", f"check that it runs, and {setting}"
         case aiohttp.ClientSSLError() | ssl.SSLError():
@@ -67,7 +67,7 @@ def _certificate_error(source: str, reason: str) -> tuple[str, str]:
     return "the server's certificate is signed by an unknown authority", advice
 
 
-def _cause(error: BaseException) -> str:
+def transport_cause(error: BaseException) -> str:
     """Return the innermost reason, in few words."""
     match error:
         case aiohttp.ClientConnectorCertificateError():

@@ -13,6 +13,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.snapshot_cache import PodTombstone, SnapshotCache
 from podstatus.observe.summary.pod import PodSummary
+from podstatus.testing.clock import FakeClock
 from podstatus.web.v1.filters import PodFilter
 from podstatus.web.watch import pods as watch_pods
 from podstatus.web.watch.pods import PodEventCache, PodStream, WatchTiming
@@ -147,24 +148,11 @@ def test_a_pod_that_stops_matching_is_deleted_once(resumed: bool) -> None:
 
 
 def test_all_clients_get_the_same_bytes() -> None:
-    clock = StandingClock()
+    clock = FakeClock()
     bodies = PodEventCache(clock)
     first = bodies.get(1, pod("a"))
     assert bodies.get(1, pod("a")) is first
-    clock.nanos += 3_000_000_000
+    asyncio.run(clock.advance(3))
     assert bodies.get(1, pod("a")) is first
-    clock.nanos += 3_000_000_000
+    asyncio.run(clock.advance(3))
     assert bodies.get(1, pod("a")) is not first, "its health is old by now"
-
-
-class StandingClock:
-    nanos = 1_800_000_000_000_000_000
-
-    def now(self) -> int:
-        return self.nanos
-
-    def monotonic(self) -> int:
-        return self.nanos
-
-    async def wait(self, seconds: float) -> None:
-        raise NotImplementedError

@@ -66,13 +66,12 @@ class PodEventCache:
         self._new, self._old = {}, {}
 
     def _expire(self) -> None:
-        now = self._clock.now()
-        if abs(now - self._generation_started_at) > 2 * _FRESH_NANOS:
-            self.clear()
-            self._generation_started_at = now
-        elif abs(now - self._generation_started_at) > _FRESH_NANOS:
-            self._new, self._old = {}, self._new
-            self._generation_started_at = now
+        now = self._clock.monotonic()
+        age = now - self._generation_started_at
+        if age <= _FRESH_NANOS:
+            return
+        self._new, self._old = {}, self._new if age <= 2 * _FRESH_NANOS else {}
+        self._generation_started_at = now
 
 
 class PodStream:

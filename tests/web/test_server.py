@@ -69,9 +69,8 @@ def test_running_pods_are_what_the_runtime_has(tmp_path: Path) -> None:
     assert none["items"] is None
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
+def test_what_is_not_there_is_404_with_what_is(tmp_path: Path) -> None:
+    paths = (
         "/",
         "/metrics/nope",
         "/containerLogs/ns/p",
@@ -88,16 +87,16 @@ def test_running_pods_are_what_the_runtime_has(tmp_path: Path) -> None:
         "/logs/.",
         "//pods",
         "/PODS",
-    ],
-)
-def test_what_is_not_there_is_404_with_what_is(tmp_path: Path, path: str) -> None:
-    async def act(scene: Scene) -> tuple[int, str]:
-        (tmp_path / "logs" / ".hidden").write_text("secret")
-        return await _raw_get(scene, path)
+    )
 
-    code, text = play(tmp_path, act)
-    assert code == 404
-    assert "404 page not found" in text
+    async def act(scene: Scene) -> None:
+        (tmp_path / "logs" / ".hidden").write_text("secret")
+        for path in paths:
+            code, text = await _raw_get(scene, path)
+            assert code == 404, path
+            assert "404 page not found" in text, path
+
+    play(tmp_path, act)
 
 
 async def _raw_get(scene: Scene, path: str) -> tuple[int, str]:

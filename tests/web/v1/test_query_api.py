@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,19 +26,29 @@ from tests.support.web.node_server import Scene, play
 NOW = Time.from_unix_nanos(AT)
 
 
-def ask(tmp_path: Path, path: str, *, code: int = 200, **known: Any) -> Any:
-    """The decoded response to a GET, with this snapshot and history."""
+def ask_all(tmp_path: Path, *paths: str, code: int = 200, **known: Any) -> list[Any]:
+    """The decoded responses to GETs, with this snapshot and history."""
 
-    async def act(scene: Scene) -> tuple[int, Any]:
+    async def act(scene: Scene) -> list[Any]:
         set_up(scene, **known)
-        async with scene.client("") as session, session.get(path) as answer:
-            assert answer.headers["Content-Type"].startswith("application/json")
-            assert answer.headers["X-Content-Type-Options"] == "nosniff"
-            assert answer.headers["Cache-Control"] == "no-store"
-            return answer.status, json.loads(await answer.text())
+        async with scene.client("") as session:
+            return [await _get(session, path, code) for path in paths]
 
-    status, document = play(tmp_path, act)
-    assert status == code, document
+    return play(tmp_path, act)
+
+
+async def _get(session: aiohttp.ClientSession, path: str, code: int) -> Any:
+    async with session.get(path) as answer:
+        assert answer.headers["Content-Type"].startswith("application/json")
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Cache-Control"] == "no-store"
+        document = json.loads(await answer.text())
+        assert answer.status == code, (path, document)
+        return document
+
+
+def ask(tmp_path: Path, path: str, *, code: int = 200, **known: Any) -> Any:
+    (document,) = ask_all(tmp_path, path, code=code, **known)
     return document
 
 
@@ -83,23 +94,19 @@ def test_pods_are_sorted_and_have_their_health(tmp_path: Path) -> None:
     assert document["pods"][0]["created"] == "2026-11-15T11:59:00Z"
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("namespace=shop", ["shop/job", "shop/web"]),
-        ("labelSelector=app%20in%20(a,web)", ["ns/a", "shop/web"]),
-        ("phase=Succeeded", ["shop/job"]),
-        ("condition=Ready:False", ["shop/web"]),
-        ("health=crashing", ["shop/web"]),
-        ("node=node-2", ["shop/job"]),
-        ("namespace=ns&health=crashing", []),
-        ("namespace=", ["ns/a", "ns/b", "shop/job", "shop/web"]),
-    ],
-)
-def test_pods_can_be_asked_for_by_what_they_are(
-    tmp_path: Path, query: str, expected: list[str]
-) -> None:
-    assert names(ask(tmp_path, f"/v1/pods?{query}", pods=PODS)) == expected
+def test_pods_can_be_asked_for_by_what_they_are(tmp_path: Path) -> None:
+    expected = {
+        "namespace=shop": ["shop/job", "shop/web"],
+        "labelSelector=app%20in%20(a,web)": ["ns/a", "shop/web"],
+        "phase=Succeeded": ["shop/job"],
+        "condition=Ready:False": ["shop/web"],
+        "health=crashing": ["shop/web"],
+        "node=node-2": ["shop/job"],
+        "namespace=ns&health=crashing": [],
+        "namespace=": ["ns/a", "ns/b", "shop/job", "shop/web"],
+    }
+    documents = ask_all(tmp_path, *(f"/v1/pods?{query}" for query in expected), pods=PODS)
+    assert dict(zip(expected, map(names, documents), strict=True)) == expected
 
 
 def test_pods_come_a_page_at_a_time(tmp_path: Path) -> None:
@@ -134,47 +141,42 @@ def test_pages_have_every_pod_once_and_in_order(given: set[tuple[str, str]], lim
     assert seen == sorted(given)
 
 
-@pytest.mark.parametrize(
-    ("path", "says"),
-    [
-        ("/v1/pods?label=app", "unknown parameter label"),
-        ("/v1/status?x=1", "unknown parameter x"),
-        ("/v1/pods?limit=0", "from 1 to 1000"),
-        ("/v1/pods?limit=1001", "from 1 to 1000"),
-        ("/v1/pods?limit=-1", "must be an integer from"),
-        ("/v1/pods?limit=%D9%A1", "must be an integer from"),
-        ("/v1/pods?limit=1&limit=2", "specify it once"),
-        ("/v1/pods?continue=nonsense", "leave it out to start over"),
-        ("/v1/pods?continue=%FF%00", "leave it out to start over"),
-        ("/v1/pods?continue=WzEsMiwzXQ==", "leave it out to start over"),
-        ("/v1/pods?labelSelector=a%20b", "labelSelector"),
-        ("/v1/pods?health=fine", "one of healthy"),
-        ("/v1/pods/ns/p/timeline?limit=5001", "from 1 to 5000"),
-        ("/v1/pods/ns/p/timeline?after=x", "must be an integer from"),
-        ("/v1/events?after=99999999999999999999", "must be an integer from"),
-    ],
-)
-def test_an_invalid_request_is_rejected_with_a_message(
-    tmp_path: Path, path: str, says: str
-) -> None:
-    document = ask(tmp_path, path, code=400)
-    assert (document["kind"], document["status"], document["code"]) == ("Status", "Failure", 400)
-    assert document["reason"] == "BadRequest"
-    assert says in document["message"]
+def test_an_invalid_request_is_rejected_with_a_message(tmp_path: Path) -> None:
+    expected = {
+        "/v1/pods?label=app": "unknown parameter label",
+        "/v1/status?x=1": "unknown parameter x",
+        "/v1/pods?limit=0": "from 1 to 1000",
+        "/v1/pods?limit=1001": "from 1 to 1000",
+        "/v1/pods?limit=-1": "must be an integer from",
+        "/v1/pods?limit=%D9%A1": "must be an integer from",
+        "/v1/pods?limit=1&limit=2": "specify it once",
+        "/v1/pods?continue=nonsense": "leave it out to start over",
+        "/v1/pods?continue=%FF%00": "leave it out to start over",
+        "/v1/pods?continue=WzEsMiwzXQ==": "leave it out to start over",
+        "/v1/pods?labelSelector=a%20b": "labelSelector",
+        "/v1/pods?health=fine": "one of healthy",
+        "/v1/pods/ns/p/timeline?limit=5001": "from 1 to 5000",
+        "/v1/pods/ns/p/timeline?after=x": "must be an integer from",
+        "/v1/events?after=99999999999999999999": "must be an integer from",
+    }
+    for document, says in zip(
+        ask_all(tmp_path, *expected, code=400), expected.values(), strict=True
+    ):
+        kind = (document["kind"], document["status"], document["code"], document["reason"])
+        assert kind == ("Status", "Failure", 400, "BadRequest")
+        assert says in document["message"]
 
 
-@pytest.mark.parametrize(
-    ("path", "says"),
-    [
-        ("/v1/pods/ns/gone", "/v1/pods/ns/gone/timeline"),
-        ("/v1/pods/ns/gone/timeline", "is unknown and has no history"),
-        ("/v1/nodes/other", "/v1/nodes lists the known ones"),
-    ],
-)
-def test_what_is_not_known_is_404_in_json(tmp_path: Path, path: str, says: str) -> None:
-    document = ask(tmp_path, path, code=404, pods=PODS)
-    assert document["reason"] == "NotFound"
-    assert says in document["message"]
+def test_what_is_not_known_is_404_in_json(tmp_path: Path) -> None:
+    expected = {
+        "/v1/pods/ns/gone": "/v1/pods/ns/gone/timeline",
+        "/v1/pods/ns/gone/timeline": "is unknown and has no history",
+        "/v1/nodes/other": "/v1/nodes lists the known ones",
+    }
+    documents = ask_all(tmp_path, *expected, code=404, pods=PODS)
+    for document, says in zip(documents, expected.values(), strict=True):
+        assert document["reason"] == "NotFound"
+        assert says in document["message"]
 
 
 def test_a_pod_has_the_progress_of_its_sync(tmp_path: Path) -> None:
@@ -204,11 +206,10 @@ def test_a_timeline_is_in_order_to_the_millisecond(tmp_path: Path) -> None:
 
 def test_a_timeline_goes_on_where_it_ended(tmp_path: Path) -> None:
     entries = [make_entry(number) for number in range(1, 6)]
-    document = ask(tmp_path, "/v1/pods/ns/p/timeline?after=1&limit=2", entries=entries)
+    paths = (f"/v1/pods/ns/p/timeline?{it}" for it in ("after=1&limit=2", "after=5"))
+    document, last = ask_all(tmp_path, *paths, entries=entries)
     assert [it["id"] for it in document["transitions"]] == [2, 3]
     assert (document["after"], document["more"]) == (3, True)
-    (tmp_path / "again").mkdir()
-    last = ask(tmp_path / "again", "/v1/pods/ns/p/timeline?after=5", entries=entries)
     assert (last["transitions"], last["after"], last["more"]) == ([], 5, False)
 
 
@@ -221,12 +222,11 @@ def test_events_are_picked_from_all_that_happened(tmp_path: Path) -> None:
         make_entry(number, kind=EVENT if number % 3 == 0 else "phase") for number in range(1, 10)
     ]
     entries.append(make_entry(10, kind=EVENT, namespace="other"))
-    document = ask(tmp_path, "/v1/events?namespace=ns&limit=2", entries=entries)
+    path = "/v1/events?namespace=ns"
+    document, rest = ask_all(tmp_path, f"{path}&limit=2", f"{path}&after=6", entries=entries)
     assert [it["id"] for it in document["transitions"]] == [3, 6]
     assert document["transitions"][0]["reason"] == "Started"
     assert (document["after"], document["more"]) == (6, True)
-    (tmp_path / "again").mkdir()
-    rest = ask(tmp_path / "again", "/v1/events?namespace=ns&after=6", entries=entries)
     assert [it["id"] for it in rest["transitions"]] == [9]
     assert (rest["after"], rest["more"]) == (10, False)
 
@@ -281,10 +281,8 @@ def test_measurements_are_rounded_to_three_decimals(tmp_path: Path) -> None:
         "known_nodes": {"n": NodeSummary(name="n", used=used, lease_age_seconds=1.4723011059)},
         "age": Freshness(server_age_seconds=1.472496194999998, runtime_age_seconds=None),
     }
-    for number, path in enumerate(("node", "nodes")):
-        (tmp_path / str(number)).mkdir()
-        document = ask(tmp_path / str(number), f"/v1/{path}", **known)
-        node = document["node"] if path == "node" else document["nodes"][0]
+    one, many = ask_all(tmp_path, "/v1/node", "/v1/nodes", **known)
+    for document, node in ((one, one["node"]), (many, many["nodes"][0])):
         assert str(node["used"]) == "{'cpu': 0.3, 'memory': 2096050176}"
         assert node["leaseAgeSeconds"] == 1.472
         assert document["freshness"]["serverAgeSeconds"] == 1.472
@@ -306,15 +304,15 @@ def test_head_is_get_without_what_it_has(tmp_path: Path) -> None:
     assert play(tmp_path, act) == (200, b"", "0.250")
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"])
-def test_nothing_can_be_changed(tmp_path: Path, method: str) -> None:
-    async def act(scene: Scene) -> tuple[int, str, str]:
-        async with scene.client() as session, session.request(method, "/v1/pods") as answer:
-            return answer.status, answer.headers["Allow"], (await answer.json())["message"]
+def test_nothing_can_be_changed(tmp_path: Path) -> None:
+    async def act(scene: Scene) -> None:
+        async with scene.client() as session:
+            for method in ("POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"):
+                async with session.request(method, "/v1/pods") as answer:
+                    assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD"), method
+                    assert "/v1/pods allows GET, HEAD" in (await answer.json())["message"]
 
-    code, allowed, message = play(tmp_path, act)
-    assert (code, allowed) == (405, "GET, HEAD")
-    assert "/v1/pods allows GET, HEAD" in message
+    play(tmp_path, act)
 
 
 def test_a_query_has_an_end(tmp_path: Path) -> None:

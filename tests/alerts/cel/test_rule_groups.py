@@ -55,7 +55,8 @@ def test_rules_that_do_not_fit_into_one_expression_are_asked_all_the_same() -> N
         compile_rule(Rule(name=f"R{n}", expression=f"{long} || pod.ready"), ENVIRONMENTS)
         for n in range(20)
     ]
-    answers = [it for group in group_rules(rules, POD) for it in group.evaluate(_ready())]
+    groups = group_rules(rules, POD, on_start=lambda _: None)
+    answers = [it for group in groups for it in group.evaluate(_ready())]
     assert answers == [(f"R{n}", True) for n in range(20)]
 
 

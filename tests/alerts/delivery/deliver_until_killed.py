@@ -37,7 +37,7 @@ async def update(path: Path, url: str, first: int, *, drain: bool) -> None:
     """Run the dispatcher for a while."""
     clock = SystemClock()
     http = HttpPostClient(clock=clock)
-    notifier = WebhookNotifier(http, clock=clock)
+    notifier = WebhookNotifier(http, clock=clock, link=lambda _: "")
     actions = [Action(kind="webhook", options={"url": url})]
     dispatcher = AlertDispatcher(
         {"webhook": notifier}, AlertStore.open(path), clock=clock, random=random.random

@@ -101,7 +101,7 @@ def test_a_webhook_reads_its_files_aside(
         options = {"url": "https://localhost:1/", option: str(tmp_path / "file")}
         try:
             with pytest.raises(NotSentError, match="away"):
-                await WebhookNotifier(http, clock=FakeClock()).send(
+                await WebhookNotifier(http, clock=FakeClock(), link=lambda _: "").send(
                     Action(kind="", options=options), firing()
                 )
         finally:

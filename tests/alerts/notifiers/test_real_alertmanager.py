@@ -48,7 +48,9 @@ async def living(folder: Path, manager: Manager) -> AsyncIterator[AlertDispatche
     """One process with a dispatcher."""
     clock = SystemClock()
     store, http = AlertStore.open(folder / "alerts.db"), HttpPostClient(clock=clock)
-    notifier = AlertmanagerNotifier(http, clock=clock, url=manager.url, resend_seconds=AGAIN)
+    notifier = AlertmanagerNotifier(
+        http, clock=clock, url=manager.url, link=lambda _: "", resend_seconds=AGAIN
+    )
     dispatcher = AlertDispatcher({"alertmanager": notifier}, store, clock=clock, random=lambda: 0.5)
     task = asyncio.create_task(dispatcher.run())
     try:

@@ -44,7 +44,7 @@ def group_rules(
     rules: Sequence[CompiledRule],
     environment: Environment,
     *,
-    on_start: Callable[[Sequence[str]], None] = lambda _: None,
+    on_start: Callable[[Sequence[str]], None],
 ) -> list[RuleGroup]:
     """Group the compiled rules of a scope.
 

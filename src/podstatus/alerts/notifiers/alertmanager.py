@@ -28,8 +28,8 @@ class AlertmanagerNotifier:
         http: HttpPostClient,
         *,
         clock: Clock,
-        url: str = "",
-        link: Callable[[Alert], str] = lambda _: "",
+        url: str,
+        link: Callable[[Alert], str],
         resend_seconds: float = RESEND_SECONDS,
     ) -> None:
         """`url` if the action has none; `link` returns the URL of an alert."""

@@ -66,9 +66,8 @@ class PostRequest(msgspec.Struct, frozen=True, kw_only=True):
 class HttpPostClient:
     """A pool of connections. For one event loop; close it in the same loop."""
 
-    def __init__(self, *, clock: Clock, user_agent: str = "podstatus") -> None:
+    def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
-        self._user_agent = user_agent
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -121,7 +120,7 @@ class HttpPostClient:
             self._session = aiohttp.ClientSession(
                 connector=connector,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": self._user_agent},
+                headers={"User-Agent": "podstatus"},
             )
         return self._session
 

@@ -23,9 +23,7 @@ _SECOND = 1_000_000_000
 class WebhookNotifier:
     """Sends alerts as webhooks. Options: `url`, `secretFile`, `tokenFile`, `caFile`, `timeout`."""
 
-    def __init__(
-        self, http: HttpPostClient, *, clock: Clock, link: Callable[[Alert], str] = lambda _: ""
-    ) -> None:
+    def __init__(self, http: HttpPostClient, *, clock: Clock, link: Callable[[Alert], str]) -> None:
         """`link` returns the URL of an alert."""
         self._http = http
         self._clock = clock

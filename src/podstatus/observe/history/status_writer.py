@@ -5,8 +5,6 @@ status_manager.add_notifier(writer)
 tasks.create_task(writer.run())
 """
 
-from collections.abc import Callable
-
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
@@ -29,9 +27,7 @@ class StatusHistoryWriter(HistoryWriter[Pod]):
         retention: Retention | None = None,
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
-        heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        """The same parameters as for `HistoryWriter`."""
         super().__init__(
             history,
             TransitionTracker(STATUS_SOURCE),
@@ -39,7 +35,6 @@ class StatusHistoryWriter(HistoryWriter[Pod]):
             retention=retention,
             max_entries=max_entries,
             max_bytes=max_bytes,
-            heartbeat=heartbeat,
         )
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:  # noqa: ARG002

@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -35,25 +34,6 @@ def test_what_is_written_is_read_by_the_next(tmp_path: Path) -> None:
     assert store.read() == kept(first, changed)
     store.replace(kept(over))  # type: ignore[arg-type]
     assert store.read() == kept(over)
-
-
-def test_what_a_killed_agent_left_is_opened_without_a_write(tmp_path: Path) -> None:
-    """With its journal in place, opening it needs no disk space."""
-    path, journal = tmp_path / "alerts.db", tmp_path / "alerts.db-wal"
-    left = AlertStore.open(path)
-    before = journal.read_bytes()
-    opened = AlertStore.open(path)
-    assert journal.read_bytes() == before != b""
-    opened.close()
-    left.close()
-
-
-def test_only_its_owner_may_read_it(tmp_path: Path) -> None:
-    store = AlertStore.open(tmp_path / "alerts.db")
-    store.write(kept(StoredAlert(alert=firing())), [])  # type: ignore[arg-type]
-    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
-    assert modes == {0o600}
-    assert len(list(tmp_path.iterdir())) == 3  # with its journal
 
 
 def test_a_row_that_cannot_be_decoded_is_skipped_alone(

@@ -251,13 +251,6 @@ def test_file_that_is_no_history_is_refused_by_name(tmp_path: Path) -> None:
         History.open(path)
 
 
-def test_file_is_for_its_owner_alone(history: History, tmp_path: Path) -> None:
-    writer = StatusHistoryWriter(history, clock=FakeClock())
-    update(writer, "Pending")
-    write(writer)
-    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
-
-
 def test_mistake_in_a_batch_gives_no_moments_of_one_pod_to_another(history: History) -> None:
     def entry(name: str, subject: str = "") -> HistoryEntry:
         change = Transition(kind="phase", subject=subject, after="Running")

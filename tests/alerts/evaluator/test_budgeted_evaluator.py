@@ -271,7 +271,7 @@ def test_it_stops_at_once_while_a_rule_is_evaluated() -> None:
 @pytest.mark.slow
 def test_it_ends_with_an_agent_that_is_killed() -> None:
     program = """
-from tests.alerts.evaluator.test_process import *
+from tests.alerts.evaluator.test_budgeted_evaluator import *
 evaluator = BudgetedEvaluator()
 evaluator.load([GOOD])
 evaluator.evaluate([about()])

@@ -23,6 +23,7 @@ from podstatus.alerts.ports import (
 from podstatus.base.system_clock import SystemClock
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.alerts.sample_alerts import (
+    SECOND,
     START,
     BatchListener,
     Listener,
@@ -114,6 +115,24 @@ def test_an_unsent_alert_is_sent_by_the_next_process(tmp_path: Path) -> None:
             await until(lambda: len(hook.received) == 3)
         assert set(hook.received[1:]) == {message(alert), message(resolved(over))}
         assert set(on_disk(tmp_path)) == {alert.id, firing("c").id}
+
+    asyncio.run(scene())
+
+
+def test_a_resolution_of_an_hour_before_a_restart_is_dropped(tmp_path: Path) -> None:
+    async def scene() -> None:
+        hook, alert = Listener(), firing()
+        async with living(tmp_path, {"hook": hook}) as first:
+            first.dispatch(alert, [HOOK])
+            await until(lambda: bool(hook.received))
+            hook.is_away = NotSentError("away")
+            first.dispatch(resolved(alert, SystemClock().now() - 3601 * SECOND), [HOOK])
+            await until(lambda: hook.tries == 2)
+        hook.is_away = None
+        async with living(tmp_path, {"hook": hook}) as second:
+            await until(lambda: second.deliveries()[0].dropped == 1)
+        assert hook.received == [message(alert)]
+        assert on_disk(tmp_path) == {}
 
     asyncio.run(scene())
 

@@ -83,12 +83,11 @@ def test_the_pods_of_a_delivery_are_added_together_the_oldest_first(scene: Scene
 
 def test_all_sources_have_delivered_when_each_has_once(scene: Scene) -> None:
     scene.mux.update("file", pod("a"))
-    assert not scene.mux.all_sources_ready
-    scene.mux.deliver("api", [])
-    scene.mux.deliver("api", [])
-    assert not scene.mux.all_sources_ready
-    scene.mux.deliver("file", [])
-    assert scene.mux.all_sources_ready
+    ready = [scene.mux.all_sources_ready]
+    for source in ("api", "api", "file"):
+        scene.mux.deliver(source, [])
+        ready.append(scene.mux.all_sources_ready)
+    assert ready == [False, False, False, True]
     assert scene.take_changes() == "+a -a"
 
 

@@ -14,15 +14,3 @@ class Clock(Protocol):
 
     async def wait(self, seconds: float) -> None:
         """Sleep for this many seconds."""
-
-
-class Elapsed:
-    """A stopwatch on the monotonic clock, so wall-clock jumps do not affect it."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._start_ns = clock.monotonic()
-
-    def seconds(self) -> float:
-        """Return the seconds since the stopwatch was created."""
-        return (self._clock.monotonic() - self._start_ns) / 1e9

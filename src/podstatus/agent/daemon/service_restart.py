@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Callable
 from random import random
 
 from podstatus.base.backoff import Backoff
-from podstatus.base.clock import Clock, Elapsed
+from podstatus.base.clock import Clock
 
 logger = logging.getLogger(__name__)
 
+_SECOND = 1_000_000_000
 _BACKOFF_RESET_SECONDS = 300.0
 """Reset the back-off after this much uptime."""
 
@@ -30,13 +31,13 @@ async def run_with_restarts(
     `run` must be restartable: it keeps no state between calls, or state that any number of
     aborted calls leaves valid.
     """
-    backoff, elapsed = Backoff(initial_seconds=1.0, max_seconds=60.0), Elapsed(clock)
+    backoff = Backoff(initial_seconds=1.0, max_seconds=60.0)
     while True:
-        began = elapsed.seconds()
+        began = clock.monotonic()
         try:
             return await run()
         except Exception:
-            if elapsed.seconds() - began > _BACKOFF_RESET_SECONDS:
+            if clock.monotonic() - began > _BACKOFF_RESET_SECONDS * _SECOND:
                 backoff = backoff.reset()
             backoff = backoff.failed()
             seconds = backoff.delay(random())

@@ -30,8 +30,8 @@ from podstatus.kube.patch import apply_patch
 from podstatus.kube.patch.schema import POD
 from podstatus.kube.validation.pod_spec import validate_new_pod
 from podstatus.observe.summary.pod import summarize_pod
-from podstatus.observe.transitions.status_transitions import status_transitions
-from podstatus.pods.api_status import generate_api_pod_status
+from podstatus.observe.transitions.compare_statuses import status_transitions
+from podstatus.pods.generate_api_status import generate_api_pod_status
 from podstatus.sources.manifest.decode import read_manifest
 from podstatus.sources.manifest.static_pods import ManifestOrigin
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch

@@ -10,7 +10,7 @@ from podstatus import Pod, PodStatus, decode
 from podstatus.client import PODS, ApiClient, token_config
 from podstatus.client.auth.config import ResolvedClientConfig
 from podstatus.kube.conditions import replace_or_append_pod_condition
-from podstatus.status.decide.generate import (
+from podstatus.status.decide.generate_conditions import (
     generate_containers_ready_condition,
     generate_pod_ready_condition,
 )

@@ -1,5 +1,6 @@
 """The source of truth for pod status on a node: the kubelet's status manager in Python."""
 
+from podstatus.checkpoint.allocation_state import FileState, MemoryState
 from podstatus.checkpoint.errors import (
     CheckpointError,
     CheckpointWriteError,
@@ -8,7 +9,6 @@ from podstatus.checkpoint.errors import (
     UnsupportedStateError,
 )
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
-from podstatus.checkpoint.resource_state import FileState, MemoryState
 from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
 from podstatus.kube.errors import (
     ApiError,
@@ -42,9 +42,9 @@ from podstatus.kube.objects.runtime_facts import (
 )
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.pods.api_status import generate_api_pod_status
-from podstatus.pods.container_readiness import Prober, ProbeResults
+from podstatus.pods.apply_probe_results import Prober, ProbeResults
 from podstatus.pods.container_status import StartFailure
+from podstatus.pods.generate_api_status import generate_api_pod_status
 from podstatus.pods.phase import get_phase
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.counters import Counters, Counts

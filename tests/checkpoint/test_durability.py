@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.checkpoint.allocation_state import FileState
 from podstatus.checkpoint.errors import CheckpointWriteError
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, CheckpointFormat
-from podstatus.checkpoint.resource_state import FileState
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.scalars.quantity import Quantity
 from tests.checkpoint import victims

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.checkpoint.allocation_state import FileState
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
-from podstatus.checkpoint.outbox import FileOutbox
-from podstatus.checkpoint.resource_state import FileState
+from podstatus.checkpoint.outbox_files import FileOutbox
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.containers import ResourceClaim, ResourceRequirements
 from podstatus.kube.objects.pod import PodUID

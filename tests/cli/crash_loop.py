@@ -3,8 +3,8 @@
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.summary.container_state import parse_container_state
-from podstatus.observe.transitions import status_transitions as kinds
-from podstatus.observe.transitions.status_transitions import Transition
+from podstatus.observe.transitions import compare_statuses as kinds
+from podstatus.observe.transitions.compare_statuses import Transition
 
 SECOND = 1_000_000_000
 BEGIN = 1_794_736_800 * SECOND + 123_456_789

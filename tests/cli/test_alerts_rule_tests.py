@@ -8,7 +8,7 @@ from typer.testing import CliRunner, Result
 from podstatus.cli.app import app
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.store import History, HistoryEntry
-from podstatus.observe.transitions.status_transitions import Transition
+from podstatus.observe.transitions.compare_statuses import Transition
 
 RULES = "rules: [{name: Slow, expr: pod.phase == 'Pending', for: 1m}]"
 SECOND = 1_000_000_000

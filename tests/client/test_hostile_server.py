@@ -18,14 +18,14 @@ from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.lister import Lister
 from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector_state import ReflectorState
-from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import PODS
 from podstatus.client.rest.transport import Timeouts
 from podstatus.client.rest.watch import MAX_EVENT_BYTES, WatchEvent, WatchStream
 from podstatus.client.typed.events import HttpEventSink
 from podstatus.client.typed.nodes import HttpNodeApi
-from podstatus.client.typed.pod_objects import HttpPodObjects
+from podstatus.client.typed.pod_references import HttpPodObjects
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.client.typed.reviews import HttpReviews
 from podstatus.kube.errors import ApiError, RejectedError, UnavailableError

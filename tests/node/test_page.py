@@ -7,7 +7,7 @@ from msgspec import structs
 
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.conditions import update_conditions
-from podstatus.node.decide.eviction_thresholds import CONDITION_BY_SIGNAL, IGNORED_SIGNALS
+from podstatus.node.decide.pressure_conditions import CONDITION_BY_SIGNAL, IGNORED_SIGNALS
 from podstatus.node.settings import DEFAULT_EVICTION_HARD, NodeSettings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "node.md").read_text()

@@ -21,7 +21,7 @@ from podstatus.kube.objects.pod_status import (
 )
 from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts
 from podstatus.kube.scalars.time import UNSET_TIME
-from podstatus.pods.api_status import generate_api_pod_status
+from podstatus.pods.generate_api_status import generate_api_pod_status
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from tests.support.container_facts import (
     NOW,

@@ -12,8 +12,8 @@ import pytest
 from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.containers import HTTPGetAction, Probe
 from podstatus.kube.objects.pod import PodUID
+from podstatus.probes.check_dispatch import ProbeChecker
 from podstatus.probes.check_exec import check_exec
-from podstatus.probes.checker import ProbeChecker
 from podstatus.probes.decide.check_result import CheckError
 from tests.probes.probe_targets import Command, Talker, target
 from tests.support.loopback_servers import HOST, raw_server

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from podstatus.agent.settings.schema.table import SETTINGS
+from podstatus.agent.settings.schema.settings_table import SETTINGS
 from podstatus.cli.app import app
 from podstatus.observe.summary.health import HealthState
 

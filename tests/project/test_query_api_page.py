@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.observe.summary.health import HealthState
-from podstatus.observe.transitions import status_transitions
+from podstatus.observe.transitions import compare_statuses as status_transitions
 from podstatus.web.v1.endpoints import ENDPOINTS
 from tests.support.web.fake_status_view import a_pod, make_entry
 from tests.support.web.node_server import Scene, play

@@ -33,7 +33,7 @@ MUTATIONS = [
         id="plan: what was sent is sent again",
     ),
     pytest.param(
-        "status/decide/transitions.py",
+        "status/decide/legal_transitions.py",
         'if terminated.exit_code != 0 and spec.restart_policy == "OnFailure":',
         'if spec.restart_policy == "OnFailure":',
         "vectors.jsonl.gz",
@@ -73,7 +73,7 @@ MUTATIONS = [
         id="checkpoint: maps are not sorted",
     ),
     pytest.param(
-        "checkpoint/resource_state.py",
+        "checkpoint/allocation_state.py",
         "if self._format.write_through:\n            try:",
         "if False:\n            try:",
         "checkpoints/checkpoints.jsonl",

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from podstatus.agent.compose.status_events import StatusEvents
-from podstatus.checkpoint.resource_state import MemoryState
+from podstatus.checkpoint.allocation_state import MemoryState
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
@@ -22,6 +22,7 @@ from podstatus.status.manager import StatusManager
 from podstatus.status.ports import Outbox
 from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.testing.clock import FakeClock
+from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.admission.admit import AdmissionResult, admit
 from podstatus.workers.admission.resource_fit import RequestedResources
@@ -35,7 +36,6 @@ from podstatus.workers.dispatcher import PodDispatcher
 from podstatus.workers.hooks import HookRunner
 from podstatus.workers.housekeeping import Housekeeping
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
-from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
@@ -131,7 +131,7 @@ class AgentInMemory:
             policy=policy,
             observer=self.work,
         )
-        self.executor = PodExecutor(
+        self.executor = ActionExecutor(
             counted,
             recorder,
             crash_loop_backoff=CrashLoopBackoff(),

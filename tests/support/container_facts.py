@@ -5,8 +5,8 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.container_status import StartFailure
+from podstatus.pods.generate_api_status import generate_api_pod_status
 
 NOW = Time.parse("2024-06-01T12:00:00Z")
 RESTART_ALL_OFF = FeatureGates(restart_all_containers_on_container_exits=False)

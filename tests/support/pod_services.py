@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from podstatus.checkpoint.resource_state import MemoryState
+from podstatus.checkpoint.allocation_state import MemoryState
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.observe.metrics.work_counters import WorkCounts
@@ -15,13 +15,13 @@ from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.status.manager import StatusManager
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import FakeEventSink
+from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.hooks import HookHttpGet, HookRunner
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
-from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
@@ -74,7 +74,7 @@ class PodServices:
         actuator = ResizeActuator(
             runtime, self.allocations, statuses, recorder, on_completed=ignore
         )
-        self.executor = PodExecutor(
+        self.executor = ActionExecutor(
             runtime,
             recorder,
             crash_loop_backoff=CrashLoopBackoff(),

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.checkpoint.allocation_state import MemoryState
 from podstatus.checkpoint.errors import CheckpointWriteError
-from podstatus.checkpoint.resource_state import MemoryState
 from podstatus.kube.objects.pod import PodUID
 from podstatus.testing.builders import make_pod
 from podstatus.workers.housekeeping import Housekeeping

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.checkpoint.allocation_state import MemoryState
 from podstatus.checkpoint.errors import CheckpointWriteError
-from podstatus.checkpoint.resource_state import MemoryState
 from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
 from tests.workers.unmanaged import a_static_pod
 

@@ -12,6 +12,7 @@ from podstatus.apiserver.controllers.scheduler import Scheduler
 from podstatus.apiserver.discovery.discovery import groups
 from podstatus.apiserver.discovery.endpoints import find_endpoint
 from podstatus.apiserver.faults.middleware import FaultInjection
+from podstatus.apiserver.generic_registry import Registry
 from podstatus.apiserver.handlers.objects import ObjectHandlers
 from podstatus.apiserver.handlers.reviews import ReviewHandler
 from podstatus.apiserver.http import errors
@@ -20,7 +21,6 @@ from podstatus.apiserver.http.messages import HttpRequest, Response, StreamRespo
 from podstatus.apiserver.http.router import parse_path
 from podstatus.apiserver.kubelet.kubelet_client import KubeletClient, KubeletClientConfig
 from podstatus.apiserver.listener import Listener
-from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.request.selectors import NAME, NAMESPACE
 from podstatus.apiserver.resources import NAMESPACES
 from podstatus.apiserver.storage.store import StorageError, StorageKey, Store, StoreChange

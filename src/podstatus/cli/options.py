@@ -13,7 +13,7 @@ import typer
 from podstatus.agent.settings.load import flag_text
 from podstatus.agent.settings.schema.scalars import BOOL
 from podstatus.agent.settings.schema.setting import Setting
-from podstatus.agent.settings.schema.table import SETTINGS
+from podstatus.agent.settings.schema.settings_table import SETTINGS
 
 Flags = dict[str, str | None]
 StopAtEofOption = Annotated[

@@ -30,7 +30,7 @@ from podstatus.cli.timeline_view.event_lines import event_digest, event_list
 from podstatus.cli.timeline_view.intervals import build_chart
 from podstatus.kube.scalars.duration import DurationError, parse_duration
 from podstatus.observe.history.store import HistoryEntry
-from podstatus.observe.transitions.status_transitions import FINISHED
+from podstatus.observe.transitions.compare_statuses import FINISHED
 from podstatus.web.v1.wire import PodView, TransitionsResponse
 
 _SECOND = 1_000_000_000

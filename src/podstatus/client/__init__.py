@@ -26,10 +26,10 @@ from podstatus.client.auth.load_config import (
 )
 from podstatus.client.errors import CredentialsError, KubeconfigError, WatchIdleError
 from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_counts import ReflectorCounts
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
-from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.resources import (
     CONFIG_MAPS,

@@ -5,8 +5,8 @@ from random import random
 from typing import NamedTuple
 
 from podstatus.base.clock import Clock
-from podstatus.node.decide.eviction_thresholds import parse_thresholds
 from podstatus.node.decide.node_object import NodeBuilder
+from podstatus.node.decide.pressure_conditions import parse_thresholds
 from podstatus.node.dependencies import NodeDependencies
 from podstatus.node.facts_collector import FactSources, NodeFactsCollector
 from podstatus.node.lease import LeaseService

@@ -8,13 +8,13 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.node import NodeSystemInfo
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.conditions import AlertCondition
-from podstatus.node.decide.eviction_thresholds import (
+from podstatus.node.decide.node_object import NodeFacts
+from podstatus.node.decide.pressure_conditions import (
     PressureHistory,
     Threshold,
     pressures,
     recovered_pressures,
 )
-from podstatus.node.decide.node_object import NodeFacts
 from podstatus.node.decide.readings import MachineReading, UsageSnapshot
 from podstatus.node.machine.addresses import node_addresses
 from podstatus.node.ports import HealthReporter

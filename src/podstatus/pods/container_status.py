@@ -13,7 +13,7 @@ from operator import attrgetter
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import Container, VolumeMount
 from podstatus.kube.objects.pod import Pod

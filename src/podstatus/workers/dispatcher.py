@@ -23,7 +23,7 @@ from podstatus.sources.decide.pod_changes import (
 )
 from podstatus.sources.mux import RejectedPod
 from podstatus.status.decide.foreign_writes import with_own_parts
-from podstatus.status.decide.generate import need_to_reconcile_pod_readiness
+from podstatus.status.decide.generate_conditions import need_to_reconcile_pod_readiness
 from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.workers.admission.admit import AdmissionRejected, rejected_status
 from podstatus.workers.admission.pod_limits import find_limit_violation

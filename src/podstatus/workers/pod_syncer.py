@@ -19,15 +19,15 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.api_status import generate_api_pod_status
+from podstatus.pods.generate_api_status import generate_api_pod_status
 from podstatus.pods.phase import DEADLINE_EXCEEDED, DEADLINE_MESSAGE
+from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.model import PodActions
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.lifecycle.state_machine import PodLifecycle
 from podstatus.workers.lifecycle.termination_status import with_eviction
-from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.ports import ProbeManager
 from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.plan import with_actuated
@@ -63,7 +63,7 @@ class PodSyncer:
         self,
         dependencies: WorkerDependencies,
         *,
-        executor: PodExecutor,
+        executor: ActionExecutor,
         actuator: ResizeActuator,
         probe_results: ProbeResultStore,
         probe_manager: ProbeManager,

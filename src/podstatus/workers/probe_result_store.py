@@ -11,7 +11,7 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.pods.container_readiness import ProbeResults
+from podstatus.pods.apply_probe_results import ProbeResults
 from podstatus.runtime.port import ProbeResult
 from podstatus.workers.actions.model import ContainerProbeVerdicts
 

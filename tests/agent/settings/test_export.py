@@ -14,7 +14,7 @@ from podstatus.agent.settings.export import about_agent, export_flags, kubelet_c
 from podstatus.agent.settings.load import load_settings
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.kubelet_config import parse_config
-from podstatus.agent.settings.schema.table import SETTINGS
+from podstatus.agent.settings.schema.settings_table import SETTINGS
 from podstatus.kube.scalars.duration import format_duration, parse_duration
 from podstatus.web.kubelet.zpages import configz
 

@@ -7,7 +7,7 @@ import pytest
 
 from podstatus.agent.settings.load import LoadedSettings, SettingsError, load_settings
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.agent.settings.schema.table import BY_NAME, SETTINGS
+from podstatus.agent.settings.schema.settings_table import BY_NAME, SETTINGS
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity

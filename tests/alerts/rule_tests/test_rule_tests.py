@@ -11,7 +11,7 @@ from podstatus.alerts.rule_tests.run import RuleTestResult, run_rule_test
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.summary.container_state import parse_container_state
-from podstatus.observe.transitions.status_transitions import Transition
+from podstatus.observe.transitions.compare_statuses import Transition
 from tests.support.alert_rules import SECOND, BlockingLocalEvaluator, load
 
 RULES = """

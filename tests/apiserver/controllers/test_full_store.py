@@ -11,7 +11,7 @@ from podstatus.apiserver.controllers.base import Controller
 from podstatus.apiserver.controllers.namespaces import NamespaceController
 from podstatus.apiserver.controllers.node_lifecycle import NodeLifecycleController
 from podstatus.apiserver.controllers.scheduler import Scheduler
-from podstatus.apiserver.registry import Registry
+from podstatus.apiserver.generic_registry import Registry
 from podstatus.apiserver.storage.store import StorageError, StorageKey, Store
 from podstatus.apiserver.strategies.base import DeleteOptions, Document
 from podstatus.apiserver.strategies.by_resource import STRATEGIES

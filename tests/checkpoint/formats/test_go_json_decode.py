@@ -9,7 +9,7 @@ from msgspec import field
 
 from podstatus.checkpoint.formats.go_json_decode import decode_onto
 from podstatus.checkpoint.formats.go_json_scanner import MAX_DEPTH, JsonNumber, MalformedError, scan
-from podstatus.kube.encoding.wire import Wire, nil
+from podstatus.kube.encoding.wire_struct import Wire, nil
 from podstatus.kube.objects.containers import ResourceClaim
 from podstatus.kube.scalars.quantity import Quantity
 

@@ -12,7 +12,7 @@ from podstatus.cli.timeline_view.event_lines import event_digest, event_list
 from podstatus.cli.timeline_view.intervals import build_chart
 from podstatus.cli.timeline_view.time_axis import TimeAxis, format_duration
 from podstatus.observe.history.store import HistoryEntry
-from podstatus.observe.transitions import status_transitions as kinds
+from podstatus.observe.transitions import compare_statuses as kinds
 from tests.cli.crash_loop import BEGIN, SECOND, crash_loop, moment
 
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\rx\nReady True"

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
-from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.errors import UnavailableError
 from podstatus.kube.objects.cluster import ConfigMap

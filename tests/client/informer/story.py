@@ -3,7 +3,7 @@
 from typing import Generic
 
 from podstatus.client.informer.decode import HasMetadata, ObjectKey, T, key_of
-from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
+from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 
 
 class Story(Generic[T]):

@@ -20,9 +20,9 @@ from podstatus.apiserver.faults.middleware import FAULTS_PATH
 from podstatus.base.backoff import Backoff
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.object_store import ObjectChange
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
-from podstatus.client.informer.store import ObjectChange
 from podstatus.client.rest.request import MERGE
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.encoding.codec import decode

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.object_store import Added, ObjectChange
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.resource_version import ResourceVersion
-from podstatus.client.informer.store import Added, ObjectChange
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.client.rest.watch import ADDED, BOOKMARK, MODIFIED
 from podstatus.kube.errors import UnavailableError

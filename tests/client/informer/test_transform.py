@@ -10,8 +10,8 @@ import pytest
 
 from podstatus.client.informer import managed_fields
 from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.objects.cluster import ConfigMap

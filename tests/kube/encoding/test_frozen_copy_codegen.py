@@ -13,7 +13,7 @@ from msgspec import structs
 from podstatus.kube.encoding import frozen_copy
 from podstatus.kube.encoding.frozen_copy import freeze
 from podstatus.kube.encoding.frozen_copy_codegen import UnusualError, compiled_copier
-from podstatus.kube.encoding.wire import FrozenMap, Wire
+from podstatus.kube.encoding.wire_struct import FrozenMap, Wire
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.objects.runtime_facts import ContainerRunState

@@ -5,7 +5,7 @@ import typing
 import pytest
 from msgspec import structs
 
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.objects import node
 from tests.kube.objects.go_types import (
     GO_TYPES,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from tests.kube.objects.go_types import (

@@ -12,7 +12,7 @@ from podstatus.node.decide.capacity import (
     node_allocatable,
     node_capacity,
 )
-from podstatus.node.decide.eviction_thresholds import parse_thresholds
+from podstatus.node.decide.pressure_conditions import parse_thresholds
 from podstatus.node.settings import NodeSettings
 from tests.node.scene import MACHINE
 

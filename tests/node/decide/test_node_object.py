@@ -8,8 +8,8 @@ from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node, NodeSpec, NodeStatus, Taint
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.node.decide.eviction_thresholds import parse_thresholds
 from podstatus.node.decide.node_object import NodeBuilder, NodeFacts
+from podstatus.node.decide.pressure_conditions import parse_thresholds
 from podstatus.node.machine.addresses import node_addresses
 from podstatus.node.settings import NodeSettings
 from tests.node.scene import INFO, MACHINE, SETTINGS

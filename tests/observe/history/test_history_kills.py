@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.observe.history.store import History
-from podstatus.observe.transitions.status_transitions import PHASE
+from podstatus.observe.transitions.compare_statuses import PHASE
 from tests.observe.history.write_history import PERIOD
 
 KILLS = 30

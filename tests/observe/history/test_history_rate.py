@@ -12,7 +12,7 @@ from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.status_writer import StatusHistoryWriter
 from podstatus.observe.history.store import History, open_history_reader
-from podstatus.observe.transitions.status_transitions import Transition, status_transitions
+from podstatus.observe.transitions.compare_statuses import Transition, status_transitions
 from podstatus.testing.builders import make_pod, make_status, running
 
 PODS = 100

@@ -15,7 +15,7 @@ from podstatus import Pod, PodStatus
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.status_writer import Retention, StatusHistoryWriter
 from podstatus.observe.history.store import History, HistoryEntry, HistoryError
-from podstatus.observe.transitions.status_transitions import Transition
+from podstatus.observe.transitions.compare_statuses import Transition
 from podstatus.observe.transitions.tracker import estimate_status_size
 from podstatus.testing.builders import ended, make_pod, make_status
 from podstatus.testing.clock import FakeClock

@@ -6,8 +6,8 @@ from msgspec import structs
 from podstatus import PodStatus
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.observe.summary.container_state import parse_container_state
+from podstatus.observe.transitions.compare_statuses import status_transitions
 from podstatus.observe.transitions.resume import TransitionKey, TransitionValue, resume_transitions
-from podstatus.observe.transitions.status_transitions import status_transitions
 from podstatus.testing.builders import ended, make_status, running, waiting
 
 BACK_OFF = "waiting CrashLoopBackOff"

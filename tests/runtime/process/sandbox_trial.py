@@ -20,7 +20,7 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.preparer import ContainerPreparer, PreparedCommand
+from podstatus.runtime.process.launch_preparer import ContainerPreparer, PreparedCommand
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.runtime.process.sandbox.isolation import find_bubblewrap
 from podstatus.runtime.process.shim.host_paths import open_host_paths

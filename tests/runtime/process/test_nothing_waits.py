@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
+from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.logs.cri_format import LogEntry
 from podstatus.runtime.process.logs.files import LogFile
 from podstatus.runtime.process.logs.reader import LogReader
-from podstatus.runtime.process.preparer import ContainerPreparer
 from podstatus.runtime.process.volumes.unsandboxed_files import UnsandboxedFiles
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.a_log import ALog

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
-from podstatus.runtime.simulated.model.container import (
+from podstatus.runtime.simulated.model.container_timeline import (
     ContainerExit,
     ProbeName,
     SimulatedAttempt,

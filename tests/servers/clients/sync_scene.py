@@ -19,9 +19,9 @@ from podstatus.base.backoff import Backoff
 from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.object_store import Added, ObjectChange, Updated
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
-from podstatus.client.informer.store import Added, ObjectChange, Updated
 from podstatus.client.rest.resources import NAMESPACES, PODS
 from podstatus.client.rest.transport import Timeouts
 from podstatus.client.typed.pods import HttpPodApi, pod_reflector

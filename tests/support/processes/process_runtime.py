@@ -15,7 +15,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups.enforcer import OnUnlimited
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
-from podstatus.runtime.process.preparer import ContainerPreparer
+from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.records.launch import LogLimits
 from podstatus.runtime.process.sandbox.isolation import (
     Bubblewrap,

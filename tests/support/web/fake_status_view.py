@@ -12,7 +12,7 @@ from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.status_view import Freshness, NodeSummary, PodSyncProgress, SyncState
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
-from podstatus.observe.transitions.status_transitions import EVENT, PHASE, Transition
+from podstatus.observe.transitions.compare_statuses import EVENT, PHASE, Transition
 from podstatus.web.ports import AgentDescription
 
 AT = Time.parse("2026-11-15T12:00:00Z").unix_nanos()

@@ -12,7 +12,7 @@ from podstatus.kube.scalars.time import Time
 from podstatus.observe.status_view import NodeSummary
 from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
-from podstatus.observe.transitions.status_transitions import EVENT
+from podstatus.observe.transitions.compare_statuses import EVENT
 from podstatus.web.routes import ROUTES
 from podstatus.web.v1.endpoints import ENDPOINTS
 from podstatus.web.v1.openapi import openapi_document

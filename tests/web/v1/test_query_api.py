@@ -15,7 +15,7 @@ from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.status_view import Freshness, NodeSummary
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
-from podstatus.observe.transitions.status_transitions import EVENT, Transition
+from podstatus.observe.transitions.compare_statuses import EVENT, Transition
 from podstatus.web.v1.filters import PodFilter
 from podstatus.web.v1.handlers import MAX_QUERY_BYTES
 from podstatus.web.v1.pagination import paginate_pods

@@ -25,8 +25,8 @@ from podstatus.observe.summary.container_state import (
     parse_container_state,
 )
 from podstatus.observe.summary.pod import ContainerSummary, summarize_pod
-from podstatus.observe.transitions import status_transitions as kinds
-from podstatus.observe.transitions.status_transitions import status_transitions
+from podstatus.observe.transitions import compare_statuses as kinds
+from podstatus.observe.transitions.compare_statuses import status_transitions
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from podstatus.web.v1 import wire
 from podstatus.web.v1.endpoints import ENDPOINTS

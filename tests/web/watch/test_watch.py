@@ -14,8 +14,8 @@ from podstatus.observe.history.status_writer import HistoryCounts
 from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.observe.transitions.status_transitions import Transition
-from podstatus.web.watch.pods import WatchTiming
+from podstatus.observe.transitions.compare_statuses import Transition
+from podstatus.web.watch.pod_stream import WatchTiming
 from podstatus.web.watch.service import WatchLimits, WatchService
 from tests.support.web.node_server import TOKEN, Scene, play, until
 from tests.support.web.sse_client import Copy, Event, Parser, watching

@@ -22,7 +22,7 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.kube.restart_policy import container_should_restart
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.api_status import generate_api_pod_status
+from podstatus.pods.generate_api_status import generate_api_pod_status
 from podstatus.workers.actions.compute import PodActions, compute_pod_actions
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.actions.termination_order import termination_order

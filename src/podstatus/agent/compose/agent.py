@@ -11,16 +11,16 @@ from podstatus.agent.compose.alerts import AlertServices
 from podstatus.agent.compose.drain import NodeDrain, drain_node
 from podstatus.agent.compose.history import AgentHistory
 from podstatus.agent.compose.kubelet_server import AgentPods, KubeletServer
-from podstatus.agent.compose.metrics import build_metric_pages
-from podstatus.agent.compose.node import AgentNodeServices
-from podstatus.agent.compose.pods import PodDependencies, PodServices
+from podstatus.agent.compose.metric_pages import build_metric_pages
+from podstatus.agent.compose.node_services import AgentNodeServices
+from podstatus.agent.compose.pod_services import PodDependencies, PodServices
+from podstatus.agent.compose.pod_sources import SourceServices, source_names
 from podstatus.agent.compose.runtime import (
     RuntimeDependencies,
     build_process_runtime,
     find_runtime,
     open_process_runtime,
 )
-from podstatus.agent.compose.sources import SourceServices, source_names
 from podstatus.agent.compose.start_server import start_server
 from podstatus.agent.compose.status_view import NodeStatusView
 from podstatus.agent.daemon.run import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
@@ -33,9 +33,9 @@ from podstatus.alerts.actions.node_taints import AlertTaints
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
 from podstatus.base.system_clock import SystemClock
+from podstatus.checkpoint.allocation_state import FileState
 from podstatus.checkpoint.errors import CheckpointError
-from podstatus.checkpoint.outbox import FileOutbox
-from podstatus.checkpoint.resource_state import FileState
+from podstatus.checkpoint.outbox_files import FileOutbox
 from podstatus.client import ApiClient, HttpNodeApi, HttpPodApi, RateLimiter, Timeouts
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.client.typed.events import HttpEventSink

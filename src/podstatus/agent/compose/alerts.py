@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from podstatus.agent.compose.alert_rules import AlertRules
-from podstatus.agent.compose.node import AgentNodeServices
-from podstatus.agent.compose.pods import PodServices
+from podstatus.agent.compose.node_services import AgentNodeServices
+from podstatus.agent.compose.pod_services import PodServices
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.alerts.actions.desired_taints import KIND as TAINT
 from podstatus.alerts.actions.desired_taints import desired_taints

@@ -6,8 +6,8 @@ from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from podstatus.agent.compose.drain_progress import describe_progress, describe_remaining
-from podstatus.agent.compose.node import AgentNodeServices
-from podstatus.agent.compose.pods import PodServices
+from podstatus.agent.compose.node_services import AgentNodeServices
+from podstatus.agent.compose.pod_services import PodServices
 from podstatus.agent.daemon.systemd import is_shutting_down
 from podstatus.agent.settings.model import AUTO, DRAIN, AgentSettings
 from podstatus.base.clock import Clock

@@ -19,7 +19,7 @@ from podstatus.observe.history.async_reader import AsyncHistoryReader
 from podstatus.observe.history.status_writer import StatusHistoryWriter
 from podstatus.observe.history.store import History, HistoryEntry, HistoryError
 from podstatus.observe.history.writer import HistoryCounts, Retention
-from podstatus.observe.transitions.status_transitions import FOREIGN_WRITE, SYNC, Transition
+from podstatus.observe.transitions.compare_statuses import FOREIGN_WRITE, SYNC, Transition
 from podstatus.status.counters import Counters
 
 logger = logging.getLogger(__name__)

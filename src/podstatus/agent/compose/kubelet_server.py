@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
-from podstatus.agent.compose.node import node_settings
+from podstatus.agent.compose.node_services import node_settings
 from podstatus.agent.compose.serving_certificate import (
     KubeletServerError,
     certificate_names,

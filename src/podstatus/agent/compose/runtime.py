@@ -18,7 +18,7 @@ from podstatus.base.clock import Clock
 from podstatus.client import ApiClient
 from podstatus.client.auth.load_config import SERVICE_ACCOUNT
 from podstatus.client.auth.load_kubeconfig import load_kubeconfig
-from podstatus.client.typed.pod_objects import HttpPodObjects
+from podstatus.client.typed.pod_references import HttpPodObjects
 from podstatus.events import reasons
 from podstatus.events.new_event import container_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
@@ -29,7 +29,7 @@ from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.enforcer import OnUnlimited
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
-from podstatus.runtime.process.preparer import ContainerPreparer
+from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.records.launch import LogLimits
 from podstatus.runtime.process.sandbox.isolation import (
     Bubblewrap,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from operator import is_
 
 from podstatus.agent.compose.history import AgentHistory
-from podstatus.agent.compose.node import AgentNodeServices
-from podstatus.agent.compose.pods import PodServices
+from podstatus.agent.compose.node_services import AgentNodeServices
+from podstatus.agent.compose.pod_services import PodServices
 from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
 from podstatus.base.clock import Clock
 from podstatus.client.rest.server_health import ServerHealth

@@ -6,8 +6,8 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
+from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.resources import LEASES, NODES, PODS
 from podstatus.kube.objects.cluster import Lease

@@ -13,7 +13,7 @@ from podstatus.agent.settings.load import (
 )
 from podstatus.agent.settings.schema.scalars import NODE_NAME
 from podstatus.agent.settings.schema.setting import InvalidValueError, Setting, abbreviate
-from podstatus.agent.settings.schema.table import BY_NAME, SETTINGS
+from podstatus.agent.settings.schema.settings_table import BY_NAME, SETTINGS
 
 _NO_RUNTIME = "simulated"
 """AgentSettings needs a runtime; an observer never uses it."""

@@ -13,7 +13,7 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.kubelet_config import API_VERSION, KIND
 from podstatus.agent.settings.schema.scalars import BYTES
 from podstatus.agent.settings.schema.setting import Setting
-from podstatus.agent.settings.schema.table import SETTINGS
+from podstatus.agent.settings.schema.settings_table import SETTINGS
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint

@@ -21,7 +21,7 @@ from podstatus.agent.settings.schema.setting import (
     error_line,
     parse_value,
 )
-from podstatus.agent.settings.schema.table import BY_NAME, SETTINGS
+from podstatus.agent.settings.schema.settings_table import BY_NAME, SETTINGS
 from podstatus.client.auth.files import UnreadableError, read_file
 from podstatus.client.auth.load_config import is_in_cluster
 from podstatus.kube.objects.node import Taint

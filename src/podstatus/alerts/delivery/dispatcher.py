@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from podstatus.alerts.delivery.decide.queue import ReceiverKey, receiver_key, sanitize_alert
 from podstatus.alerts.delivery.persister import AlertPersister
-from podstatus.alerts.delivery.receiver import Receiver
+from podstatus.alerts.delivery.receiver_loop import Receiver
 from podstatus.alerts.delivery.store import AlertStore
 from podstatus.alerts.model import Action, Alert, AlertId
 from podstatus.alerts.ports import ActionError, AlertNotifier, BatchAlertNotifier, DeliveryState

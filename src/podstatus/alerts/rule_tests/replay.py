@@ -18,8 +18,8 @@ from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.container_state import RUNNING, TERMINATED
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
-from podstatus.observe.transitions import status_transitions as kinds
-from podstatus.observe.transitions.status_transitions import FOREIGN_WRITE, Transition
+from podstatus.observe.transitions import compare_statuses as kinds
+from podstatus.observe.transitions.compare_statuses import FOREIGN_WRITE, Transition
 
 _SECOND = 1_000_000_000
 _STATE_TIMES = {RUNNING: ("started_at",), TERMINATED: ("finished_at",)}

@@ -4,8 +4,8 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 
+from podstatus.apiserver.generic_registry import Registry
 from podstatus.apiserver.http.errors import StatusError
-from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.storage.store import DELETED, StorageError, StorageKey, Store, StoreChange
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog

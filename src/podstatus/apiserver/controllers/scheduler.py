@@ -19,9 +19,9 @@ from podstatus.apiserver.controllers.decide.scheduling import (
     schedule_pod,
     scheduled_event,
 )
+from podstatus.apiserver.generic_registry import Registry
 from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.router import ResourcePath
-from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import EVENTS, NODES, PODS
 from podstatus.apiserver.storage.store import StorageError, StorageKey, Store
 from podstatus.apiserver.strategies.base import Document

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from podstatus.apiserver.generic_registry import Registry
 from podstatus.apiserver.handlers.list import ListHandler
 from podstatus.apiserver.handlers.responses import ResponseRenderer
 from podstatus.apiserver.handlers.watch import start_watch, too_old_event, watch_lines
@@ -18,7 +19,6 @@ from podstatus.apiserver.http.messages import (
 from podstatus.apiserver.http.router import ResourcePath
 from podstatus.apiserver.kubelet.kubelet_client import KubeletClient
 from podstatus.apiserver.kubelet.proxy import KubeletProxy
-from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.request.field_validation import (
     check_body,
     check_directive,

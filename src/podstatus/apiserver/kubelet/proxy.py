@@ -11,6 +11,7 @@ from functools import partial
 import aiohttp
 from aiohttp import ClientResponse
 
+from podstatus.apiserver.generic_registry import Registry
 from podstatus.apiserver.http import errors
 from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.messages import HttpRequest, Response, StreamResponse, WebSocketProxy
@@ -29,7 +30,6 @@ from podstatus.apiserver.kubelet.stream_options import (
     log_query,
     stream_query,
 )
-from podstatus.apiserver.registry import Registry
 from podstatus.apiserver.resources import NODES
 from podstatus.kube.unstructured import nested_str
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.validation.field_errors import FieldError
 
 Document = dict[str, Any]

@@ -16,7 +16,7 @@ from podstatus.apiserver.strategies.base import (
     roundtrip,
 )
 from podstatus.kube.encoding.codec import from_document
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.objects.cluster import ConfigMap, KubeObject, Secret, ServiceAccount
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.validation.field_errors import (

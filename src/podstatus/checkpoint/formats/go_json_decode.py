@@ -21,7 +21,7 @@ from podstatus.checkpoint.formats.go_json_scanner import (
     MalformedError,
     scan,
 )
-from podstatus.kube.encoding.wire import Wire, strip_none
+from podstatus.kube.encoding.wire_struct import Wire, strip_none
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 
 W = TypeVar("W", bound=Wire)

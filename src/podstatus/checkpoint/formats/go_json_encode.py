@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.scalars.quantity import Quantity
 
 _ESCAPED = re.compile("[<>&\u2028\u2029\ud800-\udfff]")

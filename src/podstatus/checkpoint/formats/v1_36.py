@@ -12,7 +12,7 @@ from msgspec import field
 from podstatus.checkpoint.formats.go_json_decode import decode_onto
 from podstatus.checkpoint.formats.go_json_encode import encode_go_json, fnv1a_32
 from podstatus.checkpoint.formats.go_json_scanner import MalformedError
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.objects.allocation import PodResourceInfo, PodResources, ResizeStatuses
 from podstatus.kube.objects.pod import PodUID
 

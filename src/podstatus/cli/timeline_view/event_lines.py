@@ -28,8 +28,8 @@ from podstatus.cli.timeline_view.chart import BLOCKS, Symbols
 from podstatus.cli.timeline_view.intervals import short_state
 from podstatus.cli.timeline_view.time_axis import MILLISECOND, format_time_of_day, format_timestamp
 from podstatus.observe.history.store import HistoryEntry
-from podstatus.observe.transitions import status_transitions as kinds
-from podstatus.observe.transitions.status_transitions import Transition
+from podstatus.observe.transitions import compare_statuses as kinds
+from podstatus.observe.transitions.compare_statuses import Transition
 
 _MAX_SUBJECT_WIDTH = 36
 _STATES = (kinds.PHASE, kinds.CONDITION, kinds.CONTAINER, kinds.RESTART, kinds.READINESS)

@@ -19,8 +19,8 @@ from podstatus.observe.summary.container_state import (
     ContainerStateSummary,
     format_container_state,
 )
-from podstatus.observe.transitions import status_transitions as kinds
-from podstatus.observe.transitions.status_transitions import Transition
+from podstatus.observe.transitions import compare_statuses as kinds
+from podstatus.observe.transitions.compare_statuses import Transition
 
 GOOD_WHEN_FALSE = ("DisruptionTarget", "PodResizePending", "PodResizeInProgress")
 TERMINATING = "Terminating"

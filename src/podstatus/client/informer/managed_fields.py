@@ -11,7 +11,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from podstatus.kube.encoding.codec import decode
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 
 W = TypeVar("W", bound=Wire)
 

@@ -8,8 +8,8 @@ has not delivered were missed.
 from collections.abc import Iterable
 
 from podstatus.client.informer.decode import HasMetadata, ObjectKey, T, key_of
+from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.resource_version import UNKNOWN, ResourceVersion
-from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 
 
 class WatchPosition:

@@ -20,14 +20,14 @@ from podstatus.client.errors import WatchIdleError
 from podstatus.client.informer.decode import ObjectKey, T
 from podstatus.client.informer.lister import Lister
 from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
+from podstatus.client.informer.object_store import ObjectChange
 from podstatus.client.informer.reflector_counts import ReflectorCounts
 from podstatus.client.informer.reflector_state import ReflectorState
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
-from podstatus.client.informer.store import ObjectChange
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.failure_backoff import FailureBackoff
 from podstatus.client.rest.watch import WatchEvent
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.errors import GoneError, RejectedError, UnavailableError
 
 logger = logging.getLogger(__name__)

@@ -14,10 +14,7 @@ from podstatus.client.informer.decode import (
     read_object,
 )
 from podstatus.client.informer.listwatch import ObjectSelection
-from podstatus.client.informer.position import WatchPosition
-from podstatus.client.informer.reflector_counts import ReflectorCounts
-from podstatus.client.informer.resource_version import ResourceVersion
-from podstatus.client.informer.store import (
+from podstatus.client.informer.object_store import (
     Added,
     ListResult,
     ObjectChange,
@@ -26,6 +23,9 @@ from podstatus.client.informer.store import (
     Removed,
     Updated,
 )
+from podstatus.client.informer.position import WatchPosition
+from podstatus.client.informer.reflector_counts import ReflectorCounts
+from podstatus.client.informer.resource_version import ResourceVersion
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest import watch
 from podstatus.client.rest.watch import WatchEvent

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar, cast
 
 from podstatus.client.informer.managed_fields import decode_cached, decode_uncached
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 
 T = TypeVar("T")
 W = TypeVar("W", bound=Wire)

@@ -4,8 +4,8 @@ from typing import Protocol
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
+from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import LEASES, NODES
 from podstatus.client.typed.codec import decode_response, encode_body
 from podstatus.kube.errors import RejectedError

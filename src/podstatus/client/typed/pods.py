@@ -8,8 +8,8 @@ import msgspec
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
 from podstatus.client.informer.managed_fields import decode_cached
+from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.store import Added, ObjectChange, Removed, Updated
 from podstatus.client.rest.resources import PODS
 from podstatus.client.typed.codec import decode_response
 from podstatus.kube.encoding.codec import decode

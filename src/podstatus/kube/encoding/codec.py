@@ -15,7 +15,7 @@ from msgspec import structs
 
 from podstatus.base.msgspec_json import convert_json, json_decoder
 from podstatus.kube.encoding.go_json import ABSENT, Absent, JsonValue
-from podstatus.kube.encoding.wire import Wire, strip_none
+from podstatus.kube.encoding.wire_struct import Wire, strip_none
 from podstatus.kube.scalars.go_text import valid_text
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import MicroTime, Time

@@ -5,7 +5,7 @@ Upstream: equality.Semantic, apimachinery v0.36.4.
 
 from typing import Any
 
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.scalars.quantity import Quantity
 
 

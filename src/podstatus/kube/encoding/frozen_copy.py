@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 from msgspec import structs
 
 from podstatus.kube.encoding.frozen_copy_codegen import UnusualError, compiled_copier
-from podstatus.kube.encoding.wire import FrozenMap, Wire
+from podstatus.kube.encoding.wire_struct import FrozenMap, Wire
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 
 W = TypeVar("W", bound=Wire)

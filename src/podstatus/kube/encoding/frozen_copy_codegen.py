@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.kube.encoding.wire import FrozenMap, Wire, strip_none
+from podstatus.kube.encoding.wire_struct import FrozenMap, Wire, strip_none
 
 CompiledCopy = Callable[[Any], Any]
 

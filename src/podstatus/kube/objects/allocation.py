@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import field, structs
 
-from podstatus.kube.encoding.wire import FrozenMap, Wire, nil
+from podstatus.kube.encoding.wire_struct import FrozenMap, Wire, nil
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 

@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.objects.meta import LocalObjectReference, ObjectMeta, ObjectReference
 from podstatus.kube.scalars.time import MicroTime, Time
 

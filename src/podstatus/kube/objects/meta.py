@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire import Wire, nil, zero_quantity
+from podstatus.kube.encoding.wire_struct import Wire, nil, zero_quantity
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 

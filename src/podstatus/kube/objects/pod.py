@@ -5,7 +5,7 @@ from typing import NewType
 from msgspec import field
 
 from podstatus.kube.encoding.frozen_copy import require_type
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.pod_status import PodStatus

@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire import Wire, nil
+from podstatus.kube.encoding.wire_struct import Wire, nil
 from podstatus.kube.objects.containers import (
     AppArmorProfile,
     Container,

@@ -2,7 +2,7 @@
 
 from msgspec import field
 
-from podstatus.kube.encoding.wire import Wire, nil
+from podstatus.kube.encoding.wire_struct import Wire, nil
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time

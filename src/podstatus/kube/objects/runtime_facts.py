@@ -16,7 +16,7 @@ other fields have a neutral default (docs/facts.md lists them):
 
 from enum import Enum
 
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.objects.pod_status import LinuxContainerUser
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import UNSET_TIME, Time

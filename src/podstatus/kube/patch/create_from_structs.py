@@ -13,7 +13,7 @@ from msgspec import structs
 
 from podstatus.kube.encoding.codec import FieldEncoding, encode_field, field_encodings
 from podstatus.kube.encoding.go_json import ABSENT, Document, JsonValue
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.patch import create_two_way_patch
 from podstatus.kube.patch.lists import SET_ORDER
 from podstatus.kube.patch.schema import Schema

@@ -7,7 +7,7 @@ GetNodeAllocatableReservation, cm/node_container_manager_linux.go v1.36.4.
 from collections.abc import Mapping
 
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.node.decide.eviction_thresholds import MEMORY_AVAILABLE, NODEFS_AVAILABLE, Threshold
+from podstatus.node.decide.pressure_conditions import MEMORY_AVAILABLE, NODEFS_AVAILABLE, Threshold
 from podstatus.node.decide.readings import MachineReading
 from podstatus.node.settings import NodeSettings
 

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from podstatus.kube.objects.node import NodeCondition
 from podstatus.kube.scalars.time import Time
-from podstatus.node.decide.eviction_thresholds import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
+from podstatus.node.decide.pressure_conditions import DISK_PRESSURE, MEMORY_PRESSURE, PID_PRESSURE
 
 READY = "Ready"
 TRUE, FALSE = "True", "False"

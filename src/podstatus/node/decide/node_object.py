@@ -27,7 +27,7 @@ from podstatus.node.decide.capacity import (
     node_capacity,
 )
 from podstatus.node.decide.conditions import AlertCondition, NodeEvent, update_conditions
-from podstatus.node.decide.eviction_thresholds import Threshold
+from podstatus.node.decide.pressure_conditions import Threshold
 from podstatus.node.decide.readings import MachineReading
 from podstatus.node.settings import NodeSettings
 

@@ -14,7 +14,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.history.status_writer import StatusHistoryWriter
-from podstatus.observe.transitions.status_transitions import AGENT_DOWNTIME, Transition
+from podstatus.observe.transitions.compare_statuses import AGENT_DOWNTIME, Transition
 
 _PERIOD_SECONDS = 1.0
 _SECOND = 1_000_000_000

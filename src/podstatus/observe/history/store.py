@@ -33,8 +33,7 @@ from podstatus.base.sqlite_file_monitor import SqliteFileMonitor
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import sanitize_text
-from podstatus.observe.transitions.resume import TransitionKey, TransitionValue
-from podstatus.observe.transitions.status_transitions import (
+from podstatus.observe.transitions.compare_statuses import (
     AGENT_DOWNTIME,
     CONTAINER,
     EVENT,
@@ -43,6 +42,7 @@ from podstatus.observe.transitions.status_transitions import (
     SYNC,
     Transition,
 )
+from podstatus.observe.transitions.resume import TransitionKey, TransitionValue
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS pods (

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.transitions.status_transitions import Transition
+from podstatus.observe.transitions.compare_statuses import Transition
 
 MAX_ENTRIES = 50_000
 """Changes: more than a minute of 500 a second."""

@@ -34,7 +34,7 @@ from podstatus.observe.history.write_queue import (
     QueuedTransition,
     WriteQueue,
 )
-from podstatus.observe.transitions.status_transitions import (
+from podstatus.observe.transitions.compare_statuses import (
     AGENT_DOWNTIME,
     EVENT,
     FINISHED,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import structs
 
 from podstatus.observe.summary.container_state import CRASH_LOOP_BACK_OFF, ContainerStateSummary
-from podstatus.observe.transitions.status_transitions import (
+from podstatus.observe.transitions.compare_statuses import (
     CONDITION,
     CONTAINER,
     READINESS,

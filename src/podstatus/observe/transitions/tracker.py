@@ -14,18 +14,18 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import ContainerState, PodStatus
 from podstatus.observe.history.write_queue import QueuedState
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.observe.transitions.resume import (
-    TransitionKey,
-    TransitionValue,
-    resume_transitions,
-)
-from podstatus.observe.transitions.status_transitions import (
+from podstatus.observe.transitions.compare_statuses import (
     DELETION,
     FIRST_SEEN,
     Transition,
     status_transitions,
 )
-from podstatus.observe.transitions.summary_transitions import summary_transitions
+from podstatus.observe.transitions.compare_summaries import summary_transitions
+from podstatus.observe.transitions.resume import (
+    TransitionKey,
+    TransitionValue,
+    resume_transitions,
+)
 
 _STATUS_BYTES = 700
 _CONDITION_BYTES = 250

@@ -18,15 +18,16 @@ from podstatus.kube.objects.usage import Usage
 from podstatus.runtime.port import CannotStartError, RuntimeDownError, RuntimePod
 from podstatus.runtime.process.cgroups.enforcer import LimitEnforcer, OnUnlimited
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
+from podstatus.runtime.process.container_starter import Starter
+from podstatus.runtime.process.container_stopper import Stopper
 from podstatus.runtime.process.exec.start import attach_to, exec_in
+from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.logs.reader import read_log
-from podstatus.runtime.process.preparer import ContainerPreparer
+from podstatus.runtime.process.pod_resizer import Resizer
 from podstatus.runtime.process.records.launch import LogLimits
 from podstatus.runtime.process.records.models import StartRecord
 from podstatus.runtime.process.records.store import RecordStore
-from podstatus.runtime.process.resizer import Resizer
 from podstatus.runtime.process.shim_control import ShimControl
-from podstatus.runtime.process.starter import Starter
 from podstatus.runtime.process.state.pod_state import (
     NAME,
     ContainerAttempt,
@@ -35,7 +36,6 @@ from podstatus.runtime.process.state.pod_state import (
     folder_name,
 )
 from podstatus.runtime.process.state.pod_table import PodTable
-from podstatus.runtime.process.stopper import Stopper
 from podstatus.runtime.process.usage.collector import PodUsage, RunningContainer, UsageCollector
 from podstatus.runtime.process.usage.disk_usage import DiskUsageCache
 from podstatus.runtime.streams import (

@@ -19,8 +19,12 @@ from podstatus.runtime.port import (
 )
 from podstatus.runtime.resource_limits import pod_limits
 from podstatus.runtime.simulated.model.addresses import POD_CIDR, AddressPool
-from podstatus.runtime.simulated.model.container import SimulatedAttempt, find_exit, has_ended
 from podstatus.runtime.simulated.model.container_start import new_attempt, start_failure
+from podstatus.runtime.simulated.model.container_timeline import (
+    SimulatedAttempt,
+    find_exit,
+    has_ended,
+)
 from podstatus.runtime.simulated.model.pod_record import (
     SimulatedPodRecord,
     SimulatedSandbox,

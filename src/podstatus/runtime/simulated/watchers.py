@@ -11,7 +11,7 @@ from typing import Protocol
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import ProbeResult
-from podstatus.runtime.simulated.model.container import probe_outcomes
+from podstatus.runtime.simulated.model.container_timeline import probe_outcomes
 from podstatus.runtime.simulated.model.pod_record import SimulatedPodRecord
 from podstatus.runtime.simulated.wakeup import TimedWakeup
 

@@ -26,7 +26,7 @@ from podstatus.kube.patch.create_from_structs import create_value_patch
 from podstatus.kube.patch.schema import POD
 from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.kube.scalars.time import Time
-from podstatus.status.decide.generate import (
+from podstatus.status.decide.generate_conditions import (
     generate_containers_ready_condition_for_terminal_phase,
     generate_pod_ready_condition_for_terminal_phase,
 )

@@ -10,7 +10,7 @@ from msgspec import structs
 from podstatus.kube.conditions import replace_or_append_pod_condition
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
-from podstatus.status.decide.generate import (
+from podstatus.status.decide.generate_conditions import (
     generate_containers_ready_condition,
     generate_pod_ready_condition,
 )

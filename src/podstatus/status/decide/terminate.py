@@ -16,7 +16,7 @@ from podstatus.kube.objects.pod_status import (
     PodStatus,
 )
 from podstatus.kube.restart_policy import is_restartable_init_container
-from podstatus.status.decide.transitions import get_container_by_index
+from podstatus.status.decide.legal_transitions import get_container_by_index
 
 ContainerStatuses = tuple[ContainerStatus, ...]
 

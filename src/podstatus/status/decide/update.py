@@ -25,8 +25,8 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
+from podstatus.status.decide.legal_transitions import check_container_state_transition
 from podstatus.status.decide.normalize import normalize_conditions, normalize_containers
-from podstatus.status.decide.transitions import check_container_state_transition
 
 
 class ContainerType(Enum):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from podstatus.kube.encoding.codec import to_document
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.scalars.time import Time
 
 START_TEXT = "2217-03-09T00:00:00Z"

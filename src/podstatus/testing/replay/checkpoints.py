@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec import structs
 
+from podstatus.checkpoint.allocation_state import FileState, PodResourceState
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
-from podstatus.checkpoint.resource_state import FileState, PodResourceState
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.allocation import Allocations, PodResourceInfo, without_pods
 from podstatus.kube.objects.containers import ResourceRequirements

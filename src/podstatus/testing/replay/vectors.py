@@ -13,7 +13,7 @@ from msgspec import structs
 
 from podstatus.kube import conditions
 from podstatus.kube.encoding.codec import from_document
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, is_mirror_pod, is_static_pod
@@ -30,10 +30,11 @@ from podstatus.kube.restart_policy import (
 )
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.scalars.time import Time, TimeError
-from podstatus.pods.api_status import generate_api_pod_status
 from podstatus.pods.container_status import StartFailure
+from podstatus.pods.generate_api_status import generate_api_pod_status
 from podstatus.pods.phase import get_phase
-from podstatus.status.decide import generate, normalize, terminate, transitions
+from podstatus.status.decide import generate_conditions as generate
+from podstatus.status.decide import legal_transitions, normalize, terminate
 from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
 from podstatus.status.decide.readiness import find_container_status
@@ -188,7 +189,7 @@ def _find_container(a: VectorArguments) -> object:
 
 
 def _container_by_index(a: VectorArguments) -> object:
-    container = transitions.get_container_by_index(
+    container = legal_transitions.get_container_by_index(
         a.spec.init_containers or (), a.containers or (), a["index"]
     )
     return {"found": container is not None, "name": "" if container is None else container.name}
@@ -237,7 +238,7 @@ _VECTORS: dict[str, Vector] = {
     "isPodStatusByKubeletEqual": lambda a: is_pod_status_by_kubelet_equal(
         a.status("oldStatus"), a.status(), a.gates
     ),
-    "checkContainerStateTransition": lambda a: transitions.check_container_state_transition(
+    "checkContainerStateTransition": lambda a: legal_transitions.check_container_state_transition(
         a.status("oldStatus"), a.status("newStatus"), a.spec, a.gates
     ),
     "hasPodInitialized": lambda a: terminate.has_pod_initialized(a.pod),

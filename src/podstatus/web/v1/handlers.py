@@ -13,7 +13,7 @@ from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.store import HistoryEntry, HistoryError
 from podstatus.observe.status_view import StatusView, SupportsPodSync
 from podstatus.observe.summary.health import pod_health
-from podstatus.observe.transitions.status_transitions import EVENT
+from podstatus.observe.transitions.compare_statuses import EVENT
 from podstatus.web.errors import bad_request, not_found, too_long, unavailable
 from podstatus.web.query_parameters import Query, read_query
 from podstatus.web.v1.alerts import MAX_ALERTS, list_alerts

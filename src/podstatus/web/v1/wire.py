@@ -22,7 +22,7 @@ from podstatus.observe.status_view import Freshness, NodeSummary, PodSyncProgres
 from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.health import PodHealth, pod_health
 from podstatus.observe.summary.pod import PodSummary
-from podstatus.observe.transitions.status_transitions import Transition
+from podstatus.observe.transitions.compare_statuses import Transition
 
 _SECOND = 1_000_000_000
 _MILLI = 1_000_000

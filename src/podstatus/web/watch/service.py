@@ -22,10 +22,10 @@ from podstatus.observe.status_view import StatusView
 from podstatus.web.errors import SECURITY_HEADERS, HttpError, too_long, unavailable
 from podstatus.web.query_parameters import read_query
 from podstatus.web.v1.handlers import MAX_QUERY_BYTES
-from podstatus.web.watch.pods import PodEventCache, PodStream, WatchTiming
+from podstatus.web.watch.pod_stream import PodEventCache, PodStream, WatchTiming
 from podstatus.web.watch.request import WatchRequest, parse_watch_request
 from podstatus.web.watch.sse import RETRY, closing_event, count_events
-from podstatus.web.watch.transitions import TransitionPages, TransitionStream
+from podstatus.web.watch.transition_stream import TransitionPages, TransitionStream
 
 logger = logging.getLogger(__name__)
 

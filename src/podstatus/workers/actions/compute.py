@@ -24,7 +24,10 @@ from podstatus.kube.restart_policy import (
 from podstatus.kube.scalars.go_text import go_duration
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_status import StartFailure
-from podstatus.status.decide.generate import has_usable_sandbox, should_all_containers_restart
+from podstatus.status.decide.generate_conditions import (
+    has_usable_sandbox,
+    should_all_containers_restart,
+)
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.actions.init_containers import plan_init_containers
 from podstatus.workers.actions.model import (

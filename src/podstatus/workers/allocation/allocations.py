@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
-from podstatus.kube.encoding.wire import FrozenMap
+from podstatus.kube.encoding.wire_struct import FrozenMap
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.status.pod_allocations import allocation_from_pod

@@ -12,7 +12,7 @@ from msgspec import structs
 from podstatus.kube.conditions import DISRUPTION_TARGET, replace_or_append_pod_condition
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
-from podstatus.status.decide.generate import condition_observed_generation
+from podstatus.status.decide.generate_conditions import condition_observed_generation
 from podstatus.workers.lifecycle.state_machine import Eviction
 
 TERMINATION_BY_KUBELET = "TerminationByKubelet"

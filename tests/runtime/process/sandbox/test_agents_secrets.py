@@ -12,7 +12,7 @@ import pytest
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.preparer import ContainerPreparer
+from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.testing.clock import FakeClock
 from tests.runtime.process.sandbox_trial import run

@@ -12,7 +12,7 @@ import yaml
 
 from podstatus.agent.settings.schema.kubelet_fields import FIELDS
 from podstatus.agent.settings.schema.setting import RawValue, abbreviate
-from podstatus.agent.settings.schema.table import SETTINGS
+from podstatus.agent.settings.schema.settings_table import SETTINGS
 from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 KIND = "KubeletConfiguration"

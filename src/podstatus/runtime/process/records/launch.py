@@ -9,7 +9,7 @@ import msgspec
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.containers import Container
 from podstatus.runtime.process.cgroups.pod_cgroups import CgroupPaths
-from podstatus.runtime.process.preparer import PreparedCommand
+from podstatus.runtime.process.launch_preparer import PreparedCommand
 from podstatus.runtime.process.records.models import ExecContext, LaunchRecord
 
 _SETPRIV = re.compile(

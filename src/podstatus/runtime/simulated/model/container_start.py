@@ -8,7 +8,7 @@ from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.containers import Container, Probe
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.simulated.model.container import (
+from podstatus.runtime.simulated.model.container_timeline import (
     LIVENESS,
     READINESS,
     STARTUP,

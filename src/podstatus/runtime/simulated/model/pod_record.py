@@ -20,7 +20,7 @@ from podstatus.kube.objects.usage import Usage
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.resource_limits import CgroupLimits
 from podstatus.runtime.resource_limits import limits_to_facts as limit_facts
-from podstatus.runtime.simulated.model.container import (
+from podstatus.runtime.simulated.model.container_timeline import (
     SimulatedAttempt,
     attempt_facts,
     cpu_seconds,

@@ -8,8 +8,8 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotResizeError
 from podstatus.runtime.resource_limits import pod_limits
-from podstatus.runtime.simulated.model.container import SimulatedAttempt
 from podstatus.runtime.simulated.model.container_start import resize_attempt
+from podstatus.runtime.simulated.model.container_timeline import SimulatedAttempt
 from podstatus.runtime.simulated.model.pod_record import SimulatedPodRecord
 from podstatus.runtime.simulated.model.script import NEVER
 

@@ -4,8 +4,8 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from podstatus.agent.compose.node import AgentNodeServices
-from podstatus.agent.compose.pods import PodServices
+from podstatus.agent.compose.node_services import AgentNodeServices
+from podstatus.agent.compose.pod_services import PodServices
 from podstatus.agent.daemon.cluster_identity import ClusterIdentity
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.settings.model import AgentSettings

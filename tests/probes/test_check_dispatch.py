@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podstatus.kube.objects.containers import GRPCAction, HTTPGetAction, Probe, TCPSocketAction
-from podstatus.probes.checker import ProbeChecker
+from podstatus.probes.check_dispatch import ProbeChecker
 from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.testing.clock import FakeClock
 from tests.probes.probe_targets import target

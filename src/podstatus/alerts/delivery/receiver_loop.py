@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from podstatus.alerts.delivery.decide.queue import DeliveryProgress, DeliveryQueue, receiver_name
 from podstatus.alerts.delivery.decide.retry_schedule import RetrySchedule
 from podstatus.alerts.delivery.persister import AlertPersister
-from podstatus.alerts.delivery.sender import AlertSender
+from podstatus.alerts.delivery.send_attempt import AlertSender
 from podstatus.alerts.model import Action, Alert, AlertId
 from podstatus.alerts.ports import (
     ActionError,

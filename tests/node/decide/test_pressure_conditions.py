@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from podstatus.node.decide.eviction_thresholds import (
+from podstatus.node.decide.pressure_conditions import (
     PressureHistory,
     parse_thresholds,
     pressures,

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podstatus.client.informer import store as replica_module
+from podstatus.client.informer import object_store as replica_module
 from podstatus.client.informer.decode import ObjectKey, ObjectState
-from podstatus.client.informer.resource_version import ResourceVersion
-from podstatus.client.informer.store import (
+from podstatus.client.informer.object_store import (
     Added,
     ListResult,
     ObjectChanges,
@@ -20,6 +19,7 @@ from podstatus.client.informer.store import (
     Removed,
     Updated,
 )
+from podstatus.client.informer.resource_version import ResourceVersion
 from podstatus.kube.objects.cluster import KubeObject
 from podstatus.kube.objects.meta import ObjectMeta
 from tests.client.informer.story import Story, version_of

@@ -13,8 +13,8 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.node.compose import NodeHeartbeats, build_node
 from podstatus.node.decide.conditions import AlertCondition, is_ready
-from podstatus.node.decide.eviction_thresholds import parse_thresholds
-from podstatus.node.decide.pressure_monitor import PressureMonitor
+from podstatus.node.decide.pressure_conditions import parse_thresholds
+from podstatus.node.decide.pressure_trigger import PressureMonitor
 from podstatus.node.facts_collector import FactSources
 from podstatus.node.machine.addresses import node_addresses
 from podstatus.node.machine.reader import DiskReader

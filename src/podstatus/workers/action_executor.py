@@ -38,7 +38,7 @@ POST_START_HOOK_ERROR = "PostStartHookError"
 _SECOND = 1_000_000_000
 
 
-class PodExecutor:
+class ActionExecutor:
     """Starts and stops containers; tracks failed starts and crash-loop back-offs."""
 
     def __init__(

@@ -12,7 +12,7 @@ from podstatus.kube.objects.pod_status import (
     PodStatus,
 )
 from podstatus.kube.scalars.time import Time
-from podstatus.pods.container_readiness import ProbeResults
+from podstatus.pods.apply_probe_results import ProbeResults
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from tests.support.container_facts import only
 

@@ -35,8 +35,8 @@ from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.qos import get_pod_qos
 from podstatus.kube.restart_policy import all_containers_could_restart
 from podstatus.kube.scalars.time import Time
+from podstatus.pods.apply_probe_results import Prober, ProbeResults
 from podstatus.pods.container_attempts import attempts_newest_first
-from podstatus.pods.container_readiness import Prober, ProbeResults
 from podstatus.pods.container_resources import pod_resources
 from podstatus.pods.container_status import (
     ContainerStatusContext,
@@ -51,7 +51,7 @@ from podstatus.pods.phase import (
     past_active_deadline,
 )
 from podstatus.pods.pod_ips import with_host_ips, with_pod_ips
-from podstatus.status.decide import generate
+from podstatus.status.decide import generate_conditions as generate
 
 DEFAULT_GATES = FeatureGates()
 NO_PROBES = ProbeResults()

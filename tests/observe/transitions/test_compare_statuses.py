@@ -14,7 +14,7 @@ from podstatus.kube.objects.pod_status import (
     ContainerStatus,
     PodCondition,
 )
-from podstatus.observe.transitions.status_transitions import Transition, status_transitions
+from podstatus.observe.transitions.compare_statuses import Transition, status_transitions
 
 RUNNING = ContainerState(running=ContainerStateRunning())
 CREATING = ContainerState(waiting=ContainerStateWaiting(reason="ContainerCreating"))

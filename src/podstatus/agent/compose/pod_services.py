@@ -10,8 +10,8 @@ from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.heartbeat import Heartbeats
-from podstatus.checkpoint.outbox import FileOutbox
-from podstatus.checkpoint.resource_state import FileState
+from podstatus.checkpoint.allocation_state import FileState
+from podstatus.checkpoint.outbox_files import FileOutbox
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.events import reasons
 from podstatus.events.new_event import container_reference
@@ -21,7 +21,7 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.pods.pod_manager import PodManager
-from podstatus.probes.checker import ProbeChecker
+from podstatus.probes.check_dispatch import ProbeChecker
 from podstatus.probes.http_hook import send_hook_request
 from podstatus.probes.workers import ProbeWorkers
 from podstatus.runtime.pleg import Pleg
@@ -30,6 +30,7 @@ from podstatus.sources.mux import Mux
 from podstatus.status.manager import StatusManager
 from podstatus.status.ports import OutboxEntry
 from podstatus.status.startup_latency_tracker import StartupLatencyTracker
+from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.admission.admit import AdmissionRejected, AdmissionResult, admit
 from podstatus.workers.admission.resource_fit import RequestedResources, pod_capacity
@@ -44,7 +45,6 @@ from podstatus.workers.hooks import HookRunner
 from podstatus.workers.housekeeping import Housekeeping
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle.state_machine import PodLifecycle
-from podstatus.workers.pod_executor import PodExecutor
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy
@@ -147,7 +147,7 @@ class PodServices:
             policy=policy,
             observer=dependencies.work_counts,
         )
-        containers = PodExecutor(
+        containers = ActionExecutor(
             runtime,
             recorder,
             crash_loop_backoff=CrashLoopBackoff(max_seconds=settings.max_container_restart_period),

@@ -18,7 +18,7 @@ from podstatus.kube.objects.runtime_facts import (
     SandboxFacts,
     SandboxState,
 )
-from podstatus.status.decide.generate import (
+from podstatus.status.decide.generate_conditions import (
     generate_all_containers_restarting_condition,
     generate_containers_ready_condition,
     generate_containers_ready_condition_for_terminal_phase,

@@ -9,7 +9,7 @@ from podstatus.kube.objects.containers import (
 )
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
-from podstatus.status.decide.transitions import (
+from podstatus.status.decide.legal_transitions import (
     check_container_state_transition,
     get_container_by_index,
 )

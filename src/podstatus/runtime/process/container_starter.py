@@ -10,7 +10,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.preparer import ContainerPreparer
+from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.records.launch import AttemptIdentity, LogLimits, launch_record
 from podstatus.runtime.process.records.models import PodRecord
 from podstatus.runtime.process.shim_control import ShimControl, last_error

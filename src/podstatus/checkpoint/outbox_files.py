@@ -24,7 +24,7 @@ from podstatus.checkpoint.formats.go_json_scanner import MalformedError
 from podstatus.checkpoint.formats.v1_36 import unwrap, wrap
 from podstatus.kube.encoding.codec import DecodeError, decode, to_document
 from podstatus.kube.encoding.go_json import encode_document
-from podstatus.kube.encoding.wire import Wire
+from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.objects.pod import PodUID, check_uid
 from podstatus.kube.objects.pod_status import PodStatus
 

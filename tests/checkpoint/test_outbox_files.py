@@ -17,7 +17,7 @@ from msgspec import structs
 
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
 from podstatus.checkpoint.formats.v1_36 import wrap
-from podstatus.checkpoint.outbox import FileOutbox
+from podstatus.checkpoint.outbox_files import FileOutbox
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time

@@ -7,7 +7,7 @@ restart count.
 from collections.abc import Iterator
 
 from podstatus.observe.summary.pod import ContainerSummary, PodSummary
-from podstatus.observe.transitions.status_transitions import (
+from podstatus.observe.transitions.compare_statuses import (
     Transition,
     condition_transitions,
     container_transitions,

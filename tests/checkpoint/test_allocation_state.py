@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from podstatus.checkpoint.allocation_state import FileState, MemoryState
 from podstatus.checkpoint.errors import (
     CheckpointError,
     CheckpointWriteError,
@@ -23,7 +24,6 @@ from podstatus.checkpoint.errors import (
     UnsupportedStateError,
 )
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, CheckpointFormat
-from podstatus.checkpoint.resource_state import FileState, MemoryState
 from podstatus.kube.objects.allocation import Allocations, PodResourceInfo
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID

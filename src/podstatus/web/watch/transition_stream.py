@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from podstatus.base.clock import Clock
 from podstatus.observe.history.store import HistoryEntry
 from podstatus.observe.status_view import StatusView
-from podstatus.web.watch.pods import WatchTiming
+from podstatus.web.watch.pod_stream import WatchTiming
 from podstatus.web.watch.request import TRANSITIONS_EPOCH, ResumePoint, WatchRequest
 from podstatus.web.watch.sse import (
     HEARTBEAT,

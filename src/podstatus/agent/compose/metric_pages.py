@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from podstatus.agent.compose.node import AgentNodeServices
-from podstatus.agent.compose.pods import PodServices
+from podstatus.agent.compose.node_services import AgentNodeServices
+from podstatus.agent.compose.pod_services import PodServices
 from podstatus.alerts.metrics import alert_metrics
 from podstatus.alerts.ports import AlertReader
 from podstatus.base.clock import Clock

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from podstatus.base.clock import Clock
-from podstatus.node.decide.eviction_thresholds import Threshold, pressures
+from podstatus.node.decide.pressure_conditions import Threshold, pressures
 from podstatus.node.decide.readings import MachineReading
 
 _RECOVERY_NS: Final = 30 * 10**9

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.typed.pod_objects import HttpPodObjects
+from podstatus.client.typed.pod_references import HttpPodObjects
 from podstatus.kube.errors import ApiError, RejectedError
 from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.reference_resolver import PodObjects

@@ -5,6 +5,7 @@ that admission gives to a new node is left out of the comparison.
 """
 
 import gzip
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import pytest
 
 from podstatus.apiserver.strategies.base import Document, MalformedObjectError
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
-from tests.apiserver.strategies.tiny_server import as_sent
 
 RECORDED = Path(__file__).with_name("upstream-others.jsonl.gz")
 CASES = [msgspec.json.decode(line) for line in gzip.decompress(RECORDED.read_bytes()).splitlines()]
@@ -36,7 +36,7 @@ def test_objects_are_judged_as_by_upstream(resource: str) -> None:
 
 
 def judged(case: dict[str, Any]) -> tuple[Document, list[tuple[str, str, str]]]:
-    original = as_sent(case)
+    original = deepcopy(case)
     strategy = STRATEGIES[case["resource"]]
     if case["op"] == "create":
         document = strategy.prepare_create(case["new"])
@@ -50,7 +50,7 @@ def judged(case: dict[str, Any]) -> tuple[Document, list[tuple[str, str, str]]]:
 
 
 def without_admission(document: Document) -> Document:
-    result: Document = as_sent(document)
+    result: Document = deepcopy(document)
     spec = result.get("spec") or {}
     taints = spec.pop("taints", None) or []
     left = [taint for taint in taints if taint["key"] != "node.kubernetes.io/not-ready"]

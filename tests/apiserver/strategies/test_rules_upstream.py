@@ -6,6 +6,7 @@ adds to a pod is left out of the comparison; so are values that upstream prints 
 """
 
 import gzip
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ import pytest
 from podstatus.apiserver.strategies.base import Document, roundtrip
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.kube.objects.pod import Pod
-from tests.apiserver.strategies.tiny_server import as_sent
 
 RECORDED = Path(__file__).with_name("upstream-pods.jsonl.gz")
 CASES = [msgspec.json.decode(line) for line in gzip.decompress(RECORDED.read_bytes()).splitlines()]
@@ -35,7 +35,7 @@ def test_pods_are_judged_as_by_upstream(op: str) -> None:
 
 
 def judged(case: dict[str, Any]) -> tuple[Document, list[tuple[str, str, str]]]:
-    original = as_sent(case)
+    original = deepcopy(case)
     if case["op"] == "create":
         document = PODS.prepare_create(case["new"])
         causes = PODS.validate_create(document)

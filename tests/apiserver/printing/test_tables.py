@@ -1,6 +1,3 @@
-import re
-from typing import Any
-
 import pytest
 
 from podstatus.apiserver.http.errors import StatusError
@@ -25,37 +22,6 @@ LEASE: Document = {
     "metadata": {"name": "n1", "resourceVersion": "7", "creationTimestamp": "2024-05-01T11:55:30Z"},
     "spec": {"holderIdentity": "me"},
 }
-
-
-def recorded_rows(scenario: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """Return our rows of the scenario's pods, and the recorded ones."""
-    pods: dict[str, Document] = {}
-    for step, answer in zip(scenario["steps"], scenario["expected"], strict=True):
-        body = answer["body"]
-        if step["method"] == "DELETE" and not body["metadata"].get("deletionGracePeriodSeconds"):
-            del pods[body["metadata"]["name"]]
-        elif body["kind"] == "Pod":
-            name = body["metadata"]["name"]
-            spec = step["body"]["spec"] if step["method"] == "POST" else pods[name]["spec"]
-            deleted = {"deletionTimestamp": "2024-01-01T00:00:00Z"}
-            metadata = {"name": name} | (deleted if step["method"] == "DELETE" else {})
-            pods[name] = {"metadata": metadata, "spec": spec, "status": body["status"]}
-        elif step["path"].endswith("/pods"):
-            table = table_document(PODS, list(pods.values()), NOW, list_metadata={})
-            return [masked(row["cells"]) for row in table["rows"]], body["rows"]
-    raise AssertionError(f"no list in {scenario['name']}")
-
-
-def masked(cells: list[Any]) -> list[Any]:
-    """Mask ages, which depend on the time of the recording."""
-    name, ready, reason, restarts, _, *wide = cells
-    return [name, ready, reason, re.sub(r"\(.*ago\)", "(<ago>)", restarts), "<age>", *wide]
-
-
-@pytest.mark.parametrize("scenario", family("table"), ids=lambda record: record["name"])
-def test_pods_look_as_in_a_real_table(scenario: dict[str, Any]) -> None:
-    ours, theirs = recorded_rows(scenario)
-    assert ours == theirs
 
 
 def test_columns_are_called_as_in_a_real_table() -> None:

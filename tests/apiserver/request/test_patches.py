@@ -23,7 +23,6 @@ from podstatus.apiserver.request.patch import (
 )
 from podstatus.apiserver.resources import CONFIG_MAPS, LEASES, NAMESPACES, PODS, SERVICE_ACCOUNTS
 from podstatus.apiserver.strategies.base import Document
-from tests.apiserver.recorded import family
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text("ab", max_size=3),
@@ -262,45 +261,3 @@ def test_apply_is_refused_with_a_way_out() -> None:
     with pytest.raises(StatusError, match="client-side apply"):
         check_patch_type(APPLY_PATCH)
     check_patch_type(MERGE_PATCH)
-
-
-def recorded_patches(scenario: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Return our status and the recorded one, after each accepted status patch."""
-    compared, pod = [], {"metadata": {"uid": "<uid>"}}
-    for step, answer in zip(scenario["steps"], scenario["expected"], strict=True):
-        body = answer["body"] or {}
-        if step["method"] == "PATCH" and answer["code"] == 200 and _is_plain(step):
-            sent = step["body"]
-            text = sent if isinstance(sent, str) else json.dumps(sent)
-            document = apply_patch_body(step["contentType"], pod, text.encode(), PODS)
-            compared.append((_printed(document["status"]), _printed(body["status"])))
-        if body.get("kind") == "Pod":
-            pod = {"metadata": {"uid": "<uid>"}, "status": body.get("status", {})}
-    return compared
-
-
-def _is_plain(step: dict[str, Any]) -> bool:
-    """Whether the patch has only status fields that typed storage neither drops nor defaults."""
-    text = json.dumps(step["body"])
-    odd = ("unknownField", "$retainKeys", "observedGeneration", "IP")
-    return step["path"].endswith("/status") and not any(word in text for word in odd)
-
-
-def _printed(status: Any) -> Any:
-    """Drop empty values, which Go omits in some places and prints in others."""
-    if isinstance(status, dict):
-        return {k: _printed(v) for k, v in sorted(status.items()) if v not in (None, "", {}, [], 0)}
-    return [_printed(item) for item in status] if isinstance(status, list) else status
-
-
-@pytest.mark.parametrize(
-    "scenario", [*family("patchshapes"), *family("badpatch")], ids=lambda record: record["name"]
-)
-def test_status_is_patched_as_in_the_real_server(scenario: dict[str, Any]) -> None:
-    for ours, theirs in recorded_patches(scenario):
-        assert ours == theirs
-
-
-def test_enough_patches_were_recorded_to_compare() -> None:
-    compared = [recorded_patches(record) for record in family("patchshapes")]
-    assert sum(map(len, compared)) > 30

@@ -144,7 +144,7 @@ class Registry:
             )
         uid = new["metadata"].get("uid") or old["metadata"]["uid"]
         metadata = _merge_server_metadata(new["metadata"], old["metadata"]) | {"uid": uid}
-        new = strategy.update_decoded(new | {"metadata": metadata}, old, target.subresource)
+        new = strategy.prepare_update(new | {"metadata": metadata}, old, target.subresource)
         if new == old:
             return old
         causes = _validate_metadata_update(new["metadata"], old["metadata"])

@@ -37,7 +37,7 @@ def wrong(plural: str, **parts: Any) -> list[str]:
 
 def wrong_change(plural: str, old: Document, **parts: Any) -> list[str]:
     strategy = STRATEGIES[plural]
-    new = strategy.prepare_update(old | parts, old, "")
+    new = strategy.prepare_update(strategy.decode(old | parts), old, "")
     return [cause.field for cause in strategy.validate_update(new, old, "")]
 
 
@@ -81,9 +81,11 @@ def test_updates_of_a_node_and_of_its_status_keep_the_other_part() -> None:
     old = create("nodes", status={"phase": "Running"})
     other = {"metadata": {"name": "a"}, "spec": {"unschedulable": True}, "status": {}}
     nodes = STRATEGIES["nodes"]
-    assert nodes.prepare_update(other, old, "")["status"]["phase"] == "Running"
-    assert nodes.prepare_update(other, old, "status")["spec"] == old["spec"]
-    assert nodes.fields(nodes.prepare_update(other, old, "")) == {"spec.unschedulable": "true"}
+    assert nodes.prepare_update(nodes.decode(other), old, "")["status"]["phase"] == "Running"
+    assert nodes.prepare_update(nodes.decode(other), old, "status")["spec"] == old["spec"]
+    assert nodes.fields(nodes.prepare_update(nodes.decode(other), old, "")) == {
+        "spec.unschedulable": "true"
+    }
 
 
 def test_a_lease_lasts_for_more_than_no_time() -> None:

@@ -43,7 +43,7 @@ def judged(case: dict[str, Any]) -> tuple[Document, list[tuple[str, str, str]]]:
         causes = strategy.validate_create(document)
     else:
         subresource = "status" if case["op"] == "status" else ""
-        document = strategy.prepare_update(case["new"], case["old"], subresource)
+        document = strategy.prepare_update(strategy.decode(case["new"]), case["old"], subresource)
         causes = strategy.validate_update(document, case["old"], subresource)
     assert case == original, "documents are never changed"
     return document, sorted({(cause.reason, cause.field, cause.message) for cause in causes})

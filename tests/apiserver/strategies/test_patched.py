@@ -40,8 +40,8 @@ def test_a_pod_with_a_patched_status_is_read_like_any_other(status: Document) ->
     new = old | {"status": status, "metadata": old["metadata"] | {"labels": {"a": "b"}}}
     assert RULES.decode_patched(new, old) == RULES.decode(new)
     for subresource in ("", "status"):
-        after = RULES.update_decoded(RULES.decode_patched(new, old), old, subresource)
-        assert after == RULES.prepare_update(new, old, subresource)
+        after = RULES.prepare_update(RULES.decode_patched(new, old), old, subresource)
+        assert after == RULES.prepare_update(RULES.decode(new), old, subresource)
 
 
 def test_a_spec_that_was_read_stays_as_it_is() -> None:

@@ -33,7 +33,7 @@ def fields_of(causes: list[Any]) -> list[str]:
 
 
 def status_causes(old: Document, **status: Any) -> list[Any]:
-    new = PODS.prepare_update(with_status(old, **status), old, "status")
+    new = PODS.prepare_update(PODS.decode(with_status(old, **status)), old, "status")
     return PODS.validate_update(new, old, "status")
 
 
@@ -112,14 +112,16 @@ def test_a_bad_spec_is_refused_by_field(spec: Document, field: str) -> None:
 def test_an_image_may_change_and_the_generation_tells() -> None:
     old = stored(nodeName="n")
     container = old["spec"]["containers"][0] | {"image": "nginx:2"}
-    new = PODS.prepare_update(old | {"spec": old["spec"] | {"containers": [container]}}, old, "")
+    new = PODS.prepare_update(
+        PODS.decode(old | {"spec": old["spec"] | {"containers": [container]}}), old, ""
+    )
     assert new["metadata"]["generation"] == 2
     assert PODS.validate_update(new, old, "") == []
 
 
 def test_the_node_may_not_change() -> None:
     old = stored(nodeName="n")
-    new = PODS.prepare_update(old | {"spec": old["spec"] | {"nodeName": "m"}}, old, "")
+    new = PODS.prepare_update(PODS.decode(old | {"spec": old["spec"] | {"nodeName": "m"}}), old, "")
     (cause,) = PODS.validate_update(new, old, "")
     assert cause.field == "spec"
     assert cause.message.startswith("Forbidden: pod updates may not change fields other than")
@@ -129,8 +131,8 @@ def test_the_node_may_not_change() -> None:
 def test_an_update_leaves_the_status_alone_and_a_status_update_the_spec() -> None:
     old = stored()
     other = pod(status={"phase": "Running"}, nodeName="m")
-    assert PODS.prepare_update(other, old, "")["status"] == old["status"]
-    updated = PODS.prepare_update(other, old, "status")
+    assert PODS.prepare_update(PODS.decode(other), old, "")["status"] == old["status"]
+    updated = PODS.prepare_update(PODS.decode(other), old, "status")
     assert updated["spec"] == old["spec"]
     assert updated["status"] == {"phase": "Running", "qosClass": "BestEffort"}
     assert updated["metadata"]["generation"] == 1
@@ -140,7 +142,7 @@ def test_a_status_update_may_change_labels_but_not_owners() -> None:
     old = stored()
     owner = {"apiVersion": "v1", "kind": "X", "name": "n", "uid": "u"}
     meta = old["metadata"] | {"labels": {"a": "b"}, "ownerReferences": [owner]}
-    new = PODS.prepare_update(old | {"metadata": meta}, old, "status")
+    new = PODS.prepare_update(PODS.decode(old | {"metadata": meta}), old, "status")
     assert new["metadata"]["labels"] == {"a": "b"}
     assert "ownerReferences" not in new["metadata"]
 
@@ -225,7 +227,7 @@ def test_generations_once_observed_are_kept() -> None:
         }
     )
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}
-    new = PODS.prepare_update(old | {"status": status}, old, "status")
+    new = PODS.prepare_update(PODS.decode(old | {"status": status}), old, "status")
     assert new["status"]["observedGeneration"] == 3
     assert new["status"]["conditions"][0]["observedGeneration"] == 2
 
@@ -261,7 +263,7 @@ def test_resizing_changes_resources_and_nothing_else() -> None:
     resources = {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}
     changed = old["spec"]["containers"][0] | {"resources": resources, "image": "other"}
     body = old | {"spec": old["spec"] | {"containers": [changed]}}
-    new = PODS.prepare_update(body, old, "resize")
+    new = PODS.prepare_update(PODS.decode(body), old, "resize")
     assert new["spec"]["containers"][0]["image"] == "i"
     assert new["spec"]["containers"][0]["resources"] == resources
     assert new["metadata"]["generation"] == 2
@@ -272,7 +274,7 @@ def test_resizing_may_not_change_the_qos_class() -> None:
     old = stored()
     bigger = old["spec"]["containers"][0] | {"resources": {"requests": {"cpu": "2"}}}
     body = old | {"spec": old["spec"] | {"containers": [bigger]}}
-    new = PODS.prepare_update(body, old, "resize")
+    new = PODS.prepare_update(PODS.decode(body), old, "resize")
     assert fields_of(PODS.validate_update(new, old, "resize")) == ["spec"]
 
 

@@ -41,7 +41,7 @@ def judged(case: dict[str, Any]) -> tuple[Document, list[tuple[str, str, str]]]:
         causes = PODS.validate_create(document)
     else:
         subresource = SUBRESOURCES[case["op"]]
-        document = PODS.prepare_update(case["new"], case["old"], subresource)
+        document = PODS.prepare_update(PODS.decode(case["new"]), case["old"], subresource)
         causes = PODS.validate_update(document, case["old"], subresource)
     assert case == original, "documents are never changed"
     return document, sorted(

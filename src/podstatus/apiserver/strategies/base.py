@@ -48,7 +48,7 @@ class Strategy(Protocol):
     def decode(self, document: Document) -> Document:
         """Return the object with types checked and defaults set. Idempotent.
 
-        `prepare_create` and `prepare_update` call it.
+        `prepare_create` calls it.
 
         Raises MalformedObjectError: 400 if a whole object was sent (before any other check), 422
         after a patch.
@@ -75,14 +75,11 @@ class Strategy(Protocol):
         """Return the field errors of a new, prepared object."""
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
-        """Return the object after an update.
+        """Return the object after an update to `new`, which has been decoded.
 
         Fields that the (sub)resource does not own keep their old values; the generation is bumped
         if the spec changed.
         """
-
-    def update_decoded(self, new: Document, old: Document, subresource: str) -> Document:
-        """Like `prepare_update`, for an object that has been decoded."""
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """Return the field errors of a prepared update."""

@@ -71,11 +71,7 @@ class BaseStrategy:
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
         """Return the object as an update leaves it."""
         del subresource
-        return prepare_meta_update(self.decode(new), old)
-
-    def update_decoded(self, new: Document, old: Document, subresource: str) -> Document:
-        """Like `prepare_update`: decoding is idempotent."""
-        return self.prepare_update(new, old, subresource)
+        return prepare_meta_update(new, old)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """Return the field errors of an updated object."""

@@ -47,7 +47,7 @@ class NamespaceStrategy(BaseStrategy):
 
         A status update keeps the old spec, any other update the old status.
         """
-        namespace = _with_name_label(prepare_meta_update(self.decode(new), old))
+        namespace = _with_name_label(prepare_meta_update(new, old))
         if subresource == "status":
             return namespace | {"spec": old.get("spec") or {}}
         others = {key: value for key, value in namespace["spec"].items() if key != "finalizers"}

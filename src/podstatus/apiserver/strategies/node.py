@@ -59,7 +59,7 @@ class NodeStrategy(BaseStrategy):
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
         """Return the node with its old spec (status update) or its old status."""
-        node = prepare_meta_update(self.decode(new), old)
+        node = prepare_meta_update(new, old)
         preserved, updated, obsolete = (
             ("spec", "status", "config")
             if subresource == "status"
@@ -67,9 +67,9 @@ class NodeStrategy(BaseStrategy):
         )
         # Dynamic kubelet configuration was removed: its fields are dropped unless the old object
         # has them.
-        if obsolete not in (old.get(updated) or {}):
-            node[updated].pop(obsolete, None)
-        return node | {preserved: old.get(preserved) or {}}
+        has_obsolete = obsolete in (old.get(updated) or {})
+        part = {key: it for key, it in node[updated].items() if key != obsolete or has_obsolete}
+        return node | {updated: part, preserved: old.get(preserved) or {}}
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """Return the field errors of an updated node."""

@@ -86,10 +86,6 @@ class PodStrategy:
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
         """Return the pod after an update of its spec, status or resources."""
-        return self.update_decoded(self.decode(new), old, subresource)
-
-    def update_decoded(self, new: Document, old: Document, subresource: str) -> Document:
-        """Like `prepare_update`, for a pod that has been decoded."""
         pod = prepare_meta_update(new, old)
         if subresource == "status":
             return _with_status(pod, old)

@@ -64,7 +64,7 @@ class PressureHistory(msgspec.Struct, frozen=True):
     seen_at: dict[str, int] = {}
 
     def with_observation(self, pressures: frozenset[str], now: int) -> "PressureHistory":
-        """Add an observation."""
+        """Return the history with these pressures observed at `now`."""
         return structs.replace(self, seen_at=self.seen_at | dict.fromkeys(pressures, now))
 
     def active(

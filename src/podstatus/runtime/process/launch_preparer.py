@@ -117,7 +117,7 @@ class ContainerPreparer:
 
     @property
     def isolation(self) -> Isolation:
-        """How containers are isolated."""
+        """How containers are isolated from the machine."""
         return Isolation.NONE if self._bubblewrap is None else Isolation.BUBBLEWRAP
 
     async def prepare_pod(self, pod: Pod) -> None:

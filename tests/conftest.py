@@ -1,9 +1,12 @@
 """For all tests: which API servers they run against, and how many must have met the real one."""
 
 import argparse
-from collections.abc import Iterator
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Iterator
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -25,6 +28,11 @@ SLOW = "slow"
 REAL_TESTS = 534
 """So many tests pass on a real kube-apiserver, or CI fails: none is lost unnoticed. Raise it with
 every new one."""
+
+ASYNC_SECONDS = 60
+"""A coroutine test that takes longer is cancelled, and its traceback shows where it hangs. Tests
+that are marked slow, long, servers or timeout have the time of pytest-timeout instead."""
+UNLIMITED = (SLOW, LONG, "servers", "timeout")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -99,6 +107,24 @@ def mark_by_fixtures(item: pytest.Item) -> None:
         item.add_marker("servers")
     if "real_server" in fixtures or (chosen and chosen.params.get("each_server") == "real"):
         item.add_marker(REAL)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    test = getattr(item, "obj", None)
+    if inspect.iscoroutinefunction(test) and not any(map(item.get_closest_marker, UNLIMITED)):
+        item.obj = with_timeout(test)  # type: ignore[attr-defined]
+
+
+def with_timeout(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Any]:
+    """The same test, cancelled after ASYNC_SECONDS."""
+
+    @wraps(test)
+    async def limited(*args: Any, **kwargs: Any) -> None:
+        async with asyncio.timeout(ASYNC_SECONDS):
+            await test(*args, **kwargs)
+
+    return limited
 
 
 @pytest.fixture(scope="session")

@@ -191,6 +191,7 @@ async def test_one_pod_that_hangs_does_not_keep_the_others_waiting() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(120)
 @in_loop
 async def test_a_hundred_thousand_updates_arrive_as_the_newest_of_each_pod() -> None:
     pods, steps, elapsed, round_trip = 200, 200, 2.0, 0.02

@@ -31,8 +31,8 @@ def test_what_the_work_raises_is_raised() -> None:
         asyncio.run(run_in_daemon_thread(int, "x"))
 
 
-def test_work_of_a_cancelled_caller_ends_without_an_error() -> None:
-    asyncio.run(_give_up())
+async def test_work_of_a_cancelled_caller_ends_without_an_error() -> None:
+    await _give_up()
 
 
 async def _give_up() -> None:

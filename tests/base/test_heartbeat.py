@@ -1,5 +1,3 @@
-import asyncio
-
 import pytest
 
 from podstatus.base.heartbeat import Heartbeats
@@ -13,28 +11,25 @@ def test_a_service_is_alive_from_its_registration_on() -> None:
     assert heartbeats.stalled() == []
 
 
-def test_a_silent_service_is_named_with_how_long_it_was_silent() -> None:
+async def test_a_silent_service_is_named_with_how_long_it_was_silent() -> None:
     clock = FakeClock()
     heartbeats = Heartbeats(clock)
     heartbeats.register("quiet", max_silent_seconds=3)
     beat = heartbeats.register("lively", max_silent_seconds=3)
 
-    async def four_seconds() -> None:
-        for _ in range(2):
-            await clock.advance(2)
-            beat()
-
-    asyncio.run(four_seconds())
+    for _ in range(2):
+        await clock.advance(2)
+        beat()
     (stalled,) = heartbeats.stalled()
     assert str(stalled) == "quiet was last active 4 s ago; threshold is 3 s"
     assert heartbeats.find_stalled("lively") is None
 
 
-def test_the_last_moment_of_its_time_is_still_in_time() -> None:
+async def test_the_last_moment_of_its_time_is_still_in_time() -> None:
     clock = FakeClock()
     heartbeats = Heartbeats(clock)
     heartbeats.register("relist", max_silent_seconds=3)
-    asyncio.run(clock.advance(3))
+    await clock.advance(3)
     assert heartbeats.stalled() == []
 
 
@@ -54,10 +49,10 @@ def test_the_monotonic_clock_continues_when_the_wall_clock_is_set(
     assert 0 <= boottime_ns() - before < 3600 * 10**9
 
 
-def test_a_stalled_service_says_whether_it_is_vital() -> None:
+async def test_a_stalled_service_says_whether_it_is_vital() -> None:
     clock = FakeClock()
     heartbeats = Heartbeats(clock)
     heartbeats.register("extra", max_silent_seconds=3, is_vital=False)
     heartbeats.register("vital", max_silent_seconds=3)
-    asyncio.run(clock.advance(4))
+    await clock.advance(4)
     assert {it.name: it.is_vital for it in heartbeats.stalled()} == {"extra": False, "vital": True}

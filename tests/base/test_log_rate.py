@@ -1,6 +1,5 @@
 """Log records caused by clients: one line per message and minute, without client data."""
 
-import asyncio
 import logging
 
 from podstatus.base.log_rate import RateLimitFilter
@@ -25,11 +24,11 @@ def logger_with(lines: Lines, clock: FakeClock) -> logging.Logger:
     return logger
 
 
-def test_one_line_per_minute_without_what_was_sent() -> None:
+async def test_one_line_per_minute_without_what_was_sent() -> None:
     lines, clock = Lines(), FakeClock()
     logger = logger_with(lines, clock)
     for seconds in (0, 10, 10, 41):
-        asyncio.run(clock.advance(seconds))
+        await clock.advance(seconds)
         clock.step(3600)
         logger.error("Error from %s", "100%", exc_info=ValueError("Bearer secret \x1b[2J"))
     logger.error("another\nkind")

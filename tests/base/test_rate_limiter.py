@@ -8,7 +8,7 @@ from podstatus.base.rate_limiter import RateLimiter
 from podstatus.testing.clock import FakeClock
 
 
-def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
+async def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
     async def go() -> list[float]:
         clock = FakeClock()
         start = clock.now()
@@ -25,10 +25,10 @@ def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
             await clock.advance(1)
         return went
 
-    assert asyncio.run(go()) == pytest.approx([0, 0, 0, 0.1, 0.2, 0.3])
+    assert await go() == pytest.approx([0, 0, 0, 0.1, 0.2, 0.3])
 
 
-def test_what_was_not_used_is_saved_up_to_a_burst() -> None:
+async def test_what_was_not_used_is_saved_up_to_a_burst() -> None:
     async def go() -> int:
         clock = FakeClock()
         bucket = RateLimiter(10, 3, clock)
@@ -41,10 +41,10 @@ def test_what_was_not_used_is_saved_up_to_a_burst() -> None:
         await clock.advance(1)
         return went
 
-    assert asyncio.run(go()) == 3
+    assert await go() == 3
 
 
-def test_who_gives_up_gives_the_token_back() -> None:
+async def test_who_gives_up_gives_the_token_back() -> None:
     async def go() -> bool:
         clock = FakeClock()
         bucket = RateLimiter(1, 1, clock)
@@ -57,10 +57,10 @@ def test_who_gives_up_gives_the_token_back() -> None:
         await clock.advance(1.01)
         return later.done()
 
-    assert asyncio.run(go())
+    assert await go()
 
 
-def test_a_clock_that_was_set_back_does_not_block_requests() -> None:
+async def test_a_clock_that_was_set_back_does_not_block_requests() -> None:
     async def go() -> bool:
         clock = FakeClock()
         bucket = RateLimiter(1, 1, clock)
@@ -70,7 +70,7 @@ def test_a_clock_that_was_set_back_does_not_block_requests() -> None:
         await clock.advance(1.01)
         return waiting.done()
 
-    assert asyncio.run(go())
+    assert await go()
 
 
 @pytest.mark.parametrize(("qps", "burst"), [(0, 1), (-1, 1), (5, 0)])

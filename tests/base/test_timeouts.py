@@ -12,41 +12,32 @@ async def _waiting(
     return task
 
 
-def test_it_comes_back_when_the_time_is_over() -> None:
-    async def wait() -> None:
-        clock = FakeClock()
-        task = await _waiting(clock, asyncio.Event(), 3)
-        await clock.advance(2.9)
-        assert not task.done()
-        await clock.advance(0.1)
-        assert task.done()
-
-    asyncio.run(wait())
+async def test_it_comes_back_when_the_time_is_over() -> None:
+    clock = FakeClock()
+    task = await _waiting(clock, asyncio.Event(), 3)
+    await clock.advance(2.9)
+    assert not task.done()
+    await clock.advance(0.1)
+    assert task.done()
 
 
-def test_it_comes_back_when_the_event_is_set_and_leaves_nothing_behind() -> None:
-    async def wait() -> None:
-        event = asyncio.Event()
-        task = await _waiting(FakeClock(), event, 3)
-        event.set()
-        await task
-        await run_ready_tasks()
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    asyncio.run(wait())
+async def test_it_comes_back_when_the_event_is_set_and_leaves_nothing_behind() -> None:
+    event = asyncio.Event()
+    task = await _waiting(FakeClock(), event, 3)
+    event.set()
+    await task
+    await run_ready_tasks()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-def test_without_a_time_it_waits_for_the_event_alone() -> None:
-    async def wait() -> None:
-        clock, event = FakeClock(), asyncio.Event()
-        task = await _waiting(clock, event, None)
-        await clock.advance(1_000_000)
-        assert not task.done()
-        event.set()
-        await task
-
-    asyncio.run(wait())
+async def test_without_a_time_it_waits_for_the_event_alone() -> None:
+    clock, event = FakeClock(), asyncio.Event()
+    task = await _waiting(clock, event, None)
+    await clock.advance(1_000_000)
+    assert not task.done()
+    event.set()
+    await task
 
 
-def test_no_time_is_over_at_once() -> None:
-    asyncio.run(wait_event_or_timeout(asyncio.Event(), FakeClock(), 0))
+async def test_no_time_is_over_at_once() -> None:
+    await wait_event_or_timeout(asyncio.Event(), FakeClock(), 0)

@@ -11,66 +11,57 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def test_the_system_clock_returns_the_time_and_waits() -> None:
+async def test_the_system_clock_returns_the_time_and_waits() -> None:
     async def main() -> float:
         begin = time.monotonic()
         await SystemClock().wait(0.01)
         return time.monotonic() - begin
 
     assert time.time_ns() <= SystemClock().now() <= time.time_ns()
-    assert asyncio.run(main()) >= 0.009  # timers of the loop are as precise as its clock
+    assert await main() >= 0.009  # timers of the loop are as precise as its clock
 
 
-def test_a_call_before_the_wait_is_not_lost() -> None:
+async def test_a_call_before_the_wait_is_not_lost() -> None:
     wake_up = WakeUp[str]()
     wake_up.set("early")
-    assert asyncio.run(wake_up.wait()) == {"early"}
+    assert await wake_up.wait() == {"early"}
 
 
-def test_the_waiter_sleeps_until_it_is_called() -> None:
-    async def main() -> None:
-        wake_up = WakeUp[str]()
-        waiter = asyncio.create_task(wake_up.wait())
-        await settle()
-        assert not waiter.done()
-        wake_up.set("now")
-        assert await waiter == {"now"}
-
-    asyncio.run(main())
+async def test_the_waiter_sleeps_until_it_is_called() -> None:
+    wake_up = WakeUp[str]()
+    waiter = asyncio.create_task(wake_up.wait())
+    await settle()
+    assert not waiter.done()
+    wake_up.set("now")
+    assert await waiter == {"now"}
 
 
-def test_many_calls_before_it_looks_count_as_one() -> None:
-    async def main() -> None:
-        wake_up = WakeUp[str]()
-        waiter = asyncio.create_task(wake_up.wait())
-        await settle()
-        for _ in range(3):
-            wake_up.set("again")
-        assert await waiter == {"again"}
-        waiter = asyncio.create_task(wake_up.wait())
-        await settle()
-        assert not waiter.done()
-        waiter.cancel()
-
-    asyncio.run(main())
+async def test_many_calls_before_it_looks_count_as_one() -> None:
+    wake_up = WakeUp[str]()
+    waiter = asyncio.create_task(wake_up.wait())
+    await settle()
+    for _ in range(3):
+        wake_up.set("again")
+    assert await waiter == {"again"}
+    waiter = asyncio.create_task(wake_up.wait())
+    await settle()
+    assert not waiter.done()
+    waiter.cancel()
 
 
-def test_different_reasons_come_together() -> None:
+async def test_different_reasons_come_together() -> None:
     wake_up = WakeUp[str]()
     wake_up.set("one")
     wake_up.set("two")
-    assert asyncio.run(wake_up.wait()) == {"one", "two"}
+    assert await wake_up.wait() == {"one", "two"}
 
 
-def test_a_call_while_the_waiter_is_busy_is_kept_for_its_next_wait() -> None:
-    async def main() -> None:
-        wake_up = WakeUp[str]()
-        wake_up.set("first")
-        await wake_up.wait()
-        wake_up.set("meanwhile")
-        assert await wake_up.wait() == {"meanwhile"}
-
-    asyncio.run(main())
+async def test_a_call_while_the_waiter_is_busy_is_kept_for_its_next_wait() -> None:
+    wake_up = WakeUp[str]()
+    wake_up.set("first")
+    await wake_up.wait()
+    wake_up.set("meanwhile")
+    assert await wake_up.wait() == {"meanwhile"}
 
 
 def test_take_empties_without_waiting() -> None:
@@ -90,30 +81,24 @@ def test_one_reason_can_be_taken_and_the_others_stay() -> None:
     assert wake_up.drain() == {"two"}
 
 
-def test_a_cancelled_wait_leaves_later_reasons_to_the_next() -> None:
-    async def main() -> None:
-        wake_up = WakeUp[str]()
-        waiter = asyncio.create_task(wake_up.wait())
-        await settle()
-        waiter.cancel()
-        await asyncio.gather(waiter, return_exceptions=True)
-        wake_up.set("later")
-        assert await wake_up.wait() == {"later"}
-
-    asyncio.run(main())
+async def test_a_cancelled_wait_leaves_later_reasons_to_the_next() -> None:
+    wake_up = WakeUp[str]()
+    waiter = asyncio.create_task(wake_up.wait())
+    await settle()
+    waiter.cancel()
+    await asyncio.gather(waiter, return_exceptions=True)
+    wake_up.set("later")
+    assert await wake_up.wait() == {"later"}
 
 
-def test_a_reason_that_comes_with_the_cancellation_is_kept() -> None:
-    async def main() -> None:
-        wake_up = WakeUp[str]()
-        waiter = asyncio.create_task(wake_up.wait())
-        await settle()
-        wake_up.set("just then")
-        waiter.cancel()
-        await asyncio.gather(waiter, return_exceptions=True)
-        assert wake_up.drain() == {"just then"}
-
-    asyncio.run(main())
+async def test_a_reason_that_comes_with_the_cancellation_is_kept() -> None:
+    wake_up = WakeUp[str]()
+    waiter = asyncio.create_task(wake_up.wait())
+    await settle()
+    wake_up.set("just then")
+    waiter.cancel()
+    await asyncio.gather(waiter, return_exceptions=True)
+    assert wake_up.drain() == {"just then"}
 
 
 def test_a_reason_for_a_loop_that_has_ended_is_kept_for_the_next_loop() -> None:
@@ -128,7 +113,7 @@ def test_a_reason_for_a_loop_that_has_ended_is_kept_for_the_next_loop() -> None:
     assert asyncio.run(wake_up.wait()) == {"late"}
 
 
-def test_a_call_from_another_thread_wakes_a_sleeping_loop() -> None:
+async def test_a_call_from_another_thread_wakes_a_sleeping_loop() -> None:
     wake_up = WakeUp[str]()
 
     async def main() -> frozenset[str]:
@@ -141,7 +126,7 @@ def test_a_call_from_another_thread_wakes_a_sleeping_loop() -> None:
         thread.join()
         return reasons
 
-    assert asyncio.run(main()) == {"from afar"}
+    assert await main() == {"from afar"}
 
 
 def test_no_call_is_lost_between_threads() -> None:

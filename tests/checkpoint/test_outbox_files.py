@@ -309,20 +309,17 @@ async def one_life(folder: Path, api: InMemoryPodApi) -> AsyncIterator[StatusMan
     await asyncio.gather(loop, return_exceptions=True)
 
 
-def test_the_next_process_delivers_what_an_earlier_one_could_not(tmp_path: Path) -> None:
-    async def main() -> None:
-        pod = make_pod("p", restart_policy="Never")
-        api = InMemoryPodApi(pod)
-        api.fail("patch", "default", "p", code=503, times=99)
-        async with one_life(tmp_path, api) as manager:
-            manager.set_pod_status(pod, make_status("Succeeded", ended("app"), Ready="False"))
-            manager.terminate_pod(pod)
-            await until(lambda: names(tmp_path) == ["uid-p.json"])
+async def test_the_next_process_delivers_what_an_earlier_one_could_not(tmp_path: Path) -> None:
+    pod = make_pod("p", restart_policy="Never")
+    api = InMemoryPodApi(pod)
+    api.fail("patch", "default", "p", code=503, times=99)
+    async with one_life(tmp_path, api) as manager:
+        manager.set_pod_status(pod, make_status("Succeeded", ended("app"), Ready="False"))
+        manager.terminate_pod(pod)
+        await until(lambda: names(tmp_path) == ["uid-p.json"])
 
-        restarted = InMemoryPodApi(pod)
-        async with one_life(tmp_path, restarted):
-            await until(lambda: names(tmp_path) == [])
-        (stored,) = restarted.pods()
-        assert stored.status.phase == "Succeeded"
-
-    asyncio.run(main())
+    restarted = InMemoryPodApi(pod)
+    async with one_life(tmp_path, restarted):
+        await until(lambda: names(tmp_path) == [])
+    (stored,) = restarted.pods()
+    assert stored.status.phase == "Succeeded"

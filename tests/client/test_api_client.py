@@ -134,7 +134,9 @@ def test_credentials_that_are_refused_twice_are_an_error(api_server: ApiServerTh
     assert "wrong-too" not in str(e.value)
 
 
-def test_credentials_that_cannot_be_renewed_are_sent_once(api_server: ApiServerThread) -> None:
+async def test_credentials_that_cannot_be_renewed_are_sent_once(
+    api_server: ApiServerThread,
+) -> None:
     known = PlainAccess.of(api_server)
 
     async def call() -> int:
@@ -145,7 +147,7 @@ def test_credentials_that_cannot_be_renewed_are_sent_once(api_server: ApiServerT
                 await client.list(PODS)
         return access.renewals
 
-    assert asyncio.run(call()) == 1
+    assert await call() == 1
 
 
 def test_a_patch_that_names_another_uid_is_a_conflict(api_server: ApiServerThread) -> None:
@@ -187,20 +189,20 @@ def test_a_name_that_leads_elsewhere_is_refused_before_it_is_sent(
     ]
 
 
-def test_what_is_in_no_namespace_is_not_looked_for_in_one() -> None:
+async def test_what_is_in_no_namespace_is_not_looked_for_in_one() -> None:
     with pytest.raises(ValueError, match="nodes are cluster-scoped"):
         NODES.object("n1", "default")
     with pytest.raises(ValueError, match="is not a valid namespace"):
         PODS.collection("")
     with pytest.raises(ValueError, match="pass a namespace"):
-        asyncio.run(ApiClient(PlainAccess("http://127.0.0.1:1")).create(PODS, b"{}"))
+        await ApiClient(PlainAccess("http://127.0.0.1:1")).create(PODS, b"{}")
 
 
 @pytest.mark.parametrize("body", [{}, "{}", 5])
-def test_a_body_that_is_no_text_is_refused(body: Any) -> None:
+async def test_a_body_that_is_no_text_is_refused(body: Any) -> None:
     client = ApiClient(PlainAccess("http://127.0.0.1:1"))
     with pytest.raises(TypeError, match="pass JSON text as bytes"):
-        asyncio.run(client.patch(NODES, "n1", body))
+        await client.patch(NODES, "n1", body)
 
 
 def test_paths_are_where_kubernetes_has_them() -> None:
@@ -216,7 +218,7 @@ async def _web_page(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 @pytest.mark.parametrize("watched", [False, True])
-def test_a_web_page_is_no_answer(watched: bool) -> None:
+async def test_a_web_page_is_no_answer(watched: bool) -> None:
     async def call() -> str:
         async with raw_server(_web_page) as address, ApiClient(PlainAccess(address)) as client:
             asked = client.watch(NODES).__aenter__() if watched else client.get(NODES, "n1")
@@ -225,8 +227,7 @@ def test_a_web_page_is_no_answer(watched: bool) -> None:
         return str(caught.value)
 
     assert (
-        "returned a web page, it is not an API server; check the server of the test"
-        in asyncio.run(call())
+        "returned a web page, it is not an API server; check the server of the test" in await call()
     )
 
 
@@ -234,24 +235,21 @@ async def _refused_with_a_page(_: asyncio.StreamReader, writer: asyncio.StreamWr
     writer.write(answer(b"<html>\n<h1>Bad gateway</h1>" + b"x" * 4000, "502 Bad Gateway"))
 
 
-def test_an_answer_that_is_no_status_is_shown_in_short() -> None:
-    async def call() -> str:
-        async with (
-            raw_server(_refused_with_a_page) as address,
-            ApiClient(PlainAccess(address)) as client,
-        ):
-            with pytest.raises(UnavailableError) as caught:
-                await client.get(NODES, "n1")
-        return str(caught.value)
-
-    message = asyncio.run(call())
+async def test_an_answer_that_is_no_status_is_shown_in_short() -> None:
+    async with (
+        raw_server(_refused_with_a_page) as address,
+        ApiClient(PlainAccess(address)) as client,
+    ):
+        with pytest.raises(UnavailableError) as caught:
+            await client.get(NODES, "n1")
+    message = str(caught.value)
     assert message.startswith(
         "GET /api/v1/nodes/n1: 502 Bad Gateway: <html> <h1>Bad gateway</h1>xxx"
     )
     assert len(message) < 300
 
 
-def test_a_server_that_never_answers_is_given_up() -> None:
+async def test_a_server_that_never_answers_is_given_up() -> None:
     async def call() -> str:
         timing = Timeouts(total_seconds=0.2)
         async with (
@@ -262,7 +260,7 @@ def test_a_server_that_never_answers_is_given_up() -> None:
                 await client.get(NODES, "n1")
         return str(caught.value)
 
-    assert "timeout waiting for" in asyncio.run(call())
+    assert "timeout waiting for" in await call()
 
 
 def test_each_purpose_has_a_limit_of_its_own(api_server: ApiServerThread) -> None:
@@ -278,19 +276,16 @@ def test_each_purpose_has_a_limit_of_its_own(api_server: ApiServerThread) -> Non
     run(api_server, call)
 
 
-def test_a_client_that_is_not_open_says_so() -> None:
+async def test_a_client_that_is_not_open_says_so() -> None:
     with pytest.raises(RuntimeError, match="async with"):
-        asyncio.run(ApiClient(PlainAccess("http://127.0.0.1:1")).list(PODS))
+        await ApiClient(PlainAccess("http://127.0.0.1:1")).list(PODS)
 
 
-def test_a_caller_may_be_cancelled() -> None:
-    async def call() -> None:
-        async with (
-            raw_server(hang) as address,
-            ApiClient(PlainAccess(address)) as client,
-        ):
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.05):
-                    await client.list(PODS)
-
-    asyncio.run(call())
+async def test_a_caller_may_be_cancelled() -> None:
+    async with (
+        raw_server(hang) as address,
+        ApiClient(PlainAccess(address)) as client,
+    ):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await client.list(PODS)

@@ -36,7 +36,6 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.node.lease import LeaseService
 from podstatus.testing.builders import make_pod
 from tests.client.raw_server import Say, answer, chunk, chunked_head, raw_server
-from tests.support.loops import in_loop
 from tests.support.plain_access import PlainAccess
 from tests.support.processes.mutations import LINES, RAW, encoded, mutated, whole
 
@@ -129,7 +128,6 @@ async def survives(call: Awaitable[object]) -> bool:
     return True
 
 
-@in_loop
 @pytest.mark.parametrize("name", CALLS)
 async def test_answers_with_a_field_that_is_wrong_are_survived(name: str) -> None:
     document, call = CALLS[name]
@@ -140,7 +138,6 @@ async def test_answers_with_a_field_that_is_wrong_are_survived(name: str) -> Non
     assert any(good)
 
 
-@in_loop
 @pytest.mark.parametrize("name", ["pod", "lease", "list"])
 async def test_answers_that_are_none_are_survived(name: str) -> None:
     document, call = CALLS[name]
@@ -151,7 +148,6 @@ async def test_answers_that_are_none_are_survived(name: str) -> None:
         assert good or what not in ("gzip", "an odd date"), what
 
 
-@in_loop
 @pytest.mark.parametrize("what", LINES)
 async def test_lines_that_are_no_events_are_survived(what: str) -> None:
     line = b'{"type":"ADDED","object":' + encoded(POD) + b"}\n"
@@ -177,7 +173,6 @@ BOMB = gzip_bomb(128 << 20)
 """Return 128 MiB of spaces, compressed."""
 
 
-@in_loop
 @pytest.mark.parametrize(("code", "message"), [("200 OK", "more than 16 mib"), ("500 Oh", "500 ")])
 async def test_what_is_decompressed_is_bounded(code: str, message: str) -> None:
     said = answer(BOMB, code, "Content-Encoding: gzip")
@@ -189,7 +184,6 @@ async def test_what_is_decompressed_is_bounded(code: str, message: str) -> None:
                 await anext(events)
 
 
-@in_loop
 async def test_compressed_answers_are_read() -> None:
     said = answer(gzip.compress(encoded(POD)), "200 OK", "Content-Encoding: gzip")
     async with client_of(saying(iter([said]))) as client:
@@ -212,7 +206,6 @@ class Endless:
             await writer.drain()
 
 
-@in_loop
 async def test_bodies_without_end_are_cut_off() -> None:
     endless = Endless(chunked_head(), chunk(b"x" * 60_000))
     async with client_of(endless) as client:
@@ -224,7 +217,6 @@ async def test_bodies_without_end_are_cut_off() -> None:
     assert endless.said < 6 * MAX_EVENT_BYTES
 
 
-@in_loop
 async def test_interim_answers_without_end_are_cut_off() -> None:
     endless = Endless(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n" * 100)
     async with raw_server(endless) as url:
@@ -253,14 +245,12 @@ async def seconds_to_read(size: int) -> float:
     return time.process_time() - began
 
 
-@in_loop
 async def test_a_line_that_comes_byte_by_byte_costs_no_more_than_its_length() -> None:
     await seconds_to_read(1000)
     small, large = await seconds_to_read(1 << 14), await seconds_to_read(1 << 18)
     assert large < 16 * 4 * small
 
 
-@in_loop
 @pytest.mark.parametrize("odd", [{}, {"namespace": ""}, {"name": ".."}, {"namespace": "a/b"}])
 async def test_a_lease_is_renewed_under_our_names_whatever_the_answer_says(
     odd: dict[str, str],
@@ -294,7 +284,6 @@ async def test_a_lease_is_renewed_under_our_names_whatever_the_answer_says(
     assert paths == [b"GET " + ours, b"PUT " + ours, b"PUT " + ours]
 
 
-@in_loop
 @pytest.mark.parametrize(
     "status", [{}, {"token": "", "expirationTimestamp": "2100-01-01T00:00:00Z"}, {"token": "t"}]
 )
@@ -324,7 +313,6 @@ def endless_pages() -> Iterator[bytes]:
         yield encoded({"metadata": {"continue": str(number)}, "items": [item]})
 
 
-@in_loop
 async def test_lists_without_end_are_cut_off() -> None:
     pages = Pages(endless_pages())
     with pytest.raises(UnavailableError, match="more than 1000 objects"):
@@ -336,7 +324,6 @@ async def test_lists_without_end_are_cut_off() -> None:
         await lister(empty).read(lambda _: None)
 
 
-@in_loop
 @pytest.mark.parametrize(
     "page",
     [
@@ -372,7 +359,6 @@ def honest_pods() -> list[dict[str, Any]]:
     return [POD | {"metadata": meta} for meta in metas]
 
 
-@in_loop
 @pytest.mark.parametrize("seed", range(20))
 async def test_a_copy_is_right_again_when_the_server_is(seed: int) -> None:
     random, changes = Random(seed), CheckedChanges()
@@ -396,7 +382,6 @@ async def test_a_copy_is_right_again_when_the_server_is(seed: int) -> None:
     assert reflection.counts.handler_failures == 0
 
 
-@in_loop
 @pytest.mark.parametrize(
     "wrong", [{"uid": ""}, {"uid": None}, {"name": ""}, {"name": "a/b"}, {"namespace": ""}]
 )

@@ -41,16 +41,13 @@ async def judge(recorded: Path) -> tuple[int, str]:
     return process.returncode or 0, told.decode()
 
 
-def test_every_recorded_exchange_agrees(tmp_path: Path) -> None:
+async def test_every_recorded_exchange_agrees(tmp_path: Path) -> None:
     lines = gzip.decompress((HERE / "http.jsonl.gz").read_bytes()).splitlines(keepends=True)
     parts = [tmp_path / f"part-{number}.jsonl" for number in range(PARTS)]
     for number, part in enumerate(parts):
         part.write_bytes(b"".join(lines[number::PARTS]))
 
-    async def judge_all() -> list[tuple[int, str]]:
-        return await asyncio.gather(*map(judge, parts))
-
-    verdicts = asyncio.run(judge_all())
+    verdicts = await asyncio.gather(*map(judge, parts))
     assert all(code == 0 for code, _ in verdicts), verdicts
     agreed = [int(told.splitlines()[-1].split(" of ")[0]) for _, told in verdicts]
     assert sum(agreed) == len(lines) == 174

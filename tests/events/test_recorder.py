@@ -113,15 +113,12 @@ def test_events_have_a_source_and_a_type() -> None:
     assert (first.reporting_component, first.reporting_instance) == ("kubelet", "node-a")
 
 
-def test_what_happened_before_it_ran_is_sent_when_it_does() -> None:
-    async def main() -> None:
-        scene = Scene()
-        scene.recorder.normal(POD, "Started", "Container started")
-        async with scene.running():
-            await run_ready_tasks()
-            assert len(scene.sink.events) == 1
-
-    asyncio.run(main())
+async def test_what_happened_before_it_ran_is_sent_when_it_does() -> None:
+    scene = Scene()
+    scene.recorder.normal(POD, "Started", "Container started")
+    async with scene.running():
+        await run_ready_tasks()
+        assert len(scene.sink.events) == 1
 
 
 def test_events_of_one_moment_have_names_of_their_own() -> None:
@@ -191,18 +188,15 @@ def test_an_event_that_the_server_has_deleted_is_created_again_with_its_count() 
     assert scene.recorder.counts == EventCounts(recorded=2, sent=2)
 
 
-def test_after_a_restart_the_first_repeat_is_a_new_event() -> None:
-    async def main() -> None:
-        sink = FakeEventSink()
-        for _ in range(2):
-            scene = Scene(sink=sink)
-            await scene.clock.advance(len(sink.events))
-            async with scene.running():
-                scene.recorder.normal(POD, "Started", "m")
-                await run_ready_tasks()
-        assert sink.summaries == [("Started", "m", 1)] * 2
-
-    asyncio.run(main())
+async def test_after_a_restart_the_first_repeat_is_a_new_event() -> None:
+    sink = FakeEventSink()
+    for _ in range(2):
+        scene = Scene(sink=sink)
+        await scene.clock.advance(len(sink.events))
+        async with scene.running():
+            scene.recorder.normal(POD, "Started", "m")
+            await run_ready_tasks()
+    assert sink.summaries == [("Started", "m", 1)] * 2
 
 
 def test_too_many_about_one_object_are_held_back_and_counted_as_dropped() -> None:
@@ -402,35 +396,31 @@ class HangingSink(FakeEventSink):
         return event
 
 
-def test_what_waits_at_the_end_is_tried_once_more() -> None:
-    async def main() -> None:
-        scene = Scene()
-        scene.sink.failures.append(DOWN)
-        async with scene.running():
-            for number in range(3):
-                scene.recorder.warn(numbered(number), "BackOff", "m")
-            await run_ready_tasks()
-            assert not scene.sink.events
-        scene.sink.failures.extend([None, DOWN])
-        await scene.recorder.drain(10)
-        names = [event.involved_object.name for event in scene.sink.events.values()]
-        assert names == ["p0", "p2"]
-        assert scene.dropped == {"undelivered": 1}
-
-    asyncio.run(main())
-
-
-def test_the_end_does_not_wait_for_a_server_that_hangs(caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
-        scene = Scene(sink=HangingSink())
+async def test_what_waits_at_the_end_is_tried_once_more() -> None:
+    scene = Scene()
+    scene.sink.failures.append(DOWN)
+    async with scene.running():
         for number in range(3):
             scene.recorder.warn(numbered(number), "BackOff", "m")
-        await scene.recorder.drain(0.01)
-        scene.recorder.warn(POD, "TooLate", "m")
-        assert scene.dropped == {"stopped": 4}
-        assert scene.recorder.counts.waiting == 0
+        await run_ready_tasks()
+        assert not scene.sink.events
+    scene.sink.failures.extend([None, DOWN])
+    await scene.recorder.drain(10)
+    names = [event.involved_object.name for event in scene.sink.events.values()]
+    assert names == ["p0", "p2"]
+    assert scene.dropped == {"undelivered": 1}
 
-    asyncio.run(main())
+
+async def test_the_end_does_not_wait_for_a_server_that_hangs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = Scene(sink=HangingSink())
+    for number in range(3):
+        scene.recorder.warn(numbered(number), "BackOff", "m")
+    await scene.recorder.drain(0.01)
+    scene.recorder.warn(POD, "TooLate", "m")
+    assert scene.dropped == {"stopped": 4}
+    assert scene.recorder.counts.waiting == 0
     assert "queued events dropped at shutdown: count=3" in caplog.messages
 
 
@@ -461,26 +451,23 @@ def test_a_recorder_that_retries_is_alive() -> None:
 # Threads
 
 
-def test_any_thread_may_record() -> None:
-    async def main() -> None:
-        scene = Scene(EventPolicy(qps=0, max_queued=10_000))
+async def test_any_thread_may_record() -> None:
+    scene = Scene(EventPolicy(qps=0, max_queued=10_000))
 
-        def work(worker: int) -> None:
-            for number in range(100):
-                scene.recorder.warn(numbered(worker * 100 + number), "BackOff", "m")
+    def work(worker: int) -> None:
+        for number in range(100):
+            scene.recorder.warn(numbered(worker * 100 + number), "BackOff", "m")
 
-        async with scene.running():
-            threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                await asyncio.to_thread(thread.join)
-            while scene.recorder.counts.waiting:
-                await run_ready_tasks(1)
-        assert len(scene.sink.events) == 800
-        assert scene.recorder.counts == EventCounts(recorded=800, sent=800)
-
-    asyncio.run(main())
+    async with scene.running():
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            await asyncio.to_thread(thread.join)
+        while scene.recorder.counts.waiting:
+            await run_ready_tasks(1)
+    assert len(scene.sink.events) == 800
+    assert scene.recorder.counts == EventCounts(recorded=800, sent=800)
 
 
 # For the status manager

@@ -22,32 +22,23 @@ async def time_out() -> str:
     raise TimeoutError("the disk's")
 
 
-def test_a_call_that_comes_back_leaves_nothing_behind() -> None:
-    async def scene() -> None:
-        clock = FakeClock()
-        assert await call_with_timeout(clock, 5, answer()) == "yes"
-        await run_ready_tasks()
-        assert asyncio.all_tasks() == {asyncio.current_task()}
-
-    asyncio.run(scene())
+async def test_a_call_that_comes_back_leaves_nothing_behind() -> None:
+    clock = FakeClock()
+    assert await call_with_timeout(clock, 5, answer()) == "yes"
+    await run_ready_tasks()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-def test_a_call_that_takes_too_long_is_given_up() -> None:
-    async def scene() -> None:
-        clock = FakeClock()
-        calling = asyncio.create_task(call_with_timeout(clock, 5, hang()))
-        await clock.advance(4.9)
-        assert not calling.done()
-        await clock.advance(0.1)
-        with pytest.raises(UnavailableError, match="no response from the API server within 5 s"):
-            await calling
-
-    asyncio.run(scene())
+async def test_a_call_that_takes_too_long_is_given_up() -> None:
+    clock = FakeClock()
+    calling = asyncio.create_task(call_with_timeout(clock, 5, hang()))
+    await clock.advance(4.9)
+    assert not calling.done()
+    await clock.advance(0.1)
+    with pytest.raises(UnavailableError, match="no response from the API server within 5 s"):
+        await calling
 
 
-def test_what_a_call_raises_by_itself_is_not_taken_for_a_deadline() -> None:
-    async def scene() -> None:
-        with pytest.raises(TimeoutError, match="the disk's"):
-            await call_with_timeout(FakeClock(), 5, time_out())
-
-    asyncio.run(scene())
+async def test_what_a_call_raises_by_itself_is_not_taken_for_a_deadline() -> None:
+    with pytest.raises(TimeoutError, match="the disk's"):
+        await call_with_timeout(FakeClock(), 5, time_out())

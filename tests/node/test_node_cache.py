@@ -1,7 +1,5 @@
 """The cache of the Node object, and the health checks."""
 
-import asyncio
-
 import pytest
 from msgspec import structs
 
@@ -59,7 +57,7 @@ def test_a_watch_that_is_late_does_not_make_us_forget_a_new_one(gone: Node, uid:
     assert own.uid == uid
 
 
-def test_problems_are_those_of_the_checks_and_of_who_stands_still() -> None:
+async def test_problems_are_those_of_the_checks_and_of_who_stands_still() -> None:
     clock = FakeClock()
     heartbeats = Heartbeats(clock)
     heartbeats.register("relist", max_silent_seconds=180)
@@ -67,7 +65,7 @@ def test_problems_are_those_of_the_checks_and_of_who_stands_still() -> None:
     problems: list[str | None] = ["runtime is down", None]
     health = NodeHealth(*(lambda it=it: it for it in problems), heartbeats=heartbeats)
     assert health.problems() == ("runtime is down",)
-    asyncio.run(clock.advance(190))
+    await clock.advance(190)
     assert health.problems() == (
         "runtime is down",
         "relist is not healthy: relist was last active 190 s ago; threshold is 180 s",

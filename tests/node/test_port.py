@@ -1,7 +1,5 @@
 """The Node gets the agent's port once the agent listens."""
 
-import asyncio
-
 from podstatus.node.compose import NodeHeartbeats, build_node
 from podstatus.node.facts_collector import FactSources
 from podstatus.node.settings import NodeSettings
@@ -11,7 +9,7 @@ from tests.node.scene import INFO, FakeEvents, FakeHealth
 from tests.support.pod_services import ignore
 
 
-def test_the_node_shows_the_port_as_soon_as_there_is_one() -> None:
+async def test_the_node_shows_the_port_as_soon_as_there_is_one() -> None:
     ports = [0, 10250, 4711]
 
     async def run() -> list[int]:
@@ -38,4 +36,4 @@ def test_the_node_shows_the_port_as_soon_as_there_is_one() -> None:
             ports.pop(0)
         return shown
 
-    assert asyncio.run(run()) == [0, 10250, 4711]
+    assert await run() == [0, 10250, 4711]

@@ -1,7 +1,6 @@
 """Registration of the Node."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
 import pytest
@@ -9,142 +8,115 @@ from msgspec import structs
 
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node, NodeSpec, Taint
-from podstatus.node.settings import NodeSettings
 from tests.node.scene import MACHINE, SETTINGS, NodeScene
 
 TAINT = Taint(key="podstatus.dev/process", effect="NoExecute")
 TAINTED = structs.replace(SETTINGS, taints=(TAINT,))
 
 
-def play(script: Callable[[NodeScene], Awaitable[None]], settings: NodeSettings = SETTINGS) -> None:
-    async def scene() -> None:
-        made = NodeScene(settings)
-        await script(made)
-
-    asyncio.run(scene())
-
-
 def bare_node() -> Node:
     return Node(metadata=ObjectMeta(name="node-c"), spec=NodeSpec())
 
 
-def test_a_node_that_is_not_there_is_created_with_its_status() -> None:
-    async def script(scene: NodeScene) -> None:
-        assert await scene.status.sync_once()
-        assert scene.node.spec.taints == (TAINT,)
-        assert (scene.node.status.capacity or {})["cpu"] == "2"
-        assert scene.condition("Ready").status == "True"
-        assert scene.own_node.current() == scene.node
-        assert scene.events.reasons() == [
-            "NodeHasSufficientMemory",
-            "NodeHasNoDiskPressure",
-            "NodeHasSufficientPID",
-        ]
-
-    play(script, TAINTED)
+async def test_a_node_that_is_not_there_is_created_with_its_status() -> None:
+    scene = NodeScene(TAINTED)
+    assert await scene.status.sync_once()
+    assert scene.node.spec.taints == (TAINT,)
+    assert (scene.node.status.capacity or {})["cpu"] == "2"
+    assert scene.condition("Ready").status == "True"
+    assert scene.own_node.current() == scene.node
+    assert scene.events.reasons() == [
+        "NodeHasSufficientMemory",
+        "NodeHasNoDiskPressure",
+        "NodeHasSufficientPID",
+    ]
 
 
-def test_a_node_that_is_there_is_taken_over_with_its_taints() -> None:
-    async def script(scene: NodeScene) -> None:
-        scene.server.put_node(bare_node())
-        assert await scene.status.sync_once()
-        assert scene.node.spec.taints is None
-        assert (scene.node.metadata.labels or {})["kubernetes.io/hostname"] == "node-c"
-        assert scene.condition("Ready").status == "True"
-
-    play(script, TAINTED)
+async def test_a_node_that_is_there_is_taken_over_with_its_taints() -> None:
+    scene = NodeScene(TAINTED)
+    scene.server.put_node(bare_node())
+    assert await scene.status.sync_once()
+    assert scene.node.spec.taints is None
+    assert (scene.node.metadata.labels or {})["kubernetes.io/hostname"] == "node-c"
+    assert scene.condition("Ready").status == "True"
 
 
-def test_a_node_that_is_as_it_should_be_is_not_written_to() -> None:
-    async def script(scene: NodeScene) -> None:
-        await scene.status.sync_once()
-        scene.own_node.forget()
-        scene.server.calls.clear()
-        await scene.status.sync_once()
-        assert scene.verbs() == ["create_node", "get_node"]
-
-    play(script)
+async def test_a_node_that_is_as_it_should_be_is_not_written_to() -> None:
+    scene = NodeScene()
+    await scene.status.sync_once()
+    scene.own_node.forget()
+    scene.server.calls.clear()
+    await scene.status.sync_once()
+    assert scene.verbs() == ["create_node", "get_node"]
 
 
-def test_who_may_not_create_nodes_uses_the_one_that_is_there() -> None:
-    async def script(scene: NodeScene) -> None:
-        scene.server.put_node(bare_node())
-        scene.server.fail("create_node", 403)
-        assert await scene.status.sync_once()
-        assert scene.own_node.uid
-
-    play(script)
+async def test_who_may_not_create_nodes_uses_the_one_that_is_there() -> None:
+    scene = NodeScene()
+    scene.server.put_node(bare_node())
+    scene.server.fail("create_node", 403)
+    assert await scene.status.sync_once()
+    assert scene.own_node.uid
 
 
-def test_a_denied_creation_without_an_existing_node_raises_the_denial(
+async def test_a_denied_creation_without_an_existing_node_raises_the_denial(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def script(scene: NodeScene) -> None:
-        scene.server.fail("create_node", 403)
-        syncing = asyncio.create_task(scene.status.sync_once())
-        await scene.clock.advance(0.01)
-        assert [it.getMessage() for it in caplog.records] == [
-            "registering the node failed, will retry: error=create_node node-c: HTTP 403"
-        ]
-        await scene.clock.advance(1)
-        assert await syncing
-
-    play(script)
+    scene = NodeScene()
+    scene.server.fail("create_node", 403)
+    syncing = asyncio.create_task(scene.status.sync_once())
+    await scene.clock.advance(0.01)
+    assert [it.getMessage() for it in caplog.records] == [
+        "registering the node failed, will retry: error=create_node node-c: HTTP 403"
+    ]
+    await scene.clock.advance(1)
+    assert await syncing
 
 
 @pytest.mark.parametrize("code", [401, 403, 422, 429, 500, 503])
-def test_it_tries_until_it_is_done_and_waits_longer_each_time(code: int) -> None:
-    async def script(scene: NodeScene) -> None:
-        scene.server.fail("create_node", *[code] * 9)
-        times: list[float] = []
-        start = scene.clock.now()
-        syncing = asyncio.create_task(scene.status.sync_once())
-        while not syncing.done():
-            await scene.clock.advance(0.05)
-            created = scene.verbs("create_node")
-            times += [(scene.clock.now() - start) / 1e9] * len(created)
-        waits = [after - before for before, after in pairwise(times)]
-        assert len(waits) == 9
-        assert waits[0] <= 0.2
-        assert all(after > before - 0.06 for before, after in pairwise(waits))
-        assert 6 < waits[-1] <= 7.05
-
-    play(script)
+async def test_it_tries_until_it_is_done_and_waits_longer_each_time(code: int) -> None:
+    scene = NodeScene()
+    scene.server.fail("create_node", *[code] * 9)
+    times: list[float] = []
+    start = scene.clock.now()
+    syncing = asyncio.create_task(scene.status.sync_once())
+    while not syncing.done():
+        await scene.clock.advance(0.05)
+        created = scene.verbs("create_node")
+        times += [(scene.clock.now() - start) / 1e9] * len(created)
+    waits = [after - before for before, after in pairwise(times)]
+    assert len(waits) == 9
+    assert waits[0] <= 0.2
+    assert all(after > before - 0.06 for before, after in pairwise(waits))
+    assert 6 < waits[-1] <= 7.05
 
 
-def test_a_call_that_hangs_is_given_up() -> None:
-    async def script(scene: NodeScene) -> None:
-        scene.server.hang()
-        syncing = asyncio.create_task(scene.status.sync_once())
-        await scene.clock.advance(9)
-        scene.server.hang(hanging=False)
-        assert not scene.server.nodes
-        await scene.clock.advance(1.5)
-        assert await syncing
-        assert scene.verbs("create_node") == ["create_node"] * 2
-
-    play(script)
+async def test_a_call_that_hangs_is_given_up() -> None:
+    scene = NodeScene()
+    scene.server.hang()
+    syncing = asyncio.create_task(scene.status.sync_once())
+    await scene.clock.advance(9)
+    scene.server.hang(hanging=False)
+    assert not scene.server.nodes
+    await scene.clock.advance(1.5)
+    assert await syncing
+    assert scene.verbs("create_node") == ["create_node"] * 2
 
 
-def test_a_node_is_not_registered_before_it_is_known_what_it_has() -> None:
-    async def script(scene: NodeScene) -> None:
-        scene.machine = None
-        syncing = asyncio.create_task(scene.status.sync_once())
-        await scene.clock.advance(1)
-        assert scene.server.calls == []
-        scene.machine = MACHINE
-        await scene.clock.advance(10)
-        assert await syncing
-
-    play(script)
+async def test_a_node_is_not_registered_before_it_is_known_what_it_has() -> None:
+    scene = NodeScene()
+    scene.machine = None
+    syncing = asyncio.create_task(scene.status.sync_once())
+    await scene.clock.advance(1)
+    assert scene.server.calls == []
+    scene.machine = MACHINE
+    await scene.clock.advance(10)
+    assert await syncing
 
 
-def test_a_node_that_others_register_is_waited_for() -> None:
-    async def script(scene: NodeScene) -> None:
-        assert not await scene.status.sync_once()
-        assert set(scene.verbs()) == {"get_node"}
-        scene.server.put_node(bare_node())
-        assert await scene.status.sync_once()
-        assert scene.condition("Ready").status == "True"
-
-    play(script, structs.replace(SETTINGS, register_node=False))
+async def test_a_node_that_others_register_is_waited_for() -> None:
+    scene = NodeScene(structs.replace(SETTINGS, register_node=False))
+    assert not await scene.status.sync_once()
+    assert set(scene.verbs()) == {"get_node"}
+    scene.server.put_node(bare_node())
+    assert await scene.status.sync_once()
+    assert scene.condition("Ready").status == "True"

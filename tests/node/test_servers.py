@@ -214,24 +214,21 @@ def test_a_node_that_was_deleted_comes_again(server: Server) -> None:
     play(server, script)
 
 
-def test_a_watch_tells_what_others_do_to_our_node(server: Server) -> None:
-    async def watch() -> None:
-        access = kubeconfig_config(own_access(server).kubeconfig)
-        async with ApiClient(access) as client, asyncio.timeout(90), asyncio.TaskGroup() as tasks:
-            scene = NodeScene(api=HttpNodeApi(client))
-            own = scene.own_node
-            await scene.status.sync_once()
-            watching = tasks.create_task(node_reflector(client, NAME, own).run())
-            cordon = {"spec": {"unschedulable": True}}
-            assert server.client.patch(NODE, cordon)[0] == 200
-            await until(lambda: own.current().spec.unschedulable)
-            assert server.client.delete(NODE)[0] == 200
-            await until(lambda: own.server_copy is None)
-            assert await scene.status.sync_once()
-            assert own.uid == node(server)["metadata"]["uid"]
-            watching.cancel()
-
-    asyncio.run(watch())
+async def test_a_watch_tells_what_others_do_to_our_node(server: Server) -> None:
+    access = kubeconfig_config(own_access(server).kubeconfig)
+    async with ApiClient(access) as client, asyncio.timeout(90), asyncio.TaskGroup() as tasks:
+        scene = NodeScene(api=HttpNodeApi(client))
+        own = scene.own_node
+        await scene.status.sync_once()
+        watching = tasks.create_task(node_reflector(client, NAME, own).run())
+        cordon = {"spec": {"unschedulable": True}}
+        assert server.client.patch(NODE, cordon)[0] == 200
+        await until(lambda: own.current().spec.unschedulable)
+        assert server.client.delete(NODE)[0] == 200
+        await until(lambda: own.server_copy is None)
+        assert await scene.status.sync_once()
+        assert own.uid == node(server)["metadata"]["uid"]
+        watching.cancel()
 
 
 def test_a_status_for_a_recreated_node_is_recomputed(
@@ -300,20 +297,17 @@ def test_a_lease_that_was_written_to_or_deleted_is_renewed_all_the_same(server: 
     play(server, script)
 
 
-def test_missing_and_existing_objects_raise_distinct_errors(server: Server) -> None:
-    async def ask() -> None:
-        scene = NodeScene()
-        async with node_api(server) as api:
-            with pytest.raises(GoneError):
-                await api.get_node(NAME)
-            with pytest.raises(GoneError):
-                await api.get_lease("kube-node-lease", NAME)
-            made = await api.create_node(scene.own_node.current())
-            with pytest.raises(ConflictError):
-                await api.create_node(scene.own_node.current())
-            patched = await api.patch_node(NAME, b'{"metadata":{"annotations":{"a":"b"}}}')
-            assert patched.metadata.annotations == {"a": "b"}
-            assert patched.metadata.uid == made.metadata.uid
-            assert patched.metadata.managed_fields is None
-
-    asyncio.run(ask())
+async def test_missing_and_existing_objects_raise_distinct_errors(server: Server) -> None:
+    scene = NodeScene()
+    async with node_api(server) as api:
+        with pytest.raises(GoneError):
+            await api.get_node(NAME)
+        with pytest.raises(GoneError):
+            await api.get_lease("kube-node-lease", NAME)
+        made = await api.create_node(scene.own_node.current())
+        with pytest.raises(ConflictError):
+            await api.create_node(scene.own_node.current())
+        patched = await api.patch_node(NAME, b'{"metadata":{"annotations":{"a":"b"}}}')
+        assert patched.metadata.annotations == {"a": "b"}
+        assert patched.metadata.uid == made.metadata.uid
+        assert patched.metadata.managed_fields is None

@@ -1,8 +1,5 @@
 """The Node status in virtual time."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-
 import pytest
 from msgspec import structs
 
@@ -14,290 +11,245 @@ from tests.node.scene import INFO, MACHINE, SETTINGS, NodeScene
 FOREIGN = {"type": "KernelDeadlock", "status": "False", "reason": "KernelHasNoDeadlock"}
 
 
-def play(script: Callable[[NodeScene], Awaitable[None]], *, chance: float = 0.5) -> None:
-    async def scene() -> None:
-        await script(NodeScene(chance=chance))
-
-    asyncio.run(scene())
-
-
-def test_a_status_that_does_not_change_is_sent_every_five_minutes() -> None:
-    async def script(scene: NodeScene) -> None:
-        async with scene.running():
-            await scene.clock.advance(1)
-            heard = scene.condition("Ready").last_heartbeat_time
-            scene.verbs()
-            await scene.clock.advance(290)
-            assert scene.verbs("node") == []
-            await scene.clock.advance(20)
-            assert scene.verbs("node") == ["patch_node_status"]
-            ready = scene.condition("Ready")
-            assert ready.last_heartbeat_time > heard
-            assert (
-                ready.last_transition_time == scene.condition("DiskPressure").last_transition_time
-            )
-
-    play(script)
+async def test_a_status_that_does_not_change_is_sent_every_five_minutes() -> None:
+    scene = NodeScene()
+    async with scene.running():
+        await scene.clock.advance(1)
+        heard = scene.condition("Ready").last_heartbeat_time
+        scene.verbs()
+        await scene.clock.advance(290)
+        assert scene.verbs("node") == []
+        await scene.clock.advance(20)
+        assert scene.verbs("node") == ["patch_node_status"]
+        ready = scene.condition("Ready")
+        assert ready.last_heartbeat_time > heard
+        assert ready.last_transition_time == scene.condition("DiskPressure").last_transition_time
 
 
 @pytest.mark.parametrize(("chance", "first"), [(0.0, 150), (0.9, 420)])
-def test_the_first_report_after_a_change_comes_by_chance_and_then_in_step(
+async def test_the_first_report_after_a_change_comes_by_chance_and_then_in_step(
     chance: float, first: int
 ) -> None:
-    async def script(scene: NodeScene) -> None:
-        async with scene.running():
-            await scene.clock.advance(1)
-            scene.verbs()
-            for period in (first, 300):
-                await scene.clock.advance(period - 20)
-                assert scene.verbs("node") == []
-                await scene.clock.advance(20)
-                assert scene.verbs("node") == ["patch_node_status"]
-
-    play(script, chance=chance)
-
-
-def test_a_change_is_sent_with_the_next_look() -> None:
-    async def script(scene: NodeScene) -> None:
-        async with scene.running():
-            await scene.clock.advance(1)
-            scene.events.reasons()
-            scene.run_short_of_memory()
-            await scene.clock.advance(10)
-            assert scene.condition("MemoryPressure").status == "True"
-            assert scene.events.reasons() == ["NodeHasInsufficientMemory"]
-            scene.machine = MACHINE
-            await scene.clock.advance(290)
-            assert scene.condition("MemoryPressure").status == "True"
-            await scene.clock.advance(20)
-            assert scene.condition("MemoryPressure").status == "False"
-            assert scene.events.reasons() == ["NodeHasSufficientMemory"]
-
-    play(script)
-
-
-def test_who_knows_better_is_heard_at_once() -> None:
-    async def script(scene: NodeScene) -> None:
-        async with scene.running():
-            await scene.clock.advance(1)
-            scene.health.reported = ("the runtime is down", "relist is not healthy")
-            scene.status.request_sync()
-            await scene.clock.advance(0.01)
-            ready = scene.condition("Ready")
-            assert (ready.status, ready.reason) == ("False", "KubeletNotReady")
-            assert ready.message == "[the runtime is down, relist is not healthy]"
-
-    play(script)
-
-
-def test_who_knows_better_is_heard_at_once_before_the_first_ready_too() -> None:
-    async def script(scene: NodeScene) -> None:
-        scene.health.reported = ("not yet",)
-        async with scene.running():
-            await scene.clock.advance(1)
-            scene.health.reported = ("never",)
-            await scene.clock.advance(1)
-            assert scene.condition("Ready").message == "not yet"
-            scene.status.request_sync()
-            await scene.clock.advance(0.01)
-            assert scene.condition("Ready").message == "never"
-
-    play(script)
-
-
-def test_a_service_that_stands_still_makes_the_node_not_ready_and_is_named() -> None:
-    async def script(scene: NodeScene) -> None:
-        heartbeats = Heartbeats(scene.clock)
-        heartbeats.register("relist", max_silent_seconds=30)
-        checks = NodeHealth(heartbeats=heartbeats)
-        async with scene.running():
-            for _ in range(5):
-                scene.health.reported = checks.problems()
-                await scene.clock.advance(10)
-            ready = scene.condition("Ready")
-            assert ready.status == "False"
-            assert ready.message.startswith("relist is not healthy: relist was last active 4")
-
-    play(script)
-
-
-def test_a_node_that_becomes_ready_for_the_first_time_says_so_at_once() -> None:
-    async def script(scene: NodeScene) -> None:
-        scene.health.reported = ("not yet",)
-        async with scene.running():
-            await scene.clock.advance(3)
-            assert scene.condition("Ready").status == "False"
-            scene.verbs()
-            scene.health.reported = ()
-            await scene.clock.advance(0.2)
-            assert scene.condition("Ready").status == "True"
-            assert scene.verbs("node") == ["patch_node_status"]
-            assert "NodeReady" in scene.events.reasons()
-
-    play(script)
-
-
-def test_a_node_that_takes_long_is_not_looked_at_more_often_than_others() -> None:
-    async def script(scene: NodeScene) -> None:
-        scene.health.reported = ("not yet",)
-        async with scene.running():
-            await scene.clock.advance(125)
-            scene.health.reported = ()
-            await scene.clock.advance(2)
-            assert scene.condition("Ready").status == "False"
-            await scene.clock.advance(10)
-            assert scene.condition("Ready").status == "True"
-
-    play(script)
-
-
-def test_a_server_that_does_not_take_the_first_ready_is_left_alone_for_a_second() -> None:
-    async def script(scene: NodeScene) -> None:
-        scene.health.reported = ("not yet",)
-        async with scene.running():
-            await scene.clock.advance(1)
-            scene.server.fail_all()
-            scene.health.reported = ()
-            scene.verbs()
-            await scene.clock.advance(3)
-            assert len(scene.verbs("node")) <= 4 * 5
-            scene.server.fail_all(0)
-            await scene.clock.advance(1.2)
-            assert scene.condition("Ready").status == "True"
-
-    play(script)
-
-
-def test_conditions_of_others_survive() -> None:
-    async def script(scene: NodeScene) -> None:
-        async with scene.running():
-            await scene.clock.advance(1)
-            scene.server.change_node("node-c", {"status": {"conditions": [FOREIGN]}})
-            scene.run_short_of_memory()
-            await scene.clock.advance(10)
-            assert scene.condition("MemoryPressure").status == "True"
-            assert scene.condition("KernelDeadlock").reason == "KernelHasNoDeadlock"
-
-    play(script)
-
-
-def test_what_the_control_plane_wrote_into_our_conditions_is_put_right() -> None:
-    async def script(scene: NodeScene) -> None:
-        async with scene.running():
-            await scene.clock.advance(1)
-            unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
-            stored = scene.server.change_node("node-c", {"status": {"conditions": [unknown]}})
-            scene.own_node.update(stored)
-            scene.events.reasons()
-            await scene.clock.advance(10)
-            assert scene.condition("Ready").status == "True"
-            assert scene.events.reasons() == ["NodeReady"]
-
-    play(script)
-
-
-def test_a_failure_is_tried_again_from_what_the_server_has() -> None:
-    async def script(scene: NodeScene) -> None:
-        await scene.status.sync_once()
-        scene.run_short_of_memory()
-        scene.server.fail("patch_node_status", 500, 409)
+    scene = NodeScene(chance=chance)
+    async with scene.running():
+        await scene.clock.advance(1)
         scene.verbs()
-        assert await scene.status.sync_once()
-        assert scene.verbs() == ["patch_node_status", *["get_node", "patch_node_status"] * 2]
+        for period in (first, 300):
+            await scene.clock.advance(period - 20)
+            assert scene.verbs("node") == []
+            await scene.clock.advance(20)
+            assert scene.verbs("node") == ["patch_node_status"]
 
-    play(script)
 
-
-def test_after_five_tries_it_waits_for_the_next_time() -> None:
-    async def script(scene: NodeScene) -> None:
-        await scene.status.sync_once()
-        scene.run_short_of_memory()
+async def test_a_change_is_sent_with_the_next_look() -> None:
+    scene = NodeScene()
+    async with scene.running():
+        await scene.clock.advance(1)
         scene.events.reasons()
-        scene.server.fail("patch_node_status", *[500] * 5)
-        assert not await scene.status.sync_once()
-        assert scene.events.reasons() == []
-        assert await scene.status.sync_once()
+        scene.run_short_of_memory()
+        await scene.clock.advance(10)
+        assert scene.condition("MemoryPressure").status == "True"
         assert scene.events.reasons() == ["NodeHasInsufficientMemory"]
+        scene.machine = MACHINE
+        await scene.clock.advance(290)
+        assert scene.condition("MemoryPressure").status == "True"
+        await scene.clock.advance(20)
+        assert scene.condition("MemoryPressure").status == "False"
+        assert scene.events.reasons() == ["NodeHasSufficientMemory"]
 
-    play(script)
+
+async def test_who_knows_better_is_heard_at_once() -> None:
+    scene = NodeScene()
+    async with scene.running():
+        await scene.clock.advance(1)
+        scene.health.reported = ("the runtime is down", "relist is not healthy")
+        scene.status.request_sync()
+        await scene.clock.advance(0.01)
+        ready = scene.condition("Ready")
+        assert (ready.status, ready.reason) == ("False", "KubeletNotReady")
+        assert ready.message == "[the runtime is down, relist is not healthy]"
 
 
-def test_a_node_that_was_deleted_is_registered_again() -> None:
-    async def script(scene: NodeScene) -> None:
-        async with scene.running():
-            await scene.clock.advance(1)
-            before = scene.node.metadata.uid
-            del scene.server.nodes["node-c"]
-            scene.run_short_of_memory()
+async def test_who_knows_better_is_heard_at_once_before_the_first_ready_too() -> None:
+    scene = NodeScene()
+    scene.health.reported = ("not yet",)
+    async with scene.running():
+        await scene.clock.advance(1)
+        scene.health.reported = ("never",)
+        await scene.clock.advance(1)
+        assert scene.condition("Ready").message == "not yet"
+        scene.status.request_sync()
+        await scene.clock.advance(0.01)
+        assert scene.condition("Ready").message == "never"
+
+
+async def test_a_service_that_stands_still_makes_the_node_not_ready_and_is_named() -> None:
+    scene = NodeScene()
+    heartbeats = Heartbeats(scene.clock)
+    heartbeats.register("relist", max_silent_seconds=30)
+    checks = NodeHealth(heartbeats=heartbeats)
+    async with scene.running():
+        for _ in range(5):
+            scene.health.reported = checks.problems()
             await scene.clock.advance(10)
-            assert scene.node.metadata.uid != before
-            assert scene.condition("MemoryPressure").status == "True"
-            await scene.clock.advance(10.5)
-            (owner,) = scene.server.leases["node-c"].metadata.owner_references or ()
-            assert owner.uid == scene.node.metadata.uid
-
-    play(script)
+        ready = scene.condition("Ready")
+        assert ready.status == "False"
+        assert ready.message.startswith("relist is not healthy: relist was last active 4")
 
 
-def test_a_node_that_is_another_one_by_now_is_read_again() -> None:
-    async def script(scene: NodeScene) -> None:
-        await scene.status.sync_once()
-        metadata = structs.replace(scene.node.metadata, uid="another")
-        scene.server.put_node(
-            structs.replace(scene.node, metadata=metadata, status=type(scene.node.status)())
-        )
+async def test_a_node_that_becomes_ready_for_the_first_time_says_so_at_once() -> None:
+    scene = NodeScene()
+    scene.health.reported = ("not yet",)
+    async with scene.running():
+        await scene.clock.advance(3)
+        assert scene.condition("Ready").status == "False"
+        scene.verbs()
+        scene.health.reported = ()
+        await scene.clock.advance(0.2)
+        assert scene.condition("Ready").status == "True"
+        assert scene.verbs("node") == ["patch_node_status"]
+        assert "NodeReady" in scene.events.reasons()
+
+
+async def test_a_node_that_takes_long_is_not_looked_at_more_often_than_others() -> None:
+    scene = NodeScene()
+    scene.health.reported = ("not yet",)
+    async with scene.running():
+        await scene.clock.advance(125)
+        scene.health.reported = ()
+        await scene.clock.advance(2)
+        assert scene.condition("Ready").status == "False"
+        await scene.clock.advance(10)
+        assert scene.condition("Ready").status == "True"
+
+
+async def test_a_server_that_does_not_take_the_first_ready_is_left_alone_for_a_second() -> None:
+    scene = NodeScene()
+    scene.health.reported = ("not yet",)
+    async with scene.running():
+        await scene.clock.advance(1)
+        scene.server.fail_all()
+        scene.health.reported = ()
+        scene.verbs()
+        await scene.clock.advance(3)
+        assert len(scene.verbs("node")) <= 4 * 5
+        scene.server.fail_all(0)
+        await scene.clock.advance(1.2)
+        assert scene.condition("Ready").status == "True"
+
+
+async def test_conditions_of_others_survive() -> None:
+    scene = NodeScene()
+    async with scene.running():
+        await scene.clock.advance(1)
+        scene.server.change_node("node-c", {"status": {"conditions": [FOREIGN]}})
         scene.run_short_of_memory()
-        assert await scene.status.sync_once()
-        assert scene.condition("MemoryPressure").reason == "KubeletHasInsufficientMemory"
-        assert scene.condition("DiskPressure").reason == "KubeletHasNoDiskPressure"
-        assert scene.own_node.uid == "another"
-
-    play(script)
+        await scene.clock.advance(10)
+        assert scene.condition("MemoryPressure").status == "True"
+        assert scene.condition("KernelDeadlock").reason == "KernelHasNoDeadlock"
 
 
-def test_it_says_that_it_starts_and_that_the_machine_did() -> None:
-    async def script(scene: NodeScene) -> None:
-        await scene.status.sync_once()
-        again = NodeScene(api=scene.server, info=structs.replace(INFO, boot_id="boot-2"))
-        async with again.running():
-            await again.clock.advance(1)
-        assert again.events.recorded == [
-            ("Normal", "Starting", "Starting kubelet."),
-            ("Warning", "Rebooted", "Node node-c has been rebooted, boot id: boot-2"),
-        ]
-
-    play(script)
-
-
-def test_a_cordon_has_one_event() -> None:
-    async def script(scene: NodeScene) -> None:
-        await scene.status.sync_once()
+async def test_what_the_control_plane_wrote_into_our_conditions_is_put_right() -> None:
+    scene = NodeScene()
+    async with scene.running():
+        await scene.clock.advance(1)
+        unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+        stored = scene.server.change_node("node-c", {"status": {"conditions": [unknown]}})
+        scene.own_node.update(stored)
         scene.events.reasons()
-        for unschedulable in (True, False):
-            scene.own_node.update(
-                scene.server.change_node("node-c", {"spec": {"unschedulable": unschedulable}})
-            )
-            await scene.status.sync_once()
-            await scene.status.sync_once()
-        assert scene.events.reasons() == ["NodeNotSchedulable", "NodeSchedulable"]
-
-    play(script)
+        await scene.clock.advance(10)
+        assert scene.condition("Ready").status == "True"
+        assert scene.events.reasons() == ["NodeReady"]
 
 
-def test_a_condition_says_what_it_said_before_an_outage() -> None:
-    async def script(scene: NodeScene) -> None:
-        async with scene.running():
-            await scene.clock.advance(1)
-            before: NodeCondition = scene.condition("Ready")
-            scene.server.fail_all()
-            await scene.clock.advance(600)
-            scene.server.fail_all(0)
-            await scene.clock.advance(11)
-            after = scene.condition("Ready")
-            assert after.last_heartbeat_time > before.last_heartbeat_time
-            assert after.last_transition_time == before.last_transition_time
+async def test_a_failure_is_tried_again_from_what_the_server_has() -> None:
+    scene = NodeScene()
+    await scene.status.sync_once()
+    scene.run_short_of_memory()
+    scene.server.fail("patch_node_status", 500, 409)
+    scene.verbs()
+    assert await scene.status.sync_once()
+    assert scene.verbs() == ["patch_node_status", *["get_node", "patch_node_status"] * 2]
 
-    play(script)
+
+async def test_after_five_tries_it_waits_for_the_next_time() -> None:
+    scene = NodeScene()
+    await scene.status.sync_once()
+    scene.run_short_of_memory()
+    scene.events.reasons()
+    scene.server.fail("patch_node_status", *[500] * 5)
+    assert not await scene.status.sync_once()
+    assert scene.events.reasons() == []
+    assert await scene.status.sync_once()
+    assert scene.events.reasons() == ["NodeHasInsufficientMemory"]
+
+
+async def test_a_node_that_was_deleted_is_registered_again() -> None:
+    scene = NodeScene()
+    async with scene.running():
+        await scene.clock.advance(1)
+        before = scene.node.metadata.uid
+        del scene.server.nodes["node-c"]
+        scene.run_short_of_memory()
+        await scene.clock.advance(10)
+        assert scene.node.metadata.uid != before
+        assert scene.condition("MemoryPressure").status == "True"
+        await scene.clock.advance(10.5)
+        (owner,) = scene.server.leases["node-c"].metadata.owner_references or ()
+        assert owner.uid == scene.node.metadata.uid
+
+
+async def test_a_node_that_is_another_one_by_now_is_read_again() -> None:
+    scene = NodeScene()
+    await scene.status.sync_once()
+    metadata = structs.replace(scene.node.metadata, uid="another")
+    scene.server.put_node(
+        structs.replace(scene.node, metadata=metadata, status=type(scene.node.status)())
+    )
+    scene.run_short_of_memory()
+    assert await scene.status.sync_once()
+    assert scene.condition("MemoryPressure").reason == "KubeletHasInsufficientMemory"
+    assert scene.condition("DiskPressure").reason == "KubeletHasNoDiskPressure"
+    assert scene.own_node.uid == "another"
+
+
+async def test_it_says_that_it_starts_and_that_the_machine_did() -> None:
+    scene = NodeScene()
+    await scene.status.sync_once()
+    again = NodeScene(api=scene.server, info=structs.replace(INFO, boot_id="boot-2"))
+    async with again.running():
+        await again.clock.advance(1)
+    assert again.events.recorded == [
+        ("Normal", "Starting", "Starting kubelet."),
+        ("Warning", "Rebooted", "Node node-c has been rebooted, boot id: boot-2"),
+    ]
+
+
+async def test_a_cordon_has_one_event() -> None:
+    scene = NodeScene()
+    await scene.status.sync_once()
+    scene.events.reasons()
+    for unschedulable in (True, False):
+        scene.own_node.update(
+            scene.server.change_node("node-c", {"spec": {"unschedulable": unschedulable}})
+        )
+        await scene.status.sync_once()
+        await scene.status.sync_once()
+    assert scene.events.reasons() == ["NodeNotSchedulable", "NodeSchedulable"]
+
+
+async def test_a_condition_says_what_it_said_before_an_outage() -> None:
+    scene = NodeScene()
+    async with scene.running():
+        await scene.clock.advance(1)
+        before: NodeCondition = scene.condition("Ready")
+        scene.server.fail_all()
+        await scene.clock.advance(600)
+        scene.server.fail_all(0)
+        await scene.clock.advance(11)
+        after = scene.condition("Ready")
+        assert after.last_heartbeat_time > before.last_heartbeat_time
+        assert after.last_transition_time == before.last_transition_time
 
 
 def test_invalid_settings_are_reported_before_the_start() -> None:

@@ -82,13 +82,10 @@ def test_revision_of_another_cache_is_a_reset() -> None:
     assert snapshots.changes_since(None).reset
 
 
-def test_waiting_ends_with_the_next_change() -> None:
-    async def live() -> None:
-        snapshots = SnapshotCache()
-        waiting = asyncio.create_task(snapshots.wait(0))
-        await asyncio.sleep(0)
-        assert not waiting.done()
-        snapshots.put(pod("a"))
-        await asyncio.wait_for(waiting, 1)
-
-    asyncio.run(live())
+async def test_waiting_ends_with_the_next_change() -> None:
+    snapshots = SnapshotCache()
+    waiting = asyncio.create_task(snapshots.wait(0))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    snapshots.put(pod("a"))
+    await asyncio.wait_for(waiting, 1)

@@ -10,7 +10,6 @@ from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.testing.clock import FakeClock
 from tests.probes.probe_targets import target
 from tests.support.loopback_servers import HOST, http, raw_server
-from tests.support.node_in_memory import in_loop
 from tests.support.world_in_memory import TroubledRuntime
 
 
@@ -19,7 +18,6 @@ def checks() -> ProbeChecker:
     return ProbeChecker(TroubledRuntime(clock), clock=clock)
 
 
-@in_loop
 async def test_the_pod_is_asked_by_http_and_by_tcp() -> None:
     async with raw_server(http(200, b"fine")) as server:
         asked = HTTPGetAction(port=server.port, path="/healthz")
@@ -33,7 +31,6 @@ async def test_the_pod_is_asked_by_http_and_by_tcp() -> None:
         assert (await checks()(target(Probe(tcp_socket=elsewhere), pod_ip=""))).success
 
 
-@in_loop
 @pytest.mark.parametrize(
     ("probe", "pod_ip", "why"),
     [

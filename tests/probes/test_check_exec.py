@@ -10,7 +10,6 @@ from podstatus.probes.check_exec import check_exec, probe_command
 from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.testing.clock import FakeClock
 from tests.probes.probe_targets import Command, Talker
-from tests.support.node_in_memory import in_loop
 from tests.support.world_in_memory import TroubledRuntime
 
 
@@ -18,7 +17,6 @@ async def check(runtime: TroubledRuntime, clock: FakeClock) -> CheckResult:
     return await check_exec(runtime, PodUID("u"), "c", ("test", "-f", "x"), seconds=2, clock=clock)
 
 
-@in_loop
 @pytest.mark.parametrize(("code", "success"), [(0, True), (1, False), (137, False)])
 async def test_the_exit_code_decides(code: int, success: bool) -> None:
     clock = FakeClock()
@@ -30,14 +28,12 @@ async def test_the_exit_code_decides(code: int, success: bool) -> None:
     assert runtime.asked == [("u", "c", "test", "-f", "x")]
 
 
-@in_loop
 async def test_output_is_cut() -> None:
     clock = FakeClock()
     checked = await check(Talker(clock, Command(clock, b"x" * 8000, b"y" * 8000)), clock)
     assert (len(checked.output), checked.output[-1]) == (10240, "y")
 
 
-@in_loop
 async def test_a_command_that_takes_too_long_has_failed_and_is_ended() -> None:
     clock = FakeClock()
     command = Command(clock, takes=60)
@@ -51,7 +47,6 @@ async def test_a_command_that_takes_too_long_has_failed_and_is_ended() -> None:
     assert command.is_closed
 
 
-@in_loop
 async def test_a_command_that_cannot_be_run_says_nothing() -> None:
     clock = FakeClock()
     with pytest.raises(CheckError, match="container c is not running"):

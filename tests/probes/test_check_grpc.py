@@ -11,7 +11,6 @@ import pytest
 from podstatus.probes.check_grpc import check_grpc
 from podstatus.probes.decide.check_result import CheckError, CheckResult
 from tests.support.loopback_servers import HOST, closed_port, raw_server
-from tests.support.node_in_memory import in_loop
 
 grpc = pytest.importorskip("grpc", reason="needs podstatus[grpc]")
 
@@ -41,7 +40,6 @@ def saying(answer: bytes) -> Health:
     return say
 
 
-@in_loop
 @pytest.mark.parametrize(
     ("answer", "checked"),
     [
@@ -62,7 +60,6 @@ async def test_status_decides(answer: bytes, checked: CheckResult) -> None:
         assert await check_grpc(HOST, port, "", seconds=SECONDS) == checked
 
 
-@in_loop
 @pytest.mark.parametrize("answer", [b"\x10\x01", b"\x08", b"\x08\x81", b"\x08\x01\x01"])
 async def test_answer_that_is_none_says_nothing(answer: bytes) -> None:
     async with health_server(saying(answer)) as port:
@@ -70,7 +67,6 @@ async def test_answer_that_is_none_says_nothing(answer: bytes) -> None:
             await check_grpc(HOST, port, "", seconds=SECONDS)
 
 
-@in_loop
 @pytest.mark.parametrize(
     ("service", "request_"),
     [("", b""), ("web", b"\x0a\x03web"), ("x" * 200, b"\x0a\xc8\x01" + b"x" * 200)],
@@ -89,7 +85,6 @@ async def test_the_service_is_named_and_so_are_we(service: str, request_: bytes)
     assert asked[0][1].startswith("kube-probe/1.36")
 
 
-@in_loop
 async def test_rpc_errors_are_failures() -> None:
     async def refuse(_: bytes, context: Any) -> bytes:
         await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
@@ -105,7 +100,6 @@ async def test_rpc_errors_are_failures() -> None:
     assert "does not implement the grpc health protocol" in checked.output
 
 
-@in_loop
 async def test_refused_and_silent_servers_fail_within_the_timeout() -> None:
     port = closed_port()
     checked = await check_grpc(HOST, port, "", seconds=0.3)
@@ -124,7 +118,6 @@ async def test_refused_and_silent_servers_fail_within_the_timeout() -> None:
         assert not (await check_grpc(HOST, server.port, "", seconds=0.3)).success
 
 
-@in_loop
 async def test_without_the_extra_it_is_said_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -11,7 +11,6 @@ from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.probes.resolver import HostResolver
 from tests.probes.certificates import own_certificate
 from tests.support.loopback_servers import HOST, closed_port, deaf_port, http, raw_server
-from tests.support.node_in_memory import in_loop
 
 SECONDS = 30.0
 SOON = 0.1
@@ -25,7 +24,6 @@ async def check(url: str, *headers: tuple[str, str], seconds: float = SECONDS) -
     )
 
 
-@in_loop
 @pytest.mark.parametrize(
     ("status", "success"),
     [(200, True), (204, True), (299, True), (400, False), (404, False), (500, False), (599, False)],
@@ -38,7 +36,6 @@ async def test_status_decides(status: int, success: bool) -> None:
     assert checked == CheckResult(success=success, output=output)
 
 
-@in_loop
 async def test_request_is_what_the_target_says_and_nothing_is_added() -> None:
     async with raw_server(http(200)) as server:
         url = f"http://{HOST}:{server.port}/a%20b?c=%2F"
@@ -54,19 +51,16 @@ async def test_request_is_what_the_target_says_and_nothing_is_added() -> None:
         assert server.asked[1].count("Host:") == 1
 
 
-@in_loop
 async def test_long_body_is_cut() -> None:
     async with raw_server(http(200, b"x" * 50_000)) as server:
         assert await check(server.url) == CheckResult(success=True, output="x" * MAX_OUTPUT_BYTES)
 
 
-@in_loop
 async def test_headers_may_be_long() -> None:
     async with raw_server(http(200, b"ok", f"X-Long: {'x' * 30_000}")) as server:
         assert (await check(server.url)).success
 
 
-@in_loop
 async def test_redirects_on_the_same_host_are_followed() -> None:
     other = ""
 
@@ -83,7 +77,6 @@ async def test_redirects_on_the_same_host_are_followed() -> None:
         assert "X-A: 1" in second.asked[0]
 
 
-@in_loop
 @pytest.mark.parametrize(
     "answer",
     [
@@ -101,7 +94,6 @@ async def test_redirect_that_is_not_followed_is_a_doubtful_success(answer: bytes
     assert checked.output.startswith("Probe terminated redirects, Response body: ")
 
 
-@in_loop
 async def test_redirects_without_end_have_failed() -> None:
     async with raw_server(http(302, b"", "Location: /again")) as server:
         checked = await check(server.url)
@@ -110,7 +102,6 @@ async def test_redirects_without_end_have_failed() -> None:
     assert checked == CheckResult(success=False, output=output)
 
 
-@in_loop
 async def test_a_refused_connection_is_a_failure() -> None:
     port = closed_port()
     url = f"http://{HOST}:{port}/"
@@ -118,7 +109,6 @@ async def test_a_refused_connection_is_a_failure() -> None:
     assert await check(url) == CheckResult(success=False, output=output)
 
 
-@in_loop
 async def test_server_that_never_answers_has_failed() -> None:
     async with raw_server(b"", hangs=True) as server:
         checked = await check(server.url, seconds=SOON)
@@ -131,7 +121,6 @@ async def test_server_that_never_answers_has_failed() -> None:
         assert not (await check(f"http://{HOST}:{port}/", seconds=SOON)).success
 
 
-@in_loop
 @pytest.mark.parametrize(
     "garbage", [b"", b"hello\r\n\r\n", b"HTTP/1.1 two hundred\r\n\r\n", b"\0" * 99]
 )
@@ -142,7 +131,6 @@ async def test_what_is_no_http_has_failed(garbage: bytes) -> None:
     assert checked.output.startswith(f'Get "{server.url}": ')
 
 
-@in_loop
 @pytest.mark.parametrize("hangs", [True, False])
 async def test_answer_that_breaks_off_says_nothing(hangs: bool) -> None:
     part = http(200, b"x" * 10)[:-5]
@@ -153,14 +141,12 @@ async def test_answer_that_breaks_off_says_nothing(hangs: bool) -> None:
     assert not hangs or "while reading body" in str(caught.value)
 
 
-@in_loop
 async def test_header_that_cannot_be_sent_has_failed() -> None:
     async with raw_server(http(200)) as server:
         assert not (await check(server.url, ("X-A", "1\r\nX-B: 2"))).success
         assert server.asked == []
 
 
-@in_loop
 async def test_certificates_are_not_verified(tmp_path: Path) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(own_certificate(tmp_path))
@@ -169,14 +155,12 @@ async def test_certificates_are_not_verified(tmp_path: Path) -> None:
     assert checked == CheckResult(success=True, output="ok")
 
 
-@in_loop
 async def test_proxies_of_the_node_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", f"http://{HOST}:{closed_port()}")
     async with raw_server(http(200)) as server:
         assert (await check(server.url)).success
 
 
-@in_loop
 async def test_host_may_be_a_name_and_an_unknown_name_fails() -> None:
     async with raw_server(http(200)) as server:
         assert (await check(f"http://localhost:{server.port}/")).success
@@ -185,7 +169,6 @@ async def test_host_may_be_a_name_and_an_unknown_name_fails() -> None:
     assert "dial tcp: lookup unknown.invalid: " in checked.output
 
 
-@in_loop
 async def test_body_is_taken_as_it_comes() -> None:
     async with raw_server(http(200, b"no gzip", "Content-Encoding: gzip")) as server:
         assert await check(server.url) == CheckResult(success=True, output="no gzip")

@@ -9,7 +9,6 @@ from podstatus.probes.check_tcp import check_tcp
 from podstatus.probes.decide.check_result import CheckResult
 from podstatus.probes.resolver import HostResolver
 from tests.support.loopback_servers import HOST, closed_port, deaf_port, raw_server
-from tests.support.node_in_memory import in_loop
 
 GOOD = CheckResult(success=True)
 
@@ -18,14 +17,12 @@ async def check(host: str, port: int, *, seconds: float = 5) -> CheckResult:
     return await check_tcp(host, port, seconds=seconds, resolver=HostResolver())
 
 
-@in_loop
 @pytest.mark.parametrize("host", [HOST, "localhost"])
 async def test_a_port_that_accepts_is_good(host: str) -> None:
     async with raw_server(b"") as server:
         assert await check(host, server.port) == GOOD
 
 
-@in_loop
 async def test_ipv6_too() -> None:
     server = await asyncio.start_server(lambda _, writer: writer.close(), "::1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -36,14 +33,12 @@ async def test_ipv6_too() -> None:
     assert await check("::1", port) == CheckResult(success=False, output=output)
 
 
-@in_loop
 async def test_a_port_that_refuses_is_bad() -> None:
     port = closed_port()
     output = f"dial tcp {HOST}:{port}: connect: connection refused"
     assert await check(HOST, port) == CheckResult(success=False, output=output)
 
 
-@in_loop
 async def test_a_port_that_does_not_answer_is_bad_in_time() -> None:
     async with deaf_port() as port:
         checked = await check(HOST, port, seconds=0.1)
@@ -51,7 +46,6 @@ async def test_a_port_that_does_not_answer_is_bad_in_time() -> None:
     assert checked == CheckResult(success=False, output=output)
 
 
-@in_loop
 @pytest.mark.parametrize("host", ["unknown.invalid", "a..b", "x" * 300])
 async def test_an_unknown_host_name_is_a_failure(host: str) -> None:
     checked = await check(host, 80)
@@ -59,7 +53,6 @@ async def test_an_unknown_host_name_is_a_failure(host: str) -> None:
     assert checked.output.startswith(f"dial tcp: lookup {host}: ")
 
 
-@in_loop
 async def test_a_socket_connected_to_itself_is_a_failure(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -73,31 +73,25 @@ def target(server: Server, path: str = "/bye", scheme: str = "http", **headers: 
 
 
 @pytest.mark.parametrize("status", [200, 204, 304, 404, 500, 503])
-def test_whatever_is_answered_is_an_answer(status: int) -> None:
-    async def main() -> None:
-        async with served(answer(status)) as server:
-            assert not await send_hook_request(target(server))
-            assert server.paths == ["/bye"]
-
-    asyncio.run(main())
+async def test_whatever_is_answered_is_an_answer(status: int) -> None:
+    async with served(answer(status)) as server:
+        assert not await send_hook_request(target(server))
+        assert server.paths == ["/bye"]
 
 
-def test_it_asks_with_the_headers_of_the_target_and_no_others() -> None:
-    async def main() -> None:
-        async with served(answer(200)) as server:
-            headers = (("Host", "shop.test"), ("X-A", "1"), ("X-A", "2"))
-            url = f"http://{HOST}:{server.port}/a%2Fb?c=%20d"
-            await send_hook_request(HttpTarget(url=url, headers=headers))
-            first, *rest = server.asked[0].split("\r\n")
-            assert first == "GET /a%2Fb?c=%20d HTTP/1.1"
-            assert sorted(line for line in rest if line) == [
-                "Connection: close",
-                "Host: shop.test",
-                "X-A: 1",
-                "X-A: 2",
-            ]
-
-    asyncio.run(main())
+async def test_it_asks_with_the_headers_of_the_target_and_no_others() -> None:
+    async with served(answer(200)) as server:
+        headers = (("Host", "shop.test"), ("X-A", "1"), ("X-A", "2"))
+        url = f"http://{HOST}:{server.port}/a%2Fb?c=%20d"
+        await send_hook_request(HttpTarget(url=url, headers=headers))
+        first, *rest = server.asked[0].split("\r\n")
+        assert first == "GET /a%2Fb?c=%20d HTTP/1.1"
+        assert sorted(line for line in rest if line) == [
+            "Connection: close",
+            "Host: shop.test",
+            "X-A: 1",
+            "X-A: 2",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -110,90 +104,70 @@ def test_it_asks_with_the_headers_of_the_target_and_no_others() -> None:
         ("http://unknown.invalid/", ["/bye"]),
     ],
 )
-def test_it_goes_where_the_same_host_leads(place: str, asked: list[str]) -> None:
-    async def main() -> None:
-        def lead(path: str) -> bytes:
-            onward = f"Location: {place.replace('PORT', str(server.port))}"
-            return answer(302, onward) if path == "/bye" else answer(200)
+async def test_it_goes_where_the_same_host_leads(place: str, asked: list[str]) -> None:
+    def lead(path: str) -> bytes:
+        onward = f"Location: {place.replace('PORT', str(server.port))}"
+        return answer(302, onward) if path == "/bye" else answer(200)
 
-        async with served(lead) as server:
-            assert not await send_hook_request(target(server))
-            assert server.paths == asked
-
-    asyncio.run(main())
+    async with served(lead) as server:
+        assert not await send_hook_request(target(server))
+        assert server.paths == asked
 
 
-def test_it_does_not_run_in_circles() -> None:
-    async def main() -> None:
-        async with served(answer(302, "Location: /bye")) as server:
-            with pytest.raises(ConnectionError, match="stopped after 10 redirects"):
-                await send_hook_request(target(server))
-            assert len(server.asked) == 10
-
-    asyncio.run(main())
+async def test_it_does_not_run_in_circles() -> None:
+    async with served(answer(302, "Location: /bye")) as server:
+        with pytest.raises(ConnectionError, match="stopped after 10 redirects"):
+            await send_hook_request(target(server))
+        assert len(server.asked) == 10
 
 
-def test_a_refused_connection_is_a_failure_that_names_the_url() -> None:
+async def test_a_refused_connection_is_a_failure_that_names_the_url() -> None:
     with socket.socket() as found:
         found.bind((HOST, 0))
         port = found.getsockname()[1]
         url = f"http://{HOST}:{port}/bye"
         with pytest.raises(ConnectionError, match=f'^Get "{url}": .*connection refused'):
-            asyncio.run(send_hook_request(HttpTarget(url=url, headers=())))
+            await send_hook_request(HttpTarget(url=url, headers=()))
 
 
-def test_a_server_that_hangs_up_is_a_failure() -> None:
-    async def main() -> None:
-        async with served(b"") as server:
-            with pytest.raises(ConnectionError, match="Get "):
-                await send_hook_request(target(server))
-
-    asyncio.run(main())
+async def test_a_server_that_hangs_up_is_a_failure() -> None:
+    async with served(b"") as server:
+        with pytest.raises(ConnectionError, match="Get "):
+            await send_hook_request(target(server))
 
 
-def test_a_certificate_is_not_verified(tmp_path: Path) -> None:
+async def test_a_certificate_is_not_verified(tmp_path: Path) -> None:
     certificates = Certificates(StateDir(tmp_path), time.time_ns())
     certificates.ensure(("unknown.test",))
 
-    async def main() -> None:
-        async with served(answer(200), tls=certificates.server_context()) as server:
-            assert not await send_hook_request(
-                target(server, scheme="https", Authorization="secret")
-            )
-            assert "Authorization: secret" in server.asked[0]
-
-    asyncio.run(main())
+    async with served(answer(200), tls=certificates.server_context()) as server:
+        assert not await send_hook_request(target(server, scheme="https", Authorization="secret"))
+        assert "Authorization: secret" in server.asked[0]
 
 
-def test_a_server_without_tls_is_asked_again_without_what_it_must_not_see() -> None:
-    async def main() -> None:
-        async with served(answer(500)) as server:
-            asked = target(server, scheme="https", Authorization="secret", Other="1")
-            assert await send_hook_request(asked)
-            assert server.paths == ["/bye"]
-            assert "Other: 1" in server.asked[0]
-            assert "secret" not in server.asked[0]
-
-    asyncio.run(main())
+async def test_a_server_without_tls_is_asked_again_without_what_it_must_not_see() -> None:
+    async with served(answer(500)) as server:
+        asked = target(server, scheme="https", Authorization="secret", Other="1")
+        assert await send_hook_request(asked)
+        assert server.paths == ["/bye"]
+        assert "Other: 1" in server.asked[0]
+        assert "secret" not in server.asked[0]
 
 
-def test_who_answers_neither_way_fails_as_at_first() -> None:
-    async def main() -> None:
-        async with served(b"") as server:
-            with pytest.raises(ConnectionError, match='Get "https://'):
-                await send_hook_request(target(server, scheme="https"))
-
-    asyncio.run(main())
+async def test_who_answers_neither_way_fails_as_at_first() -> None:
+    async with served(b"") as server:
+        with pytest.raises(ConnectionError, match='Get "https://'):
+            await send_hook_request(target(server, scheme="https"))
 
 
 @pytest.mark.parametrize("length", [MAX_BODY_BYTES + 1, 10**12])
-def test_who_has_much_to_say_is_not_heard_to_the_end(length: int) -> None:
+async def test_who_has_much_to_say_is_not_heard_to_the_end(length: int) -> None:
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n".encode()
-    asyncio.run(_is_answered(head))
+    await _is_answered(head)
 
 
-def test_who_says_much_without_an_end_is_not_heard_to_the_end() -> None:
-    asyncio.run(_is_answered(b"HTTP/1.1 200 OK\r\n\r\n" + b"a" * MAX_BODY_BYTES))
+async def test_who_says_much_without_an_end_is_not_heard_to_the_end() -> None:
+    await _is_answered(b"HTTP/1.1 200 OK\r\n\r\n" + b"a" * MAX_BODY_BYTES)
 
 
 async def _is_answered(said: bytes) -> None:
@@ -201,22 +175,16 @@ async def _is_answered(said: bytes) -> None:
         assert not await send_hook_request(target(server))
 
 
-def test_an_answer_that_breaks_off_is_an_answer() -> None:
-    async def main() -> None:
-        async with served(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc") as server:
-            assert not await send_hook_request(target(server))
-
-    asyncio.run(main())
+async def test_an_answer_that_breaks_off_is_an_answer() -> None:
+    async with served(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc") as server:
+        assert not await send_hook_request(target(server))
 
 
-def test_a_slow_response_is_awaited_until_the_caller_cancels() -> None:
-    async def main() -> None:
-        async with served(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", stays=True) as server:
-            asking = asyncio.ensure_future(send_hook_request(target(server)))
-            done, _ = await asyncio.wait([asking], timeout=0.2)
-            assert not done
-            asking.cancel()
-            await asyncio.wait([asking])
-            assert asking.cancelled()
-
-    asyncio.run(main())
+async def test_a_slow_response_is_awaited_until_the_caller_cancels() -> None:
+    async with served(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc", stays=True) as server:
+        asking = asyncio.ensure_future(send_hook_request(target(server)))
+        done, _ = await asyncio.wait([asking], timeout=0.2)
+        assert not done
+        asking.cancel()
+        await asyncio.wait([asking])
+        assert asking.cancelled()

@@ -17,7 +17,6 @@ from podstatus.probes.check_exec import check_exec
 from podstatus.probes.decide.check_result import CheckError
 from tests.probes.probe_targets import Command, Talker, target
 from tests.support.loopback_servers import HOST, raw_server
-from tests.support.node_in_memory import in_loop
 from tests.support.world_in_memory import TroubledRuntime
 
 HELD_UP_SECONDS = 1.5
@@ -48,7 +47,6 @@ def hold_up_soon() -> None:
     asyncio.get_running_loop().call_later(0.001, time.sleep, HELD_UP_SECONDS)
 
 
-@in_loop
 async def test_an_answer_that_the_agent_was_too_late_to_see_is_no_failure(port: int) -> None:
     clock = SystemClock()
     probe = Probe(http_get=HTTPGetAction(port=port), timeout_seconds=1)
@@ -58,7 +56,6 @@ async def test_an_answer_that_the_agent_was_too_late_to_see_is_no_failure(port: 
         assert checked.success
 
 
-@in_loop
 async def test_a_command_that_the_agent_was_too_late_to_see_end_has_not_failed() -> None:
     clock = SystemClock()
     hanging = Command(clock, takes=60)
@@ -75,7 +72,6 @@ async def test_a_command_that_the_agent_was_too_late_to_see_end_has_not_failed()
     assert hanging.is_closed
 
 
-@in_loop
 async def test_a_container_that_is_too_late_has_failed() -> None:
     clock = SystemClock()
     async with raw_server(b"", hangs=True) as server:

@@ -16,7 +16,6 @@ from podstatus.probes.decide.targets import ProbeTarget
 from podstatus.probes.workers import ProbeWorkers
 from podstatus.runtime.port import ProbeResult
 from podstatus.testing.clock import FakeClock
-from tests.support.node_in_memory import in_loop
 from tests.support.probed_pods import START, a_probe, probed_pod, shown
 from tests.support.world_in_memory import ListeningRecorder
 
@@ -92,7 +91,6 @@ async def working(rig: Rig) -> AsyncIterator[Rig]:
         assert rig.under_way == 0
 
 
-@in_loop
 async def test_a_container_is_checked_when_it_runs_and_then_once_in_a_period() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=5))
     async with working(Rig()) as rig:
@@ -105,7 +103,6 @@ async def test_a_container_is_checked_when_it_runs_and_then_once_in_a_period() -
         assert rig.events == []
 
 
-@in_loop
 async def test_the_status_of_a_container_that_is_checked_changes_nothing() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=5))
     async with working(Rig(chance=0)) as rig:
@@ -115,7 +112,6 @@ async def test_the_status_of_a_container_that_is_checked_changes_nothing() -> No
         assert rig.times("readiness") == [0, 5]
 
 
-@in_loop
 async def test_the_delay_is_kept_though_the_clock_is_wrong() -> None:
     pod = probed_pod(readiness=a_probe(initial_delay_seconds=4, period_seconds=10))
     later, earlier = (Time.parse(f"2{year}-01-01T00:00:00Z") for year in ("150", "050"))
@@ -126,7 +122,6 @@ async def test_the_delay_is_kept_though_the_clock_is_wrong() -> None:
             assert rig.times("readiness") == [first]
 
 
-@in_loop
 async def test_the_others_wait_until_the_container_has_started_and_then_begin_at_once() -> None:
     pod = probed_pod(
         startup=a_probe(period_seconds=2), readiness=a_probe(), liveness=a_probe(period_seconds=3)
@@ -146,7 +141,6 @@ async def test_the_others_wait_until_the_container_has_started_and_then_begin_at
         assert len(rig.times("startup")) == 3
 
 
-@in_loop
 async def test_after_its_verdict_a_container_is_left_alone_until_there_is_another() -> None:
     pod = probed_pod(liveness=a_probe(period_seconds=1, failure_threshold=2))
     async with working(Rig(chance=0)) as rig:
@@ -164,7 +158,6 @@ async def test_after_its_verdict_a_container_is_left_alone_until_there_is_anothe
         assert rig.results[1:] == [(11, "liveness", False, "c2-app")]
 
 
-@in_loop
 async def test_failures_of_one_container_do_not_count_against_the_next() -> None:
     pod = probed_pod(liveness=a_probe(period_seconds=1, failure_threshold=3))
     async with working(Rig(chance=0)) as rig:
@@ -176,7 +169,6 @@ async def test_failures_of_one_container_do_not_count_against_the_next() -> None
         assert rig.results == []
 
 
-@in_loop
 async def test_a_hanging_check_blocks_no_other_and_never_overlaps_itself() -> None:
     slow = probed_pod("slow", readiness=a_probe(period_seconds=1))
     quick = probed_pod("quick", liveness=a_probe(period_seconds=1))
@@ -190,7 +182,6 @@ async def test_a_hanging_check_blocks_no_other_and_never_overlaps_itself() -> No
         assert rig.under_way == 1
 
 
-@in_loop
 async def test_a_check_that_cannot_be_made_is_tried_three_times_and_changes_nothing() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=10, failure_threshold=1))
     async with working(Rig(chance=0)) as rig:
@@ -209,7 +200,6 @@ async def test_a_check_that_cannot_be_made_is_tried_three_times_and_changes_noth
         assert rig.events[1:] == ["Unhealthy: Readiness probe failed: no"]
 
 
-@in_loop
 async def test_a_check_that_raises_is_reported_and_probing_continues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -227,7 +217,6 @@ async def test_a_check_that_raises_is_reported_and_probing_continues(
         assert rig.results == [(1, "readiness", True, "c1-app")]
 
 
-@in_loop
 async def test_a_doubtful_answer_is_a_success_with_a_warning() -> None:
     pod = probed_pod(readiness=a_probe())
     async with working(Rig(chance=0)) as rig:
@@ -238,7 +227,6 @@ async def test_a_doubtful_answer_is_a_success_with_a_warning() -> None:
         assert rig.events == ["ProbeWarning: Readiness probe warning: hm"]
 
 
-@in_loop
 async def test_a_pod_that_is_to_end_is_only_asked_whether_it_is_ready() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=1), liveness=a_probe(period_seconds=1))
     async with working(Rig(chance=0)) as rig:
@@ -252,7 +240,6 @@ async def test_a_pod_that_is_to_end_is_only_asked_whether_it_is_ready() -> None:
         assert rig.results[-1] == (2, "readiness", False, "c1-app")
 
 
-@in_loop
 @pytest.mark.parametrize("how", ["stops", "ends", "is forgotten"])
 async def test_probing_ends_with_the_container_also_in_the_midst_of_a_check(how: str) -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=1))
@@ -274,7 +261,6 @@ async def test_probing_ends_with_the_container_also_in_the_midst_of_a_check(how:
         assert (rig.under_way, len(rig.checks), rig.results) == (0, 1, [])
 
 
-@in_loop
 async def test_after_a_restart_of_the_agent_first_checks_are_spread_over_the_period() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=10, failure_threshold=1))
     async with working(Rig(chance=0.7)) as rig:
@@ -289,7 +275,6 @@ async def test_after_a_restart_of_the_agent_first_checks_are_spread_over_the_per
         assert rig.times("readiness", "c2") == [16.9]
 
 
-@in_loop
 async def test_startup_probes_of_started_containers_are_reported_without_a_check() -> None:
     pod = probed_pod(sidecars=("side",), startup=a_probe(period_seconds=1))
     async with working(Rig(chance=0)) as rig:
@@ -303,7 +288,6 @@ async def test_startup_probes_of_started_containers_are_reported_without_a_check
         ]
 
 
-@in_loop
 async def test_who_was_seen_before_the_start_is_checked_after_it() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=2))
     rig = Rig()
@@ -316,7 +300,6 @@ async def test_who_was_seen_before_the_start_is_checked_after_it() -> None:
     assert len(rig.checks) == 1
 
 
-@in_loop
 async def test_a_pod_that_moves_is_asked_at_its_new_address() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=1))
     asked = list[str]()
@@ -342,7 +325,6 @@ async def test_a_pod_that_moves_is_asked_at_its_new_address() -> None:
         assert asked == ["10.0.0.1", "10.0.0.2"]
 
 
-@in_loop
 async def test_a_clock_that_is_set_neither_stops_nor_floods_probes() -> None:
     pod = probed_pod(readiness=a_probe(period_seconds=2), liveness=a_probe(initial_delay_seconds=5))
     async with working(Rig(chance=0)) as rig:

@@ -11,17 +11,14 @@ from podstatus.probes.check_tcp import check_tcp
 from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.probes.http_hook import send_hook_request
 from podstatus.probes.resolver import HostResolver
-from tests.support.node_in_memory import in_loop
 
 
-@in_loop
 async def test_addresses_are_their_own() -> None:
     names = HostResolver()
     assert await names.resolve("10.0.0.1") == [(socket.AF_INET, "10.0.0.1")]
     assert await names.resolve("fd00::1") == [(socket.AF_INET6, "fd00::1")]
 
 
-@in_loop
 async def test_a_silent_name_server_holds_one_thread_for_a_name_and_none_that_others_need(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -46,7 +43,6 @@ async def test_a_silent_name_server_holds_one_thread_for_a_name_and_none_that_ot
     assert asked == ["name.test"] * 2
 
 
-@in_loop
 async def test_a_name_is_asked_again_if_there_was_no_thread_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -61,7 +57,6 @@ async def test_a_name_is_asked_again_if_there_was_no_thread_for_it(
     assert await asyncio.wait_for(names.resolve("localhost"), 10)
 
 
-@in_loop
 async def test_hooks_that_wait_for_a_silent_name_server_hold_no_thread_that_others_need(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

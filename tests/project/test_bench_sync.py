@@ -82,7 +82,7 @@ def test_the_benchmark_writes_its_figures_and_null_for_a_go_that_is_not_there(
         assert printed.count(words) == 2
 
 
-def test_the_limit_sends_what_a_manager_sends(load: Load) -> None:
+async def test_the_limit_sends_what_a_manager_sends(load: Load) -> None:
     limit, objects = load("peers.limit"), load("peers.node_objects")
     documents = [
         objects.pod_document("node", number) | {"status": objects.status_document(number)}
@@ -91,7 +91,7 @@ def test_the_limit_sends_what_a_manager_sends(load: Load) -> None:
     for number, document in enumerate(documents):
         document["metadata"]["uid"] = f"uid-{number}"
     pods = [from_document(document, Pod) for document in documents]
-    recorded = asyncio.run(limit.record_patches(pods, "https://server"))
+    recorded = await limit.record_patches(pods, "https://server")
     for ready, says in ((True, "True"), (False, "False")):
         urls = [str(url) for url, _ in recorded[ready]]
         paths = [f"/api/v1/namespaces/default/pods/node-{number}/status" for number in range(3)]
@@ -131,9 +131,9 @@ def test_an_observed_node_tells_when_each_pod_came_to_be_as_it_is(load: Load) ->
     assert node.since() == [5, 6]
 
 
-def test_what_is_delayed_comes_late_in_order_and_to_its_end(load: Load) -> None:
+async def test_what_is_delayed_comes_late_in_order_and_to_its_end(load: Load) -> None:
     process, proxy = load("peers.process"), load("peers.delay_proxy")
-    asyncio.run(_pass_through(process, proxy))
+    await _pass_through(process, proxy)
 
 
 async def _pass_through(process: ModuleType, proxy: ModuleType) -> None:

@@ -114,7 +114,7 @@ def test_all_that_a_runtime_may_offer_is_known() -> None:
     }
 
 
-def test_what_it_offers_is_passed_on() -> None:
+async def test_what_it_offers_is_passed_on() -> None:
     async def main() -> list[object]:
         it: Any = instrument(runtimes()[-1], heard, FakeClock())
         uid = PodUID("p")
@@ -131,7 +131,7 @@ def test_what_it_offers_is_passed_on() -> None:
         ]
 
     heard = Heard()
-    assert asyncio.run(main()) == [
+    assert await main() == [
         {"isolated": "yes"},
         {"p": Usage(at=1)},
         {"p": {"app": Usage(at=1)}},
@@ -150,25 +150,22 @@ def test_what_it_offers_is_passed_on() -> None:
     ]
 
 
-def test_operations_are_counted_by_name_with_their_time_and_whether_they_failed() -> None:
-    async def main() -> None:
-        clock = FakeClock()
-        runtime = instrument(SimulatedRuntime(clock), heard, clock)
-        script = {"podstatus.dev/simulate": "start=2s, fail=RunContainerError"}
-        pod = make_pod("p", annotations=script)
-        await runtime.start_pod(pod)
-        container = (pod.spec.containers or ())[0]
-        start = asyncio.create_task(runtime.start_container(pod, container, restart_count=0))
-        await clock.advance(5)
-        with pytest.raises(CannotStartError):
-            await start
-        await runtime.list_pods()
-        await runtime.list_pods(pod.uid)
-        await runtime.stop_pod(pod.uid)
-        await runtime.remove_pod(pod.uid)
-
+async def test_operations_are_counted_by_name_with_their_time_and_whether_they_failed() -> None:
     heard = Heard()
-    asyncio.run(main())
+    clock = FakeClock()
+    runtime = instrument(SimulatedRuntime(clock), heard, clock)
+    script = {"podstatus.dev/simulate": "start=2s, fail=RunContainerError"}
+    pod = make_pod("p", annotations=script)
+    await runtime.start_pod(pod)
+    container = (pod.spec.containers or ())[0]
+    start = asyncio.create_task(runtime.start_container(pod, container, restart_count=0))
+    await clock.advance(5)
+    with pytest.raises(CannotStartError):
+        await start
+    await runtime.list_pods()
+    await runtime.list_pods(pod.uid)
+    await runtime.stop_pod(pod.uid)
+    await runtime.remove_pod(pod.uid)
     assert heard.operations == [
         ("run_podsandbox", 0.0, False),
         ("start_container", 2.0, True),
@@ -179,18 +176,15 @@ def test_operations_are_counted_by_name_with_their_time_and_whether_they_failed(
     ]
 
 
-def test_an_operation_that_is_given_up_is_counted_and_has_not_failed() -> None:
-    async def main() -> None:
-        clock = FakeClock()
-        runtime = instrument(SimulatedRuntime(clock), heard, clock)
-        pod = make_pod("p", annotations={"podstatus.dev/simulate": "start=1h"})
-        await runtime.start_pod(pod)
-        container = (pod.spec.containers or ())[0]
-        start = asyncio.create_task(runtime.start_container(pod, container, restart_count=0))
-        await clock.advance(7)
-        start.cancel()
-        await asyncio.gather(start, return_exceptions=True)
-
+async def test_an_operation_that_is_given_up_is_counted_and_has_not_failed() -> None:
     heard = Heard()
-    asyncio.run(main())
+    clock = FakeClock()
+    runtime = instrument(SimulatedRuntime(clock), heard, clock)
+    pod = make_pod("p", annotations={"podstatus.dev/simulate": "start=1h"})
+    await runtime.start_pod(pod)
+    container = (pod.spec.containers or ())[0]
+    start = asyncio.create_task(runtime.start_container(pod, container, restart_count=0))
+    await clock.advance(7)
+    start.cancel()
+    await asyncio.gather(start, return_exceptions=True)
     assert heard.operations[-1] == ("start_container", 7.0, False)

@@ -74,93 +74,78 @@ def states(batch: BatchSystem) -> list[tuple[int, str]]:
     return [(job.number, job.state.value) for job in batch.jobs()]
 
 
-def test_what_waits_in_the_queue_says_so_and_is_no_container_yet(
+async def test_what_waits_in_the_queue_says_so_and_is_no_container_yet(
     runtime: BatchRuntime, batch: BatchSystem
 ) -> None:
-    async def scene() -> None:
-        first, second = sleeper("first"), sleeper("second")
-        first_id = await start(runtime, first)
-        message = await start_queued(runtime, second)
-        assert message == "job 2 waits for one of 1 slots"
-        assert await start_queued(runtime, second) == message, "a second call is the same job"
-        assert (await listed(runtime, second.uid)).facts.containers == ()
-        await runtime.stop_container(first.uid, first_id, grace_seconds=5)
-        await eventually(lambda: states(batch)[1] == (2, "running"))
-        (found,) = (await listed(runtime, second.uid)).facts.containers
-        assert (found.id, found.state) == ("batch://2", ContainerRunState.RUNNING)
-        assert await start(runtime, second) == "batch://2"
-
-    asyncio.run(scene())
+    first, second = sleeper("first"), sleeper("second")
+    first_id = await start(runtime, first)
+    message = await start_queued(runtime, second)
+    assert message == "job 2 waits for one of 1 slots"
+    assert await start_queued(runtime, second) == message, "a second call is the same job"
+    assert (await listed(runtime, second.uid)).facts.containers == ()
+    await runtime.stop_container(first.uid, first_id, grace_seconds=5)
+    await eventually(lambda: states(batch)[1] == (2, "running"))
+    (found,) = (await listed(runtime, second.uid)).facts.containers
+    assert (found.id, found.state) == ("batch://2", ContainerRunState.RUNNING)
+    assert await start(runtime, second) == "batch://2"
 
 
 @pytest.mark.parametrize("removed", [False, True])
-def test_a_pod_that_goes_while_it_is_queued_leaves_the_queue(
+async def test_a_pod_that_goes_while_it_is_queued_leaves_the_queue(
     runtime: BatchRuntime, batch: BatchSystem, *, removed: bool
 ) -> None:
-    async def scene() -> None:
-        await start(runtime, sleeper("first"))
-        second = sleeper("second")
-        await start_queued(runtime, second)
-        await (runtime.remove_pod if removed else runtime.stop_pod)(second.uid)
-        left = [(1, "running")] if removed else [(1, "running"), (2, "cancelled")]
-        assert states(batch) == left
-        found = await runtime.list_pods(second.uid)
-        assert [pod.facts.containers for pod in found] == ([] if removed else [()])
-
-    asyncio.run(scene())
+    await start(runtime, sleeper("first"))
+    second = sleeper("second")
+    await start_queued(runtime, second)
+    await (runtime.remove_pod if removed else runtime.stop_pod)(second.uid)
+    left = [(1, "running")] if removed else [(1, "running"), (2, "cancelled")]
+    assert states(batch) == left
+    found = await runtime.list_pods(second.uid)
+    assert [pod.facts.containers for pod in found] == ([] if removed else [()])
 
 
-def test_the_queue_is_served_in_its_order(
+async def test_the_queue_is_served_in_its_order(
     runtime: BatchRuntime, batch: BatchSystem, tmp_path: Path
 ) -> None:
-    async def scene() -> None:
-        await start(runtime, sleeper("first", *WAITING, str(tmp_path / "go")))
-        for name in ("second", "third", "fourth"):
-            await start_queued(runtime, sleeper(name, "true"))
-        (tmp_path / "go").touch()
-        await eventually(lambda: all(job.is_finished for job in batch.jobs()))
-        began = [job.started for job in batch.jobs()]
-        assert began == sorted(began)
-        assert [job.exit_code for job in batch.jobs()] == [7, 0, 0, 0]
-
-    asyncio.run(scene())
+    await start(runtime, sleeper("first", *WAITING, str(tmp_path / "go")))
+    for name in ("second", "third", "fourth"):
+        await start_queued(runtime, sleeper(name, "true"))
+    (tmp_path / "go").touch()
+    await eventually(lambda: all(job.is_finished for job in batch.jobs()))
+    began = [job.started for job in batch.jobs()]
+    assert began == sorted(began)
+    assert [job.exit_code for job in batch.jobs()] == [7, 0, 0, 0]
 
 
-def test_a_restart_waits_at_the_end_of_the_queue(
+async def test_a_restart_waits_at_the_end_of_the_queue(
     runtime: BatchRuntime, batch: BatchSystem, tmp_path: Path
 ) -> None:
-    async def scene() -> None:
-        pod = sleeper("first", *WAITING, str(tmp_path / "go"))
-        await start(runtime, pod)
-        await start_queued(runtime, sleeper("second"))
-        (tmp_path / "go").touch()
-        await eventually(lambda: states(batch) == [(1, "ended"), (2, "running")])
-        with pytest.raises(CannotStartError, match="Queued: job 3 waits"):
-            await start(runtime, pod, restart_count=1)
-        (ended,) = (await listed(runtime, pod.uid)).facts.containers
-        assert (ended.id, ended.exit_code) == ("batch://1", 7)
-
-    asyncio.run(scene())
+    pod = sleeper("first", *WAITING, str(tmp_path / "go"))
+    await start(runtime, pod)
+    await start_queued(runtime, sleeper("second"))
+    (tmp_path / "go").touch()
+    await eventually(lambda: states(batch) == [(1, "ended"), (2, "running")])
+    with pytest.raises(CannotStartError, match="Queued: job 3 waits"):
+        await start(runtime, pod, restart_count=1)
+    (ended,) = (await listed(runtime, pod.uid)).facts.containers
+    assert (ended.id, ended.exit_code) == ("batch://1", 7)
 
 
-def test_a_job_whose_runner_was_killed_is_unknown(
+async def test_a_job_whose_runner_was_killed_is_unknown(
     runtime: BatchRuntime, batch: BatchSystem
 ) -> None:
-    async def scene() -> None:
-        pod = sleeper("first")
-        container_id = await start(runtime, pod)
-        for process in runners(batch):
-            orphans = process.children()
-            process.kill()
-            for orphan in orphans:
-                orphan.kill()
-        await eventually(lambda: states(batch) == [(1, "lost")])
-        (found,) = (await listed(runtime, pod.uid)).facts.containers
-        assert found.state is ContainerRunState.UNKNOWN
-        await runtime.stop_container(pod.uid, container_id, grace_seconds=30)
-        assert await start(runtime, pod, restart_count=1) == "batch://2"
-
-    asyncio.run(scene())
+    pod = sleeper("first")
+    container_id = await start(runtime, pod)
+    for process in runners(batch):
+        orphans = process.children()
+        process.kill()
+        for orphan in orphans:
+            orphan.kill()
+    await eventually(lambda: states(batch) == [(1, "lost")])
+    (found,) = (await listed(runtime, pod.uid)).facts.containers
+    assert found.state is ContainerRunState.UNKNOWN
+    await runtime.stop_container(pod.uid, container_id, grace_seconds=30)
+    assert await start(runtime, pod, restart_count=1) == "batch://2"
 
 
 def runners(batch: BatchSystem) -> list[psutil.Process]:
@@ -168,61 +153,52 @@ def runners(batch: BatchSystem) -> list[psutil.Process]:
     return [process for process in running if str(batch.folder) in (process.info["cmdline"] or ())]
 
 
-def test_a_job_without_a_runner_is_run_by_the_next_start(
+async def test_a_job_without_a_runner_is_run_by_the_next_start(
     runtime: BatchRuntime, batch: BatchSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scene() -> None:
-        pod = sleeper("first")
-        with monkeypatch.context() as patch:
-            patch.setattr("batch_system.BatchSystem._start_runner", lambda *_: None)
-            await start_queued(runtime, pod)
-        assert await start(runtime, pod) == "batch://1"
-        assert states(batch) == [(1, "running")]
-
-    asyncio.run(scene())
+    pod = sleeper("first")
+    with monkeypatch.context() as patch:
+        patch.setattr("batch_system.BatchSystem._start_runner", lambda *_: None)
+        await start_queued(runtime, pod)
+    assert await start(runtime, pod) == "batch://1"
+    assert states(batch) == [(1, "running")]
 
 
-def test_many_who_submit_the_same_get_one_job(batch: BatchSystem) -> None:
-    async def scene() -> None:
-        submits = [asyncio.to_thread(batch.submit, "same", ["true"], {}) for _ in range(5)]
-        assert {job.number for job in await asyncio.gather(*submits)} == {1}
-
-    asyncio.run(scene())
+async def test_many_who_submit_the_same_get_one_job(batch: BatchSystem) -> None:
+    submits = [asyncio.to_thread(batch.submit, "same", ["true"], {}) for _ in range(5)]
+    assert {job.number for job in await asyncio.gather(*submits)} == {1}
     until(lambda: states(batch) == [(1, "ended")])
     until(lambda: not runners(batch))
 
 
-def test_a_job_that_was_cancelled_is_submitted_again(
+async def test_a_job_that_was_cancelled_is_submitted_again(
     runtime: BatchRuntime, batch: BatchSystem
 ) -> None:
-    async def scene() -> None:
-        await start(runtime, sleeper("first"))
-        second = sleeper("second")
-        await start_queued(runtime, second)
-        batch.send(2, signal.SIGTERM)
-        await eventually(lambda: states(batch)[-1] == (2, "cancelled"))
-        assert await start_queued(runtime, second) == "job 3 waits for one of 1 slots"
-        await runtime.remove_pod(second.uid)
-        assert states(batch) == [(1, "running")]
-
-    asyncio.run(scene())
+    await start(runtime, sleeper("first"))
+    second = sleeper("second")
+    await start_queued(runtime, second)
+    batch.send(2, signal.SIGTERM)
+    await eventually(lambda: states(batch)[-1] == (2, "cancelled"))
+    assert await start_queued(runtime, second) == "job 3 waits for one of 1 slots"
+    await runtime.remove_pod(second.uid)
+    assert states(batch) == [(1, "running")]
 
 
-def test_a_batch_system_that_does_not_answer_is_no_empty_one(
+async def test_a_batch_system_that_does_not_answer_is_no_empty_one(
     runtime: BatchRuntime, batch: BatchSystem
 ) -> None:
     (batch.folder / "jobs").rename(batch.folder / "elsewhere")
     with pytest.raises(RuntimeDownError, match="the batch system does not answer"):
-        asyncio.run(runtime.list_pods())
+        await runtime.list_pods()
     (batch.folder / "elsewhere").rename(batch.folder / "jobs")
 
 
-def test_a_job_whose_runner_cannot_start_is_reported(
+async def test_a_job_whose_runner_cannot_start_is_reported(
     runtime: BatchRuntime, batch: BatchSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("batch_system.__file__", str(batch.folder / "gone.py"))
     with pytest.raises(RuntimeDownError, match=r"job 1 has no runner: .* No such file"):
-        asyncio.run(start(runtime, sleeper("first")))
+        await start(runtime, sleeper("first"))
 
 
 def is_alive(pid: int) -> bool:
@@ -239,7 +215,9 @@ def test_what_a_job_started_ends_with_it(batch: BatchSystem, tmp_path: Path) -> 
     until(lambda: not is_alive(left))
 
 
-def test_words_and_variables_arrive_unchanged(runtime: BatchRuntime, batch: BatchSystem) -> None:
+async def test_words_and_variables_arrive_unchanged(
+    runtime: BatchRuntime, batch: BatchSystem
+) -> None:
     odd = "a 'b' \"c\" $(id) `id` \n\t*;\\"
     script = 'import os, sys; print(repr((sys.argv[1], dict(os.environ)["V"])))'
     pod = sleeper("odd", "python3", "-c", script, odd, env=(EnvVar(name="V", value=odd),))
@@ -247,7 +225,7 @@ def test_words_and_variables_arrive_unchanged(runtime: BatchRuntime, batch: Batc
     (container,) = pod.spec.containers or ()
     container = structs.replace(container, env=(*(container.env or ()), environment))
     pod = structs.replace(pod, spec=PodSpec(containers=(container,)))
-    asyncio.run(start(runtime, pod))
+    await start(runtime, pod)
     until(lambda: states(batch) == [(1, "ended")])
     assert (batch.folder / "jobs" / "1" / "output").read_text() == f"{(odd, odd)!r}\n"
 
@@ -264,11 +242,11 @@ def test_words_and_variables_arrive_unchanged(runtime: BatchRuntime, batch: Batc
         ({"command": ("a\0b",)}, "job 1: embedded null byte"),
     ],
 )
-def test_unsupported_fields_are_reported(
+async def test_unsupported_fields_are_reported(
     runtime: BatchRuntime, more: dict[str, object], message: str
 ) -> None:
     with pytest.raises(CannotStartError, match=message):
-        asyncio.run(start(runtime, sleeper("first", **more)))
+        await start(runtime, sleeper("first", **more))
 
 
 def test_a_uid_is_no_path(runtime: BatchRuntime, tmp_path: Path) -> None:

@@ -102,104 +102,89 @@ class Scene:
             task.cancel()
 
 
-def test_a_list_tells_of_new_changed_and_gone_pods_and_of_no_others() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A), pod(B))
-        await scene.view.relist_once()
-        assert sorted(scene.changed_pods()) == [A, B]
-        await scene.view.relist_once()
-        assert scene.changed_pods() == []
-        scene.runtime.put(pod(A, code=1))
-        await scene.view.relist_once()
-        assert scene.changed_pods() == [A]
-        del scene.runtime.pods[B]
-        await scene.view.relist_once()
-        assert scene.changed_pods() == [B]
-        assert list(scene.view.pods()) == [A]
-
-    asyncio.run(main())
+async def test_a_list_tells_of_new_changed_and_gone_pods_and_of_no_others() -> None:
+    scene = Scene(pod(A), pod(B))
+    await scene.view.relist_once()
+    assert sorted(scene.changed_pods()) == [A, B]
+    await scene.view.relist_once()
+    assert scene.changed_pods() == []
+    scene.runtime.put(pod(A, code=1))
+    await scene.view.relist_once()
+    assert scene.changed_pods() == [A]
+    del scene.runtime.pods[B]
+    await scene.view.relist_once()
+    assert scene.changed_pods() == [B]
+    assert list(scene.view.pods()) == [A]
 
 
-def test_equal_facts_are_no_change_and_the_same_objects_are_not_compared() -> None:
+async def test_equal_facts_are_no_change_and_the_same_objects_are_not_compared() -> None:
     class Incomparable(RuntimePod, frozen=True, kw_only=True):
         def __eq__(self, other: object) -> bool:
             raise AssertionError("compared")
 
         __hash__ = None  # type: ignore[assignment]
 
-    async def main() -> None:
-        scene = Scene(Incomparable(uid=B, namespace="", name="", facts=PodFacts()))
-        await scene.view.relist_once()
-        await scene.view.relist_once()
-        assert scene.changed_pods() == [B]
-        scene.runtime.pods = {A: pod(A)}
-        await scene.view.relist_once()
+    scene = Scene(Incomparable(uid=B, namespace="", name="", facts=PodFacts()))
+    await scene.view.relist_once()
+    await scene.view.relist_once()
+    assert scene.changed_pods() == [B]
+    scene.runtime.pods = {A: pod(A)}
+    await scene.view.relist_once()
+    scene.changed_pods()
+    listed = scene.view.find(A)
+    scene.runtime.put(pod(A))
+    await scene.view.relist_once()
+    assert scene.changed_pods() == []
+    assert scene.view.find(A) is listed
+
+
+async def test_it_lists_once_a_period_and_beats() -> None:
+    scene = Scene(pod(A))
+    before = scene.view.has_listed
+    async with scene.running():
+        assert (before, scene.view.has_listed) == (False, True)
+        assert scene.changed_pods() == [A]
+        await scene.clock.advance(4.5)
+        assert (scene.view.counts.relists, scene.beats) == (5, 5)
+
+
+async def test_a_hint_is_followed_before_the_next_list() -> None:
+    scene = Scene(pod(A))
+    async with scene.running():
         scene.changed_pods()
-        listed = scene.view.find(A)
-        scene.runtime.put(pod(A))
-        await scene.view.relist_once()
-        assert scene.changed_pods() == []
-        assert scene.view.find(A) is listed
-
-    asyncio.run(main())
-
-
-def test_it_lists_once_a_period_and_beats() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A))
-        before = scene.view.has_listed
-        async with scene.running():
-            assert (before, scene.view.has_listed) == (False, True)
-            assert scene.changed_pods() == [A]
-            await scene.clock.advance(4.5)
-            assert (scene.view.counts.relists, scene.beats) == (5, 5)
-
-    asyncio.run(main())
-
-
-def test_a_hint_is_followed_before_the_next_list() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A))
-        async with scene.running():
-            scene.changed_pods()
-            scene.runtime.put(pod(A, code=3), pod(B))
-            scene.runtime.hints[0].put_nowait(A)
-            await run_ready_tasks()
-            assert scene.changed_pods() == [A]
-            assert scene.view.find(B) is None
-            assert scene.view.counts.hints == 1
-
-    asyncio.run(main())
+        scene.runtime.put(pod(A, code=3), pod(B))
+        scene.runtime.hints[0].put_nowait(A)
+        await run_ready_tasks()
+        assert scene.changed_pods() == [A]
+        assert scene.view.find(B) is None
+        assert scene.view.counts.hints == 1
 
 
 @pytest.mark.parametrize("broken", [None, RuntimeDownError("no answer"), KeyError("a mistake")])
-def test_hints_that_break_off_are_asked_for_again(broken: Exception | None) -> None:
-    async def main() -> None:
-        scene = Scene(pod(A))
-        async with scene.running():
-            for failures, wait in enumerate((1.0, 2.0, 4.0), 1):
-                scene.runtime.hints[-1].put_nowait(broken)
-                await run_ready_tasks()
-                assert len(scene.runtime.hints) == failures
-                await scene.clock.advance(wait - 0.1)
-                assert len(scene.runtime.hints) == failures
-                await scene.clock.advance(0.2)
-                assert len(scene.runtime.hints) == failures + 1
-            assert scene.view.counts.interruptions == 3
-            scene.changed_pods()
-            scene.runtime.put(pod(B))
-            scene.runtime.hints[-1].put_nowait(B)
-            await run_ready_tasks()
-            assert scene.changed_pods() == [B]
+async def test_hints_that_break_off_are_asked_for_again(broken: Exception | None) -> None:
+    scene = Scene(pod(A))
+    async with scene.running():
+        for failures, wait in enumerate((1.0, 2.0, 4.0), 1):
             scene.runtime.hints[-1].put_nowait(broken)
-            await scene.clock.advance(1.1)
-            assert len(scene.runtime.hints) == 5, "the back-off is reset after a hint"
+            await run_ready_tasks()
+            assert len(scene.runtime.hints) == failures
+            await scene.clock.advance(wait - 0.1)
+            assert len(scene.runtime.hints) == failures
+            await scene.clock.advance(0.2)
+            assert len(scene.runtime.hints) == failures + 1
+        assert scene.view.counts.interruptions == 3
+        scene.changed_pods()
+        scene.runtime.put(pod(B))
+        scene.runtime.hints[-1].put_nowait(B)
+        await run_ready_tasks()
+        assert scene.changed_pods() == [B]
+        scene.runtime.hints[-1].put_nowait(broken)
+        await scene.clock.advance(1.1)
+        assert len(scene.runtime.hints) == 5, "the back-off is reset after a hint"
 
-    asyncio.run(main())
 
-
-def test_an_outage_is_survived_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    async def main() -> None:
+async def test_an_outage_is_survived_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
         scene = Scene(pod(A))
         async with scene.running():
             scene.changed_pods()
@@ -211,188 +196,152 @@ def test_an_outage_is_survived_and_logged_once(caplog: pytest.LogCaptureFixture)
             scene.runtime.down = None
             await scene.clock.advance(1)
             assert scene.changed_pods() == []
-
-    with caplog.at_level(logging.INFO):
-        asyncio.run(main())
     assert [record.getMessage() for record in caplog.records] == [
         "listing the pods of the runtime failed, will retry: error=no answer at the socket",
         "listing the pods of the runtime works again",
     ]
 
 
-def test_refresh_asks_about_one_pod_now_and_tells_of_what_it_finds() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A))
-        assert await scene.view.refresh(A) == pod(A).facts
-        assert scene.changed_pods() == [A]
-        assert not scene.view.has_listed
-        assert await scene.view.refresh(A) == pod(A).facts
-        assert scene.changed_pods() == []
-        assert await scene.view.refresh(B) == PodFacts()
-        assert scene.changed_pods() == []
-        scene.runtime.pods.clear()
-        assert await scene.view.refresh(A) == PodFacts()
-        assert scene.changed_pods() == [A]
-
-    asyncio.run(main())
+async def test_refresh_asks_about_one_pod_now_and_tells_of_what_it_finds() -> None:
+    scene = Scene(pod(A))
+    assert await scene.view.refresh(A) == pod(A).facts
+    assert scene.changed_pods() == [A]
+    assert not scene.view.has_listed
+    assert await scene.view.refresh(A) == pod(A).facts
+    assert scene.changed_pods() == []
+    assert await scene.view.refresh(B) == PodFacts()
+    assert scene.changed_pods() == []
+    scene.runtime.pods.clear()
+    assert await scene.view.refresh(A) == PodFacts()
+    assert scene.changed_pods() == [A]
 
 
-def test_refresh_raises_when_the_runtime_is_down() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A))
-        scene.runtime.down = RuntimeDownError("no answer")
-        with pytest.raises(RuntimeDownError, match="no answer"):
-            await scene.view.refresh(A)
-
-    asyncio.run(main())
+async def test_refresh_raises_when_the_runtime_is_down() -> None:
+    scene = Scene(pod(A))
+    scene.runtime.down = RuntimeDownError("no answer")
+    with pytest.raises(RuntimeDownError, match="no answer"):
+        await scene.view.refresh(A)
 
 
-def test_a_list_that_was_asked_for_earlier_does_not_replace_a_newer_answer() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A), pod(B))
-        await scene.view.relist_once()
-        scene.runtime.gate = asyncio.Event()
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(scene.view.relist_once())
-            await run_ready_tasks()
-            scene.changed_pods()
-            scene.runtime.put(pod(A, code=3))
-            await scene.view.refresh(A)
-            del scene.runtime.pods[B]
-            await scene.view.refresh(B)
-            assert scene.changed_pods() == [A, B]
-            scene.runtime.gate.set()
-        assert scene.changed_pods() == []
-        found = scene.view.find(A)
-        assert found is not None
-        assert found.facts.containers[0].exit_code == 3
-        assert scene.view.find(B) is None
-        await scene.view.relist_once()
-        assert scene.changed_pods() == []
-
-    asyncio.run(main())
-
-
-def test_the_addresses_of_a_pod_that_has_ended_are_kept() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A, ip="10.1.2.3"))
-        await scene.view.relist_once()
-        scene.runtime.put(pod(A, ready=False, code=0))
-        assert (await scene.view.refresh(A)).ips == ("10.1.2.3",)
+async def test_a_list_that_was_asked_for_earlier_does_not_replace_a_newer_answer() -> None:
+    scene = Scene(pod(A), pod(B))
+    await scene.view.relist_once()
+    scene.runtime.gate = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(scene.view.relist_once())
+        await run_ready_tasks()
         scene.changed_pods()
-        await scene.view.relist_once()
-        assert scene.changed_pods() == []
-        scene.runtime.put(pod(A, ready=True))
-        assert (await scene.view.refresh(A)).ips == ()
-
-    asyncio.run(main())
-
-
-def test_the_map_of_pods_is_of_one_moment() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A))
-        await scene.view.relist_once()
-        before = scene.view.pods()
-        scene.runtime.put(pod(B))
-        await scene.view.relist_once()
-        assert list(before) == [A]
-        assert sorted(scene.view.pods()) == [A, B]
-
-    asyncio.run(main())
+        scene.runtime.put(pod(A, code=3))
+        await scene.view.refresh(A)
+        del scene.runtime.pods[B]
+        await scene.view.refresh(B)
+        assert scene.changed_pods() == [A, B]
+        scene.runtime.gate.set()
+    assert scene.changed_pods() == []
+    found = scene.view.find(A)
+    assert found is not None
+    assert found.facts.containers[0].exit_code == 3
+    assert scene.view.find(B) is None
+    await scene.view.relist_once()
+    assert scene.changed_pods() == []
 
 
-def test_a_runtime_that_was_never_listed_is_a_problem_with_a_reason() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A))
-        never = "PLEG is not healthy: pleg has yet to be successful"
-        assert scene.view.unhealthy_reason() == never
-        scene.runtime.down = RuntimeDownError("no answer at the socket")
-        await scene.view.relist_once()
-        assert scene.view.unhealthy_reason() == f"{never}: no answer at the socket"
-        scene.runtime.down = None
-        await scene.view.relist_once()
-        assert scene.view.unhealthy_reason() is None
-
-    asyncio.run(main())
+async def test_the_addresses_of_a_pod_that_has_ended_are_kept() -> None:
+    scene = Scene(pod(A, ip="10.1.2.3"))
+    await scene.view.relist_once()
+    scene.runtime.put(pod(A, ready=False, code=0))
+    assert (await scene.view.refresh(A)).ips == ("10.1.2.3",)
+    scene.changed_pods()
+    await scene.view.relist_once()
+    assert scene.changed_pods() == []
+    scene.runtime.put(pod(A, ready=True))
+    assert (await scene.view.refresh(A)).ips == ()
 
 
-def test_a_runtime_that_was_not_listed_for_three_minutes_is_a_problem() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A))
-        await scene.view.relist_once()
-        scene.runtime.down = RuntimeDownError("no answer")
-        await scene.clock.advance(180)
-        await scene.view.relist_once()
-        assert scene.view.unhealthy_reason() is None
-        await scene.clock.advance(1)
-        assert scene.view.unhealthy_reason() == (
-            "PLEG is not healthy: pleg was last seen active 3m1s ago; threshold is 3m0s"
-        )
-        await scene.clock.advance(3600)
-        assert "1h3m1s ago" in str(scene.view.unhealthy_reason())
-        scene.runtime.down = None
-        await scene.view.relist_once()
-        assert scene.view.unhealthy_reason() is None
-
-    asyncio.run(main())
+async def test_the_map_of_pods_is_of_one_moment() -> None:
+    scene = Scene(pod(A))
+    await scene.view.relist_once()
+    before = scene.view.pods()
+    scene.runtime.put(pod(B))
+    await scene.view.relist_once()
+    assert list(before) == [A]
+    assert sorted(scene.view.pods()) == [A, B]
 
 
-def test_a_clock_that_is_set_ahead_makes_no_runtime_a_problem() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A))
-        await scene.view.relist_once()
-        scene.clock.step(3600)
-        assert scene.view.unhealthy_reason() is None
-        assert scene.view.age_seconds == 0
-
-    asyncio.run(main())
-
-
-def test_a_clock_that_is_set_back_hides_no_runtime_that_is_down() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A))
-        await scene.view.relist_once()
-        scene.runtime.down = RuntimeDownError("no answer")
-        scene.clock.step(-3600)
-        await scene.clock.advance(181)
-        await scene.view.relist_once()
-        assert "3m1s ago" in str(scene.view.unhealthy_reason())
-
-    asyncio.run(main())
+async def test_a_runtime_that_was_never_listed_is_a_problem_with_a_reason() -> None:
+    scene = Scene(pod(A))
+    never = "PLEG is not healthy: pleg has yet to be successful"
+    assert scene.view.unhealthy_reason() == never
+    scene.runtime.down = RuntimeDownError("no answer at the socket")
+    await scene.view.relist_once()
+    assert scene.view.unhealthy_reason() == f"{never}: no answer at the socket"
+    scene.runtime.down = None
+    await scene.view.relist_once()
+    assert scene.view.unhealthy_reason() is None
 
 
-def test_a_list_that_hangs_is_a_problem_too() -> None:
-    async def main() -> None:
-        scene = Scene(pod(A))
-        async with scene.running():
-            scene.runtime.gate = asyncio.Event()
-            await scene.clock.advance(182)
-            assert "3m" in str(scene.view.unhealthy_reason())
-            assert scene.beats == 2
+async def test_a_runtime_that_was_not_listed_for_three_minutes_is_a_problem() -> None:
+    scene = Scene(pod(A))
+    await scene.view.relist_once()
+    scene.runtime.down = RuntimeDownError("no answer")
+    await scene.clock.advance(180)
+    await scene.view.relist_once()
+    assert scene.view.unhealthy_reason() is None
+    await scene.clock.advance(1)
+    assert scene.view.unhealthy_reason() == (
+        "PLEG is not healthy: pleg was last seen active 3m1s ago; threshold is 3m0s"
+    )
+    await scene.clock.advance(3600)
+    assert "1h3m1s ago" in str(scene.view.unhealthy_reason())
+    scene.runtime.down = None
+    await scene.view.relist_once()
+    assert scene.view.unhealthy_reason() is None
 
-    asyncio.run(main())
+
+async def test_a_clock_that_is_set_ahead_makes_no_runtime_a_problem() -> None:
+    scene = Scene(pod(A))
+    await scene.view.relist_once()
+    scene.clock.step(3600)
+    assert scene.view.unhealthy_reason() is None
+    assert scene.view.age_seconds == 0
 
 
-def test_a_hundred_idle_simulated_pods_are_not_compared() -> None:
-    async def main() -> None:
-        clock, changed = FakeClock(), list[PodUID]()
-        runtime = SimulatedRuntime(clock)
-        for number in range(110):
-            made = make_pod(f"p{number}")
-            await runtime.start_pod(made)
-            await runtime.start_container(made, only_container(made), restart_count=0)
-        view = Pleg(
-            runtime,
-            clock=clock,
-            on_change=changed.append,
-            heartbeat=ignore,
-            observer=WorkCounts(),
-        )
-        await view.relist_once()
-        assert len(changed) == 110
-        before = await runtime.list_pods()
-        await clock.advance(60)
-        after = await runtime.list_pods()
-        assert all(x is y for x, y in zip(before, after, strict=True))
+async def test_a_clock_that_is_set_back_hides_no_runtime_that_is_down() -> None:
+    scene = Scene(pod(A))
+    await scene.view.relist_once()
+    scene.runtime.down = RuntimeDownError("no answer")
+    scene.clock.step(-3600)
+    await scene.clock.advance(181)
+    await scene.view.relist_once()
+    assert "3m1s ago" in str(scene.view.unhealthy_reason())
 
-    asyncio.run(main())
+
+async def test_a_list_that_hangs_is_a_problem_too() -> None:
+    scene = Scene(pod(A))
+    async with scene.running():
+        scene.runtime.gate = asyncio.Event()
+        await scene.clock.advance(182)
+        assert "3m" in str(scene.view.unhealthy_reason())
+        assert scene.beats == 2
+
+
+async def test_a_hundred_idle_simulated_pods_are_not_compared() -> None:
+    clock, changed = FakeClock(), list[PodUID]()
+    runtime = SimulatedRuntime(clock)
+    for number in range(110):
+        made = make_pod(f"p{number}")
+        await runtime.start_pod(made)
+        await runtime.start_container(made, only_container(made), restart_count=0)
+    view = Pleg(
+        runtime,
+        clock=clock,
+        on_change=changed.append,
+        heartbeat=ignore,
+        observer=WorkCounts(),
+    )
+    await view.relist_once()
+    assert len(changed) == 110
+    before = await runtime.list_pods()
+    await clock.advance(60)
+    after = await runtime.list_pods()
+    assert all(x is y for x, y in zip(before, after, strict=True))

@@ -71,48 +71,39 @@ def test_what_is_no_text_is_replaced() -> None:
 
 
 @pytest.mark.parametrize("seconds", [3, 3.5])
-def test_a_command_that_takes_too_long_is_ended(seconds: float) -> None:
-    async def main() -> None:
-        clock = FakeClock()
-        session = FakeExecStream(clock, takes=10)
-        running = asyncio.ensure_future(run(TalkingRuntime(lambda: session), seconds, clock))
-        await clock.advance(seconds - 0.1)
-        was_closed = session.is_closed
-        await clock.advance(0.1)
-        assert (was_closed, session.is_closed) == (False, True)
-        with pytest.raises(TimeoutError):
-            await running
-
-    asyncio.run(main())
+async def test_a_command_that_takes_too_long_is_ended(seconds: float) -> None:
+    clock = FakeClock()
+    session = FakeExecStream(clock, takes=10)
+    running = asyncio.ensure_future(run(TalkingRuntime(lambda: session), seconds, clock))
+    await clock.advance(seconds - 0.1)
+    was_closed = session.is_closed
+    await clock.advance(0.1)
+    assert (was_closed, session.is_closed) == (False, True)
+    with pytest.raises(TimeoutError):
+        await running
 
 
-def test_a_command_without_a_timeout_may_take_any_time() -> None:
-    async def main() -> None:
-        clock = FakeClock()
-        session = FakeExecStream(clock, takes=1e6, code=1)
-        running = asyncio.ensure_future(run(TalkingRuntime(lambda: session), None, clock))
-        await clock.advance(1e6)
-        assert (await running).exit_code == 1
-
-    asyncio.run(main())
+async def test_a_command_without_a_timeout_may_take_any_time() -> None:
+    clock = FakeClock()
+    session = FakeExecStream(clock, takes=1e6, code=1)
+    running = asyncio.ensure_future(run(TalkingRuntime(lambda: session), None, clock))
+    await clock.advance(1e6)
+    assert (await running).exit_code == 1
 
 
 @pytest.mark.parametrize("seconds", [30, None])
-def test_who_gives_up_ends_the_command(seconds: float | None) -> None:
-    async def main() -> None:
-        clock = FakeClock()
-        session = FakeExecStream(clock, takes=10)
-        running = asyncio.ensure_future(run(TalkingRuntime(lambda: session), seconds, clock))
-        await clock.advance(1)
-        running.cancel()
-        await clock.advance(0)
-        assert running.cancelled()
-        assert session.is_closed
-
-    asyncio.run(main())
+async def test_who_gives_up_ends_the_command(seconds: float | None) -> None:
+    clock = FakeClock()
+    session = FakeExecStream(clock, takes=10)
+    running = asyncio.ensure_future(run(TalkingRuntime(lambda: session), seconds, clock))
+    await clock.advance(1)
+    running.cancel()
+    await clock.advance(0)
+    assert running.cancelled()
+    assert session.is_closed
 
 
-def test_a_command_that_cannot_be_executed_says_why() -> None:
+async def test_a_command_that_cannot_be_executed_says_why() -> None:
     def refuse() -> FakeExecStream:
         raise StreamUnavailableError("sh: no such file")
 
@@ -121,19 +112,19 @@ def test_a_command_that_cannot_be_executed_says_why() -> None:
         await run(TalkingRuntime(refuse), 1, clock)
 
     with pytest.raises(CommandError, match="sh: no such file"):
-        asyncio.run(main())
+        await main()
 
 
-def test_a_runtime_that_does_not_talk_is_named() -> None:
+async def test_a_runtime_that_does_not_talk_is_named() -> None:
     async def main() -> None:
         clock = FakeClock()
         await run(MuteRuntime(), 1, clock)
 
     with pytest.raises(CommandError, match="the runtime mute cannot run commands"):
-        asyncio.run(main())
+        await main()
 
 
-def test_a_runtime_that_is_down_is_no_matter_of_the_command() -> None:
+async def test_a_runtime_that_is_down_is_no_matter_of_the_command() -> None:
     def refuse() -> FakeExecStream:
         raise RuntimeDownError("no answer")
 
@@ -142,10 +133,10 @@ def test_a_runtime_that_is_down_is_no_matter_of_the_command() -> None:
         await run(TalkingRuntime(refuse), 1, clock)
 
     with pytest.raises(RuntimeDownError):
-        asyncio.run(main())
+        await main()
 
 
-def test_a_talk_that_breaks_is_closed() -> None:
+async def test_a_talk_that_breaks_is_closed() -> None:
     async def main() -> FakeExecStream:
         clock = FakeClock()
         session = FakeExecStream(clock, breaks=OSError("gone"))
@@ -153,4 +144,4 @@ def test_a_talk_that_breaks_is_closed() -> None:
             await run(TalkingRuntime(lambda: session), 5, clock)
         return session
 
-    assert asyncio.run(main()).is_closed
+    assert (await main()).is_closed

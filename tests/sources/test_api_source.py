@@ -18,7 +18,6 @@ from podstatus.sources.api_source import ApiSource, mark_api_source
 from podstatus.testing.builders import make_pod, make_static_pod
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.support.fake_source import FakeSource
-from tests.support.loops import in_loop
 
 
 class Sink:
@@ -63,7 +62,6 @@ class Scene:
         await asyncio.wait({task})
 
 
-@in_loop
 async def test_all_pods_are_delivered_at_once_and_then_every_change() -> None:
     scene = Scene()
     scene.server.put("a")
@@ -78,7 +76,6 @@ async def test_all_pods_are_delivered_at_once_and_then_every_change() -> None:
         assert scene.sink.take_calls() == "api~c api~a api-b"
 
 
-@in_loop
 async def test_nothing_is_delivered_before_the_first_list() -> None:
     scene = Scene()
     scene.server.put("a")
@@ -93,14 +90,12 @@ async def test_nothing_is_delivered_before_the_first_list() -> None:
         assert scene.sink.take_calls() == "api[a]"
 
 
-@in_loop
 async def test_an_empty_node_is_delivered_as_one() -> None:
     scene = Scene()
     async with scene.running():
         assert scene.sink.take_calls() == "api[]"
 
 
-@in_loop
 async def test_a_recreated_pod_is_reported_as_removed_and_added() -> None:
     scene = Scene()
     scene.server.put("a", uid="1")
@@ -111,7 +106,6 @@ async def test_a_recreated_pod_is_reported_as_removed_and_added() -> None:
         assert scene.sink.take_calls() == "api-a api~a"
 
 
-@in_loop
 async def test_a_watch_that_has_nothing_to_tell_beats_all_the_same() -> None:
     scene = Scene()
     async with scene.running():

@@ -14,7 +14,7 @@ from podstatus.sources.file_source import MAX_INITIAL_POLLS, FileSource
 from podstatus.sources.manifest.decode import ManifestProblem
 from podstatus.sources.manifest_files import list_manifests
 from podstatus.testing.clock import FakeClock
-from tests.support.loops import in_loop, until
+from tests.support.loops import until
 from tests.support.manifests import WEB, named
 
 
@@ -65,7 +65,6 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path)
 
 
-@in_loop
 async def test_a_folder_is_delivered_as_a_whole_and_then_when_it_changes(scene: Scene) -> None:
     scene.write("b.yaml", named("b"))
     scene.write("a.yaml", named("a"))
@@ -77,14 +76,12 @@ async def test_a_folder_is_delivered_as_a_whole_and_then_when_it_changes(scene: 
     assert await scene.look() == ["a-node-1", "b-node-1", "d-node-1", "e-node-1"]
 
 
-@in_loop
 async def test_an_empty_folder_has_no_pods_and_that_is_said(scene: Scene) -> None:
     assert await scene.look() == []
     assert await scene.look(30) is None
     assert scene.take_messages() == []
 
 
-@in_loop
 async def test_dot_files_are_ignored(scene: Scene) -> None:
     scene.write(".a.yaml.swp", "nonsense")
     (scene.path / "..data").mkdir()
@@ -92,7 +89,6 @@ async def test_dot_files_are_ignored(scene: Scene) -> None:
     assert scene.take_messages() == []
 
 
-@in_loop
 async def test_a_rewritten_file_with_equal_content_is_unchanged(scene: Scene) -> None:
     scene.write("a.yaml", WEB)
     await scene.look()
@@ -101,7 +97,6 @@ async def test_a_rewritten_file_with_equal_content_is_unchanged(scene: Scene) ->
     assert await scene.look(after=30) is None
 
 
-@in_loop
 async def test_a_file_that_says_something_else_is_another_pod(scene: Scene) -> None:
     scene.write("a.yaml", WEB)
     await scene.look()
@@ -112,7 +107,6 @@ async def test_a_file_that_says_something_else_is_another_pod(scene: Scene) -> N
     assert after.uid != before.uid
 
 
-@in_loop
 async def test_a_removed_file_takes_its_pods_along_at_the_second_look(scene: Scene) -> None:
     scene.write("a.yaml", named("a"))
     scene.write("b.yaml", named("b"))
@@ -122,7 +116,6 @@ async def test_a_removed_file_takes_its_pods_along_at_the_second_look(scene: Sce
     assert await scene.look() == ["b-node-1"]
 
 
-@in_loop
 async def test_a_file_that_an_editor_puts_in_place_of_itself_is_not_missed(scene: Scene) -> None:
     scene.write("a.yaml", WEB)
     await scene.look()
@@ -132,7 +125,6 @@ async def test_a_file_that_an_editor_puts_in_place_of_itself_is_not_missed(scene
     assert await scene.look(3) is None
 
 
-@in_loop
 async def test_a_renamed_file_is_never_there_twice(scene: Scene) -> None:
     scene.write("a.yaml", WEB)
     await scene.look()
@@ -142,7 +134,6 @@ async def test_a_renamed_file_is_never_there_twice(scene: Scene) -> None:
     assert scene.delivered[0][0].uid != scene.delivered[1][0].uid
 
 
-@in_loop
 async def test_a_broken_file_keeps_its_pods_and_is_reported_once(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -164,7 +155,6 @@ async def test_a_broken_file_keeps_its_pods_and_is_reported_once(
     assert await scene.look(2) == ["b-node-1"]
 
 
-@in_loop
 async def test_an_emptied_file_keeps_its_pods(scene: Scene) -> None:
     scene.write("a.yaml", named("a"))
     await scene.look()
@@ -173,7 +163,6 @@ async def test_an_emptied_file_keeps_its_pods(scene: Scene) -> None:
     assert scene.take_messages() == ["/m/a.yaml: empty; add a Pod, or remove the manifest"]
 
 
-@in_loop
 async def test_while_one_document_is_broken_nothing_of_its_file_is_taken_away(scene: Scene) -> None:
     scene.write("a.yaml", "---\n".join([named("a"), named("b"), named("c")]))
     await scene.look()
@@ -185,14 +174,12 @@ async def test_while_one_document_is_broken_nothing_of_its_file_is_taken_away(sc
     assert await scene.look() == ["b-node-1", "d-node-1"]
 
 
-@in_loop
 async def test_a_broken_file_from_the_start_does_not_hold_up_the_others(scene: Scene) -> None:
     scene.write("a.yaml", "a: b: c")
     scene.write("b.yaml", named("b"))
     assert await scene.look() == ["b-node-1"]
 
 
-@in_loop
 async def test_a_second_problem_of_a_file_is_reported_alone(scene: Scene) -> None:
     scene.write("a.yaml", named("a", oops="1"))
     await scene.look()
@@ -204,7 +191,6 @@ async def test_a_second_problem_of_a_file_is_reported_alone(scene: Scene) -> Non
     ]
 
 
-@in_loop
 async def test_what_is_no_manifest_is_reported_once(scene: Scene) -> None:
     (scene.path / "folder").mkdir()
     (scene.path / "link").symlink_to(scene.path / "nowhere")
@@ -218,7 +204,6 @@ async def test_what_is_no_manifest_is_reported_once(scene: Scene) -> None:
     ]
 
 
-@in_loop
 async def test_links_are_followed(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "1").mkdir()
@@ -233,14 +218,12 @@ async def test_links_are_followed(scene: Scene, tmp_path_factory: pytest.TempPat
     assert await scene.look() == ["b-node-1"]
 
 
-@in_loop
 async def test_a_huge_file_is_refused(scene: Scene) -> None:
     scene.write("a.yaml", "#" * (10 * 2**20 + 1))
     assert await scene.look() == []
     assert scene.take_messages() == ["/m/a.yaml: larger than 10 MiB"]
 
 
-@in_loop
 async def test_all_files_are_read_again_once_per_period(scene: Scene) -> None:
     scene.write("a.yaml", named("a"))
     await scene.look()
@@ -274,7 +257,6 @@ class Writer:
         return listing
 
 
-@in_loop
 async def test_a_file_that_changes_while_it_is_read_is_read_the_next_time(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,7 +273,6 @@ async def test_a_file_that_changes_while_it_is_read_is_read_the_next_time(
         assert await scene.look(3) is None
 
 
-@in_loop
 async def test_a_file_that_never_comes_to_rest_does_not_hold_up_the_others_for_long(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,7 +282,6 @@ async def test_a_file_that_never_comes_to_rest_does_not_hold_up_the_others_for_l
     assert await scene.look(MAX_INITIAL_POLLS) == ["b-node-1"]
 
 
-@in_loop
 async def test_a_folder_that_does_not_exist_has_no_pods_and_is_reported(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "later")
     assert await scene.look() == []
@@ -316,7 +296,6 @@ async def test_a_folder_that_does_not_exist_has_no_pods_and_is_reported(tmp_path
     assert scene.take_messages() == ["/m: does not exist; create it, or configure another path"]
 
 
-@in_loop
 async def test_a_folder_that_cannot_be_read_keeps_its_pods(scene: Scene) -> None:
     scene.write("a.yaml", named("a"))
     await scene.look()
@@ -330,7 +309,6 @@ async def test_a_folder_that_cannot_be_read_keeps_its_pods(scene: Scene) -> None
     assert await scene.look(3) is None
 
 
-@in_loop
 async def test_a_single_file_will_do(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "pods.yaml")
     scene.path.write_text(named("a"))
@@ -343,7 +321,6 @@ async def test_a_single_file_will_do(tmp_path: Path) -> None:
     assert scene.take_messages() == ["/m: does not exist; create it, or configure another path"]
 
 
-@in_loop
 async def test_a_handler_of_problems_that_fails_stops_nothing(tmp_path: Path) -> None:
     delivered: list[int] = []
 
@@ -364,7 +341,6 @@ async def test_a_handler_of_problems_that_fails_stops_nothing(tmp_path: Path) ->
     assert delivered == [1]
 
 
-@in_loop
 async def test_run_looks_once_a_second_and_again_soon_after_a_file_was_missing(
     scene: Scene,
 ) -> None:

@@ -18,7 +18,6 @@ from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod, is_mirror_pod
 from podstatus.sources.mirror_client import MirrorClient
 from podstatus.sources.mirror_controller import MirrorController, MirrorInputs
 from podstatus.testing.clock import FakeClock, run_ready_tasks
-from tests.support.loops import in_loop
 from tests.support.manifests import WEB, read
 
 DOWN = UnavailableError("the server is down")
@@ -118,7 +117,6 @@ class Scene:
         ]
 
 
-@in_loop
 async def test_a_static_pod_gets_its_mirror_once() -> None:
     scene = Scene()
     assert await scene.look() == ["create"]
@@ -126,7 +124,6 @@ async def test_a_static_pod_gets_its_mirror_once() -> None:
     assert await scene.look(after=10) == []
 
 
-@in_loop
 async def test_a_watch_that_is_late_is_waited_for_longer_and_longer() -> None:
     scene = Scene()
     scene.shown = []
@@ -138,7 +135,6 @@ async def test_a_watch_that_is_late_is_waited_for_longer_and_longer() -> None:
     assert await scene.look() == []
 
 
-@in_loop
 async def test_a_mirror_that_was_deleted_is_made_again_when_its_end_could_be_seen() -> None:
     scene = Scene()
     await scene.look()
@@ -151,7 +147,6 @@ async def test_a_mirror_that_was_deleted_is_made_again_when_its_end_could_be_see
     assert await scene.look() == ["create"]
 
 
-@in_loop
 async def test_a_mirror_that_is_being_deleted_is_replaced() -> None:
     scene = Scene()
     await scene.look()
@@ -165,7 +160,6 @@ async def test_a_mirror_that_is_being_deleted_is_replaced() -> None:
     assert mirror.uid == "api-2"
 
 
-@in_loop
 async def test_the_mirror_of_an_older_manifest_is_replaced() -> None:
     scene = Scene()
     await scene.look()
@@ -175,7 +169,6 @@ async def test_the_mirror_of_an_older_manifest_is_replaced() -> None:
     assert (mirror.metadata.annotations or {})[CONFIG_MIRROR] == scene.static[0].uid
 
 
-@in_loop
 async def test_an_older_mirror_that_the_watch_has_not_shown_is_replaced() -> None:
     scene = Scene()
     await scene.look()
@@ -185,7 +178,6 @@ async def test_an_older_mirror_that_the_watch_has_not_shown_is_replaced() -> Non
     assert scene.is_right()
 
 
-@in_loop
 async def test_an_orphan_is_removed_when_its_pod_is_over() -> None:
     scene = Scene()
     await scene.look()
@@ -196,7 +188,6 @@ async def test_an_orphan_is_removed_when_its_pod_is_over() -> None:
     assert scene.stored() == []
 
 
-@in_loop
 async def test_a_mirror_pod_that_another_client_removed_is_no_problem() -> None:
     scene = Scene()
     await scene.look()
@@ -206,7 +197,6 @@ async def test_a_mirror_pod_that_another_client_removed_is_no_problem() -> None:
     assert scene.problems == []
 
 
-@in_loop
 async def test_a_foreign_pod_of_the_name_is_left_alone_and_reported_once() -> None:
     scene = Scene()
     scene.server.put({"metadata": {"name": "web-node-1"}})
@@ -225,7 +215,6 @@ async def test_a_foreign_pod_of_the_name_is_left_alone_and_reported_once() -> No
     assert scene.is_right()
 
 
-@in_loop
 async def test_the_mirror_of_another_node_is_left_alone() -> None:
     scene = Scene()
     annotations = {CONFIG_MIRROR: "x"}
@@ -237,7 +226,6 @@ async def test_the_mirror_of_another_node_is_left_alone() -> None:
     assert len(scene.problems) == 1
 
 
-@in_loop
 async def test_a_refusal_is_reported_once_and_tried_again_later() -> None:
     scene = Scene()
     scene.server.errors.extend([DeniedError("forbidden", code=403)] * 3)
@@ -248,7 +236,6 @@ async def test_a_refusal_is_reported_once_and_tried_again_later() -> None:
     assert scene.is_right()
 
 
-@in_loop
 async def test_nothing_is_created_before_the_node_is_known() -> None:
     scene = Scene()
     scene.node_uid = None
@@ -257,7 +244,6 @@ async def test_nothing_is_created_before_the_node_is_known() -> None:
     assert await scene.look() == ["create"]
 
 
-@in_loop
 async def test_an_outage_is_asked_about_once_for_all_pods_with_longer_and_longer_waits() -> None:
     scene = Scene()
     scene.static += read(WEB.replace("web", "other")).pods
@@ -271,7 +257,6 @@ async def test_an_outage_is_asked_about_once_for_all_pods_with_longer_and_longer
     assert scene.problems == []
 
 
-@in_loop
 async def test_a_busy_server_is_left_alone_for_as_long_as_it_asks() -> None:
     scene = Scene()
     scene.server.errors.append(BusyError("busy", code=429, retry_after=5))
@@ -280,7 +265,6 @@ async def test_a_busy_server_is_left_alone_for_as_long_as_it_asks() -> None:
     assert await scene.look(after=1.1) == ["create"]
 
 
-@in_loop
 async def test_one_pod_that_is_refused_does_not_hold_up_the_others() -> None:
     scene = Scene()
     scene.static += read(WEB.replace("web", "other")).pods
@@ -289,7 +273,6 @@ async def test_one_pod_that_is_refused_does_not_hold_up_the_others() -> None:
     assert [mirror.name for mirror in scene.stored()] == ["other-node-1"]
 
 
-@in_loop
 async def test_run_brings_a_deleted_mirror_back_within_two_seconds_and_sooner_if_woken() -> None:
     scene = Scene()
     task = asyncio.create_task(scene.mirrors.run())
@@ -307,7 +290,6 @@ async def test_run_brings_a_deleted_mirror_back_within_two_seconds_and_sooner_if
     task.cancel()
 
 
-@in_loop
 async def test_a_clock_that_is_set_back_holds_nothing_up() -> None:
     scene = Scene()
     scene.shown = []

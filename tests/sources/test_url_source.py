@@ -15,7 +15,7 @@ from podstatus.sources import url_source as url_module
 from podstatus.sources.manifest.decode import ManifestProblem
 from podstatus.sources.url_source import UrlSource, redact_manifest_url
 from podstatus.testing.clock import FakeClock
-from tests.support.loops import in_loop, until
+from tests.support.loops import until
 from tests.support.manifests import WEB, named
 from tests.support.pod_services import ignore
 
@@ -87,7 +87,6 @@ async def serving(path: str = "/pods.yaml") -> AsyncIterator[Scene]:
         yield Scene(site, server, path)
 
 
-@in_loop
 async def test_a_manifest_is_delivered_and_then_when_it_changes() -> None:
     async with serving() as scene:
         assert await scene.read() == ["web-node-1"]
@@ -102,7 +101,6 @@ async def test_a_manifest_is_delivered_and_then_when_it_changes() -> None:
         assert scene.take_messages() == []
 
 
-@in_loop
 async def test_the_last_good_pods_stay_whatever_goes_wrong(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -127,7 +125,6 @@ async def test_the_last_good_pods_stay_whatever_goes_wrong(
         assert SECRET not in caplog.text
 
 
-@in_loop
 async def test_nothing_is_delivered_before_the_first_valid_manifest() -> None:
     async with serving() as scene:
         for answer in (web.Response(status=500), web.Response(text="<html>")):
@@ -137,14 +134,12 @@ async def test_nothing_is_delivered_before_the_first_valid_manifest() -> None:
         assert await scene.read() == ["a-node-1"]
 
 
-@in_loop
 async def test_an_empty_answer_says_that_nothing_is_to_run_if_nothing_did() -> None:
     async with serving() as scene:
         scene.site.answer = web.Response(text="")
         assert await scene.read() == []
 
 
-@in_loop
 async def test_a_server_that_is_not_there_is_reported_once() -> None:
     async with serving() as scene:
         await scene.read()
@@ -155,7 +150,6 @@ async def test_a_server_that_is_not_there_is_reported_once() -> None:
         assert message.startswith("cannot be read: ")
 
 
-@in_loop
 async def test_a_server_that_hangs_is_left_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(url_module, "TIMEOUT_SECONDS", 0.1)
     async with serving() as scene:
@@ -167,7 +161,6 @@ async def test_a_server_that_hangs_is_left_after_a_while(monkeypatch: pytest.Mon
         assert await scene.read() == ["web-node-1"]
 
 
-@in_loop
 async def test_redirects_are_followed_without_telling_others_our_headers() -> None:
     async with serving() as here, serving() as there:
         here.site.answer = web.Response(status=302, headers={"Location": "/elsewhere"})
@@ -181,19 +174,14 @@ async def test_redirects_are_followed_without_telling_others_our_headers() -> No
 
 
 @pytest.mark.parametrize("location", ["https://example.com/", "file:///etc/passwd"])
-def test_a_redirect_to_another_scheme_is_refused(location: str) -> None:
-    @in_loop
-    async def case() -> None:
-        async with serving() as scene:
-            scene.site.answer = web.Response(status=302, headers={"Location": location})
-            assert await scene.read() is None
-            (message,) = scene.take_messages()
-            assert message.startswith("redirect to another scheme")
-
-    case()
+async def test_a_redirect_to_another_scheme_is_refused(location: str) -> None:
+    async with serving() as scene:
+        scene.site.answer = web.Response(status=302, headers={"Location": location})
+        assert await scene.read() is None
+        (message,) = scene.take_messages()
+        assert message.startswith("redirect to another scheme")
 
 
-@in_loop
 async def test_a_redirect_to_itself_comes_to_an_end() -> None:
     async with serving() as scene:
         scene.site.answer = web.Response(status=302, headers={"Location": "/pods.yaml"})
@@ -201,7 +189,6 @@ async def test_a_redirect_to_itself_comes_to_an_end() -> None:
         assert scene.take_messages() == ["more than 10 redirects"]
 
 
-@in_loop
 async def test_a_secret_in_the_url_is_not_shown() -> None:
     async with serving("/pods.yaml?token=abc") as scene:
         scene.site.answer = web.Response(status=404)
@@ -220,7 +207,6 @@ def test_what_is_no_url_is_refused(url: str) -> None:
         UrlSource(url, "node-1", ignore, clock=FakeClock(), on_problem=ignore, heartbeat=ignore)
 
 
-@in_loop
 async def test_run_reads_once_a_period() -> None:
     async with serving() as scene:
         task = asyncio.create_task(scene.source.run())

@@ -1,6 +1,5 @@
 """Whatever is put in: a clear error or upstream's behaviour, never a half-written cache."""
 
-import asyncio
 from typing import Any, cast
 
 import msgspec
@@ -58,9 +57,9 @@ def test_what_is_no_pod_is_refused(node: Node, pod: object) -> None:
     node.refuses(TypeError, "expected a Pod", pod, PodStatus())
 
 
-def test_an_unknown_phase_is_cached_and_sent_as_it_is(node: Node) -> None:
+async def test_an_unknown_phase_is_cached_and_sent_as_it_is(node: Node) -> None:
     node.manager.set_pod_status(node.pod, make_status("Dreaming", running("app")))
-    asyncio.run(node.manager.sync_batch(full=False))
+    await node.manager.sync_batch(full=False)
     stored = node.api.pod("default", "pod")
     assert stored is not None
     assert stored.status.phase == "Dreaming"

@@ -1,6 +1,5 @@
 """Decisions of the status manager can be read in its log, each in one line with pod and UID."""
 
-import asyncio
 import logging
 from collections.abc import Iterator
 
@@ -55,29 +54,29 @@ def test_an_accepted_status_shows_the_container_states(debug: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_patch_is_logged_before_it_is_sent(
+async def test_a_patch_is_logged_before_it_is_sent(
     policy: SyncPolicy, debug: pytest.LogCaptureFixture
 ) -> None:
     pod = make_pod()
     node = Node(pod, policy=policy)
     node.manager.set_pod_status(pod, RUNNING)
-    asyncio.run(node.manager.sync_batch(full=False))
+    await node.manager.sync_batch(full=False)
     message = line(debug, "patching status")
     assert POD in message
     assert '"phase":"Running"' in message
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_reconcile_names_the_parts_that_differ(
+async def test_a_reconcile_names_the_parts_that_differ(
     policy: SyncPolicy, debug: pytest.LogCaptureFixture
 ) -> None:
     pod = make_pod()
     node = Node(pod, policy=policy)
     node.manager.set_pod_status(pod, RUNNING)
-    asyncio.run(node.manager.sync_batch(full=False))
+    await node.manager.sync_batch(full=False)
     shown = structs.replace(RUNNING, phase="Pending")
     node.directory.update_pod(structs.replace(pod, status=shown))
-    asyncio.run(node.manager.sync_batch(full=True))
+    await node.manager.sync_batch(full=True)
     message = line(debug, "status differs on the API server")
     assert POD in message
     assert "phase" in message
@@ -85,26 +84,26 @@ def test_a_reconcile_names_the_parts_that_differ(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_static_pod_without_mirror_is_named(
+async def test_a_static_pod_without_mirror_is_named(
     policy: SyncPolicy, debug: pytest.LogCaptureFixture
 ) -> None:
     static = make_static_pod()
     node = Node(static, policy=policy)
     node.manager.set_pod_status(static, RUNNING)
-    asyncio.run(node.manager.sync_batch(full=True))
+    await node.manager.sync_batch(full=True)
     assert f"uid={static.uid}" in line(
         debug, "status is not sent, the static pod has no mirror pod"
     )
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_deletion_that_waits_says_why(
+async def test_a_deletion_that_waits_says_why(
     policy: SyncPolicy, debug: pytest.LogCaptureFixture
 ) -> None:
     pod = deleting(make_pod())
     node = Node(pod, policy=policy)
     node.manager.set_pod_status(pod, RUNNING)
-    asyncio.run(node.manager.sync_batch(full=False))
+    await node.manager.sync_batch(full=False)
     message = line(debug, "pod is not deleted yet")
     assert POD in message
     assert "the node has not terminated it" in message
@@ -173,7 +172,7 @@ def test_repeating_a_condition_of_another_owner_is_no_error(
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-def test_nothing_is_described_when_debug_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_described_when_debug_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> str:
         raise AssertionError("described although nothing is logged")
 
@@ -186,6 +185,6 @@ def test_nothing_is_described_when_debug_is_off(monkeypatch: pytest.MonkeyPatch)
         node = Node(pod)
         node.manager.set_pod_status(pod, RUNNING)
         node.manager.set_container_readiness(pod.uid, "test://other", ready=True)
-        asyncio.run(node.manager.sync_batch(full=True))
+        await node.manager.sync_batch(full=True)
     finally:
         logging.getLogger("podstatus.status").setLevel(logging.NOTSET)

@@ -1,6 +1,5 @@
 """What the manager remembers about resources, and when it forgets it."""
 
-import asyncio
 import logging
 from pathlib import Path
 from typing import Any, cast
@@ -145,7 +144,7 @@ def test_one_pod_is_forgotten_and_no_other() -> None:
     assert [*state.allocations().allocated] == [kept.uid]  # without any status yet
 
 
-def test_a_pod_that_is_deleted_is_forgotten() -> None:
+async def test_a_pod_that_is_deleted_is_forgotten() -> None:
     pod = make_pod(deleted_at="2024-01-01T00:00:00Z")
     state = MemoryState()
     manager = make_manager(state, pod, client=InMemoryPodApi(pod))
@@ -154,13 +153,13 @@ def test_a_pod_that_is_deleted_is_forgotten() -> None:
     manager.set_pod_resize_status(pod.uid, "Deferred")
     manager.set_pod_status(pod, make_status("Failed"))
     manager.terminate_pod(pod)
-    asyncio.run(manager.sync_batch(full=False))
+    await manager.sync_batch(full=False)
     assert manager.pod_status(pod.uid) is None
     assert [*state.allocations().allocated] == ["uid-other"]
     assert state.allocations().resize_statuses == {}
 
 
-def test_a_state_that_cannot_forget_does_not_keep_the_manager_from_it(
+async def test_a_state_that_cannot_forget_does_not_keep_the_manager_from_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Stubborn(MemoryState):
@@ -171,7 +170,7 @@ def test_a_state_that_cannot_forget_does_not_keep_the_manager_from_it(
     manager = make_manager(Stubborn(), pod, client=InMemoryPodApi(pod))
     manager.terminate_pod(pod)
     with caplog.at_level(logging.ERROR):
-        asyncio.run(manager.sync_batch(full=False))
+        await manager.sync_batch(full=False)
     assert manager.pod_status(pod.uid) is None
     assert "OSError: no" in caplog.text
 
@@ -225,7 +224,7 @@ def test_a_set_before_start_does_not_overwrite_a_damaged_file(tmp_path: Path) ->
     assert [path.name for path in tmp_path.iterdir()] == ["allocated_pods_state"]
 
 
-def test_the_state_is_never_called_under_the_managers_lock() -> None:
+async def test_the_state_is_never_called_under_the_managers_lock() -> None:
     class Nosy(MemoryState):
         """Calls the manager from every method."""
 
@@ -247,6 +246,6 @@ def test_the_state_is_never_called_under_the_managers_lock() -> None:
     manager.set_pod_resize_status(pod.uid, "Deferred")
     assert manager.pod_resize_status(pod.uid) == "Deferred"
     manager.terminate_pod(pod)
-    asyncio.run(manager.sync_batch(full=False))
+    await manager.sync_batch(full=False)
     manager.remove_orphaned_statuses(())
     assert manager.pod_status(pod.uid) is None

@@ -69,22 +69,19 @@ class IgnoresCancellation(InMemoryPodApi):
         return await super().get_pod(namespace, name)
 
 
-def test_a_client_that_gives_up_by_itself_does_not_end_the_loop() -> None:
-    async def scenario() -> None:
-        pod, clock, pods = make_pod(), FakeClock(), PodManager()
-        api = GivesUpOnce(pod, watcher=pods)
-        policy = SyncPolicy.upstream()
-        manager = StatusManager(api, pods, FakeDeletionSafety(), clock=clock, policy=policy)
-        loop = asyncio.create_task(manager.run())
-        manager.set_pod_status(pod, RUNNING)
-        await clock.advance(1)
-        assert api.calls == []
-        await clock.advance(10)
-        assert [call.verb for call in api.calls] == ["get", "patch"]
-        manager.stop()
-        await loop
-
-    asyncio.run(scenario())
+async def test_a_client_that_gives_up_by_itself_does_not_end_the_loop() -> None:
+    pod, clock, pods = make_pod(), FakeClock(), PodManager()
+    api = GivesUpOnce(pod, watcher=pods)
+    policy = SyncPolicy.upstream()
+    manager = StatusManager(api, pods, FakeDeletionSafety(), clock=clock, policy=policy)
+    loop = asyncio.create_task(manager.run())
+    manager.set_pod_status(pod, RUNNING)
+    await clock.advance(1)
+    assert api.calls == []
+    await clock.advance(10)
+    assert [call.verb for call in api.calls] == ["get", "patch"]
+    manager.stop()
+    await loop
 
 
 def test_a_client_that_ignores_cancellation_does_not_keep_the_loop_alive() -> None:
@@ -123,7 +120,7 @@ def test_pods_are_not_taken_for_uids_to_keep() -> None:
     assert manager.pod_status("uid-pod") is not None
 
 
-def test_a_static_pod_whose_mirror_has_no_uid_waits() -> None:
+async def test_a_static_pod_whose_mirror_has_no_uid_waits() -> None:
     static, mirror = make_static_pod(), make_static_pod(mirror=True, uid=" ")
     document_without_uid = {"metadata": {"uid": None}}
     api = InMemoryPodApi(mirror)
@@ -134,11 +131,11 @@ def test_a_static_pod_whose_mirror_has_no_uid_waits() -> None:
     pods = PodManager([static, stored])
     manager = StatusManager(api, pods, FakeDeletionSafety())
     manager.set_pod_status(static, RUNNING)
-    assert asyncio.run(manager.sync_batch(full=True)) == 0
+    assert await manager.sync_batch(full=True) == 0
     assert manager.pod_status("") is None
 
 
-def test_a_caller_that_is_interrupted_does_not_lose_the_sleeper() -> None:
+async def test_a_caller_that_is_interrupted_does_not_lose_the_sleeper() -> None:
     """Interrupt `call` after each of its lines in turn; a later call still wakes the waiter."""
 
     async def scenario(line_to_interrupt: int) -> None:
@@ -170,7 +167,7 @@ def test_a_caller_that_is_interrupted_does_not_lose_the_sleeper() -> None:
         assert "second" in await asyncio.wait_for(sleeper, 60)
 
     for line in range(1, 9):
-        asyncio.run(scenario(line))
+        await scenario(line)
 
 
 def test_long_texts_are_worked_out_but_not_remembered() -> None:
@@ -215,56 +212,47 @@ async def running_manager(
     return manager, task
 
 
-def test_stop_sends_what_failed_before() -> None:
-    async def scenario() -> None:
-        pod = make_pod()
-        api = FailsOnce(pod)
-        manager, loop = await running_manager(api, FakeDeletionSafety(), FakeClock(), pod)
-        manager.set_pod_status(pod, RUNNING)
-        await run_ready_tasks()
-        assert api.calls == []
-        manager.stop()
-        await loop
-        assert [call.verb for call in api.calls] == ["get", "patch"]
-
-    asyncio.run(scenario())
+async def test_stop_sends_what_failed_before() -> None:
+    pod = make_pod()
+    api = FailsOnce(pod)
+    manager, loop = await running_manager(api, FakeDeletionSafety(), FakeClock(), pod)
+    manager.set_pod_status(pod, RUNNING)
+    await run_ready_tasks()
+    assert api.calls == []
+    manager.stop()
+    await loop
+    assert [call.verb for call in api.calls] == ["get", "patch"]
 
 
-def test_stop_sends_a_phase_that_was_held_back() -> None:
-    async def scenario() -> None:
-        pod = make_pod()
-        api, safety = InMemoryPodApi(pod), FakeDeletionSafety({pod.uid: True})
-        manager, loop = await running_manager(api, safety, FakeClock(), pod)
-        manager.set_pod_status(pod, make_status("Failed"))
-        await run_ready_tasks()
-        held = api.pod("default", "pod")
-        safety.table[pod.uid] = False
-        manager.stop()
-        await loop
-        sent = api.pod("default", "pod")
-        assert held is not None
-        assert sent is not None
-        assert (held.status.phase, sent.status.phase) == ("", "Failed")
-
-    asyncio.run(scenario())
+async def test_stop_sends_a_phase_that_was_held_back() -> None:
+    pod = make_pod()
+    api, safety = InMemoryPodApi(pod), FakeDeletionSafety({pod.uid: True})
+    manager, loop = await running_manager(api, safety, FakeClock(), pod)
+    manager.set_pod_status(pod, make_status("Failed"))
+    await run_ready_tasks()
+    held = api.pod("default", "pod")
+    safety.table[pod.uid] = False
+    manager.stop()
+    await loop
+    sent = api.pod("default", "pod")
+    assert held is not None
+    assert sent is not None
+    assert (held.status.phase, sent.status.phase) == ("", "Failed")
 
 
-def test_a_second_stop_can_shorten_the_first() -> None:
-    async def scenario() -> None:
-        pod, clock = make_pod(), FakeClock()
-        manager, loop = await running_manager(Hangs(pod), FakeDeletionSafety(), clock, pod)
-        manager.set_pod_status(pod, RUNNING)
-        await run_ready_tasks()
-        manager.stop(drain=600)
-        await clock.advance(1)
-        manager.stop(drain=900)
-        await clock.advance(1)
-        assert not loop.done()
-        manager.stop(drain=0)
-        await run_ready_tasks()
-        assert loop.done()
-
-    asyncio.run(scenario())
+async def test_a_second_stop_can_shorten_the_first() -> None:
+    pod, clock = make_pod(), FakeClock()
+    manager, loop = await running_manager(Hangs(pod), FakeDeletionSafety(), clock, pod)
+    manager.set_pod_status(pod, RUNNING)
+    await run_ready_tasks()
+    manager.stop(drain=600)
+    await clock.advance(1)
+    manager.stop(drain=900)
+    await clock.advance(1)
+    assert not loop.done()
+    manager.stop(drain=0)
+    await run_ready_tasks()
+    assert loop.done()
 
 
 class BackwardsClock(FakeClock):
@@ -277,51 +265,42 @@ class BackwardsClock(FakeClock):
         return super().now() - self.hours * 3_600_000_000_000
 
 
-def test_a_clock_that_is_set_back_does_not_prolong_stop() -> None:
-    async def scenario() -> None:
-        pod, clock = make_pod(), BackwardsClock()
-        manager, loop = await running_manager(Hangs(pod), FakeDeletionSafety(), clock, pod)
-        manager.set_pod_status(pod, RUNNING)
-        await run_ready_tasks()
-        manager.stop(drain=5)
-        await clock.advance(4)
-        assert not loop.done()
-        await clock.advance(1)
-        assert loop.done()
-
-    asyncio.run(scenario())
+async def test_a_clock_that_is_set_back_does_not_prolong_stop() -> None:
+    pod, clock = make_pod(), BackwardsClock()
+    manager, loop = await running_manager(Hangs(pod), FakeDeletionSafety(), clock, pod)
+    manager.set_pod_status(pod, RUNNING)
+    await run_ready_tasks()
+    manager.stop(drain=5)
+    await clock.advance(4)
+    assert not loop.done()
+    await clock.advance(1)
+    assert loop.done()
 
 
-def test_stop_before_the_first_step_still_sends() -> None:
-    async def scenario() -> None:
-        pod, pods = make_pod(), PodManager()
-        api = InMemoryPodApi(pod, watcher=pods)
-        manager = StatusManager(api, pods, FakeDeletionSafety())
-        loop = asyncio.create_task(manager.run())
-        manager.set_pod_status(pod, RUNNING)
-        manager.stop()
-        await loop
-        assert [call.verb for call in api.calls] == ["patch"]
-
-    asyncio.run(scenario())
+async def test_stop_before_the_first_step_still_sends() -> None:
+    pod, pods = make_pod(), PodManager()
+    api = InMemoryPodApi(pod, watcher=pods)
+    manager = StatusManager(api, pods, FakeDeletionSafety())
+    loop = asyncio.create_task(manager.run())
+    manager.set_pod_status(pod, RUNNING)
+    manager.stop()
+    await loop
+    assert [call.verb for call in api.calls] == ["patch"]
 
 
-def test_a_run_that_never_began_leaves_the_manager_free() -> None:
-    async def scenario() -> None:
-        manager = StatusManager(None, PodManager(), FakeDeletionSafety())
-        cancelled = asyncio.create_task(manager.run())
-        cancelled.cancel()
-        await asyncio.gather(cancelled, return_exceptions=True)
-        forgotten = manager.run()
-        manager.stop()
-        again = asyncio.create_task(manager.run())
-        await forgotten  # ends immediately: another run has started
-        await run_ready_tasks()
-        assert not again.done()
-        manager.stop()
-        await again
-
-    asyncio.run(scenario())
+async def test_a_run_that_never_began_leaves_the_manager_free() -> None:
+    manager = StatusManager(None, PodManager(), FakeDeletionSafety())
+    cancelled = asyncio.create_task(manager.run())
+    cancelled.cancel()
+    await asyncio.gather(cancelled, return_exceptions=True)
+    forgotten = manager.run()
+    manager.stop()
+    again = asyncio.create_task(manager.run())
+    await forgotten  # ends immediately: another run has started
+    await run_ready_tasks()
+    assert not again.done()
+    manager.stop()
+    await again
 
 
 @pytest.mark.parametrize("drain", [-1, float("nan")])
@@ -395,7 +374,7 @@ class BrokenTracker:
         raise RuntimeError("disk full")
 
 
-def test_a_startup_tracker_that_fails_does_not_have_a_status_sent_twice(
+async def test_a_startup_tracker_that_fails_does_not_have_a_status_sent_twice(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     pod, pods = make_pod(), PodManager()
@@ -403,8 +382,8 @@ def test_a_startup_tracker_that_fails_does_not_have_a_status_sent_twice(
     safety = FakeDeletionSafety()
     manager = StatusManager(api, pods, safety, startup_latency=BrokenTracker())
     manager.set_pod_status(pod, RUNNING)
-    assert asyncio.run(manager.sync_batch(full=False)) == 1
-    assert asyncio.run(manager.sync_batch(full=False)) == 0
+    assert await manager.sync_batch(full=False) == 1
+    assert await manager.sync_batch(full=False) == 0
     assert "record_status_updated" in caplog.text
 
 
@@ -436,10 +415,12 @@ def test_a_text_of_an_enum_is_taken_for_what_it_spells() -> None:
         (b'{"status": {"startTime": "x"}}', 422),
     ],
 )
-def test_a_patch_that_makes_no_pod_is_rejected_as_a_server_does(body: bytes, code: int) -> None:
+async def test_a_patch_that_makes_no_pod_is_rejected_as_a_server_does(
+    body: bytes, code: int
+) -> None:
     api = InMemoryPodApi(make_pod())
     with pytest.raises(ApiError) as caught:
-        asyncio.run(api.patch_pod_status("default", "pod", body))
+        await api.patch_pod_status("default", "pod", body)
     assert caught.value.code == code
     assert [(call.verb, call.code) for call in api.calls] == [("patch", code)]
 
@@ -454,7 +435,7 @@ class UnwritableState(MemoryState):
         raise CheckpointWriteError(Path("somewhere"), "No space left on device")
 
 
-def test_an_allocation_that_cannot_be_removed_is_no_failed_sync(
+async def test_an_allocation_that_cannot_be_removed_is_no_failed_sync(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     pod, pods = make_pod(deleted_at="2024-01-01T00:00:00Z"), PodManager()
@@ -462,18 +443,20 @@ def test_an_allocation_that_cannot_be_removed_is_no_failed_sync(
     manager = StatusManager(api, pods, FakeDeletionSafety(), state=UnwritableState())
     manager.set_pod_status(pod, make_status("Succeeded", ended("app")))
     manager.terminate_pod(pod)
-    asyncio.run(manager.sync_batch(full=False))
+    await manager.sync_batch(full=False)
     assert api.pods() == []
     assert manager.pod_status(pod.uid) is None
     assert "cannot remove the allocation of a deleted pod" in caplog.text
     assert "will retry" not in caplog.text
 
 
-def test_those_with_a_loop_of_their_own_hear_of_a_damaged_checkpoint_too(tmp_path: Path) -> None:
+async def test_those_with_a_loop_of_their_own_hear_of_a_damaged_checkpoint_too(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "allocated_pods_state").write_text("{")
     manager = StatusManager(None, PodManager(), FakeDeletionSafety(), state=FileState(tmp_path))
     with pytest.raises(DamagedCheckpointError):
-        asyncio.run(manager.sync_batch(full=False))
+        await manager.sync_batch(full=False)
 
 
 def test_a_reported_probe_does_not_flap_with_statuses_made_of_facts() -> None:

@@ -182,7 +182,7 @@ def test_a_watch_that_is_faster_than_the_answer_to_the_patch_counts() -> None:
     assert rig.observer.totals == [3.0]
 
 
-def test_a_start_is_measured_with_the_api_in_memory_whose_watch_is_at_once() -> None:
+async def test_a_start_is_measured_with_the_api_in_memory_whose_watch_is_at_once() -> None:
     clock, pods, counters = FakeClock(), PodManager(), Counters()
     tracker = StartupLatencyTracker(counters, clock=clock)
 
@@ -194,18 +194,15 @@ def test_a_start_is_measured_with_the_api_in_memory_whose_watch_is_at_once() -> 
         def remove_pod(self, pod: Pod) -> None:
             pods.remove_pod(pod)
 
-    async def scenario() -> None:
-        api = InMemoryPodApi(POD, watcher=Watch())
-        safety = FakeDeletionSafety()
-        manager = StatusManager(api, pods, safety, startup_latency=tracker, clock=clock)
-        loop = asyncio.create_task(manager.run())
-        await clock.advance(3)
-        manager.set_pod_status(POD, RUNNING)
-        await clock.advance(1)
-        manager.stop()
-        await loop
-
-    asyncio.run(scenario())
+    api = InMemoryPodApi(POD, watcher=Watch())
+    safety = FakeDeletionSafety()
+    manager = StatusManager(api, pods, safety, startup_latency=tracker, clock=clock)
+    loop = asyncio.create_task(manager.run())
+    await clock.advance(3)
+    manager.set_pod_status(POD, RUNNING)
+    await clock.advance(1)
+    manager.stop()
+    await loop
     measured = counters.snapshot().pod_start_total_duration
     assert (measured.count, measured.sum) == (1, 3.0)
 
@@ -421,40 +418,37 @@ def test_every_pod_is_measured_once_however_many_threads_look() -> None:
 # With a manager
 
 
-def test_with_a_manager_the_running_loop_leads_to_a_measurement() -> None:
-    async def main() -> None:
-        clock, counters, pod = FakeClock(), Counters(), POD
-        tracker = StartupLatencyTracker(counters, clock=clock)
-        api, directory = InMemoryPodApi(pod), PodManager([pod])
-        manager = StatusManager(
-            api,
-            directory,
-            FakeDeletionSafety(),
-            startup_latency=tracker,
-            observer=counters,
-            clock=clock,
-        )
-        loop = asyncio.create_task(manager.run())
+async def test_with_a_manager_the_running_loop_leads_to_a_measurement() -> None:
+    clock, counters, pod = FakeClock(), Counters(), POD
+    tracker = StartupLatencyTracker(counters, clock=clock)
+    api, directory = InMemoryPodApi(pod), PodManager([pod])
+    manager = StatusManager(
+        api,
+        directory,
+        FakeDeletionSafety(),
+        startup_latency=tracker,
+        observer=counters,
+        clock=clock,
+    )
+    loop = asyncio.create_task(manager.run())
 
-        async def watch() -> None:
-            await run_ready_tasks()
-            shown = api.pod(pod.namespace, pod.name)
-            assert shown is not None
-            directory.update_pod(shown)
-            tracker.observed_pod_on_watch(shown, Time.from_unix_nanos(clock.now()))
+    async def watch() -> None:
+        await run_ready_tasks()
+        shown = api.pod(pod.namespace, pod.name)
+        assert shown is not None
+        directory.update_pod(shown)
+        tracker.observed_pod_on_watch(shown, Time.from_unix_nanos(clock.now()))
 
-        await watch()
-        manager.set_pod_status(pod, make_status("Pending", waiting("app")))
-        await watch()
-        await clock.advance(7)
-        manager.set_pod_status(pod, RUNNING)
-        assert counters.snapshot().pod_start_total_duration.count == 0
-        await watch()
-        manager.stop()
-        await loop
-        counts = counters.snapshot()
-        assert (counts.pod_start_total_duration.count, counts.pod_start_sli_duration.sum) == (1, 7)
-        assert counts.first_network_pod_start_sli_seconds == 7.0
-        assert counts.status_sync_duration.count == 2
-
-    asyncio.run(main())
+    await watch()
+    manager.set_pod_status(pod, make_status("Pending", waiting("app")))
+    await watch()
+    await clock.advance(7)
+    manager.set_pod_status(pod, RUNNING)
+    assert counters.snapshot().pod_start_total_duration.count == 0
+    await watch()
+    manager.stop()
+    await loop
+    counts = counters.snapshot()
+    assert (counts.pod_start_total_duration.count, counts.pod_start_sli_duration.sum) == (1, 7)
+    assert counts.first_network_pod_start_sli_seconds == 7.0
+    assert counts.status_sync_duration.count == 2

@@ -1,28 +1,10 @@
-"""Tests that are coroutines."""
+"""Waiting in an event loop."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from functools import wraps
-from typing import ParamSpec
-
-Arguments = ParamSpec("Arguments")
-
-
-def in_loop(test: Callable[Arguments, Awaitable[None]]) -> Callable[Arguments, None]:
-    """The test, run in an event loop of its own; nothing takes longer than a minute and a half."""
-
-    @wraps(test)
-    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
-        async def limited() -> None:
-            async with asyncio.timeout(90):
-                await test(*args, **kwargs)
-
-        asyncio.run(limited())
-
-    return run
+from collections.abc import Callable
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what others do: processes, the kernel."""
-    while not condition():  # noqa: ASYNC110 - nobody tells
+    """Wait for a change by another process or the kernel."""
+    while not condition():  # noqa: ASYNC110 - nothing signals it
         await asyncio.sleep(0.01)

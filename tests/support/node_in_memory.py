@@ -9,9 +9,8 @@ The API server and the runtime are around it and stay when the agent is restarte
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import wraps
 from pathlib import Path
 from typing import Any, Self
 
@@ -37,18 +36,6 @@ from tests.support.world_in_memory import (
 )
 
 NAMESPACE = "ns"
-NOT_IN_VIRTUAL_TIME = 60
-"""Seconds."""
-
-
-def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test in an event loop of its own."""
-
-    @wraps(test)
-    def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(asyncio.wait_for(test(*args, **kwargs), NOT_IN_VIRTUAL_TIME))
-
-    return run
 
 
 class _AtOnce(ThreadPoolExecutor):

@@ -7,27 +7,24 @@ from podstatus.testing.clock import FakeClock, run_ready_tasks
 SECOND = 1_000_000_000
 
 
-def test_time_starts_at_the_given_moment_and_moves_only_by_advance() -> None:
+async def test_time_starts_at_the_given_moment_and_moves_only_by_advance() -> None:
     clock = FakeClock("2024-05-06T07:08:09Z")
     assert Time.from_unix_nanos(clock.now()).wire == "2024-05-06T07:08:09Z"
-    asyncio.run(clock.advance(61.5))
+    await clock.advance(61.5)
     assert str(Time.from_unix_nanos(clock.now())) == "2024-05-06T07:09:10.5Z"
 
 
-def test_a_waiter_comes_back_when_its_time_has_come_and_not_before() -> None:
-    async def main() -> None:
-        clock = FakeClock()
-        waiter = asyncio.create_task(clock.wait(10))
-        await run_ready_tasks()
-        await clock.advance(9.999)
-        assert not waiter.done()
-        await clock.advance(0.001)
-        assert waiter.done()
-
-    asyncio.run(main())
+async def test_a_waiter_comes_back_when_its_time_has_come_and_not_before() -> None:
+    clock = FakeClock()
+    waiter = asyncio.create_task(clock.wait(10))
+    await run_ready_tasks()
+    await clock.advance(9.999)
+    assert not waiter.done()
+    await clock.advance(0.001)
+    assert waiter.done()
 
 
-def test_every_moment_on_the_way_is_seen_at_its_own_time() -> None:
+async def test_every_moment_on_the_way_is_seen_at_its_own_time() -> None:
     clock = FakeClock()
     start = clock.now()
     seen: list[int] = []
@@ -37,18 +34,15 @@ def test_every_moment_on_the_way_is_seen_at_its_own_time() -> None:
             await clock.wait(10)
             seen.append((clock.now() - start) // SECOND)
 
-    async def main() -> None:
-        ticker = asyncio.create_task(tick())
-        await run_ready_tasks()
-        await clock.advance(35)
-        ticker.cancel()
-
-    asyncio.run(main())
+    ticker = asyncio.create_task(tick())
+    await run_ready_tasks()
+    await clock.advance(35)
+    ticker.cancel()
     assert seen == [10, 20, 30]
     assert clock.now() - start == 35 * SECOND
 
 
-def test_waiters_come_back_in_the_order_of_their_times_then_of_asking() -> None:
+async def test_waiters_come_back_in_the_order_of_their_times_then_of_asking() -> None:
     clock = FakeClock()
     order: list[str] = []
 
@@ -63,34 +57,28 @@ def test_waiters_come_back_in_the_order_of_their_times_then_of_asking() -> None:
             await run_ready_tasks()
             await clock.advance(3)
 
-    asyncio.run(main())
+    await main()
     assert order == ["soon", "first", "second", "late"]
 
 
-def test_a_waiter_that_gave_up_is_passed_over() -> None:
-    async def main() -> None:
-        clock = FakeClock()
-        given_up = asyncio.create_task(clock.wait(1))
-        patient = asyncio.create_task(clock.wait(2))
-        await run_ready_tasks()
-        given_up.cancel()
-        await clock.advance(2)
-        assert given_up.cancelled()
-        assert patient.done()
-
-    asyncio.run(main())
+async def test_a_waiter_that_gave_up_is_passed_over() -> None:
+    clock = FakeClock()
+    given_up = asyncio.create_task(clock.wait(1))
+    patient = asyncio.create_task(clock.wait(2))
+    await run_ready_tasks()
+    given_up.cancel()
+    await clock.advance(2)
+    assert given_up.cancelled()
+    assert patient.done()
 
 
-def test_advance_runs_tasks_that_do_not_wait_for_the_clock() -> None:
-    async def main() -> None:
-        other = asyncio.create_task(asyncio.sleep(0))
-        await FakeClock().advance(1)
-        assert other.done()
-
-    asyncio.run(main())
+async def test_advance_runs_tasks_that_do_not_wait_for_the_clock() -> None:
+    other = asyncio.create_task(asyncio.sleep(0))
+    await FakeClock().advance(1)
+    assert other.done()
 
 
-def test_the_clock_runs_tasks_for_the_given_rounds() -> None:
+async def test_the_clock_runs_tasks_for_the_given_rounds() -> None:
     async def slow(clock: FakeClock) -> None:
         await clock.wait(1)
         for _ in range(100):
@@ -103,11 +91,11 @@ def test_the_clock_runs_tasks_for_the_given_rounds() -> None:
         await clock.advance(1)
         return task.done()
 
-    assert not asyncio.run(main(10))
-    assert asyncio.run(main(110))
+    assert not await main(10)
+    assert await main(110)
 
 
-def test_settle_lets_a_chain_of_tasks_run_to_its_end() -> None:
+async def test_settle_lets_a_chain_of_tasks_run_to_its_end() -> None:
     async def hand_on(before: asyncio.Event, after: asyncio.Event) -> None:
         await before.wait()
         after.set()
@@ -123,4 +111,4 @@ def test_settle_lets_a_chain_of_tasks_run_to_its_end() -> None:
             await run_ready_tasks()
             assert links[-1].is_set()
 
-    asyncio.run(main())
+    await main()

@@ -58,15 +58,12 @@ def check(caplog: pytest.LogCaptureFixture) -> None:
     assert len(records) <= 2, logged
 
 
-def test_health_port(caplog: pytest.LogCaptureFixture) -> None:
-    async def run() -> None:
-        listener = HealthListener("127.0.0.1", 0, dict)
-        try:
-            await send_all(await listener.start())
-        finally:
-            await listener.stop()
-
-    asyncio.run(run())
+async def test_health_port(caplog: pytest.LogCaptureFixture) -> None:
+    listener = HealthListener("127.0.0.1", 0, dict)
+    try:
+        await send_all(await listener.start())
+    finally:
+        await listener.stop()
     check(caplog)
 
 
@@ -78,18 +75,15 @@ def test_node_port(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     check(caplog)
 
 
-def test_port_of_the_api_server(caplog: pytest.LogCaptureFixture) -> None:
+async def test_port_of_the_api_server(caplog: pytest.LogCaptureFixture) -> None:
     async def handle(_: HttpRequest) -> Response:
         return Response(code=200, body=b"ok", content_type="text/plain")
 
-    async def run() -> None:
-        listener = Listener(handle, token="t", ssl_context=None)  # noqa: S106 - of no one
-        try:
-            await send_all(await listener.start())
-        finally:
-            await listener.stop()
-
-    asyncio.run(run())
+    listener = Listener(handle, token="t", ssl_context=None)  # noqa: S106 - of no one
+    try:
+        await send_all(await listener.start())
+    finally:
+        await listener.stop()
     check(caplog)
 
 

@@ -8,7 +8,7 @@ from podstatus.kube.objects.containers import HTTPGetAction, Probe
 from podstatus.kube.objects.pod import Pod
 from podstatus.probes.decide.check_result import CheckResult
 from podstatus.probes.decide.targets import ProbeTarget
-from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod
 
 KILLING = "Killing: Container a failed {} probe, will be restarted"
 
@@ -47,7 +47,6 @@ def probed(pod: Pod, **probes: int) -> Pod:
     return structs.replace(pod, spec=spec)
 
 
-@in_loop
 async def test_readiness_follows_the_checks() -> None:
     found = Containers()
     found.good["readiness"] = False
@@ -67,7 +66,6 @@ async def test_readiness_follows_the_checks() -> None:
         assert failed == ["Unhealthy: Readiness probe failed: seen"] * 8
 
 
-@in_loop
 async def test_a_container_has_to_start_before_it_is_asked_anything_else() -> None:
     found = Containers()
     found.good["startup"] = False
@@ -84,7 +82,6 @@ async def test_a_container_has_to_start_before_it_is_asked_anything_else() -> No
         assert [kind for kind, _, _ in found.asked].count("startup") == 5
 
 
-@in_loop
 async def test_failed_startup_or_liveness_restarts_the_container_and_its_probes() -> None:
     for kind, ready in (("startup", ""), ("liveness", "+")):
         found = Containers()
@@ -103,7 +100,6 @@ async def test_failed_startup_or_liveness_restarts_the_container_and_its_probes(
             assert len({container_id for _, _, container_id in found.asked}) == 2
 
 
-@in_loop
 async def test_a_sidecar_that_has_not_started_holds_up_the_pod() -> None:
     found = Containers()
     found.good["startup"] = False
@@ -116,7 +112,6 @@ async def test_a_sidecar_that_has_not_started_holds_up_the_pod() -> None:
         assert node.looks("p") == "Running side:running+ a:running+"
 
 
-@in_loop
 async def test_an_agent_restart_keeps_containers_ready() -> None:
     found = Containers()
     async with NodeInMemory(check=found, chance=0.9) as node:
@@ -135,7 +130,6 @@ async def test_an_agent_restart_keeps_containers_ready() -> None:
         assert node.calls("stop") == []
 
 
-@in_loop
 async def test_who_fails_after_a_restart_of_the_agent_is_shown_so_after_its_threshold() -> None:
     found = Containers()
     async with NodeInMemory(check=found) as node:
@@ -151,7 +145,6 @@ async def test_who_fails_after_a_restart_of_the_agent_is_shown_so_after_its_thre
         assert node.looks("p") == "Running a:running"
 
 
-@in_loop
 async def test_a_pod_that_stops_may_say_that_it_is_not_ready_and_is_not_restarted() -> None:
     found = Containers()
     async with NodeInMemory(check=found) as node:
@@ -169,7 +162,6 @@ async def test_a_pod_that_stops_may_say_that_it_is_not_ready_and_is_not_restarte
         assert len(found.asked) == asked
 
 
-@in_loop
 async def test_what_has_stopped_is_not_asked_though_the_pod_stays() -> None:
     found = Containers()
     async with NodeInMemory(check=found) as node:
@@ -183,7 +175,6 @@ async def test_what_has_stopped_is_not_asked_though_the_pod_stays() -> None:
         assert (len(found.asked), node.looks("p")) == (asked, "Running a:running+")
 
 
-@in_loop
 async def test_a_static_pod_that_is_taken_away_is_only_asked_whether_it_is_ready() -> None:
     found = Containers()
     async with NodeInMemory(check=found) as node:

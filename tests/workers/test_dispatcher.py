@@ -6,7 +6,7 @@ from msgspec import structs
 
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.sources.decide.pod_changes import PodAdded, PodReconciled, PodUpdated
-from tests.support.node_in_memory import NodeInMemory, a_pod, asking, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod, asking
 
 REASON = "Node didn't have enough resource: cpu, requested: 5000, used: 0, capacity: 4000"
 
@@ -16,7 +16,6 @@ def labelled(pod: Pod, **labels: str) -> Pod:
     return structs.replace(pod, metadata=structs.replace(pod.metadata, labels=labels))
 
 
-@in_loop
 async def test_a_pod_that_does_not_fit_is_rejected() -> None:
     async with NodeInMemory() as node:
         node.create(asking(a_pod("p"), "5"))
@@ -30,7 +29,6 @@ async def test_a_pod_that_does_not_fit_is_rejected() -> None:
         assert node.agent.lives.all() == ()
 
 
-@in_loop
 async def test_an_update_does_not_start_a_rejected_pod() -> None:
     async with NodeInMemory() as node:
         rejected = asking(a_pod("p"), "5")
@@ -44,7 +42,6 @@ async def test_an_update_does_not_start_a_rejected_pod() -> None:
         assert node.calls("start") == []
 
 
-@in_loop
 async def test_an_update_that_overtakes_the_rejection_does_not_start_the_pod() -> None:
     async with NodeInMemory() as node:
         rejected = asking(a_pod("p"), "5")
@@ -56,7 +53,6 @@ async def test_an_update_that_overtakes_the_rejection_does_not_start_the_pod() -
         assert node.calls("start") == []
 
 
-@in_loop
 async def test_a_rejected_pod_that_is_deleted_goes() -> None:
     async with NodeInMemory() as node:
         node.create(asking(a_pod("p"), "5"))
@@ -67,7 +63,6 @@ async def test_a_rejected_pod_that_is_deleted_goes() -> None:
         assert node.agent.lives.all() == ()
 
 
-@in_loop
 async def test_a_rejected_pod_that_is_taken_away_is_forgotten() -> None:
     async with NodeInMemory() as node:
         node.create(asking(a_pod("p"), "5"))
@@ -77,7 +72,6 @@ async def test_a_rejected_pod_that_is_taken_away_is_forgotten() -> None:
         assert node.agent.statuses.entries() == {}
 
 
-@in_loop
 async def test_a_rejection_is_sent_when_the_server_is_back() -> None:
     async with NodeInMemory() as node:
         node.create(asking(a_pod("p"), "5"))
@@ -89,7 +83,6 @@ async def test_a_rejection_is_sent_when_the_server_is_back() -> None:
         assert node.looks("p") == "Failed/OutOfcpu"
 
 
-@in_loop
 async def test_a_rejected_pod_whose_containers_are_being_ended_stays_rejected() -> None:
     async with NodeInMemory() as node:
         pod = asking(a_pod("p", "stop=10s, kill=10s"), "5")
@@ -106,7 +99,6 @@ async def test_a_rejected_pod_whose_containers_are_being_ended_stays_rejected() 
         assert await node.runtime.running("uid-p") == []
 
 
-@in_loop
 async def test_pods_that_have_ended_make_room() -> None:
     async with NodeInMemory() as node:
         node.create(asking(a_pod("p", "run=2s", policy="Never"), "3"))
@@ -119,7 +111,6 @@ async def test_pods_that_have_ended_make_room() -> None:
         assert node.looks("r") == "Running a:running+"
 
 
-@in_loop
 async def test_a_running_pod_is_not_judged_again_when_it_changes() -> None:
     async with NodeInMemory() as node:
         node.create(asking(a_pod("p"), "3"))
@@ -131,7 +122,6 @@ async def test_a_running_pod_is_not_judged_again_when_it_changes() -> None:
         assert node.looks("p") == "Running a:running+"
 
 
-@in_loop
 async def test_the_oldest_pods_are_taken_first_after_a_restart() -> None:
     async with NodeInMemory() as node:
         for name in ("p", "q"):
@@ -142,7 +132,6 @@ async def test_the_oldest_pods_are_taken_first_after_a_restart() -> None:
         assert node.looks("p") == node.looks("q") == "Running a:running+"
 
 
-@in_loop
 async def test_what_was_granted_counts_and_not_what_is_asked_for(tmp_path: Path) -> None:
     async with NodeInMemory(state_folder=tmp_path) as node:
         for name in ("p", "q"):
@@ -160,7 +149,6 @@ async def test_what_was_granted_counts_and_not_what_is_asked_for(tmp_path: Path)
         assert event.endswith("cpu, requested: 10, used: 4000, capacity: 4000")
 
 
-@in_loop
 async def test_a_mirror_pod_has_no_worker() -> None:
     async with NodeInMemory() as node:
         mirror = a_pod("s-node")
@@ -176,7 +164,6 @@ async def test_a_mirror_pod_has_no_worker() -> None:
         assert node.calls() == []
 
 
-@in_loop
 async def test_a_changed_image_restarts_the_container() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p"))

@@ -6,7 +6,7 @@ from msgspec import structs
 from podstatus.kube.conditions import find_condition
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodReadinessGate
-from tests.support.node_in_memory import NAMESPACE, NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NAMESPACE, NodeInMemory, a_pod
 
 BY_MEDDLER = "by another client; the node owns it and has set it back to"
 
@@ -51,7 +51,6 @@ def closed(gate: str, status: str = "False") -> str:
     return f'the status of pod readiness gate "{gate}" is not "True", but {status}'
 
 
-@in_loop
 async def test_ready_is_set_back_at_once_and_nothing_else_happens() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p"))
@@ -66,7 +65,6 @@ async def test_ready_is_set_back_at_once_and_nothing_else_happens() -> None:
 
 
 @pytest.mark.parametrize("gates", [(), ("g",)], ids=["plain", "gated"])
-@in_loop
 async def test_a_pod_that_others_call_failed_runs_on(gates: tuple[str, ...]) -> None:
     async with NodeInMemory() as node:
         node.create(gated(*gates))
@@ -89,7 +87,6 @@ async def test_a_pod_that_others_call_failed_runs_on(gates: tuple[str, ...]) -> 
         assert node.events("p", "Killing") == []
 
 
-@in_loop
 async def test_a_label_that_comes_with_a_foreign_phase_does_not_end_the_pod() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p"))
@@ -101,7 +98,6 @@ async def test_a_label_that_comes_with_a_foreign_phase_does_not_end_the_pod() ->
         assert node.looks("p").startswith("Running")
 
 
-@in_loop
 async def test_a_pod_that_is_over_stays_what_it_was() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "run=1s, exit=0", policy="Never"))
@@ -112,7 +108,6 @@ async def test_a_pod_that_is_over_stays_what_it_was() -> None:
         assert ready(node) == "False PodCompleted:"
 
 
-@in_loop
 async def test_gates_open_and_close_ready_at_once() -> None:
     async with NodeInMemory() as node:
         node.create(gated("one", "two"))
@@ -141,7 +136,6 @@ async def test_gates_open_and_close_ready_at_once() -> None:
         assert foreign_write_events(node) == []
 
 
-@in_loop
 async def test_a_gate_that_is_open_stays_so_over_a_restart_of_the_agent() -> None:
     async with NodeInMemory() as node:
         node.create(gated("g"))
@@ -159,7 +153,6 @@ async def test_a_gate_that_is_open_stays_so_over_a_restart_of_the_agent() -> Non
         assert ready(node) == f"False ReadinessGatesNotReady: {closed('g')}"
 
 
-@in_loop
 async def test_a_gate_that_moves_while_there_is_no_agent_is_followed_afterwards() -> None:
     async with NodeInMemory() as node:
         node.create(gated("g"))

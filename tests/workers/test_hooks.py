@@ -15,7 +15,7 @@ from podstatus.kube.objects.containers import (
 )
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.workers.lifecycle.state_machine import Eviction
-from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod
 from tests.workers.pods import with_rule
 
 EXEC = from_document({"exec": {"command": ["true"]}}, LifecycleHandler)
@@ -59,7 +59,6 @@ def stops(node: NodeInMemory) -> list[str]:
     [("post-start=4s", EXEC), ("post-start=4s", GET), ("", NAPS)],
     ids=["exec", "httpGet", "sleep"],
 )
-@in_loop
 async def test_a_container_is_being_created_until_its_hook_has_ended(
     script: str, handler: LifecycleHandler
 ) -> None:
@@ -80,7 +79,6 @@ async def test_a_container_is_being_created_until_its_hook_has_ended(
 
 
 @pytest.mark.parametrize("probe", ["readiness_probe", "startup_probe", "liveness_probe"])
-@in_loop
 async def test_a_probe_shows_nothing_before_the_hook_has_ended(probe: str) -> None:
     async with NodeInMemory() as node:
         script = "post-start=4s, ready=+, started=+, alive=-"
@@ -90,7 +88,6 @@ async def test_a_probe_shows_nothing_before_the_hook_has_ended(probe: str) -> No
         assert node.shown("p") == ["new", "Pending a:ContainerCreating"]
 
 
-@in_loop
 async def test_the_next_container_waits_for_the_hook_of_the_one_before() -> None:
     async with NodeInMemory() as node:
         node.create(hooked(a_pod("p", containers=("a", "b")), post_start=NAPS))
@@ -100,7 +97,6 @@ async def test_the_next_container_waits_for_the_hook_of_the_one_before() -> None
         assert node.calls("start")[2:] == ["start p b-0"]
 
 
-@in_loop
 async def test_a_container_whose_hook_fails_is_stopped_and_tried_again() -> None:
     async with NodeInMemory() as node:
         script = "post-start=2s, post-start-exit=6, stop-exit=3; post-start=1s"
@@ -118,7 +114,6 @@ async def test_a_container_whose_hook_fails_is_stopped_and_tried_again() -> None
         ]
 
 
-@in_loop
 async def test_a_hook_that_fails_ends_a_pod_that_does_not_restart() -> None:
     async with NodeInMemory() as node:
         script = "post-start=2s, post-start-exit=6, stop-exit=3"
@@ -131,7 +126,6 @@ async def test_a_hook_that_fails_ends_a_pod_that_does_not_restart() -> None:
         ]
 
 
-@in_loop
 async def test_a_container_that_cannot_be_let_in_is_stopped_by_way_of_its_other_hook() -> None:
     async with NodeInMemory() as node:
         pod = a_pod("p", "post-start-exit=6", grace=10, policy="Never")
@@ -141,7 +135,6 @@ async def test_a_container_that_cannot_be_let_in_is_stopped_by_way_of_its_other_
         assert node.event_seconds("p", "FailedPostStartHook") == [0.0]
 
 
-@in_loop
 async def test_a_pod_that_is_deleted_does_not_wait_for_a_hook_that_hangs() -> None:
     async with NodeInMemory() as node:
         node.create(hooked(a_pod("p", "post-start=never"), post_start=EXEC))
@@ -153,7 +146,6 @@ async def test_a_pod_that_is_deleted_does_not_wait_for_a_hook_that_hangs() -> No
         assert node.events("p", "FailedPostStartHook") == []
 
 
-@in_loop
 async def test_a_hook_that_hangs_holds_up_no_other_pod_and_not_the_agent(tmp_path: Path) -> None:
     async with NodeInMemory(runtime_folder=tmp_path) as node:
         node.create(hooked(a_pod("p", "post-start=never"), post_start=EXEC))
@@ -176,7 +168,6 @@ async def test_a_hook_that_hangs_holds_up_no_other_pod_and_not_the_agent(tmp_pat
     [("pre-stop=4s", EXEC), ("pre-stop=4s", GET), ("", NAPS)],
     ids=["exec", "httpGet", "sleep"],
 )
-@in_loop
 async def test_a_hook_comes_before_the_stop_and_takes_from_the_grace(
     script: str, handler: LifecycleHandler
 ) -> None:
@@ -193,7 +184,6 @@ async def test_a_hook_comes_before_the_stop_and_takes_from_the_grace(
         assert node.events("p", "FailedPreStopHook") == []
 
 
-@in_loop
 async def test_a_clock_that_is_set_ahead_takes_nothing_from_the_grace() -> None:
     async with NodeInMemory() as node:
         node.create(hooked(a_pod("p", "pre-stop=4s"), pre_stop=EXEC))
@@ -205,7 +195,6 @@ async def test_a_clock_that_is_set_ahead_takes_nothing_from_the_grace() -> None:
         assert stops(node) == ["stop p a within 16"]
 
 
-@in_loop
 async def test_a_hook_that_hangs_is_cut_at_the_end_of_the_grace() -> None:
     async with NodeInMemory() as node:
         node.create(hooked(a_pod("p", "pre-stop=never, stop=never"), pre_stop=EXEC))
@@ -218,7 +207,6 @@ async def test_a_hook_that_hangs_is_cut_at_the_end_of_the_grace() -> None:
         assert node.looks("p") == "gone"
 
 
-@in_loop
 async def test_a_hook_that_fails_does_not_keep_a_container_from_its_stop() -> None:
     async with NodeInMemory() as node:
         node.create(hooked(a_pod("p", "pre-stop-exit=6"), pre_stop=EXEC))
@@ -232,7 +220,6 @@ async def test_a_hook_that_fails_does_not_keep_a_container_from_its_stop() -> No
         ]
 
 
-@in_loop
 async def test_all_hooks_begin_at_once_and_sidecars_still_end_last() -> None:
     async with NodeInMemory() as node:
         scripts = {"s": "pre-stop=3s", "a": "pre-stop=2s, stop=2s", "b": "stop=1s"}
@@ -249,7 +236,6 @@ async def test_all_hooks_begin_at_once_and_sidecars_still_end_last() -> None:
         assert node.event_seconds("p", "Killing") == [1.0, 1.0, 1.0]
 
 
-@in_loop
 async def test_a_container_that_is_restarted_for_its_health_gets_its_hook_too() -> None:
     async with NodeInMemory() as node:
         pod = a_pod("p", "pre-stop=3s, alive=+5s-; alive=+", grace=20)
@@ -259,7 +245,6 @@ async def test_a_container_that_is_restarted_for_its_health_gets_its_hook_too() 
         assert node.looks("p") == "Running a:running+(1)"
 
 
-@in_loop
 async def test_a_deletion_during_such_a_stop_restarts_it_with_its_own_grace() -> None:
     async with NodeInMemory() as node:
         pod = a_pod("p", "pre-stop=8s, alive=+2s-", grace=60)
@@ -270,7 +255,6 @@ async def test_a_deletion_during_such_a_stop_restarts_it_with_its_own_grace() ->
         assert stops(node) == ["stop p a within 4"]
 
 
-@in_loop
 async def test_a_container_that_has_ended_needs_no_hook() -> None:
     async with NodeInMemory() as node:
         scripts = {"a": "run=2s", "b": ""}
@@ -282,7 +266,6 @@ async def test_a_container_that_has_ended_needs_no_hook() -> None:
         assert stops(node) == ["stop p b within 16"]
 
 
-@in_loop
 async def test_a_pod_that_the_node_ends_gets_its_hook_too() -> None:
     async with NodeInMemory() as node:
         node.create(hooked(a_pod("p"), pre_stop=NAPS))
@@ -292,7 +275,6 @@ async def test_a_pod_that_the_node_ends_gets_its_hook_too() -> None:
         assert stops(node) == ["stop p a within 6"]
 
 
-@in_loop
 async def test_an_orphaned_pod_has_no_hook(tmp_path: Path) -> None:
     async with NodeInMemory(runtime_folder=tmp_path) as node:
         node.create(hooked(a_pod("p"), pre_stop=NAPS))
@@ -304,7 +286,6 @@ async def test_an_orphaned_pod_has_no_hook(tmp_path: Path) -> None:
         assert not await node.runtime.has("uid-p")
 
 
-@in_loop
 async def test_without_grace_there_is_no_hook() -> None:
     async with NodeInMemory() as node:
         pod = a_pod("p", "alive=+2s-; alive=+", grace=0)
@@ -313,7 +294,6 @@ async def test_without_grace_there_is_no_hook() -> None:
         assert stops(node) == ["stop p a within 2"]
 
 
-@in_loop
 async def test_a_restart_of_all_containers_does_not_wait_for_hooks() -> None:
     async with NodeInMemory() as node:
         scripts = {"a": "run=2s, exit=42; run=forever"}
@@ -326,7 +306,6 @@ async def test_a_restart_of_all_containers_does_not_wait_for_hooks() -> None:
         assert node.looks("p") == "Running a:running+(1) b:running+(1)"
 
 
-@in_loop
 async def test_a_hook_interrupted_by_an_agent_restart_runs_again(
     tmp_path: Path,
 ) -> None:

@@ -110,7 +110,7 @@ def _arguments(process: Path) -> bytes:
         return b""
 
 
-def test_commands_are_run_where_the_container_is(
+async def test_commands_are_run_where_the_container_is(
     tmp_path: Path, word: str, *, isolated: bool
 ) -> None:
     ends = 'trap "test -f $DIR/last && exit 0; exit 9" TERM; touch $DIR/up; sleep 60 & wait'
@@ -121,16 +121,13 @@ def test_commands_are_run_where_the_container_is(
         preStop=shell("touch $DIR/last"),
     )
 
-    async def main() -> None:
-        async with node_with(tmp_path, pod, isolated=isolated) as node:
-            assert await node.start(pod)
-            assert (await node.stop(pod, 10)).exit_code == 0
-            assert node.reasons == ["Pulled", "Created", "Started", "Killing"]
-
-    asyncio.run(main())
+    async with node_with(tmp_path, pod, isolated=isolated) as node:
+        assert await node.start(pod)
+        assert (await node.stop(pod, 10)).exit_code == 0
+        assert node.reasons == ["Pulled", "Created", "Started", "Killing"]
 
 
-def test_a_container_whose_command_fails_is_ended(
+async def test_a_container_whose_command_fails_is_ended(
     tmp_path: Path, word: str, *, isolated: bool
 ) -> None:
     pod = a_pod(
@@ -139,17 +136,14 @@ def test_a_container_whose_command_fails_is_ended(
         postStart=shell("until test -f $DIR/up; do sleep 0.1; done; echo no >&2; exit 6"),
     )
 
-    async def main() -> None:
-        async with node_with(tmp_path, pod, isolated=isolated) as node:
-            assert not await node.start(pod)
-            assert 'exited with 6: no\n, message: "no\\n"' in node.why(pod)
-            assert (await node.facts(pod)).containers[0].exit_code == 3
-            assert node.reasons[3:] == ["FailedPostStartHook", "Killing"]
-
-    asyncio.run(main())
+    async with node_with(tmp_path, pod, isolated=isolated) as node:
+        assert not await node.start(pod)
+        assert 'exited with 6: no\n, message: "no\\n"' in node.why(pod)
+        assert (await node.facts(pod)).containers[0].exit_code == 3
+        assert node.reasons[3:] == ["FailedPostStartHook", "Killing"]
 
 
-def test_a_command_that_hangs_is_ended_with_the_grace(
+async def test_a_command_that_hangs_is_ended_with_the_grace(
     tmp_path: Path, word: str, *, isolated: bool
 ) -> None:
     pod = a_pod(
@@ -158,23 +152,20 @@ def test_a_command_that_hangs_is_ended_with_the_grace(
         preStop=shell(f": {word}-hook; sleep 50 & sleep 50"),
     )
 
-    async def main() -> None:
-        async with node_with(tmp_path, pod, isolated=isolated) as node:
-            assert await node.start(pod)
-            began = time.monotonic()
-            stopping = asyncio.ensure_future(node.stop(pod, 1))
-            while not runs(f"{word}-hook"):
-                assert not stopping.done()
-                await asyncio.sleep(0.05)
-            assert (await stopping).exit_code == 4
-            assert 1 <= time.monotonic() - began < 20
-            assert not runs(f"{word}-hook")
-            assert node.reasons[3:] == ["Killing", "FailedPreStopHook"]
-
-    asyncio.run(main())
+    async with node_with(tmp_path, pod, isolated=isolated) as node:
+        assert await node.start(pod)
+        began = time.monotonic()
+        stopping = asyncio.ensure_future(node.stop(pod, 1))
+        while not runs(f"{word}-hook"):
+            assert not stopping.done()
+            await asyncio.sleep(0.05)
+        assert (await stopping).exit_code == 4
+        assert 1 <= time.monotonic() - began < 20
+        assert not runs(f"{word}-hook")
+        assert node.reasons[3:] == ["Killing", "FailedPreStopHook"]
 
 
-def test_a_stop_of_the_agent_does_not_wait_for_a_hook(
+async def test_a_stop_of_the_agent_does_not_wait_for_a_hook(
     tmp_path: Path, word: str, *, isolated: bool
 ) -> None:
     pod = a_pod(
@@ -183,44 +174,38 @@ def test_a_stop_of_the_agent_does_not_wait_for_a_hook(
         postStart=shell(f": {word}-hook; trap '' TERM; sleep 50 & sleep 50"),
     )
 
-    async def main() -> None:
-        async with node_with(tmp_path, pod, isolated=isolated) as node:
-            starting = asyncio.ensure_future(node.start(pod))
-            while not runs(f"{word}-hook"):
-                assert not starting.done()
-                await asyncio.sleep(0.05)
-            began = time.monotonic()
-            starting.cancel()
-            await asyncio.wait([starting])
-            assert starting.cancelled()
-            assert time.monotonic() - began < 20
-            assert not runs(f"{word}-hook")
-
-    asyncio.run(main())
+    async with node_with(tmp_path, pod, isolated=isolated) as node:
+        starting = asyncio.ensure_future(node.start(pod))
+        while not runs(f"{word}-hook"):
+            assert not starting.done()
+            await asyncio.sleep(0.05)
+        began = time.monotonic()
+        starting.cancel()
+        await asyncio.wait([starting])
+        assert starting.cancelled()
+        assert time.monotonic() - began < 20
+        assert not runs(f"{word}-hook")
 
 
-def test_a_server_is_asked(tmp_path: Path, word: str, *, isolated: bool) -> None:
-    async def main() -> None:
-        asked: list[str] = []
+async def test_a_server_is_asked(tmp_path: Path, word: str, *, isolated: bool) -> None:
+    asked: list[str] = []
 
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            asked.append((await reader.readuntil(b"\r\n\r\n")).decode().split()[1])
-            writer.write(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
-            writer.close()
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).decode().split()[1])
+        writer.write(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
 
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        port = server.sockets[0].getsockname()[1]
-        place = {"host": "127.0.0.1", "port": port}
-        pod = a_pod(
-            word,
-            'trap "exit 4" TERM; sleep 60 & wait',
-            postStart={"httpGet": {"path": "/up", **place}},
-            preStop={"httpGet": {"path": "/down", **place}},
-        )
-        async with server, node_with(tmp_path, pod, isolated=isolated) as node:
-            assert await node.start(pod)
-            await node.stop(pod, 10)
-            assert asked == ["/up", "/down"]
-            assert "FailedPreStopHook" not in node.reasons
-
-    asyncio.run(main())
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    place = {"host": "127.0.0.1", "port": port}
+    pod = a_pod(
+        word,
+        'trap "exit 4" TERM; sleep 60 & wait',
+        postStart={"httpGet": {"path": "/up", **place}},
+        preStop={"httpGet": {"path": "/down", **place}},
+    )
+    async with server, node_with(tmp_path, pod, isolated=isolated) as node:
+        assert await node.start(pod)
+        await node.stop(pod, 10)
+        assert asked == ["/up", "/down"]
+        assert "FailedPreStopHook" not in node.reasons

@@ -3,11 +3,10 @@
 import pytest
 
 from podstatus.kube.objects.pod import PodUID
-from tests.support.node_in_memory import NodeInMemory, a_pod, asking, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod, asking
 from tests.workers.unmanaged import start_behind_its_back
 
 
-@in_loop
 async def test_orphans_are_ended_and_removed() -> None:
     async with NodeInMemory() as node:
         await start_behind_its_back(node, a_pod("p", "stop=never"))
@@ -19,7 +18,6 @@ async def test_orphans_are_ended_and_removed() -> None:
 
 
 @pytest.mark.parametrize("missing", ["api", "file"])
-@in_loop
 async def test_nothing_is_an_orphan_before_all_sources_have_delivered(missing: str) -> None:
     (heard,) = {"api", "file"} - {missing}
     quiet = NodeInMemory()
@@ -35,7 +33,6 @@ async def test_nothing_is_an_orphan_before_all_sources_have_delivered(missing: s
         assert not node.agent.lives.could_have_running_containers(a_pod("q"))
 
 
-@in_loop
 async def test_nothing_is_an_orphan_before_the_runtime_was_listed() -> None:
     async with NodeInMemory() as node:
         await node.stop()
@@ -49,7 +46,6 @@ async def test_nothing_is_an_orphan_before_the_runtime_was_listed() -> None:
         assert len(node.agent.statuses.entries()) == 0
 
 
-@in_loop
 async def test_an_orphan_whose_end_fails_is_tried_again() -> None:
     async with NodeInMemory() as node:
         await start_behind_its_back(node, a_pod("p"))
@@ -61,7 +57,6 @@ async def test_an_orphan_whose_end_fails_is_tried_again() -> None:
         assert not await node.runtime.has("uid-p")
 
 
-@in_loop
 async def test_a_pod_that_has_left_without_a_word_is_ended() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p"))
@@ -73,7 +68,6 @@ async def test_a_pod_that_has_left_without_a_word_is_ended() -> None:
         assert not await node.runtime.has("uid-p")
 
 
-@in_loop
 async def test_an_orphan_that_a_source_brings_after_all_starts_again_when_it_is_over() -> None:
     async with NodeInMemory() as node:
         pod = a_pod("p", "stop=3s", grace=10)
@@ -85,7 +79,6 @@ async def test_an_orphan_that_a_source_brings_after_all_starts_again_when_it_is_
         assert node.calls().count("start p a-0") == 2
 
 
-@in_loop
 async def test_what_is_known_of_pods_that_are_gone_is_forgotten() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "run=1s, exit=1"))

@@ -29,28 +29,25 @@ class FullDisk(MemoryState):
         super().remove_orphaned_pods(active_uids)
 
 
-def test_a_full_disk_is_survived_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        state = FullDisk()
-        services = PodServices(state=state)
-        clock, statuses = services.clock, services.shared.statuses
-        housekeeping = Housekeeping(
-            services.shared,
-            services.workers,
-            services.syncer,
-            all_sources_ready=lambda: True,
-            heartbeat=ignore,
-        )
-        statuses.set_pod_allocation(make_pod("p", uid="uid-p", containers=("a",)))
-        await services.shared.pleg.relist_once()
-        task = asyncio.create_task(housekeeping.run())
-        await clock.advance(5)
-        assert not task.done()
-        assert state.asked == 3
-        state.is_full = False
-        await clock.advance(2)
-        assert statuses.container_resource_allocation(PodUID("uid-p"), "a") is None
-        task.cancel()
-
-    asyncio.run(scene())
+async def test_a_full_disk_is_survived_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    state = FullDisk()
+    services = PodServices(state=state)
+    clock, statuses = services.clock, services.shared.statuses
+    housekeeping = Housekeeping(
+        services.shared,
+        services.workers,
+        services.syncer,
+        all_sources_ready=lambda: True,
+        heartbeat=ignore,
+    )
+    statuses.set_pod_allocation(make_pod("p", uid="uid-p", containers=("a",)))
+    await services.shared.pleg.relist_once()
+    task = asyncio.create_task(housekeeping.run())
+    await clock.advance(5)
+    assert not task.done()
+    assert state.asked == 3
+    state.is_full = False
+    await clock.advance(2)
+    assert statuses.container_resource_allocation(PodUID("uid-p"), "a") is None
+    task.cancel()
     assert caplog.text.count("housekeeping failed, will retry") == 1

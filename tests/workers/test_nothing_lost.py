@@ -6,7 +6,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.runtime.simulated.adapter import SimulatedRuntime
 from podstatus.workers.lifecycle.state_machine import Eviction, PodLifecycle, PodWorkerState
-from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod
 from tests.support.status_fleet import MemoryOutbox
 
 MANY = [f"p{number}" for number in range(12)]
@@ -27,7 +27,6 @@ async def forget_exits(node: NodeInMemory, uid: str) -> None:
         await SimulatedRuntime.remove_container(node.runtime, PodUID(uid), attempt.id)
 
 
-@in_loop
 async def test_why_the_node_ended_pods_during_an_outage_survives_the_agent() -> None:
     outbox = MemoryOutbox()
     async with NodeInMemory(outbox=outbox) as node:
@@ -52,7 +51,6 @@ async def test_why_the_node_ended_pods_during_an_outage_survives_the_agent() -> 
         assert outbox.kept == {}
 
 
-@in_loop
 async def test_an_exit_that_was_seen_survives_agent_and_runtime() -> None:
     outbox = MemoryOutbox()
     async with NodeInMemory(outbox=outbox) as node:
@@ -76,7 +74,6 @@ async def test_an_exit_that_was_seen_survives_agent_and_runtime() -> None:
         assert outbox.kept == {}
 
 
-@in_loop
 async def test_what_is_remembered_of_a_pod_that_is_gone_is_forgotten() -> None:
     outbox = MemoryOutbox()
     async with NodeInMemory(outbox=outbox) as node:
@@ -123,7 +120,6 @@ def stop_slowly(node: NodeInMemory) -> None:
 
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("stage", [PodWorkerState.TERMINATING, PodWorkerState.TERMINATED])
-@in_loop
 async def test_records_stay_until_the_terminal_phase_has_arrived(
     stage: PodWorkerState, restarted: bool
 ) -> None:
@@ -146,7 +142,6 @@ async def test_records_stay_until_the_terminal_phase_has_arrived(
         assert shown == ["Succeeded a:exit-0"]
 
 
-@in_loop
 async def test_a_last_status_is_in_the_outbox_when_the_records_go_before_it() -> None:
     """Deleted right after it was finalized: cleaned up before its phase may be sent."""
     outbox = MemoryOutbox()

@@ -3,7 +3,7 @@
 from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.probes.decide.targets import ProbeTarget
-from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod
 from tests.support.probed_pods import a_probe, probed_pod
 from tests.workers.unmanaged import a_static_pod, start_behind_its_back
 
@@ -12,7 +12,6 @@ def steps(work: WorkCounts) -> dict[str, int]:
     return {kind: spread.count for (kind,), spread in work.pod_worker_durations.snapshot().items()}
 
 
-@in_loop
 async def test_each_sync_step_is_observed_with_its_operation() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=2s"))
@@ -26,7 +25,6 @@ async def test_each_sync_step_is_observed_with_its_operation() -> None:
         assert (steps(work)["kill"], steps(work)["terminated"]) == (1, 1)
 
 
-@in_loop
 async def test_time_to_running_is_observed_once_and_not_after_a_restart() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=2s"))
@@ -40,7 +38,6 @@ async def test_time_to_running_is_observed_once_and_not_after_a_restart() -> Non
         assert node.agent.work.pod_starts.snapshot() == {}
 
 
-@in_loop
 async def test_what_is_started_is_counted_by_type_and_what_is_not_by_reason() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "run=1s, exit=1"))
@@ -52,7 +49,6 @@ async def test_what_is_started_is_counted_by_type_and_what_is_not_by_reason() ->
         assert (kind, reason) == ("container", "RunContainerError")
 
 
-@in_loop
 async def test_lists_are_counted_with_their_distance_also_those_that_fail() -> None:
     async with NodeInMemory(relist=1.0) as node:
         await node.passes(10)
@@ -67,7 +63,6 @@ async def test_lists_are_counted_with_their_distance_also_those_that_fail() -> N
         assert work.failed_operations.snapshot()["list_podsandbox",] == 3
 
 
-@in_loop
 async def test_a_static_pod_that_comes_again_under_its_uid_is_counted() -> None:
     pod = a_static_pod("stop=3s")
     async with NodeInMemory() as node:
@@ -80,7 +75,6 @@ async def test_a_static_pod_that_comes_again_under_its_uid_is_counted() -> None:
         assert node.agent.work.recreated_pods.snapshot() == {("true",): 1}
 
 
-@in_loop
 async def test_an_orphan_is_counted() -> None:
     async with NodeInMemory() as node:
         await start_behind_its_back(node, a_pod("p"))
@@ -88,7 +82,6 @@ async def test_an_orphan_is_counted() -> None:
         assert node.agent.work.orphans.snapshot() == {(): 1}
 
 
-@in_loop
 async def test_checks_are_counted_until_their_pod_is_gone() -> None:
     answers = iter([CheckResult(success=True), CheckResult(success=False), *[None] * 100])
 

@@ -3,10 +3,9 @@
 import pytest
 
 from podstatus.workers.policy import WorkerPolicy
-from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod
 
 
-@in_loop
 async def test_a_deleted_pod_is_stopped_reported_cleaned_up_and_removed() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=2s, stop-exit=5"))
@@ -29,7 +28,6 @@ async def test_a_deleted_pod_is_stopped_reported_cleaned_up_and_removed() -> Non
         assert node.agent.lives.all() == ()
 
 
-@in_loop
 async def test_records_stay_until_the_last_status_has_arrived() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=2s, stop-exit=5"))
@@ -47,7 +45,6 @@ async def test_records_stay_until_the_last_status_has_arrived() -> None:
         assert not await node.runtime.has("uid-p")
 
 
-@in_loop
 async def test_a_completed_pod_that_is_deleted_is_reclaimed_and_goes() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "run=2s", policy="Never"))
@@ -59,7 +56,6 @@ async def test_a_completed_pod_that_is_deleted_is_reclaimed_and_goes() -> None:
         assert node.events("p", "Killing") == []
 
 
-@in_loop
 async def test_a_pod_that_was_taken_away_is_ended_and_forgotten() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=2s"))
@@ -74,7 +70,6 @@ async def test_a_pod_that_was_taken_away_is_ended_and_forgotten() -> None:
 
 
 @pytest.mark.parametrize("how", ["delete", "force_delete"])
-@in_loop
 async def test_deletion_interrupts_a_start_that_hangs(how: str) -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=never"))
@@ -86,7 +81,6 @@ async def test_deletion_interrupts_a_start_that_hangs(how: str) -> None:
         assert not await node.runtime.has("uid-p")
 
 
-@in_loop
 async def test_a_start_that_is_slow_to_cancel_is_cancelled_once() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=never"))
@@ -100,7 +94,6 @@ async def test_a_start_that_is_slow_to_cancel_is_cancelled_once() -> None:
         assert node.agent.lives.all() == ()
 
 
-@in_loop
 async def test_a_deletion_with_less_grace_does_not_shorten_the_first() -> None:
     """As recorded from the kubelet: SURPRISES, what a node agent gets wrong, 6."""
     async with NodeInMemory() as node:
@@ -115,7 +108,6 @@ async def test_a_deletion_with_less_grace_does_not_shorten_the_first() -> None:
         assert node.shown("p")[2:] == ["Failed a:exit-137", "gone"]
 
 
-@in_loop
 async def test_a_container_that_cannot_be_stopped_keeps_its_pod() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=never, kill=never"))
@@ -125,7 +117,6 @@ async def test_a_container_that_cannot_be_stopped_keeps_its_pod() -> None:
         assert node.looks("p") == "Running a:running+"
 
 
-@in_loop
 async def test_terminated_pods_may_keep_what_they_left_until_they_are_gone() -> None:
     async with NodeInMemory(policy=WorkerPolicy(keep_terminated_pod_volumes=True)) as node:
         node.create(a_pod("p"))

@@ -9,7 +9,7 @@ from podstatus.checkpoint.allocation_state import FileState
 from podstatus.kube.objects.pod import PodUID
 from podstatus.workers.lifecycle.state_machine import admitted
 from podstatus.workers.pod_syncer import StillRunningError
-from tests.support.node_in_memory import NodeInMemory, a_pod, asking, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod, asking
 
 UID = PodUID("uid-p")
 
@@ -31,7 +31,6 @@ def shown_cpu(node: NodeInMemory) -> str:
     return allocated["cpu"].canonical
 
 
-@in_loop
 async def test_what_is_granted_is_on_the_disk_before_the_first_start(tmp_path: Path) -> None:
     async with NodeInMemory(state_folder=tmp_path) as node:
         seen: list[str | None] = []
@@ -41,7 +40,6 @@ async def test_what_is_granted_is_on_the_disk_before_the_first_start(tmp_path: P
         assert seen == ["2"]
 
 
-@in_loop
 async def test_what_was_granted_counts_after_a_restart(tmp_path: Path) -> None:
     async with NodeInMemory(state_folder=tmp_path) as node:
         node.create(asking(a_pod("p"), "2"))
@@ -56,7 +54,6 @@ async def test_what_was_granted_counts_after_a_restart(tmp_path: Path) -> None:
         assert shown_cpu(node) == "2"
 
 
-@in_loop
 async def test_a_grant_that_cannot_be_written_starts_nothing(tmp_path: Path) -> None:
     async with NodeInMemory(state_folder=tmp_path / "state") as node:
         (tmp_path / "state").write_text("in the way")
@@ -69,7 +66,6 @@ async def test_a_grant_that_cannot_be_written_starts_nothing(tmp_path: Path) -> 
         assert node.looks("p") == "Running a:running+"
 
 
-@in_loop
 async def test_what_was_granted_is_forgotten_with_the_pod(tmp_path: Path) -> None:
     async with NodeInMemory(state_folder=tmp_path) as node:
         node.create(asking(a_pod("p"), "2"))
@@ -81,7 +77,6 @@ async def test_what_was_granted_is_forgotten_with_the_pod(tmp_path: Path) -> Non
         assert granted(tmp_path) is None
 
 
-@in_loop
 async def test_a_pod_that_still_runs_after_its_end_is_said_to() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p"))
@@ -91,7 +86,6 @@ async def test_a_pod_that_still_runs_after_its_end_is_said_to() -> None:
             await node.agent.steps.sync_terminating_pod(admitted(a_pod("p"), idle=False))
 
 
-@in_loop
 async def test_a_failed_start_is_forgotten_when_one_succeeds() -> None:
     async with NodeInMemory() as node:
         # The script of a pod can change: the next attempt reads it again.
@@ -106,7 +100,6 @@ async def test_a_failed_start_is_forgotten_when_one_succeeds() -> None:
         assert node.agent.executor.start_failures(UID) == {}
 
 
-@in_loop
 async def test_an_exit_whose_start_failed_shows_both() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "fail=StartError", policy="Never"))

@@ -6,14 +6,13 @@ import pytest
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.workers.lifecycle.state_machine import Eviction, PodWorkerState
-from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop, with_deadline
+from tests.support.node_in_memory import NodeInMemory, a_pod, with_deadline
 
 PULLED = 'Pulled: Container image "a:1" already present on machine and can be accessed by the pod'
 
 # Run, exit, restart
 
 
-@in_loop
 async def test_a_pod_runs() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=2s"))
@@ -31,7 +30,6 @@ async def test_a_pod_runs() -> None:
         assert node.calls() == ["start p sandbox", "start p a-0"]
 
 
-@in_loop
 async def test_a_crash_loop_waits_longer_each_time() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=100ms, run=2s, exit=1"))
@@ -63,7 +61,6 @@ async def test_a_crash_loop_waits_longer_each_time() -> None:
         assert node.event_seconds("p", "BackOff") == [4.2, 16.3, 38.4, 80.5, 140.5, 162.6]
 
 
-@in_loop
 async def test_a_crash_loop_says_how_long_it_waits() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=100ms, run=2s, exit=1"))
@@ -87,7 +84,6 @@ async def test_a_crash_loop_says_how_long_it_waits() -> None:
         ("Always", 0, "Running a:exit-0(1)"),
     ],
 )
-@in_loop
 async def test_what_becomes_of_a_pod_whose_container_ends(
     policy: str, exit_code: int, looks: str
 ) -> None:
@@ -97,7 +93,6 @@ async def test_what_becomes_of_a_pod_whose_container_ends(
         assert node.looks("p") == looks
 
 
-@in_loop
 async def test_a_completed_pod_is_left_alone() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "run=2s", policy="Never"))
@@ -111,7 +106,6 @@ async def test_a_completed_pod_is_left_alone() -> None:
         assert life.state is PodWorkerState.FINISHED
 
 
-@in_loop
 async def test_init_containers_run_one_after_the_other() -> None:
     async with NodeInMemory() as node:
         scripts = {"i": "run=2s", "j": "run=3s"}
@@ -124,7 +118,6 @@ async def test_init_containers_run_one_after_the_other() -> None:
         ]
 
 
-@in_loop
 async def test_an_init_container_that_fails_ends_a_pod_that_is_not_restarted() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", init=["i"], script={"i": "run=2s, exit=1"}, policy="Never"))
@@ -133,7 +126,6 @@ async def test_an_init_container_that_fails_ends_a_pod_that_is_not_restarted() -
         assert node.calls("start") == ["start p sandbox", "start p i-0"]
 
 
-@in_loop
 async def test_sidecars_start_first_and_stop_last() -> None:
     async with NodeInMemory() as node:
         scripts = {"a": "stop=3s", "s": "stop=1s", "t": "stop=1s"}
@@ -152,7 +144,6 @@ async def test_sidecars_start_first_and_stop_last() -> None:
         assert node.looks("p") == "gone"
 
 
-@in_loop
 async def test_a_sidecar_does_not_keep_a_pod_alive() -> None:
     async with NodeInMemory() as node:
         node.create(
@@ -162,7 +153,6 @@ async def test_a_sidecar_does_not_keep_a_pod_alive() -> None:
         assert node.looks("p") == "Succeeded s:exit-4 a:exit-0"
 
 
-@in_loop
 async def test_a_pod_past_its_deadline_has_failed() -> None:
     async with NodeInMemory() as node:
         node.create(with_deadline(a_pod("p"), 5))
@@ -181,7 +171,6 @@ async def test_a_pod_past_its_deadline_has_failed() -> None:
     ("exit_code", "looks"),
     [(143, "Failed/Evicted a:exit-143"), (0, "Succeeded a:exit-0")],
 )
-@in_loop
 async def test_what_the_node_ends_says_why_unless_it_succeeds(exit_code: int, looks: str) -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", f"stop=2s, stop-exit={exit_code}"))
@@ -197,7 +186,6 @@ async def test_what_the_node_ends_says_why_unless_it_succeeds(exit_code: int, lo
 # Failed starts
 
 
-@in_loop
 async def test_a_failed_start_is_shown_at_once_and_tried_again() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "fail=ErrImageNeverPull"))
@@ -209,7 +197,6 @@ async def test_a_failed_start_is_shown_at_once_and_tried_again() -> None:
         assert node.calls("start") == ["start p sandbox", "start p a-0", "start p a-0"]
 
 
-@in_loop
 async def test_failed_starts_are_spread_over_half_their_wait() -> None:
     async with NodeInMemory(chance=1.0) as node:
         node.create(a_pod("p", "fail=ErrImageNeverPull"))
@@ -219,7 +206,6 @@ async def test_failed_starts_are_spread_over_half_their_wait() -> None:
         assert len(node.calls("start")) == 3
 
 
-@in_loop
 async def test_an_init_container_that_cannot_start_holds_the_others_up() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", init=["i"], script={"i": "fail=ErrImageNeverPull"}))
@@ -227,7 +213,6 @@ async def test_an_init_container_that_cannot_start_holds_the_others_up() -> None
         assert set(node.calls("start")) == {"start p sandbox", "start p i-0"}
 
 
-@in_loop
 async def test_a_failed_start_does_not_block_other_containers() -> None:
     async with NodeInMemory() as node:
         scripts = {"a": "fail=CreateContainerConfigError"}
@@ -236,7 +221,6 @@ async def test_a_failed_start_does_not_block_other_containers() -> None:
         assert node.looks("p") == "Pending a:CreateContainerConfigError b:running+"
 
 
-@in_loop
 async def test_a_runtime_that_does_nothing_is_not_asked_again_and_again() -> None:
     async with NodeInMemory() as node:
         node.runtime.lies = True
@@ -248,7 +232,6 @@ async def test_a_runtime_that_does_nothing_is_not_asked_again_and_again() -> Non
         assert node.looks("p") == "Running a:running+"
 
 
-@in_loop
 async def test_a_runtime_that_ends_nothing_is_not_asked_again_and_again() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p"))
@@ -266,7 +249,6 @@ async def test_a_runtime_that_ends_nothing_is_not_asked_again_and_again() -> Non
         assert node.looks("p") == "gone"
 
 
-@in_loop
 async def test_a_runtime_that_is_down_is_waited_for() -> None:
     async with NodeInMemory() as node:
         node.runtime.is_down = True
@@ -279,7 +261,6 @@ async def test_a_runtime_that_is_down_is_waited_for() -> None:
         assert node.looks("p") == "Running a:running+"
 
 
-@in_loop
 async def test_a_runtime_that_is_down_changes_no_status() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p"))
@@ -289,7 +270,6 @@ async def test_a_runtime_that_is_down_changes_no_status() -> None:
         assert node.shown("p") == ["new", "Running a:running+"]
 
 
-@in_loop
 async def test_what_comes_while_the_agent_ends_is_for_the_next_one() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("slow", "start=60s"))

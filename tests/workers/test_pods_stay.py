@@ -6,7 +6,7 @@ import pytest
 
 from podstatus.checkpoint.allocation_state import MemoryState
 from podstatus.checkpoint.errors import CheckpointWriteError
-from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod
 from tests.workers.unmanaged import a_static_pod
 
 # Static pods
@@ -14,7 +14,6 @@ from tests.workers.unmanaged import a_static_pod
 
 @pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
 @pytest.mark.parametrize("away", [0.1, 1, 2.9])
-@in_loop
 async def test_a_static_pod_that_comes_back_starts_again_after_its_end(
     away: float, policy: str
 ) -> None:
@@ -40,7 +39,6 @@ async def test_a_static_pod_that_comes_back_starts_again_after_its_end(
         assert status.phase == "Running"
 
 
-@in_loop
 async def test_a_static_pod_comes_back_though_its_allocation_cannot_be_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -59,7 +57,6 @@ async def test_a_static_pod_comes_back_though_its_allocation_cannot_be_forgotten
         assert await node.runtime.running("uid-s") == ["a"]
 
 
-@in_loop
 async def test_a_changed_manifest_waits_for_the_end_of_the_old_one() -> None:
     async with NodeInMemory() as node:
         node.write_manifests(a_static_pod("stop=3s", uid="old"))
@@ -73,7 +70,6 @@ async def test_a_changed_manifest_waits_for_the_end_of_the_old_one() -> None:
         assert await node.runtime.running("new") == ["a"]
 
 
-@in_loop
 async def test_a_manifest_that_is_taken_back_while_it_waits_never_starts() -> None:
     async with NodeInMemory() as node:
         node.write_manifests(a_static_pod("stop=3s", uid="old"))
@@ -89,7 +85,6 @@ async def test_a_manifest_that_is_taken_back_while_it_waits_never_starts() -> No
 # Agent restarts
 
 
-@in_loop
 async def test_running_pods_are_taken_over(tmp_path: Path) -> None:
     async with NodeInMemory(runtime_folder=tmp_path) as node:
         node.create(a_pod("p"))
@@ -100,7 +95,6 @@ async def test_running_pods_are_taken_over(tmp_path: Path) -> None:
         assert node.calls() == []
 
 
-@in_loop
 async def test_completed_pods_are_not_started_again(tmp_path: Path) -> None:
     async with NodeInMemory(runtime_folder=tmp_path) as node:
         node.create(a_pod("p", "run=2s", policy="Never"))
@@ -111,7 +105,6 @@ async def test_completed_pods_are_not_started_again(tmp_path: Path) -> None:
         assert node.calls("start") == []
 
 
-@in_loop
 async def test_what_ended_meanwhile_is_shown_with_its_exit(tmp_path: Path) -> None:
     async with NodeInMemory(runtime_folder=tmp_path) as node:
         node.create(a_pod("p", "run=5s, exit=3", policy="Never"))
@@ -123,7 +116,6 @@ async def test_what_ended_meanwhile_is_shown_with_its_exit(tmp_path: Path) -> No
         assert node.looks("q") == "Running a:running+(1)"
 
 
-@in_loop
 async def test_a_pod_deleted_meanwhile_ends(tmp_path: Path) -> None:
     async with NodeInMemory(runtime_folder=tmp_path) as node:
         node.create(a_pod("p"))
@@ -139,7 +131,6 @@ async def test_a_pod_deleted_meanwhile_ends(tmp_path: Path) -> None:
         assert not await node.runtime.has("uid-q")
 
 
-@in_loop
 async def test_the_agent_stops_in_the_middle_of_a_deletion(tmp_path: Path) -> None:
     async with NodeInMemory(runtime_folder=tmp_path) as node:
         node.create(a_pod("p", "stop=10s, stop-exit=5"))
@@ -151,7 +142,6 @@ async def test_the_agent_stops_in_the_middle_of_a_deletion(tmp_path: Path) -> No
         assert node.shown("p")[2:] == ["Failed a:exit-5", "gone"]
 
 
-@in_loop
 async def test_what_runs_of_a_pod_that_is_said_to_have_ended_is_ended() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=2s"))

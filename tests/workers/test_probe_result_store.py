@@ -8,7 +8,7 @@ from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.runtime.port import ProbeResult
 from podstatus.workers.actions.model import ContainerProbeVerdicts
 from podstatus.workers.probe_result_store import ProbeResultStore
-from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod
 
 UID = PodUID("u")
 
@@ -77,7 +77,6 @@ def test_verdicts_are_kept_by_container_until_the_pod_is_forgotten() -> None:
     assert book.verdicts(UID) == ContainerProbeVerdicts()
 
 
-@in_loop
 async def test_readiness_is_shown_without_a_look_at_the_pod() -> None:
     async with NodeInMemory() as node:
         node.create(probed(a_pod("p", "ready=-4s+5s-5s+"), "readiness"))
@@ -92,7 +91,6 @@ async def test_readiness_is_shown_without_a_look_at_the_pod() -> None:
         ]
 
 
-@in_loop
 async def test_a_container_that_is_not_alive_is_restarted() -> None:
     async with NodeInMemory() as node:
         node.create(probed(a_pod("p", "alive=+3s-, stop-exit=2; alive=+"), "liveness"))
@@ -106,7 +104,6 @@ async def test_a_container_that_is_not_alive_is_restarted() -> None:
         ]
 
 
-@in_loop
 async def test_a_requested_restart_happens_once() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "start=0s"))
@@ -121,7 +118,6 @@ async def test_a_requested_restart_happens_once() -> None:
         ]
 
 
-@in_loop
 async def test_a_container_that_is_not_alive_ends_a_pod_that_is_not_restarted() -> None:
     async with NodeInMemory() as node:
         pod = a_pod("p", "alive=+3s-, stop-exit=2", policy="Never")
@@ -130,7 +126,6 @@ async def test_a_container_that_is_not_alive_ends_a_pod_that_is_not_restarted() 
         assert node.looks("p") == "Failed a:exit-2"
 
 
-@in_loop
 async def test_a_container_that_starts_slowly_is_not_ready_before_it_has_started() -> None:
     async with NodeInMemory() as node:
         node.create(probed(a_pod("p", "started=?4s+, ready=+"), "startup", "readiness"))
@@ -138,7 +133,6 @@ async def test_a_container_that_starts_slowly_is_not_ready_before_it_has_started
         assert node.shown_at("p")[1:] == [(0.0, "Running a:running"), (4.0, "Running a:running+")]
 
 
-@in_loop
 async def test_what_a_probe_said_outlives_no_restart_of_its_container() -> None:
     async with NodeInMemory() as node:
         node.create(probed(a_pod("p", "run=5s, ready=+; ready=?3s+"), "readiness"))

@@ -219,21 +219,16 @@ def test_a_container_that_the_spec_does_not_know_has_no_hook() -> None:
     assert runtime.asked == []
 
 
-def test_a_command_that_is_cut_short_has_ended_when_the_stop_goes_on() -> None:
-    async def main() -> None:
-        clock = FakeClock()
-        talk = FakeExecStream(clock, takes=100)
-        trial = Trial(TalkingRuntime(lambda: talk), clock=clock)
-        attempt = ContainerFacts(name="a", state=ContainerRunState.RUNNING, id="id")
-        stopping = asyncio.ensure_future(
-            trial.hooks.pre_stop(a_pod(preStop=EXEC), attempt, seconds=5)
-        )
-        await clock.advance(5)
-        assert stopping.done()
-        assert talk.is_closed
-        assert trial.events == ["spec.containers{a} FailedPreStopHook: PreStopHook failed"]
-
-    asyncio.run(main())
+async def test_a_command_that_is_cut_short_has_ended_when_the_stop_goes_on() -> None:
+    clock = FakeClock()
+    talk = FakeExecStream(clock, takes=100)
+    trial = Trial(TalkingRuntime(lambda: talk), clock=clock)
+    attempt = ContainerFacts(name="a", state=ContainerRunState.RUNNING, id="id")
+    stopping = asyncio.ensure_future(trial.hooks.pre_stop(a_pod(preStop=EXEC), attempt, seconds=5))
+    await clock.advance(5)
+    assert stopping.done()
+    assert talk.is_closed
+    assert trial.events == ["spec.containers{a} FailedPreStopHook: PreStopHook failed"]
 
 
 def _container(handler: dict[str, Any]) -> Container:

@@ -1,6 +1,5 @@
 """Back-off for a runtime that reports a start, but lists the container as not running."""
 
-import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -36,14 +35,11 @@ class HastyRuntime(SimulatedRuntime):
         (ContainerRunState.RUNNING, False),
     ],
 )
-def test_it_is_not_asked_again_at_once(state: ContainerRunState, *, failed: bool) -> None:
-    async def scene() -> None:
-        clock, pod = FakeClock(), make_pod("p", uid="uid-p", containers=("a",))
-        runtime = HastyRuntime(clock)
-        runtime.state = state
-        services = PodServices([pod], clock=clock, runtime=runtime)
-        synced = await services.syncer.sync_pod(pod)
-        assert synced.failed is failed
-        assert synced.requeue_after == (None if failed else 0.0)
-
-    asyncio.run(scene())
+async def test_it_is_not_asked_again_at_once(state: ContainerRunState, *, failed: bool) -> None:
+    clock, pod = FakeClock(), make_pod("p", uid="uid-p", containers=("a",))
+    runtime = HastyRuntime(clock)
+    runtime.state = state
+    services = PodServices([pod], clock=clock, runtime=runtime)
+    synced = await services.syncer.sync_pod(pod)
+    assert synced.failed is failed
+    assert synced.requeue_after == (None if failed else 0.0)

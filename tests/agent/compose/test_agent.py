@@ -69,21 +69,18 @@ async def until(holds: Callable[[], bool]) -> None:
         await SystemClock().wait(0.02)
 
 
-def test_the_start_event_is_recorded_once(tmp_path: Path, server: ApiServerThread) -> None:
+async def test_the_start_event_is_recorded_once(tmp_path: Path, server: ApiServerThread) -> None:
     def event_counts(reason: str) -> list[int]:
         events = server.list_objects("events")
         return [event["count"] for event in events if event["reason"] == reason]
 
-    async def scene() -> None:
-        async with a_node(tmp_path, server):
-            # Events are sent one after the other, so what comes later has not overtaken it.
-            await until(lambda: bool(event_counts("NodeHasSufficientPID")))
-            assert event_counts("Starting") == [1]
-
-    asyncio.run(scene())
+    async with a_node(tmp_path, server):
+        # Events are sent one after the other, so what comes later has not overtaken it.
+        await until(lambda: bool(event_counts("NodeHasSufficientPID")))
+        assert event_counts("Starting") == [1]
 
 
-def test_init_containers_do_not_count_as_time_that_a_pod_takes_to_start(
+async def test_init_containers_do_not_count_as_time_that_a_pod_takes_to_start(
     tmp_path: Path, server: ApiServerThread, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "podstatus.status.startup_latency_tracker")
@@ -102,13 +99,10 @@ def test_init_containers_do_not_count_as_time_that_a_pod_takes_to_start(
         },
     }
 
-    async def scene() -> None:
-        async with a_node(tmp_path, server):
-            path = "/api/v1/namespaces/default/pods"
-            assert (await asyncio.to_thread(server.request, "POST", path, pod))[0] == 201
-            await until(lambda: "pod started" in caplog.text)
-
-    asyncio.run(scene())
+    async with a_node(tmp_path, server):
+        path = "/api/v1/namespaces/default/pods"
+        assert (await asyncio.to_thread(server.request, "POST", path, pod))[0] == 201
+        await until(lambda: "pod started" in caplog.text)
     match = re.search(r"init_seconds=([0-9.]+)", caplog.text)
     assert match is not None
     assert 0.5 < float(match[1]) <= 1.0
@@ -129,17 +123,16 @@ class ForgetfulRuntime(SimulatedRuntime):
         yield ProbeResult(uid="", container="", container_id="", probe="", success=True)  # type: ignore[arg-type]
 
 
-def test_probes_that_break_off_do_not_end_the_node(tmp_path: Path, server: ApiServerThread) -> None:
-    async def scene() -> None:
-        runtime = ForgetfulRuntime()
-        async with a_node(tmp_path, server, runtime) as task:
-            await until(lambda: runtime.asked == 2 or task.done())
-            assert not task.done()
+async def test_probes_that_break_off_do_not_end_the_node(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    runtime = ForgetfulRuntime()
+    async with a_node(tmp_path, server, runtime) as task:
+        await until(lambda: runtime.asked == 2 or task.done())
+        assert not task.done()
 
-    asyncio.run(scene())
 
-
-def test_a_port_that_is_taken_comes_with_a_cure_that_works(
+async def test_a_port_that_is_taken_comes_with_a_cure_that_works(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     async def scene(healthz_port: str) -> None:
@@ -150,8 +143,8 @@ def test_a_port_that_is_taken_comes_with_a_cure_that_works(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(AgentError, match=r"pass another --healthz-port \(0 disables it\)"):
-            asyncio.run(scene(str(port)))
-    asyncio.run(scene("0"))
+            await scene(str(port))
+    await scene("0")
 
 
 def test_what_the_end_takes_at_most_fits_into_the_time_it_has() -> None:

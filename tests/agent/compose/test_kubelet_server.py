@@ -1,6 +1,5 @@
 """The files of the agent's HTTPS server, and the server of a whole agent."""
 
-import asyncio
 import datetime
 import json
 import socket
@@ -177,7 +176,7 @@ def test_an_agent_answers_on_its_port_and_the_node_shows_it(tmp_path: Path) -> N
         assert endpoints["agent"] == f"https://127.0.0.1:{port}"
 
 
-def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
         settings = load_settings({"hostname_override": "n", "port": str(number)}, {}).settings
@@ -193,7 +192,7 @@ def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
             r"stop the process that uses it, or pass another --port \(0 picks a free one\)"
         )
         with pytest.raises(KubeletServerError, match=message):
-            asyncio.run(port.start())
+            await port.start()
         assert port.port == 0
 
 

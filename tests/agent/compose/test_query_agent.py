@@ -86,70 +86,65 @@ async def a_node(folder: Path, server: ApiServerThread) -> AsyncIterator[Client]
                 await task
 
 
-def test_a_crash_and_a_recovery_are_in_the_timeline(
+async def test_a_crash_and_a_recovery_are_in_the_timeline(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
-    async def scene() -> None:
-        async with a_node(tmp_path, server) as client:
-            script = {"podstatus.dev/simulate": "run=0.2s, exit=3; run=forever"}
-            await ask(server, "POST", PODS, a_pod("web", **script))
-            ready = "/v1/pods?namespace=default&condition=Ready&labelSelector=app%3Dweb"
+    async with a_node(tmp_path, server) as client:
+        script = {"podstatus.dev/simulate": "run=0.2s, exit=3; run=forever"}
+        await ask(server, "POST", PODS, a_pod("web", **script))
+        ready = "/v1/pods?namespace=default&condition=Ready&labelSelector=app%3Dweb"
 
-            def restarted(document: Any) -> bool:
-                pods = document["pods"]
-                return bool(pods) and pods[0]["containers"][0].get("restarts") == 1
+        def restarted(document: Any) -> bool:
+            pods = document["pods"]
+            return bool(pods) and pods[0]["containers"][0].get("restarts") == 1
 
-            (pod,) = (await client.until(ready, restarted))["pods"]
-            assert pod["health"]["state"] == "healthy"
-            assert pod["health"]["message"].endswith("after 1 restart.")
-            path = "/v1/pods/default/web/timeline"
-            after = await client.until(path, lambda body: states(body)[-2:] == RECOVERED)
-            assert states(after) == ["waiting ContainerCreating", "running", *RECOVERED]
-            assert all(RFC_3339_MILLIS.fullmatch(it["at"]) for it in after["transitions"])
-            ids = [it["id"] for it in after["transitions"]]
-            assert ids == sorted(set(ids))
-            assert {it["reason"] for it in (await client.get("/v1/events"))["transitions"]} >= {
-                "Started"
-            }
-            synced = await client.until(
-                "/v1/pods/default/web", lambda body: body["sync"]["unsent"] == 0
-            )
-            assert synced["sync"]["version"] > 1
-
-    asyncio.run(scene())
+        (pod,) = (await client.until(ready, restarted))["pods"]
+        assert pod["health"]["state"] == "healthy"
+        assert pod["health"]["message"].endswith("after 1 restart.")
+        path = "/v1/pods/default/web/timeline"
+        after = await client.until(path, lambda body: states(body)[-2:] == RECOVERED)
+        assert states(after) == ["waiting ContainerCreating", "running", *RECOVERED]
+        assert all(RFC_3339_MILLIS.fullmatch(it["at"]) for it in after["transitions"])
+        ids = [it["id"] for it in after["transitions"]]
+        assert ids == sorted(set(ids))
+        assert {it["reason"] for it in (await client.get("/v1/events"))["transitions"]} >= {
+            "Started"
+        }
+        synced = await client.until(
+            "/v1/pods/default/web", lambda body: body["sync"]["unsent"] == 0
+        )
+        assert synced["sync"]["version"] > 1
 
 
-def test_it_answers_while_the_api_server_is_away(tmp_path: Path, server: ApiServerThread) -> None:
-    async def scene() -> None:
-        async with a_node(tmp_path, server) as client:
-            await ask(server, "POST", PODS, a_pod("web"))
-            await client.until("/v1/pods?health=healthy", lambda body: bool(body["pods"]))
-            await asyncio.to_thread(server.inject, *PARTITION)
-            away = await client.until(
-                "/v1/status", lambda body: not body["freshness"]["serverReachable"]
-            )
-            age = away["freshness"]["serverAgeSeconds"]
-            older = await client.until(
-                "/v1/pods", lambda body: body["freshness"]["serverAgeSeconds"] > age
-            )
-            assert [pod["name"] for pod in older["pods"]] == ["web"]
-            assert (await client.get("/v1/node"))["node"]["name"] == "node"
+async def test_it_answers_while_the_api_server_is_away(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async with a_node(tmp_path, server) as client:
+        await ask(server, "POST", PODS, a_pod("web"))
+        await client.until("/v1/pods?health=healthy", lambda body: bool(body["pods"]))
+        await asyncio.to_thread(server.inject, *PARTITION)
+        away = await client.until(
+            "/v1/status", lambda body: not body["freshness"]["serverReachable"]
+        )
+        age = away["freshness"]["serverAgeSeconds"]
+        older = await client.until(
+            "/v1/pods", lambda body: body["freshness"]["serverAgeSeconds"] > age
+        )
+        assert [pod["name"] for pod in older["pods"]] == ["web"]
+        assert (await client.get("/v1/node"))["node"]["name"] == "node"
 
-    asyncio.run(scene())
 
-
-def test_the_kubelets_pages_tell_of_this_agent(tmp_path: Path, server: ApiServerThread) -> None:
-    async def scene() -> None:
-        async with a_node(tmp_path, server) as client:
-            await ask(server, "POST", PODS, a_pod("web"))
-            await client.until("/v1/pods?health=healthy", lambda body: bool(body["pods"]))
-            summary = await client.until(
-                "/stats/summary", lambda body: bool(body["pods"]) and "cpu" in body["node"]
-            )
-            assert summary["pods"][0]["podRef"]["name"] == "web"
-            config = await client.get("/configz", authorized=True)
-            assert config["kubeletconfig"]["nodeLeaseDurationSeconds"] == 4
-            assert "\nruntime=simulated\n" in await client.get("/flagz", authorized=True)
-            assert "podstatus statusz" in await client.get("/statusz", authorized=True)
-
-    asyncio.run(scene())
+async def test_the_kubelets_pages_tell_of_this_agent(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async with a_node(tmp_path, server) as client:
+        await ask(server, "POST", PODS, a_pod("web"))
+        await client.until("/v1/pods?health=healthy", lambda body: bool(body["pods"]))
+        summary = await client.until(
+            "/stats/summary", lambda body: bool(body["pods"]) and "cpu" in body["node"]
+        )
+        assert summary["pods"][0]["podRef"]["name"] == "web"
+        config = await client.get("/configz", authorized=True)
+        assert config["kubeletconfig"]["nodeLeaseDurationSeconds"] == 4
+        assert "\nruntime=simulated\n" in await client.get("/flagz", authorized=True)
+        assert "podstatus statusz" in await client.get("/statusz", authorized=True)

@@ -68,40 +68,32 @@ def is_ready(observatory: StatusView, name: str) -> bool:
     return pod is not None and pod.ready
 
 
-def test_pods_are_on_the_board_from_their_first_sight_to_their_end(
+async def test_pods_are_on_the_board_from_their_first_sight_to_their_end(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
-    async def scene() -> None:
-        async with a_node(tmp_path, server) as known:
-            await ask(server, "POST", PODS, a_pod("web"))
-            await until(lambda: is_ready(known, "web"))
-            await ask(server, "PATCH", f"{PODS}/web", {"metadata": {"labels": {"new": "1"}}})
-            await until(lambda: find(known, "web").labels.get("new") == "1")  # type: ignore[union-attr]
-            before = known.snapshot_cache.revision
-            await ask(server, "DELETE", f"{PODS}/web")
-            await until(lambda: find(known, "web") is None)
-            assert [gone.name for gone in known.snapshot_cache.changes_since(before).deleted] == [
-                "web"
-            ]
-
-    asyncio.run(scene())
+    async with a_node(tmp_path, server) as known:
+        await ask(server, "POST", PODS, a_pod("web"))
+        await until(lambda: is_ready(known, "web"))
+        await ask(server, "PATCH", f"{PODS}/web", {"metadata": {"labels": {"new": "1"}}})
+        await until(lambda: find(known, "web").labels.get("new") == "1")  # type: ignore[union-attr]
+        before = known.snapshot_cache.revision
+        await ask(server, "DELETE", f"{PODS}/web")
+        await until(lambda: find(known, "web") is None)
+        assert [gone.name for gone in known.snapshot_cache.changes_since(before).deleted] == ["web"]
 
 
-def test_a_pod_that_was_rejected_is_gone_with_its_deletion(
+async def test_a_pod_that_was_rejected_is_gone_with_its_deletion(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     large = a_pod("large")
     large["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1000"
 
-    async def scene() -> None:
-        async with a_node(tmp_path, server) as known:
-            await ask(server, "POST", PODS, large)
-            await until(lambda: getattr(find(known, "large"), "reason", "") == "OutOfcpu")
-            # At once: no worker has anything to say of it any more.
-            await ask(server, "DELETE", f"{PODS}/large?gracePeriodSeconds=0")
-            await until(lambda: find(known, "large") is None)
-
-    asyncio.run(scene())
+    async with a_node(tmp_path, server) as known:
+        await ask(server, "POST", PODS, large)
+        await until(lambda: getattr(find(known, "large"), "reason", "") == "OutOfcpu")
+        # At once: no worker has anything to say of it any more.
+        await ask(server, "DELETE", f"{PODS}/large?gracePeriodSeconds=0")
+        await until(lambda: find(known, "large") is None)
 
 
 def test_what_happened_is_read_while_all_common_threads_wait(
@@ -128,73 +120,66 @@ def test_what_happened_is_read_while_all_common_threads_wait(
     asyncio.run(scene())
 
 
-def test_node_sync_and_freshness_are_reported(tmp_path: Path, server: ApiServerThread) -> None:
-    async def scene() -> None:
-        async with a_node(tmp_path, server) as known:
-            await ask(server, "POST", PODS, a_pod("a"))
-            await ask(server, "POST", PODS, a_pod("b"))
-            await until(lambda: is_ready(known, "a") and is_ready(known, "b"))
-            await until(lambda: known.nodes()["node"].ready)
-            await until(lambda: known.nodes()["node"].lease_age_seconds is not None)
-            node = known.nodes()["node"]
-            assert node.pods == 2
-            assert node.requested == {"cpu": "500m", "memory": "128Mi"}
-            assert node.used["memory"] > 0
-            assert node.conditions["Ready"] == "True"
-            sync = known.sync()
-            assert sync is not None
-            await until(lambda: known.sync() is not None and known.sync().unsent == 0)  # type: ignore[union-attr]
-            assert sync.quarantined == 0
-            freshness = known.freshness()
-            assert freshness.server_reachable
-            assert freshness.server_age_seconds < SECONDS
-            assert freshness.runtime_age_seconds is not None
-
-    asyncio.run(scene())
-
-
-def test_an_unreachable_server_is_reported_with_the_age_of_the_data(
+async def test_node_sync_and_freshness_are_reported(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
-    async def scene() -> None:
-        async with a_node(tmp_path, server, node_lease_duration_seconds="4") as known:
-            await ask(server, "POST", PODS, a_pod("web"))
-            await until(lambda: is_ready(known, "web"))
-            await asyncio.to_thread(server.inject, *PARTITION)
-            await until(lambda: not known.freshness().server_reachable)
-            first = known.freshness().server_age_seconds
-            await until(lambda: known.freshness().server_age_seconds > first)
-            assert is_ready(known, "web")
+    async with a_node(tmp_path, server) as known:
+        await ask(server, "POST", PODS, a_pod("a"))
+        await ask(server, "POST", PODS, a_pod("b"))
+        await until(lambda: is_ready(known, "a") and is_ready(known, "b"))
+        await until(lambda: known.nodes()["node"].ready)
+        await until(lambda: known.nodes()["node"].lease_age_seconds is not None)
+        node = known.nodes()["node"]
+        assert node.pods == 2
+        assert node.requested == {"cpu": "500m", "memory": "128Mi"}
+        assert node.used["memory"] > 0
+        assert node.conditions["Ready"] == "True"
+        sync = known.sync()
+        assert sync is not None
+        await until(lambda: known.sync() is not None and known.sync().unsent == 0)  # type: ignore[union-attr]
+        assert sync.quarantined == 0
+        freshness = known.freshness()
+        assert freshness.server_reachable
+        assert freshness.server_age_seconds < SECONDS
+        assert freshness.runtime_age_seconds is not None
 
-    asyncio.run(scene())
 
-
-def test_the_timeline_has_transitions_and_events_in_order(
+async def test_an_unreachable_server_is_reported_with_the_age_of_the_data(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
-    async def scene() -> None:
-        async with a_node(tmp_path, server) as known:
-            await ask(server, "POST", PODS, a_pod("web"))
-            await until(lambda: is_ready(known, "web"))
-            await ask(server, "DELETE", f"{PODS}/web")
-            await until(lambda: find(known, "web") is None)
-            await until(lambda: known.history().waiting == 0)
-            moments = await known.timeline("default", "web")
-            kinds = [(m.transition.kind, m.transition.after_text) for m in moments]
-            assert kinds[0] == ("seen", "")
-            assert kinds.index(("phase", "Running")) < kinds.index(("deletion", "30 s"))
-            events = [m.transition for m in moments if m.transition.kind == "event"]
-            assert {"Started", "Killing"} <= {event.reason for event in events}
-            assert {event.subject for event in events if event.reason == "Started"} == {"c"}
-            assert [m.at for m in moments] == sorted(m.at for m in moments)
-            assert known.history().by_kind["phase"] >= 2
-            assert len(await known.transitions(moments[0].id, limit=3)) == 3
-        assert oct((tmp_path / "root" / "history.db").stat().st_mode)[-3:] == "600"
-
-    asyncio.run(scene())
+    async with a_node(tmp_path, server, node_lease_duration_seconds="4") as known:
+        await ask(server, "POST", PODS, a_pod("web"))
+        await until(lambda: is_ready(known, "web"))
+        await asyncio.to_thread(server.inject, *PARTITION)
+        await until(lambda: not known.freshness().server_reachable)
+        first = known.freshness().server_age_seconds
+        await until(lambda: known.freshness().server_age_seconds > first)
+        assert is_ready(known, "web")
 
 
-def test_a_node_runs_on_without_a_history_that_cannot_be_used(
+async def test_the_timeline_has_transitions_and_events_in_order(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async with a_node(tmp_path, server) as known:
+        await ask(server, "POST", PODS, a_pod("web"))
+        await until(lambda: is_ready(known, "web"))
+        await ask(server, "DELETE", f"{PODS}/web")
+        await until(lambda: find(known, "web") is None)
+        await until(lambda: known.history().waiting == 0)
+        moments = await known.timeline("default", "web")
+        kinds = [(m.transition.kind, m.transition.after_text) for m in moments]
+        assert kinds[0] == ("seen", "")
+        assert kinds.index(("phase", "Running")) < kinds.index(("deletion", "30 s"))
+        events = [m.transition for m in moments if m.transition.kind == "event"]
+        assert {"Started", "Killing"} <= {event.reason for event in events}
+        assert {event.subject for event in events if event.reason == "Started"} == {"c"}
+        assert [m.at for m in moments] == sorted(m.at for m in moments)
+        assert known.history().by_kind["phase"] >= 2
+        assert len(await known.transitions(moments[0].id, limit=3)) == 3
+    assert oct((tmp_path / "root" / "history.db").stat().st_mode)[-3:] == "600"
+
+
+async def test_a_node_runs_on_without_a_history_that_cannot_be_used(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     root = tmp_path / "root"
@@ -202,28 +187,24 @@ def test_a_node_runs_on_without_a_history_that_cannot_be_used(
     (root / "history.db").write_bytes(b"this is not a database but a diary entry" * 100)
     os.chmod(root / "history.db", 0o600)  # noqa: PTH101
 
-    async def scene() -> None:
-        async with a_node(tmp_path, server) as known:
-            await ask(server, "POST", PODS, a_pod("web"))
-            await until(lambda: is_ready(known, "web"))
-            assert "not a database" in known.history().problem
-            with pytest.raises(HistoryError, match="move it away"):
-                await known.timeline("default", "web")
-            await until(
-                lambda: "HistoryNotKept" in {e["reason"] for e in server.list_objects("events")}
-            )
-
-    asyncio.run(scene())
+    async with a_node(tmp_path, server) as known:
+        await ask(server, "POST", PODS, a_pod("web"))
+        await until(lambda: is_ready(known, "web"))
+        assert "not a database" in known.history().problem
+        with pytest.raises(HistoryError, match="move it away"):
+            await known.timeline("default", "web")
+        await until(
+            lambda: "HistoryNotKept" in {e["reason"] for e in server.list_objects("events")}
+        )
     assert (root / "history.db").read_bytes().startswith(b"this is not a database")
 
 
-def test_no_history_is_kept_if_none_is_wanted(tmp_path: Path, server: ApiServerThread) -> None:
-    async def scene() -> None:
-        async with a_node(tmp_path, server, history="false") as known:
-            await ask(server, "POST", PODS, a_pod("web"))
-            await until(lambda: is_ready(known, "web"))
-            with pytest.raises(HistoryError, match="--no-history"):
-                await known.timeline("default", "web")
-        assert not (tmp_path / "root" / "history.db").exists()
-
-    asyncio.run(scene())
+async def test_no_history_is_kept_if_none_is_wanted(
+    tmp_path: Path, server: ApiServerThread
+) -> None:
+    async with a_node(tmp_path, server, history="false") as known:
+        await ask(server, "POST", PODS, a_pod("web"))
+        await until(lambda: is_ready(known, "web"))
+        with pytest.raises(HistoryError, match="--no-history"):
+            await known.timeline("default", "web")
+    assert not (tmp_path / "root" / "history.db").exists()

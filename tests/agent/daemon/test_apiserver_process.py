@@ -32,19 +32,16 @@ async def namespaces(folder: Path) -> bytes:
         return await client.list(NAMESPACES)
 
 
-def test_it_serves_and_ends(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0) as server:
-            files = await server.start()
-            assert b"kube-system" in await namespaces(tmp_path)
-            assert files.kubeconfig == (tmp_path / "kubeconfig").read_bytes()
-            assert files.token not in repr(files)
-            pid = server.pid
-        assert pid is not None
-        assert not psutil.pid_exists(pid)
-        assert "serving https" in (tmp_path / "log").read_text()
-
-    asyncio.run(run())
+async def test_it_serves_and_ends(tmp_path: Path) -> None:
+    async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0) as server:
+        files = await server.start()
+        assert b"kube-system" in await namespaces(tmp_path)
+        assert files.kubeconfig == (tmp_path / "kubeconfig").read_bytes()
+        assert files.token not in repr(files)
+        pid = server.pid
+    assert pid is not None
+    assert not psutil.pid_exists(pid)
+    assert "serving https" in (tmp_path / "log").read_text()
 
 
 class Watched(EmbeddedApiServer):
@@ -60,23 +57,20 @@ class Watched(EmbeddedApiServer):
         return files
 
 
-def test_a_dead_one_comes_back_on_the_same_port(tmp_path: Path) -> None:
-    async def run() -> None:
-        async with Watched(tmp_path) as server:
-            before = await server.start()
-            first = server.pid
-            assert first is not None
-            server.started.clear()
-            keeper = asyncio.create_task(server.run())
-            psutil.Process(first).send_signal(signal.SIGKILL)
-            async with asyncio.timeout(60):
-                await server.started.wait()
-            assert server.pid != first
-            assert b"kube-system" in await namespaces(tmp_path)
-            assert (tmp_path / "kubeconfig").read_bytes() == before.kubeconfig
-        await keeper
-
-    asyncio.run(run())
+async def test_a_dead_one_comes_back_on_the_same_port(tmp_path: Path) -> None:
+    async with Watched(tmp_path) as server:
+        before = await server.start()
+        first = server.pid
+        assert first is not None
+        server.started.clear()
+        keeper = asyncio.create_task(server.run())
+        psutil.Process(first).send_signal(signal.SIGKILL)
+        async with asyncio.timeout(60):
+            await server.started.wait()
+        assert server.pid != first
+        assert b"kube-system" in await namespaces(tmp_path)
+        assert (tmp_path / "kubeconfig").read_bytes() == before.kubeconfig
+    await keeper
 
 
 def test_a_killed_agent_leaves_no_server_behind(tmp_path: Path) -> None:
@@ -93,7 +87,7 @@ def test_a_killed_agent_leaves_no_server_behind(tmp_path: Path) -> None:
     child.wait(timeout=90)
 
 
-def test_the_server_of_a_killed_agent_is_waited_for(tmp_path: Path) -> None:
+async def test_the_server_of_a_killed_agent_is_waited_for(tmp_path: Path) -> None:
     last = StateDir(tmp_path)
     waits: list[float] = []
 
@@ -103,16 +97,13 @@ def test_the_server_of_a_killed_agent_is_waited_for(tmp_path: Path) -> None:
             if len(waits) == 3:
                 last.close()
 
-    async def run() -> None:
-        log = tmp_path / "log"
-        async with EmbeddedApiServer(tmp_path, log, port=0, clock=Clock()) as server:
-            assert (await server.start()).url
-
-    asyncio.run(run())
+    log = tmp_path / "log"
+    async with EmbeddedApiServer(tmp_path, log, port=0, clock=Clock()) as server:
+        assert (await server.start()).url
     assert len(waits) == 3
 
 
-def test_a_server_that_cannot_start_says_why_in_our_words(tmp_path: Path) -> None:
+async def test_a_server_that_cannot_start_says_why_in_our_words(tmp_path: Path) -> None:
     async def run(port: int) -> None:
         async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=port) as server:
             await server.start()
@@ -120,7 +111,7 @@ def test_a_server_that_cannot_start_says_why_in_our_words(tmp_path: Path) -> Non
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ApiServerStartError) as error:
-            asyncio.run(run(port))
+            await run(port)
     message = str(error.value)
     assert message.startswith(
         f"the API server did not start: cannot listen on 127.0.0.1 port {port}"
@@ -128,60 +119,48 @@ def test_a_server_that_cannot_start_says_why_in_our_words(tmp_path: Path) -> Non
     assert "pass another --apiserver-port" in message
 
 
-def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
+async def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with log.open("wb") as file:
         file.truncate(11 * 2**20)
 
-    async def run() -> None:
-        command = (sys.executable, "-c", "print('kaput')")
-        async with EmbeddedApiServer(tmp_path, log, port=0, command=command) as server:
-            with pytest.raises(ApiServerStartError, match="did not start: kaput"):
-                await server.start()
-
-    asyncio.run(run())
+    command = (sys.executable, "-c", "print('kaput')")
+    async with EmbeddedApiServer(tmp_path, log, port=0, command=command) as server:
+        with pytest.raises(ApiServerStartError, match="did not start: kaput"):
+            await server.start()
     assert (tmp_path / "log.1").stat().st_size == 11 * 2**20
     assert log.stat().st_size < 100
 
 
-def test_the_child_gets_the_address_of_the_agent(tmp_path: Path) -> None:
+async def test_the_child_gets_the_address_of_the_agent(tmp_path: Path) -> None:
     trust = NodeTrust(authority=tmp_path / "agent.crt", address="127.0.0.1")
 
-    async def run() -> None:
-        command = (sys.executable, "-c", "import sys; print(' '.join(sys.argv[1:]))")
-        log = tmp_path / "log"
-        async with EmbeddedApiServer(
-            tmp_path, log, port=0, node_trust=trust, command=command
-        ) as server:
-            pattern = f"--node-certificate-authority {tmp_path}/agent.crt --node-address 127.0.0.1"
-            with pytest.raises(ApiServerStartError, match=pattern):
-                await server.start()
-
-    asyncio.run(run())
+    command = (sys.executable, "-c", "import sys; print(' '.join(sys.argv[1:]))")
+    log = tmp_path / "log"
+    async with EmbeddedApiServer(
+        tmp_path, log, port=0, node_trust=trust, command=command
+    ) as server:
+        pattern = f"--node-certificate-authority {tmp_path}/agent.crt --node-address 127.0.0.1"
+        with pytest.raises(ApiServerStartError, match=pattern):
+            await server.start()
 
 
-def test_a_machine_that_has_no_room_for_a_process_is_no_end_of_ours(tmp_path: Path) -> None:
-    async def run() -> None:
-        nowhere = (str(tmp_path / "python"),)
-        async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0, command=nowhere) as server:
-            with pytest.raises(ApiServerStartError, match="No such file"):
-                await server.start()
-            assert server.pid is None
-
-    asyncio.run(run())
+async def test_a_machine_that_has_no_room_for_a_process_is_no_end_of_ours(tmp_path: Path) -> None:
+    nowhere = (str(tmp_path / "python"),)
+    async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0, command=nowhere) as server:
+        with pytest.raises(ApiServerStartError, match="No such file"):
+            await server.start()
+        assert server.pid is None
 
 
-def test_an_emptied_folder_is_not_served_after_a_restart(tmp_path: Path) -> None:
+async def test_an_emptied_folder_is_not_served_after_a_restart(tmp_path: Path) -> None:
     def remove_objects() -> None:
         for file in tmp_path.glob("objects.db*"):
             file.unlink()
 
-    async def run() -> None:
-        async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0) as server:
+    async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0) as server:
+        await server.start()
+        await server.stop()
+        await asyncio.to_thread(remove_objects)
+        with pytest.raises(ApiServerStartError, match="whose pods run on this node"):
             await server.start()
-            await server.stop()
-            await asyncio.to_thread(remove_objects)
-            with pytest.raises(ApiServerStartError, match="whose pods run on this node"):
-                await server.start()
-
-    asyncio.run(run())

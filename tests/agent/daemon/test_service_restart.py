@@ -23,8 +23,10 @@ class Faulty:
         await asyncio.Event().wait()
 
 
-def test_a_service_that_fails_is_logged_and_run_again(caplog: pytest.LogCaptureFixture) -> None:
-    async def play() -> None:
+async def test_a_service_that_fails_is_logged_and_run_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.ERROR):
         clock, service = FakeClock(), Faulty(failures=3)
         running = asyncio.create_task(
             run_with_restarts("lease", service.run, clock, random=lambda: 0.0)
@@ -36,27 +38,19 @@ def test_a_service_that_fails_is_logged_and_run_again(caplog: pytest.LogCaptureF
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-
-    with caplog.at_level(logging.ERROR):
-        asyncio.run(play())
     assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
     assert "LookupError: failure 3" in caplog.text
 
 
-def test_waits_grow_and_are_bounded() -> None:
-    async def play() -> None:
-        clock, service = FakeClock(), Faulty(failures=10_000)
-        running = asyncio.create_task(
-            run_with_restarts("x", service.run, clock, random=lambda: 0.0)
-        )
-        await clock.advance(3600)
-        assert 60 <= service.runs < 200
-        running.cancel()
-
-    asyncio.run(play())
+async def test_waits_grow_and_are_bounded() -> None:
+    clock, service = FakeClock(), Faulty(failures=10_000)
+    running = asyncio.create_task(run_with_restarts("x", service.run, clock, random=lambda: 0.0))
+    await clock.advance(3600)
+    assert 60 <= service.runs < 200
+    running.cancel()
 
 
-def test_a_service_that_returns_is_not_run_again() -> None:
+async def test_a_service_that_returns_is_not_run_again() -> None:
     async def play() -> int:
         runs = 0
 
@@ -67,4 +61,4 @@ def test_a_service_that_returns_is_not_run_again() -> None:
         await run_with_restarts("x", run, FakeClock())
         return runs
 
-    assert asyncio.run(play()) == 1
+    assert await play() == 1

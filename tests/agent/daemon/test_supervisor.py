@@ -144,7 +144,7 @@ def test_one_that_lived_long_counts_as_well_again(tmp_path: Path) -> None:
     assert scene.clock.waits == [1, 2, 1]
 
 
-def test_one_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None:
+async def test_one_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None:
     program = tmp_path / "program"
     said: list[bytes] = []
 
@@ -154,6 +154,6 @@ def test_one_that_cannot_be_started_is_tried_again(tmp_path: Path) -> None:
         program.chmod(0o700)
 
     supervisor = Supervisor([str(program)], tmp_path, clock=CountingClock(), write_stderr=hear)
-    assert asyncio.run(supervisor.run()) == 0
+    assert await supervisor.run() == 0
     assert len(said) == 1
     assert b"cannot start it: [Errno 2]" in said[0]

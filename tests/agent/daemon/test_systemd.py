@@ -1,6 +1,5 @@
 """Detection of a machine shutdown, with and without systemd."""
 
-import asyncio
 import time
 from pathlib import Path
 
@@ -20,15 +19,15 @@ from podstatus.agent.daemon.systemd import is_shutting_down
         (":", False),
     ],
 )
-def test_it_goes_down_if_systemd_says_so(script: str, stops: bool) -> None:
-    assert asyncio.run(is_shutting_down(("/bin/sh", "-c", script))) is stops
+async def test_it_goes_down_if_systemd_says_so(script: str, stops: bool) -> None:
+    assert await is_shutting_down(("/bin/sh", "-c", script)) is stops
 
 
-def test_without_systemd_a_shutdown_is_not_detected(tmp_path: Path) -> None:
-    assert asyncio.run(is_shutting_down((str(tmp_path / "systemctl"),))) is False
+async def test_without_systemd_a_shutdown_is_not_detected(tmp_path: Path) -> None:
+    assert await is_shutting_down((str(tmp_path / "systemctl"),)) is False
 
 
-def test_one_that_does_not_answer_is_not_waited_for() -> None:
+async def test_one_that_does_not_answer_is_not_waited_for() -> None:
     began = time.monotonic()
-    assert asyncio.run(is_shutting_down(("/bin/sleep", "60"))) is False
+    assert await is_shutting_down(("/bin/sleep", "60")) is False
     assert time.monotonic() - began < 30

@@ -1,6 +1,5 @@
 """Memory of an observer per pod of a real cluster."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -37,7 +36,7 @@ async def create(kubeconfig: Path, pods: int) -> None:
         await deployment_pods.create(client, "default", range(pods))
 
 
-def test_a_pod_of_a_real_cluster_takes_six_kilobytes_at_most(tmp_path: Path) -> None:
+async def test_a_pod_of_a_real_cluster_takes_six_kilobytes_at_most(tmp_path: Path) -> None:
     try:
         find_binaries()
     except MissingBinariesError as error:
@@ -52,7 +51,7 @@ def test_a_pod_of_a_real_cluster_takes_six_kilobytes_at_most(tmp_path: Path) -> 
         ):
             watched.start()
             empty, peak_empty = settled(watched, 0)
-            asyncio.run(create(kubeconfig, PODS))
+            await create(kubeconfig, PODS)
             by_watch, peak_by_watch = settled(watched, PODS)
             listed.start()
             by_list, peak_by_list = settled(listed, PODS)

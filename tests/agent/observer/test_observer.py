@@ -101,29 +101,26 @@ async def kinds(observer: ClusterObserver, number: int) -> list[str]:
     return [moment.transition.kind for moment in moments]
 
 
-def test_what_the_server_has_is_there_when_it_can_be_asked_and_followed_then(
+async def test_what_the_server_has_is_there_when_it_can_be_asked_and_followed_then(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     for number in range(3):
         create(server, PODS, pod(number))
 
-    async def play() -> None:
-        async with observing(tmp_path, server) as observer:
-            assert len(observer.status_view.snapshot_cache.pods()) == 3
-            assert observer.status_view.freshness().server_reachable
-            set_status(server, 1)
-            await until(
-                lambda: any(it.ready for it in observer.status_view.snapshot_cache.pods().values())
-            )
-            delete(server, 1)
-            await until(lambda: len(observer.status_view.snapshot_cache.pods()) == 2)
-            found = await kinds(observer, 1)
-            assert (found[0], found.count("phase"), found[-1]) == ("seen", 2, "finished")
-
-    asyncio.run(play())
+    async with observing(tmp_path, server) as observer:
+        assert len(observer.status_view.snapshot_cache.pods()) == 3
+        assert observer.status_view.freshness().server_reachable
+        set_status(server, 1)
+        await until(
+            lambda: any(it.ready for it in observer.status_view.snapshot_cache.pods().values())
+        )
+        delete(server, 1)
+        await until(lambda: len(observer.status_view.snapshot_cache.pods()) == 2)
+        found = await kinds(observer, 1)
+        assert (found[0], found.count("phase"), found[-1]) == ("seen", 2, "finished")
 
 
-def test_nodes_have_what_pods_ask_for_and_the_age_of_their_lease(
+async def test_nodes_have_what_pods_ask_for_and_the_age_of_their_lease(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     create(server, "/api/v1/nodes", {"metadata": {"name": "worker-000"}})
@@ -137,19 +134,16 @@ def test_nodes_have_what_pods_ask_for_and_the_age_of_their_lease(
         create(server, PODS, pod(number, nodes=1))
     set_status(server, 2, phase="Succeeded")
 
-    async def play() -> None:
-        async with observing(tmp_path, server) as observer:
-            nodes = observer.status_view.nodes
-            await until(lambda: len(nodes()) == 2 and nodes()["worker-000"].lease_age_seconds)
-            busy, idle = nodes()["worker-000"], nodes()["idle"]
-            assert (busy.pods, busy.requested) == (2, {"cpu": "600m", "memory": "640Mi"})
-            assert (idle.pods, idle.requested, idle.lease_age_seconds) == (0, {}, None)
-            assert busy.used == {}
-
-    asyncio.run(play())
+    async with observing(tmp_path, server) as observer:
+        nodes = observer.status_view.nodes
+        await until(lambda: len(nodes()) == 2 and nodes()["worker-000"].lease_age_seconds)
+        busy, idle = nodes()["worker-000"], nodes()["idle"]
+        assert (busy.pods, busy.requested) == (2, {"cpu": "600m", "memory": "640Mi"})
+        assert (idle.pods, idle.requested, idle.lease_age_seconds) == (0, {}, None)
+        assert busy.used == {}
 
 
-def test_only_what_is_asked_for_is_observed(tmp_path: Path, server: ApiServerThread) -> None:
+async def test_only_what_is_asked_for_is_observed(tmp_path: Path, server: ApiServerThread) -> None:
     for number in range(4):
         create(server, PODS, pod(number, nodes=2, per_deployment=2))
     for name in ("worker-000", "worker-001"):
@@ -158,98 +152,83 @@ def test_only_what_is_asked_for_is_observed(tmp_path: Path, server: ApiServerThr
         namespace="default", selector="app.kubernetes.io/name=shop-0001", node="worker-001"
     )
 
-    async def play() -> None:
-        async with observing(tmp_path, server, asked) as observer:
-            (found,) = observer.status_view.snapshot_cache.pods().values()
-            assert (found.name, found.node) == (
-                pod(3, per_deployment=2)["metadata"]["name"],
-                "worker-001",
-            )
-            await until(lambda: list(observer.status_view.nodes()) == ["worker-001"])
-
-    asyncio.run(play())
+    async with observing(tmp_path, server, asked) as observer:
+        (found,) = observer.status_view.snapshot_cache.pods().values()
+        assert (found.name, found.node) == (
+            pod(3, per_deployment=2)["metadata"]["name"],
+            "worker-001",
+        )
+        await until(lambda: list(observer.status_view.nodes()) == ["worker-001"])
 
 
-def test_pods_removed_during_downtime_are_recorded_once(
+async def test_pods_removed_during_downtime_are_recorded_once(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     create(server, PODS, pod(0))
     create(server, PODS, pod(1))
 
-    async def play() -> None:
+    async with observing(tmp_path, server) as observer:
+        assert (await kinds(observer, 0))[0] == "seen"
+    delete(server, 0)
+    for _ in range(2):
         async with observing(tmp_path, server) as observer:
-            assert (await kinds(observer, 0))[0] == "seen"
-        delete(server, 0)
-        for _ in range(2):
-            async with observing(tmp_path, server) as observer:
-                await until(lambda: observer.view.pods.has_synced)
-                found = await kinds(observer, 0)
-                assert (found.count("seen"), found.count("finished")) == (1, 1)
-                assert "finished" not in await kinds(observer, 1)
-
-    asyncio.run(play())
+            await until(lambda: observer.view.pods.has_synced)
+            found = await kinds(observer, 0)
+            assert (found.count("seen"), found.count("finished")) == (1, 1)
+            assert "finished" not in await kinds(observer, 1)
 
 
-def test_what_another_observed_has_not_ended_because_this_one_does_not_see_it(
+async def test_what_another_observed_has_not_ended_because_this_one_does_not_see_it(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     create(server, PODS, pod(0))
 
-    async def play() -> None:
-        async with observing(tmp_path, server) as observer:
+    async with observing(tmp_path, server) as observer:
+        assert await kinds(observer, 0)
+    for _ in range(2):
+        async with observing(tmp_path, server, ObserverScope(namespace="other")) as observer:
+            assert not observer.status_view.snapshot_cache.pods()
             assert await kinds(observer, 0)
-        for _ in range(2):
-            async with observing(tmp_path, server, ObserverScope(namespace="other")) as observer:
-                assert not observer.status_view.snapshot_cache.pods()
-                assert await kinds(observer, 0)
-        async with observing(tmp_path, server) as observer:
-            assert "finished" not in await kinds(observer, 0)
-
-    asyncio.run(play())
+    async with observing(tmp_path, server) as observer:
+        assert "finished" not in await kinds(observer, 0)
 
 
-def test_ends_are_recorded_in_a_new_history(tmp_path: Path, server: ApiServerThread) -> None:
+async def test_ends_are_recorded_in_a_new_history(tmp_path: Path, server: ApiServerThread) -> None:
     create(server, PODS, pod(0))
     root = tmp_path / "root"
 
-    async def play() -> None:
-        async with observing(tmp_path, server):
-            pass
-        (root / "history.db").unlink()
-        place = json.loads((root / SCOPE_FILE).read_bytes())
-        (root / SCOPE_FILE).write_text(json.dumps(place | {"after": 12}))
-        async with observing(tmp_path, server) as observer:
-            assert (await kinds(observer, 0))[0] == "seen"
-        delete(server, 0)
-        async with observing(tmp_path, server) as observer:
-            await until(lambda: observer.view.pods.has_synced)
-            assert (await kinds(observer, 0))[-1] == "finished"
-
-    asyncio.run(play())
+    async with observing(tmp_path, server):
+        pass
+    (root / "history.db").unlink()
+    place = json.loads((root / SCOPE_FILE).read_bytes())
+    (root / SCOPE_FILE).write_text(json.dumps(place | {"after": 12}))
+    async with observing(tmp_path, server) as observer:
+        assert (await kinds(observer, 0))[0] == "seen"
+    delete(server, 0)
+    async with observing(tmp_path, server) as observer:
+        await until(lambda: observer.view.pods.has_synced)
+        assert (await kinds(observer, 0))[-1] == "finished"
 
 
-def test_a_change_outside_of_the_summary_is_not_recorded(
+async def test_a_change_outside_of_the_summary_is_not_recorded(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     create(server, PODS, pod(0))
 
-    async def play() -> None:
-        async with observing(tmp_path, server) as observer:
-            before, number = await kinds(observer, 0), observer.status_view.snapshot_cache.revision
-            patch = {"metadata": {"annotations": {"checked": "yes"}}}
-            server.request("PATCH", f"{PODS}/{name_of(0)}", patch, MERGE)
-            create(server, PODS, pod(1))
-            await until(lambda: len(observer.status_view.snapshot_cache.pods()) == 2)
-            assert observer.status_view.snapshot_cache.revision == number + 1
-            assert await kinds(observer, 0) == before
-            shown = observer.status_view.snapshot_cache.pods()
-            for seen in observer.view.pods.objects():
-                assert seen.summary is shown[seen.summary.uid], "it is kept twice"
-
-    asyncio.run(play())
+    async with observing(tmp_path, server) as observer:
+        before, number = await kinds(observer, 0), observer.status_view.snapshot_cache.revision
+        patch = {"metadata": {"annotations": {"checked": "yes"}}}
+        server.request("PATCH", f"{PODS}/{name_of(0)}", patch, MERGE)
+        create(server, PODS, pod(1))
+        await until(lambda: len(observer.status_view.snapshot_cache.pods()) == 2)
+        assert observer.status_view.snapshot_cache.revision == number + 1
+        assert await kinds(observer, 0) == before
+        shown = observer.status_view.snapshot_cache.pods()
+        for seen in observer.view.pods.objects():
+            assert seen.summary is shown[seen.summary.uid], "it is kept twice"
 
 
-def test_a_port_in_use_is_reported_before_the_first_list(
+async def test_a_port_in_use_is_reported_before_the_first_list(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     lists = {"verb": "list", "resource": "pods"}
@@ -262,7 +241,7 @@ def test_a_port_in_use_is_reported_before_the_first_list(
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(AgentError, match=f"cannot listen on .* port {port}"):
-            asyncio.run(play(port))
+            await play(port)
 
 
 def test_the_history_is_read_beside_the_loop(
@@ -284,7 +263,7 @@ def test_the_history_is_read_beside_the_loop(
 
 
 @pytest.mark.parametrize("code", [401, 403])
-def test_a_server_that_was_away_and_refuses_at_first_is_asked_again(
+async def test_a_server_that_was_away_and_refuses_at_first_is_asked_again(
     tmp_path: Path, server: ApiServerThread, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     create(server, PODS, pod(0))
@@ -292,14 +271,11 @@ def test_a_server_that_was_away_and_refuses_at_first_is_asked_again(
     looks = {"verb": "list", "resource": "pods", "times": 1}
     server.inject(looks | {"code": 503}, looks | {"code": code})
 
-    async def play() -> None:
-        async with observing(tmp_path, server) as observer:
-            await until(lambda: len(observer.status_view.snapshot_cache.pods()) == 1)
-
-    asyncio.run(play())
+    async with observing(tmp_path, server) as observer:
+        await until(lambda: len(observer.status_view.snapshot_cache.pods()) == 1)
 
 
-def test_an_observer_runs_without_a_readable_history(
+async def test_an_observer_runs_without_a_readable_history(
     tmp_path: Path, server: ApiServerThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(server, PODS, pod(0))
@@ -307,11 +283,8 @@ def test_an_observer_runs_without_a_readable_history(
     def broken(_: History, *, after: int) -> list[HistoryPod]:  # noqa: ARG001
         raise HistoryError("cannot read it: the disk is broken")
 
-    async def play() -> None:
-        async with observing(tmp_path, server):
-            pass
-        monkeypatch.setattr(History, "unfinished_pods", broken)
-        async with observing(tmp_path, server) as observer:
-            assert len(observer.status_view.snapshot_cache.pods()) == 1
-
-    asyncio.run(play())
+    async with observing(tmp_path, server):
+        pass
+    monkeypatch.setattr(History, "unfinished_pods", broken)
+    async with observing(tmp_path, server) as observer:
+        assert len(observer.status_view.snapshot_cache.pods()) == 1

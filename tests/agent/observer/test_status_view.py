@@ -33,13 +33,13 @@ class FakeCluster:
         return self.of[resource.plural].watch(resource, **asked)
 
 
-def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Path) -> None:
+async def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.touch()
     flags: dict[str, str | None] = {"kubeconfig": str(kubeconfig), "history": "false"}
     settings = load_observe_settings(flags, {}, {}).settings
 
-    async def play() -> None:
+    async with asyncio.timeout(30):
         clock, cluster = FakeClock(), FakeCluster()
         contact, history = ServerHealth(clock), HistoryFile(settings, tmp_path)
         view = ClusterView(cluster, ObserverScope(), SnapshotCache(), clock=clock)
@@ -66,10 +66,8 @@ def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_path: Pat
         task.cancel()
         await asyncio.wait({task})
 
-    asyncio.run(asyncio.wait_for(play(), 30))
 
-
-def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> None:
+async def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> None:
     def renew(cluster: FakeCluster, at: str) -> None:
         metadata = {"name": "n1", "namespace": "kube-node-lease", "uid": "lease-of-n1"}
         cluster.of["leases"].put("n1", metadata=metadata, spec={"renewTime": at})
@@ -97,4 +95,4 @@ def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> None:
         task.cancel()
         await asyncio.wait({task})
 
-    asyncio.run(asyncio.wait_for(play(), 30))
+    await asyncio.wait_for(play(), 30)

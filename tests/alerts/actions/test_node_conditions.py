@@ -1,7 +1,5 @@
 """Node conditions of alerts: a status update is triggered at once, within the rate limit."""
 
-import asyncio
-
 import pytest
 
 from podstatus.alerts.actions.node_conditions import NodeConditionNotifier
@@ -36,11 +34,11 @@ class Scene:
         return self.looks - before
 
 
-def test_the_status_of_the_node_is_made_at_once() -> None:
-    assert asyncio.run(Scene().reports(3, seconds=0)) == 3
+async def test_the_status_of_the_node_is_made_at_once() -> None:
+    assert await Scene().reports(3, seconds=0) == 3
 
 
-def test_a_rule_that_flaps_has_it_made_every_ten_seconds_after_a_while() -> None:
+async def test_a_rule_that_flaps_has_it_made_every_ten_seconds_after_a_while() -> None:
     async def scene() -> None:
         scene = Scene()
         assert await scene.reports(50, seconds=0.01) == 5
@@ -48,11 +46,9 @@ def test_a_rule_that_flaps_has_it_made_every_ten_seconds_after_a_while() -> None
         await scene.clock.advance(60)
         assert await scene.reports(3, seconds=0) == 3
 
-    asyncio.run(scene())
+    await scene()
 
 
-def test_a_type_that_cannot_be_is_refused() -> None:
+async def test_a_type_that_cannot_be_is_refused() -> None:
     with pytest.raises(ActionError):
-        asyncio.run(
-            Scene().notifier.send(Action(kind="nodeCondition", options={"type": "a/b/c"}), ALERT)
-        )
+        await Scene().notifier.send(Action(kind="nodeCondition", options={"type": "a/b/c"}), ALERT)

@@ -184,24 +184,21 @@ def test_what_failed_spends_no_turn_and_is_done_again() -> None:
     assert scene.sync(FULL) == ["full"]
 
 
-def test_the_service_begins_when_the_node_is_known_and_goes_on_after_failures() -> None:
+async def test_the_service_begins_when_the_node_is_known_and_goes_on_after_failures() -> None:
     scene = Scene(taint("old"))
     scene.own.forget()
     scene.server.failures = [DeniedError("no"), DeniedError("no")]
 
-    async def run() -> None:
-        task = asyncio.create_task(scene.taints.run())
-        await scene.clock.advance(1)
-        assert scene.server.asked == 0
-        scene.own.update(scene.server.node)
-        await scene.clock.advance(4)
-        assert len(scene.server.failures) == 1
-        await scene.clock.advance(30)
-        assert scene.server.node.spec.taints == ()
-        task.cancel()
-        await asyncio.wait({task})
-
-    asyncio.run(run())
+    task = asyncio.create_task(scene.taints.run())
+    await scene.clock.advance(1)
+    assert scene.server.asked == 0
+    scene.own.update(scene.server.node)
+    await scene.clock.advance(4)
+    assert len(scene.server.failures) == 1
+    await scene.clock.advance(30)
+    assert scene.server.node.spec.taints == ()
+    task.cancel()
+    await asyncio.wait({task})
 
 
 class NoEvents:
@@ -212,7 +209,7 @@ class NoEvents:
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_a_taint_that_two_alerts_share_goes_with_the_last_of_them(dry_run: bool) -> None:
+async def test_a_taint_that_two_alerts_share_goes_with_the_last_of_them(dry_run: bool) -> None:
     scene, firing = Scene(THEIRS), dict[str, Alert]()
     rules = RuleSet(allow_actions=frozenset({ACTION.kind}), dry_run=dry_run)
 
@@ -235,11 +232,13 @@ def test_a_taint_that_two_alerts_share_goes_with_the_last_of_them(dry_run: bool)
             seen.append(len(scene.server.node.spec.taints or ()))
         return seen
 
-    assert asyncio.run(play()) == ([1, 1, 1, 1] if dry_run else [2, 2, 2, 1])
+    assert await play() == ([1, 1, 1, 1] if dry_run else [2, 2, 2, 1])
 
 
 @pytest.mark.servers
-def test_a_node_is_tainted_by_who_may_and_a_kubelets_user_may_not(each_server: ApiServer) -> None:
+async def test_a_node_is_tainted_by_who_may_and_a_kubelets_user_may_not(
+    each_server: ApiServer,
+) -> None:
     name = NODES[21]
     path = f"/api/v1/nodes/{name}"
     each_server.client.create(
@@ -263,10 +262,10 @@ def test_a_node_is_tainted_by_who_may_and_a_kubelets_user_may_not(each_server: A
             assert keys() == []
 
     try:
-        asyncio.run(scene(each_server.access))
+        await scene(each_server.access)
         if isinstance(each_server, RealServer):
             with pytest.raises(ActionError, match="denied the request") as raised:
-                asyncio.run(scene(each_server.process.node_access(name)))
+                await scene(each_server.process.node_access(name))
             assert type(raised.value) is ActionError
     finally:
         each_server.client.delete(path)

@@ -38,39 +38,37 @@ def store(tmp_path: Path) -> FullStore:
     return made
 
 
-def test_a_write_that_fails_after_the_end_was_asked_for_is_no_loose_end(store: FullStore) -> None:
+async def test_a_write_that_fails_after_the_end_was_asked_for_is_no_loose_end(
+    store: FullStore,
+) -> None:
     loose: list[dict[str, Any]] = []
 
-    async def scene() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, about: loose.append(about))
-        alert_persister = AlertPersister(store, clock=FakeClock())
-        running = asyncio.create_task(alert_persister.run())
-        alert_persister.save(firing())
-        await asyncio.to_thread(store.is_asked.wait, 30)
-        running.cancel()
-        await asyncio.sleep(0)
-        store.may_answer.set()
-        await asyncio.wait({running})
-        gc.collect()
-        assert alert_persister.problem == "database or disk is full"
-
-    asyncio.run(scene())
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: loose.append(about))
+    alert_persister = AlertPersister(store, clock=FakeClock())
+    running = asyncio.create_task(alert_persister.run())
+    alert_persister.save(firing())
+    await asyncio.to_thread(store.is_asked.wait, 30)
+    running.cancel()
+    await asyncio.sleep(0)
+    store.may_answer.set()
+    await asyncio.wait({running})
+    gc.collect()
+    assert alert_persister.problem == "database or disk is full"
     assert loose == []
 
 
-def test_a_file_that_is_deleted_while_nothing_changes_is_written_again(tmp_path: Path) -> None:
+async def test_a_file_that_is_deleted_while_nothing_changes_is_written_again(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "alerts.db"
 
-    async def scene() -> None:
-        alert_persister = AlertPersister(AlertStore.open(path), clock=FakeClock())
-        alert_persister.save(firing())
-        with ThreadPoolExecutor(1) as thread:
-            await alert_persister.write_once(thread)
-            await asyncio.to_thread(path.unlink)
-            await alert_persister.write_once(thread)
-            assert "was deleted; all alerts are written again" in alert_persister.problem
-            await alert_persister.write_once(thread)
-            assert alert_persister.problem == ""
-
-    asyncio.run(scene())
+    alert_persister = AlertPersister(AlertStore.open(path), clock=FakeClock())
+    alert_persister.save(firing())
+    with ThreadPoolExecutor(1) as thread:
+        await alert_persister.write_once(thread)
+        await asyncio.to_thread(path.unlink)
+        await alert_persister.write_once(thread)
+        assert "was deleted; all alerts are written again" in alert_persister.problem
+        await alert_persister.write_once(thread)
+        assert alert_persister.problem == ""
     assert AlertStore.open(path).read() == {firing().id: StoredAlert(alert=firing())}

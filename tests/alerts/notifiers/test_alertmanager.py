@@ -75,21 +75,20 @@ def test_names_become_those_of_prometheus() -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/", "/am", "/am/"])
-def test_it_may_be_behind_a_path_and_the_action_names_it_first(path: str, tmp_path: Path) -> None:
+async def test_it_may_be_behind_a_path_and_the_action_names_it_first(
+    path: str, tmp_path: Path
+) -> None:
     token = tmp_path / "token"
     token.write_text("t-1")
     token.chmod(0o600)
 
-    async def scene() -> None:
-        async with web_server() as named, web_server() as of_settings:
-            url = named.url + path
-            await update(of_settings, [firing()], url=url, tokenFile=str(token))
-        assert not of_settings.posts
-        (post,) = named.posts
-        assert post.path == path.rstrip("/") + "/api/v2/alerts"
-        assert post.headers["authorization"] == "Bearer t-1"
-
-    asyncio.run(scene())
+    async with web_server() as named, web_server() as of_settings:
+        url = named.url + path
+        await update(of_settings, [firing()], url=url, tokenFile=str(token))
+    assert not of_settings.posts
+    (post,) = named.posts
+    assert post.path == path.rstrip("/") + "/api/v2/alerts"
+    assert post.headers["authorization"] == "Bearer t-1"
 
 
 @pytest.mark.parametrize(
@@ -105,35 +104,28 @@ def test_it_may_be_behind_a_path_and_the_action_names_it_first(path: str, tmp_pa
         (503, False),
     ],
 )
-def test_only_refusals_of_the_alerts_themselves_are_for_good(code: int, is_for_good: bool) -> None:
-    async def scene() -> None:
-        async with web_server() as server:
-            server.answers = [web.Response(status=code)]
-            with pytest.raises(ActionError, match=str(code)) as caught:
-                await update(server, [firing()])
-            assert isinstance(caught.value, RetryableError) is not is_for_good
-
-    asyncio.run(scene())
-
-
-def test_without_a_url_nothing_is_sent() -> None:
-    async def scene() -> None:
-        with pytest.raises(ActionError, match="set url in the action"):
-            await update(WebServer(), [firing()])
-
-    asyncio.run(scene())
+async def test_only_refusals_of_the_alerts_themselves_are_for_good(
+    code: int, is_for_good: bool
+) -> None:
+    async with web_server() as server:
+        server.answers = [web.Response(status=code)]
+        with pytest.raises(ActionError, match=str(code)) as caught:
+            await update(server, [firing()])
+        assert isinstance(caught.value, RetryableError) is not is_for_good
 
 
-def test_an_alertmanager_that_quotes_the_token_gets_it_redacted(tmp_path: Path) -> None:
+async def test_without_a_url_nothing_is_sent() -> None:
+    with pytest.raises(ActionError, match="set url in the action"):
+        await update(WebServer(), [firing()])
+
+
+async def test_an_alertmanager_that_quotes_the_token_gets_it_redacted(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("t0ken-0123456789")
     token.chmod(0o600)
 
-    async def scene() -> None:
-        async with web_server() as server:
-            text = "/api/v2/alerts: t0ken-0123456789 has expired"
-            server.answers = [web.Response(status=401, text=text)]
-            with pytest.raises(ActionError, match="/api/v2/alerts: <redacted> has expired"):
-                await update(server, [firing()], tokenFile=str(token))
-
-    asyncio.run(scene())
+    async with web_server() as server:
+        text = "/api/v2/alerts: t0ken-0123456789 has expired"
+        server.answers = [web.Response(status=401, text=text)]
+        with pytest.raises(ActionError, match="/api/v2/alerts: <redacted> has expired"):
+            await update(server, [firing()], tokenFile=str(token))

@@ -18,7 +18,6 @@ from podstatus.base.system_clock import SystemClock
 from podstatus.client.auth.files import UnreadableError
 from podstatus.testing.clock import FakeClock
 from tests.alerts.sample_alerts import firing
-from tests.support.node_in_memory import in_loop
 
 
 class Disk:
@@ -47,43 +46,35 @@ def read(disk: Disk, path: str) -> "asyncio.Task[str]":
     return asyncio.create_task(read_with_timeout(disk.read, path))
 
 
-def test_a_file_is_read_while_the_loop_goes_on(disk: Disk) -> None:
-    @in_loop
-    async def scene() -> None:
-        good, bad = read(disk, "good"), read(disk, "bad")
-        await asyncio.sleep(0.01)
-        assert not good.done()
-        disk.answers.set()
-        assert await good == "what is in good"
-        with pytest.raises(NotSentError, match="it is empty"):
-            await bad
-        assert await read(disk, "good") == "what is in good"
-        assert disk.reads == 3  # read each time
-
-    scene()
+async def test_a_file_is_read_while_the_loop_goes_on(disk: Disk) -> None:
+    good, bad = read(disk, "good"), read(disk, "bad")
+    await asyncio.sleep(0.01)
+    assert not good.done()
+    disk.answers.set()
+    assert await good == "what is in good"
+    with pytest.raises(NotSentError, match="it is empty"):
+        await bad
+    assert await read(disk, "good") == "what is in good"
+    assert disk.reads == 3  # read each time
 
 
-def test_a_disk_that_hangs_takes_one_thread_and_is_reported(
+async def test_a_disk_that_hangs_takes_one_thread_and_is_reported(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_reads, "READ_TIMEOUT_SECONDS", 0.02)
 
-    @in_loop
-    async def scene() -> None:
-        for _ in range(3):
-            with pytest.raises(NotSentError, match=r"cannot read /mnt/t: no answer in 0\.02 s"):
-                await read(disk, "/mnt/t")
-        assert disk.reads == 1
-        monkeypatch.setattr(file_reads, "READ_TIMEOUT_SECONDS", 30.0)
-        first, second = read(disk, "/mnt/t"), read(disk, "/mnt/t")
-        await asyncio.sleep(0)
-        first.cancel()
-        await asyncio.sleep(0)
-        disk.answers.set()
-        assert await second == "what is in /mnt/t"
-        assert disk.reads == 1
-
-    scene()
+    for _ in range(3):
+        with pytest.raises(NotSentError, match=r"cannot read /mnt/t: no answer in 0\.02 s"):
+            await read(disk, "/mnt/t")
+    assert disk.reads == 1
+    monkeypatch.setattr(file_reads, "READ_TIMEOUT_SECONDS", 30.0)
+    first, second = read(disk, "/mnt/t"), read(disk, "/mnt/t")
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.sleep(0)
+    disk.answers.set()
+    assert await second == "what is in /mnt/t"
+    assert disk.reads == 1
 
 
 @pytest.mark.parametrize("option", ["secretFile", "tokenFile", "caFile"])
@@ -112,6 +103,6 @@ def test_a_webhook_reads_its_files_aside(
     assert [reader.daemon for reader in readers] == [True]
 
 
-def test_of_no_file_nothing_is_waited_for(disk: Disk) -> None:
+async def test_of_no_file_nothing_is_waited_for(disk: Disk) -> None:
     disk.answers.set()
-    assert asyncio.run(read_with_timeout(disk.read, "")) == "what is in "
+    assert await read_with_timeout(disk.read, "") == "what is in "

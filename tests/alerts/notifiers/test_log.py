@@ -1,6 +1,5 @@
 """The log line of an alert."""
 
-import asyncio
 import logging
 
 import pytest
@@ -10,13 +9,15 @@ from podstatus.alerts.notifiers.log import LogNotifier
 from tests.alerts.sample_alerts import firing, resolved
 
 
-def test_one_line_when_it_fires_and_one_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:
+async def test_one_line_when_it_fires_and_one_when_it_is_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     node = firing(
         "n", severity="critical", subject=Subject(scope="node", name="n1"), annotations={}
     )
     with caplog.at_level(logging.INFO):
         for alert in (firing(), resolved(firing()), node):
-            asyncio.run(LogNotifier().send(Action(kind="log"), alert))
+            await LogNotifier().send(Action(kind="log"), alert)
     rest = "rule=CrashLoop severity=warning subject=pod web/pod-a since=2099-12-31T23:59:00Z "
     rest += "id=CrashLoop-a-1 summary=pod-a crashes"
     assert [record.message for record in caplog.records[:2]] == [

@@ -71,8 +71,8 @@ def over(alert: Alert) -> Alert:
     return resolved(alert, SystemClock().now())
 
 
-def test_an_alert_fires_and_resolves_through_it_once_over_a_restart(tmp_path: Path) -> None:
-    async def scene(manager: Manager) -> None:
+async def test_an_alert_fires_and_resolves_through_it_once_over_a_restart(tmp_path: Path) -> None:
+    with alertmanager(tmp_path) as manager:
         alert = fires("a")
         async with living(tmp_path, manager) as first:
             first.dispatch(alert, ACTIONS)
@@ -90,12 +90,9 @@ def test_an_alert_fires_and_resolves_through_it_once_over_a_restart(tmp_path: Pa
             assert received(manager) == [("pod-a", "firing"), ("pod-a", "resolved")]
             assert second.deliveries()[0].problem == ""
 
+
+async def test_after_an_outage_all_are_sent_except_those_that_came_and_went(tmp_path: Path) -> None:
     with alertmanager(tmp_path) as manager:
-        asyncio.run(scene(manager))
-
-
-def test_after_an_outage_all_are_sent_except_those_that_came_and_went(tmp_path: Path) -> None:
-    async def scene(manager: Manager) -> None:
         async with living(tmp_path, manager) as agent:
             stays, ends, short, new = (fires(name) for name in ("stays", "ends", "short", "new"))
             agent.dispatch(stays, ACTIONS)
@@ -114,12 +111,11 @@ def test_after_an_outage_all_are_sent_except_those_that_came_and_went(tmp_path: 
             assert agent.deliveries()[0].waiting == 0
             assert not any(pod == "pod-short" for pod, _ in received(manager))
 
+
+async def test_another_life_of_the_same_alert_fires_though_both_come_at_once(
+    tmp_path: Path,
+) -> None:
     with alertmanager(tmp_path) as manager:
-        asyncio.run(scene(manager))
-
-
-def test_another_life_of_the_same_alert_fires_though_both_come_at_once(tmp_path: Path) -> None:
-    async def scene(manager: Manager) -> None:
         async with living(tmp_path, manager) as agent:
             first = fires("a")
             agent.dispatch(first, ACTIONS)
@@ -132,12 +128,9 @@ def test_another_life_of_the_same_alert_fires_though_both_come_at_once(tmp_path:
             assert set(known(manager)) == {"pod-a"}
             assert received(manager)[-1] == ("pod-a", "firing")
 
+
+async def test_one_that_it_refuses_holds_up_no_other(tmp_path: Path) -> None:
     with alertmanager(tmp_path) as manager:
-        asyncio.run(scene(manager))
-
-
-def test_one_that_it_refuses_holds_up_no_other(tmp_path: Path) -> None:
-    async def scene(manager: Manager) -> None:
         async with living(tmp_path, manager) as agent:
             # It identifies alerts by their labels, and rejects one without labels.
             bad = structs.replace(fires("bad"), labels={})
@@ -147,6 +140,3 @@ def test_one_that_it_refuses_holds_up_no_other(tmp_path: Path) -> None:
             await until(lambda: {pod for pod, _ in received(manager)} == pods)
             await until(lambda: agent.deliveries()[0].dropped == 1)
             assert agent.deliveries()[0].waiting == 0
-
-    with alertmanager(tmp_path) as manager:
-        asyncio.run(scene(manager))

@@ -24,7 +24,6 @@ from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.testing.clock import FakeClock
 from tests.support.alert_rules import ENVIRONMENTS, LocalEvaluator
-from tests.support.node_in_memory import in_loop
 from tests.support.web.fake_status_view import FakeStatusView
 
 LOG = Action(kind="log")
@@ -162,7 +161,6 @@ def shown(alerting: AlertService) -> list[str]:
     return [f"{it.rule} {it.subject.name} {it.state}" for it in alerting.alerts().values()]
 
 
-@in_loop
 async def test_a_pod_is_asked_about_when_it_changes_and_when_its_time_has_come() -> None:
     scene = Scene()
     async with scene.running() as alerting:
@@ -190,7 +188,6 @@ in_both_directions = pytest.mark.parametrize("step", [HOUR, -HOUR])
 
 
 @in_both_directions
-@in_loop
 async def test_a_clock_step_changes_no_for(tmp_path: Path, step: int) -> None:
     scene = Scene(store=tmp_path / "alerts.db")
     scene.put(a_pod(ready=False))
@@ -206,7 +203,6 @@ async def test_a_clock_step_changes_no_for(tmp_path: Path, step: int) -> None:
 
 
 @in_both_directions
-@in_loop
 async def test_a_clock_step_changes_no_keep_firing_for(step: int) -> None:
     scene = Scene("rules: [{name: NotReady, expr: '!pod.ready', keepFiringFor: 30s}]")
     scene.put(a_pod(ready=False))
@@ -221,7 +217,6 @@ async def test_a_clock_step_changes_no_keep_firing_for(step: int) -> None:
 
 
 @in_both_directions
-@in_loop
 async def test_a_clock_step_leaves_the_times_of_an_alert_in_order(step: int) -> None:
     scene = Scene()
     scene.put(a_pod(ready=False))
@@ -239,7 +234,6 @@ async def test_a_clock_step_leaves_the_times_of_an_alert_in_order(step: int) -> 
         assert shown(alerting) == ["NotReady web resolved"]
 
 
-@in_loop
 async def test_a_clock_that_is_set_back_between_two_processes_prolongs_no_for(
     tmp_path: Path,
 ) -> None:
@@ -256,7 +250,6 @@ async def test_a_clock_that_is_set_back_between_two_processes_prolongs_no_for(
 
 
 @in_both_directions
-@in_loop
 async def test_a_clock_step_moves_no_window(step: int) -> None:
     scene = Scene()
     scene.put(a_pod())
@@ -271,7 +264,6 @@ async def test_a_clock_step_moves_no_window(step: int) -> None:
 
 
 @in_both_directions
-@in_loop
 async def test_a_clock_step_does_not_change_the_time_after_a_restart(
     tmp_path: Path, step: int
 ) -> None:
@@ -297,7 +289,6 @@ rules:
         assert sorted(shown(alerting)) == ["Filling node-1 resolved", "Foreign web resolved"]
 
 
-@in_loop
 async def test_a_pod_that_goes_resolves_its_alerts() -> None:
     scene = Scene()
     async with scene.running():
@@ -312,7 +303,6 @@ async def test_a_pod_that_goes_resolves_its_alerts() -> None:
         ]
 
 
-@in_loop
 async def test_windows_move_though_nothing_happens() -> None:
     scene = Scene()
     async with scene.running():
@@ -328,7 +318,6 @@ async def test_windows_move_though_nothing_happens() -> None:
         assert scene.received.words == ["Flapping web firing", "Flapping web resolved"]
 
 
-@in_loop
 async def test_restarts_and_foreign_writes_are_counted() -> None:
     scene = Scene()
     async with scene.running() as alerting:
@@ -345,7 +334,6 @@ async def test_restarts_and_foreign_writes_are_counted() -> None:
         assert sorted(scene.received.words[2:]) == ["Foreign web resolved", "Restarts web resolved"]
 
 
-@in_loop
 async def test_nodes_are_sampled() -> None:
     scene = Scene()
     async with scene.running():
@@ -363,7 +351,6 @@ async def test_nodes_are_sampled() -> None:
         ]
 
 
-@in_loop
 async def test_a_pending_alert_goes_on_over_a_restart(tmp_path: Path) -> None:
     scene = Scene(store=tmp_path / "alerts.db")
     scene.put(a_pod(ready=False), a_pod("gone", ready=False), a_pod("well", ready=False))
@@ -386,7 +373,6 @@ async def test_a_pending_alert_goes_on_over_a_restart(tmp_path: Path) -> None:
         assert shown(alerting) == ["NotReady web firing"]
 
 
-@in_loop
 async def test_what_happened_before_a_restart_is_not_over_before_ten_minutes(
     tmp_path: Path,
 ) -> None:
@@ -402,7 +388,6 @@ async def test_what_happened_before_a_restart_is_not_over_before_ten_minutes(
         assert scene.received.words == ["Foreign web firing", "Foreign web resolved"]
 
 
-@in_loop
 async def test_a_node_fact_that_is_not_known_yet_ends_nothing_after_a_restart(
     tmp_path: Path,
 ) -> None:
@@ -424,7 +409,6 @@ async def test_a_node_fact_that_is_not_known_yet_ends_nothing_after_a_restart(
         assert scene.received.words == ["Late node-1 firing", "Late node-1 resolved"]
 
 
-@in_loop
 async def test_who_is_new_hears_after_a_restart_of_what_still_holds(tmp_path: Path) -> None:
     scene = Scene(store=tmp_path / "alerts.db")
     scene.put(a_pod(ready=False), a_pod("well", ready=False), a_pod("gone", ready=False))
@@ -447,7 +431,6 @@ async def test_who_is_new_hears_after_a_restart_of_what_still_holds(tmp_path: Pa
         ]
 
 
-@in_loop
 async def test_a_node_is_not_asked_about_before_it_is_known_but_not_for_ever() -> None:
     scene = Scene()
     scene.has_nodes = False
@@ -459,7 +442,6 @@ async def test_a_node_is_not_asked_about_before_it_is_known_but_not_for_ever() -
         assert shown(alerting) == ["NodeDown node-1 firing"]
 
 
-@in_loop
 async def test_a_pod_that_cannot_be_asked_about_does_not_touch_the_others() -> None:
     scene = Scene()
     async with scene.running() as alerting:
@@ -469,7 +451,6 @@ async def test_a_pod_that_cannot_be_asked_about_does_not_touch_the_others() -> N
         assert shown(alerting) == ["NotReady web pending"]
 
 
-@in_loop
 async def test_a_node_that_could_not_be_asked_about_is_asked_about_again() -> None:
     scene = Scene()
     scene.known.known_nodes = {"node-1": NodeSummary(name="node-1", ready=False)}
@@ -484,7 +465,6 @@ async def test_a_node_that_could_not_be_asked_about_is_asked_about_again() -> No
         assert shown(alerting) == ["NodeDown node-1 firing"]
 
 
-@in_loop
 async def test_a_rule_that_fails_shows_it_and_the_others_run_on() -> None:
     scene = Scene("""
 rules:
@@ -499,7 +479,6 @@ rules:
         assert sorted(scene.received.words) == ["NotReady other firing", "NotReady web firing"]
 
 
-@in_loop
 async def test_what_could_not_be_evaluated_is_evaluated_later() -> None:
     scene = Scene()
     scene.put(a_pod("old", ready=False))
@@ -521,7 +500,6 @@ async def test_what_could_not_be_evaluated_is_evaluated_later() -> None:
         assert scene.heartbeats.stalled() == []
 
 
-@in_loop
 async def test_what_changes_while_rules_are_evaluated_is_asked_about_again() -> None:
     scene = Scene()
     async with scene.running() as alerting:
@@ -536,7 +514,6 @@ async def test_what_changes_while_rules_are_evaluated_is_asked_about_again() -> 
         assert shown(alerting) == []
 
 
-@in_loop
 async def test_a_rule_that_is_switched_off_is_shown_and_alerted() -> None:
     rule = "{name: Over, scope: node, expr: 'node.rulesOverBudget == \"NotReady\"'}"
     scene = Scene(f"{RULES}- {rule}\n")
@@ -549,7 +526,6 @@ async def test_a_rule_that_is_switched_off_is_shown_and_alerted() -> None:
         assert off == ["NotReady"]
 
 
-@in_loop
 async def test_many_pods_leave_others_their_turn() -> None:
     scene = Scene()
     for number in range(1000):
@@ -570,7 +546,6 @@ async def test_many_pods_leave_others_their_turn() -> None:
     assert turns >= 1000 // 50 - 1
 
 
-@in_loop
 async def test_a_disk_in_trouble_is_shown_and_stops_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -586,7 +561,6 @@ async def test_a_disk_in_trouble_is_shown_and_stops_nothing(
         assert shown(alerting) == ["NotReady web firing"]
 
 
-@in_loop
 async def test_receivers_list_their_rules() -> None:
     scene = Scene()
     mail = Action(kind="mail")
@@ -598,7 +572,6 @@ async def test_receivers_list_their_rules() -> None:
         assert receivers == {"log": ("NotReady", "NodeDown"), "mail": ("NotReady", "Away")}
 
 
-@in_loop
 async def test_a_mistake_of_ours_ends_nothing_and_is_tried_again_in_a_while() -> None:
     scene = Scene()
     looks = 0
@@ -619,7 +592,6 @@ async def test_a_mistake_of_ours_ends_nothing_and_is_tried_again_in_a_while() ->
         assert shown(alerting) == ["NotReady web firing"]
 
 
-@in_loop
 async def test_it_shows_that_it_is_alive_and_when_it_hangs() -> None:
     scene = Scene()
     async with scene.running() as alerting:

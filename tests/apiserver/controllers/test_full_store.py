@@ -63,8 +63,8 @@ def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelname != "DEBUG"]
 
 
-def test_a_pod_is_bound_once_that_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
+async def test_a_pod_is_bound_once_that_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
         rig = Rig()
         rig.create_node()
         async with rig.served_by(Scheduler(rig.store, rig.registry, rig.clock)):
@@ -76,9 +76,6 @@ def test_a_pod_is_bound_once_that_can_be_written(caplog: pytest.LogCaptureFixtur
         bound = rig.stored("pods", "a", "default")
         assert bound is not None
         assert bound["spec"]["nodeName"] == "n1"
-
-    with caplog.at_level("INFO"):
-        asyncio.run(scene())
     assert lines(caplog) == [
         "binding pods failed, will retry: error=cannot write to the database: disk is full",
         "pod bound: pod=default/a node=n1",
@@ -86,28 +83,25 @@ def test_a_pod_is_bound_once_that_can_be_written(caplog: pytest.LogCaptureFixtur
     ]
 
 
-def test_that_a_pod_fits_nowhere_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        rig = Rig()
-        rig.create_node()
-        async with rig.served_by(Scheduler(rig.store, rig.registry, rig.clock)):
-            waiting = pod(node="")
-            waiting["spec"]["nodeSelector"] = {"disk": "none"}
-            rig.registry.create(PODS, waiting)
-            rig.store.is_full = True
-            await rig.clock.advance(10)
-            rig.store.is_full = False
-            await rig.clock.advance(10)
-        (event,) = rig.store.objects("events")
-        assert event.document()["reason"] == "FailedScheduling"
-        assert event.document().get("series") is None
-
-    asyncio.run(scene())
+async def test_that_a_pod_fits_nowhere_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    rig = Rig()
+    rig.create_node()
+    async with rig.served_by(Scheduler(rig.store, rig.registry, rig.clock)):
+        waiting = pod(node="")
+        waiting["spec"]["nodeSelector"] = {"disk": "none"}
+        rig.registry.create(PODS, waiting)
+        rig.store.is_full = True
+        await rig.clock.advance(10)
+        rig.store.is_full = False
+        await rig.clock.advance(10)
+    (event,) = rig.store.objects("events")
+    assert event.document()["reason"] == "FailedScheduling"
+    assert event.document().get("series") is None
     assert len(lines(caplog)) == 1
 
 
-def test_a_namespace_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
+async def test_a_namespace_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
         rig = Rig()
         cleaner = NamespaceController(rig.store, rig.registry, rig.clock)
         async with rig.served_by(cleaner):
@@ -120,9 +114,6 @@ def test_a_namespace_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixt
             rig.store.is_full = False
             await rig.clock.advance(1)
             assert rig.stored("namespaces", "x") is None
-
-    with caplog.at_level("INFO"):
-        asyncio.run(scene())
     assert lines(caplog) == [
         (
             "deleting the content of namespaces failed, will retry: "
@@ -133,8 +124,8 @@ def test_a_namespace_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixt
     ]
 
 
-def test_a_taint_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
+async def test_a_taint_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
         rig = Rig()
         rig.create_node()
         rig.store.is_full = True
@@ -146,9 +137,6 @@ def test_a_taint_goes_once_that_can_be_written(caplog: pytest.LogCaptureFixture)
         ready = rig.stored("nodes", "n1")
         assert ready is not None
         assert "taints" not in ready["spec"]
-
-    with caplog.at_level("INFO"):
-        asyncio.run(scene())
     assert lines(caplog) == [
         "tainting nodes failed, will retry: error=cannot write to the database: disk is full",
         "tainting nodes works again",

@@ -57,18 +57,15 @@ def test_a_node_that_never_answers_is_given_up(
     assert text.endswith("timeout awaiting response headers")
 
 
-def test_talk_with_a_node_that_never_answers_ends_with_a_status(
+async def test_talk_with_a_node_that_never_answers_ends_with_a_status(
     scene: NodeScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kubelet_client, "RESPONSE_HEADER_SECONDS", 0.2)
     scene.add_pod()
     scene.node.silent = True
 
-    async def conversation() -> list[bytes]:
-        async with scene.socket(["echo"], stdout="true") as socket:
-            return [frame.data async for frame in socket]
-
-    [received] = asyncio.run(conversation())
+    async with scene.socket(["echo"], stdout="true") as socket:
+        [received] = [frame.data async for frame in socket]
     assert received[:1] == b"\x03"
     assert b"timeout awaiting response headers" in received
 
@@ -118,7 +115,9 @@ def test_a_server_that_stops_ends_the_streams(tmp_path: Path, node_certificates:
 
 
 @pytest.mark.usefixtures("a_server_with_patience")
-def test_a_server_that_stops_ends_conversations(tmp_path: Path, node_certificates: Path) -> None:
+async def test_a_server_that_stops_ends_conversations(
+    tmp_path: Path, node_certificates: Path
+) -> None:
     authority = node_certificates / "ca.crt"
     with ExitStack() as stack:
         started = running_api_server(tmp_path / "apiserver", node_authority=authority)
@@ -140,7 +139,7 @@ def test_a_server_that_stops_ends_conversations(tmp_path: Path, node_certificate
                 assert [frame async for frame in socket] == []
                 return await stopping
 
-        assert asyncio.run(conversation()) < PATIENCE_SECONDS
+        assert await conversation() < PATIENCE_SECONDS
         wait_until(lambda: scene.node.open_streams == 0)
 
 
@@ -254,7 +253,7 @@ async def stay() -> None:
     await asyncio.Event().wait()
 
 
-def test_a_client_that_goes_while_the_node_holds_it_up_is_noticed() -> None:
+async def test_a_client_that_goes_while_the_node_holds_it_up_is_noticed() -> None:
     async def relayed() -> int | None:
         near, far = FakeSocket([b"x"] * 10), FakeSocket([], takes=3)
         far.stays = True
@@ -265,25 +264,22 @@ def test_a_client_that_goes_while_the_node_holds_it_up_is_noticed() -> None:
         await proxy(near, far, goes())
         return far.closed
 
-    assert asyncio.run(asyncio.wait_for(relayed(), 10)) == 1001
+    assert await asyncio.wait_for(relayed(), 10) == 1001
 
 
-def test_nothing_is_read_that_the_other_side_does_not_take() -> None:
-    async def relayed() -> None:
-        near, far = FakeSocket([], takes=3), FakeSocket([b"x"] * 1000)
-        near.stays = True
-        task = asyncio.create_task(proxy(near, far, stay()))
-        await near.stuck.wait()
-        assert far.received == 4
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert far.closed is not None
-
-    asyncio.run(relayed())
+async def test_nothing_is_read_that_the_other_side_does_not_take() -> None:
+    near, far = FakeSocket([], takes=3), FakeSocket([b"x"] * 1000)
+    near.stays = True
+    task = asyncio.create_task(proxy(near, far, stay()))
+    await near.stuck.wait()
+    assert far.received == 4
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert far.closed is not None
 
 
-def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection(
+async def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection(
     node_certificates: Path,
 ) -> None:
     async def connect() -> FakeSocket:
@@ -294,7 +290,7 @@ def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection(
     async def handle(_: HttpRequest) -> WebSocketProxy:
         return WebSocketProxy(protocol=V5, connect=connect)
 
-    async def stopped() -> None:
+    async with asyncio.timeout(30):
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(node_certificates / "server.crt", node_certificates / "server.key")
         trust = ssl.create_default_context(cafile=node_certificates / "ca.crt")
@@ -313,11 +309,9 @@ def test_a_server_stops_though_a_conversation_has_let_go_of_its_connection(
             with pytest.raises(aiohttp.ClientConnectorError):
                 await session.get(url, ssl=trust)
 
-    asyncio.run(asyncio.wait_for(stopped(), 30))
-
 
 @pytest.mark.parametrize(("code", "expected"), [(1000, 1000), (1006, 1011), (None, 1011)])
-def test_the_client_learns_whether_the_node_closed_normally(
+async def test_the_client_learns_whether_the_node_closed_normally(
     code: int | None, expected: int
 ) -> None:
     async def relayed() -> tuple[int | None, list[Message]]:
@@ -326,7 +320,7 @@ def test_the_client_learns_whether_the_node_closed_normally(
         await proxy(near, far, stay())
         return near.closed, near.sent
 
-    assert asyncio.run(relayed()) == (expected, [b"a", "b"])
+    assert await relayed() == (expected, [b"a", "b"])
 
 
 def http_request(raw_query: str = "", **fields: Any) -> HttpRequest:

@@ -237,8 +237,8 @@ def test_an_authority_that_clients_trust_is_not_replaced_while_it_is_used(
     assert changed(folder, before) == set()
 
 
-def test_it_is_looked_at_while_the_server_runs(folder: StateDir) -> None:
-    async def scene() -> None:
+async def test_it_is_looked_at_while_the_server_runs(folder: StateDir) -> None:
+    async with asyncio.timeout(30):
         clock = FakeClock()
         certificates = Certificates(folder, clock.now())
         certificates.ensure()
@@ -250,5 +250,3 @@ def test_it_is_looked_at_while_the_server_runs(folder: StateDir) -> None:
             await asyncio.sleep(0.01)
         keeping.cancel()
         await asyncio.wait({keeping})
-
-    asyncio.run(asyncio.wait_for(scene(), 30))

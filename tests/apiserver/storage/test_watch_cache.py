@@ -98,67 +98,53 @@ def test_the_state_at_a_version_can_be_had_again() -> None:
     assert words == [{}, {"a": "1"}, {"a": "1", "b": "2"}, {"a": "3", "b": "2"}, {"a": "3"}]
 
 
-def test_a_watcher_sees_its_namespace_in_order() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        all_, one = (
-            rig.watch_cache.watch("pods", everything, namespace=n) for n in (None, "other")
-        )
-        rig.put(A)
-        rig.put(B)
-        rig.delete(A)
-        assert summaries(await all_.next_events()) == [
-            ("ADDED", "a", 1),
-            ("ADDED", "b", 2),
-            ("DELETED", "a", 3),
-        ]
-        assert summaries(await one.next_events()) == [("ADDED", "b", 2)]
-
-    asyncio.run(scenario())
+async def test_a_watcher_sees_its_namespace_in_order() -> None:
+    rig = Rig()
+    all_, one = (rig.watch_cache.watch("pods", everything, namespace=n) for n in (None, "other"))
+    rig.put(A)
+    rig.put(B)
+    rig.delete(A)
+    assert summaries(await all_.next_events()) == [
+        ("ADDED", "a", 1),
+        ("ADDED", "b", 2),
+        ("DELETED", "a", 3),
+    ]
+    assert summaries(await one.next_events()) == [("ADDED", "b", 2)]
 
 
-def test_what_comes_into_a_selection_is_added_and_what_leaves_it_deleted() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        watcher = rig.watch_cache.watch("pods", is_chosen, namespace=None)
-        for word in ("no", "chosen", "chosen", "no", "no"):
-            rig.put(A, word)
-        rig.delete(A)
-        events = await watcher.next_events()
-        assert summaries(events) == [("ADDED", "a", 2), ("MODIFIED", "a", 3), ("DELETED", "a", 4)]
-        last = events[-1].object.document()
-        assert (last["word"], last["metadata"]["resourceVersion"]) == ("chosen", "4")
-
-    asyncio.run(scenario())
+async def test_what_comes_into_a_selection_is_added_and_what_leaves_it_deleted() -> None:
+    rig = Rig()
+    watcher = rig.watch_cache.watch("pods", is_chosen, namespace=None)
+    for word in ("no", "chosen", "chosen", "no", "no"):
+        rig.put(A, word)
+    rig.delete(A)
+    events = await watcher.next_events()
+    assert summaries(events) == [("ADDED", "a", 2), ("MODIFIED", "a", 3), ("DELETED", "a", 4)]
+    last = events[-1].object.document()
+    assert (last["word"], last["metadata"]["resourceVersion"]) == ("chosen", "4")
 
 
-def test_a_watcher_that_does_not_read_is_cut_off_and_others_go_on() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        lazy = rig.watch_cache.watch("pods", everything, namespace=None, max_bytes=1000)
-        eager = rig.watch_cache.watch("pods", everything, namespace=None, max_bytes=1000)
-        seen = 0
-        for number in range(50):
-            rig.put(A, f"{number:050}")
-            seen += len(await eager.next_events())
-        assert (seen, lazy.is_terminated, eager.is_terminated) == (50, True, False)
-        assert await lazy.next_events() == []
-        assert await lazy.next_events() == []
-
-    asyncio.run(scenario())
+async def test_a_watcher_that_does_not_read_is_cut_off_and_others_go_on() -> None:
+    rig = Rig()
+    lazy = rig.watch_cache.watch("pods", everything, namespace=None, max_bytes=1000)
+    eager = rig.watch_cache.watch("pods", everything, namespace=None, max_bytes=1000)
+    seen = 0
+    for number in range(50):
+        rig.put(A, f"{number:050}")
+        seen += len(await eager.next_events())
+    assert (seen, lazy.is_terminated, eager.is_terminated) == (50, True, False)
+    assert await lazy.next_events() == []
+    assert await lazy.next_events() == []
 
 
-def test_who_has_gone_hears_no_more() -> None:
-    async def scenario() -> None:
-        rig = Rig()
-        watcher = rig.watch_cache.watch("pods", everything, namespace=None)
-        rig.watch_cache.unwatch("pods", watcher)
-        rig.put(A)
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.01):
-                await watcher.next_events()
-
-    asyncio.run(scenario())
+async def test_who_has_gone_hears_no_more() -> None:
+    rig = Rig()
+    watcher = rig.watch_cache.watch("pods", everything, namespace=None)
+    rig.watch_cache.unwatch("pods", watcher)
+    rig.put(A)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await watcher.next_events()
 
 
 def test_large_changes_are_forgotten_sooner() -> None:
@@ -172,7 +158,7 @@ def test_large_changes_are_forgotten_sooner() -> None:
         rig.watch_cache.events_since("pods", 1)
 
 
-def test_the_overflow_callback_is_called_when_a_watcher_is_terminated() -> None:
+async def test_the_overflow_callback_is_called_when_a_watcher_is_terminated() -> None:
     async def cut_off() -> list[str]:
         rig, calls = Rig(), list[str]()
         rig.watch_cache.watch(
@@ -186,4 +172,4 @@ def test_the_overflow_callback_is_called_when_a_watcher_is_terminated() -> None:
         rig.put(A, "y" * 200)
         return calls
 
-    assert asyncio.run(cut_off()) == ["overflow"]
+    assert await cut_off() == ["overflow"]

@@ -16,7 +16,7 @@ def test_no_transport_is_not_connected() -> None:
     assert (is_connected(None), transport_socket(None)) == (False, None)
 
 
-def test_a_disconnect_is_detected_without_reading() -> None:
+async def test_a_disconnect_is_detected_without_reading() -> None:
     async def check() -> tuple[bool, bool]:
         ours, theirs = _pair()
         _, writer = await asyncio.open_connection(sock=ours)
@@ -29,11 +29,11 @@ def test_a_disconnect_is_detected_without_reading() -> None:
         await asyncio.sleep(0)
         return before, after
 
-    assert asyncio.run(check()) == (True, False)
+    assert await check() == (True, False)
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_tls_that_was_closed_is_not_connected(tmp_path: Path, times: int) -> None:
+async def test_tls_that_was_closed_is_not_connected(tmp_path: Path, times: int) -> None:
     """The second close releases the socket, so it cannot be queried any more."""
 
     async def check() -> bool:
@@ -53,7 +53,7 @@ def test_tls_that_was_closed_is_not_connected(tmp_path: Path, times: int) -> Non
         await asyncio.sleep(0.01)
         return connected
 
-    assert not asyncio.run(check())
+    assert not await check()
 
 
 async def _stay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -18,7 +18,7 @@ from podstatus.client.errors import CredentialsError
 from podstatus.kube.scalars.time import Time
 from tests.client.auth.bad_plugins import CASES, SECRET, Case
 from tests.client.auth.plugins import Plugin, answer
-from tests.support.loops import in_loop, until
+from tests.support.loops import until
 
 
 @pytest.fixture
@@ -26,7 +26,6 @@ def plugin(tmp_path: Path) -> Plugin:
     return Plugin(tmp_path)
 
 
-@in_loop
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_one_line_says_what_is_wrong(case: Case, plugin: Plugin) -> None:
     access = case.made(plugin).access(seconds=case.seconds, **case.fields)
@@ -47,7 +46,6 @@ def is_alive(pid: int) -> bool:
     return state not in "ZX"
 
 
-@in_loop
 @pytest.mark.parametrize("rest", ["", "\\nlast words\\n"])
 async def test_nothing_is_shown_of_a_line_whose_beginning_is_gone(
     plugin: Plugin, rest: str
@@ -60,7 +58,6 @@ async def test_nothing_is_shown_of_a_line_whose_beginning_is_gone(
     assert ("last words" in str(caught.value)) is bool(rest)
 
 
-@in_loop
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")
 async def test_one_that_hangs_is_killed_with_its_children(plugin: Plugin) -> None:
     plugin.program(
@@ -105,7 +102,6 @@ while len(open(os.path.dirname(sys.argv[0]) + "/pids").read().split()) < 1:
 """
 
 
-@in_loop
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")
 @pytest.mark.parametrize(
     ("ending", "message"), [("time.sleep(600)", "was killed"), ("sys.exit(3)", "exit code 3")]
@@ -120,7 +116,6 @@ async def test_daemons_of_one_that_hangs_or_fails_are_killed(
     await until(lambda: not is_alive(int(pid)))
 
 
-@in_loop
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")
 async def test_a_daemon_of_one_that_works_lives_on(plugin: Plugin) -> None:
     text = json.dumps(answer(token=SECRET))
@@ -131,7 +126,6 @@ async def test_a_daemon_of_one_that_works_lives_on(plugin: Plugin) -> None:
     os.kill(int(pid), signal.SIGKILL)
 
 
-@in_loop
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="asks Linux who lives")
 async def test_one_that_forks_without_end_is_killed(plugin: Plugin) -> None:
     mark = f"fork-{os.getpid()}-{time.monotonic_ns()}"
@@ -181,7 +175,6 @@ def test_the_end_of_the_loop_is_the_end_of_the_plugin(plugin: Plugin) -> None:
     assert time.monotonic() - started < 60
 
 
-@in_loop
 async def test_a_failing_plugin_is_tried_again_once_a_second(plugin: Plugin) -> None:
     access = plugin.program("sys.exit(1)").access()
     for _ in range(5):
@@ -195,7 +188,6 @@ async def test_a_failing_plugin_is_tried_again_once_a_second(plugin: Plugin) -> 
     assert (await access.credentials()).authorization == "Bearer good"
 
 
-@in_loop
 async def test_one_that_fails_too_early_does_no_harm(
     plugin: Plugin, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -27,7 +27,7 @@ from tests.client.auth.plugins import V1, V1BETA1, Plugin
 from tests.client.auth.tls_servers import peer_name, tls_server
 from tests.client.kubeconfigs import data, write
 from tests.support.certificates import authority
-from tests.support.loops import in_loop, until
+from tests.support.loops import until
 
 TELL = """
 import json
@@ -64,7 +64,6 @@ async def plugin_input(plugin: Plugin, **fields: Any) -> dict[str, Any]:
     return seen
 
 
-@in_loop
 @pytest.mark.parametrize("version", [V1, V1BETA1])
 async def test_a_plugin_gets_its_input(plugin: Plugin, version: str) -> None:
     seen = await plugin_input(plugin, apiVersion=version, args=["a b", "$HOME; `id`", "*"])
@@ -78,13 +77,11 @@ async def test_a_plugin_gets_its_input(plugin: Plugin, version: str) -> None:
     assert seen["input"] == ""
 
 
-@in_loop
 async def test_variables_of_the_kubeconfig_win(plugin: Plugin) -> None:
     seen = await plugin_input(plugin, env=[{"name": "HOME", "value": "/elsewhere"}])
     assert seen["home"] == "/elsewhere"
 
 
-@in_loop
 async def test_a_plugin_gets_the_cluster_info_if_it_asks_for_it(plugin: Plugin) -> None:
     pem = authority().pem
     extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": "x"}}
@@ -102,7 +99,6 @@ async def test_a_plugin_gets_the_cluster_info_if_it_asks_for_it(plugin: Plugin) 
     }
 
 
-@in_loop
 async def test_a_command_without_a_folder_is_found_on_our_path(
     plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +108,6 @@ async def test_a_command_without_a_folder_is_found_on_our_path(
     assert await sent(plugin.access(command="plugin", env=env)) == "Bearer first"
 
 
-@in_loop
 async def test_a_relative_path_finds_nothing(
     plugin: Plugin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +117,6 @@ async def test_a_relative_path_finds_nothing(
         await sent(plugin.access(command="plugin"))
 
 
-@in_loop
 async def test_without_an_end_it_is_run_once(plugin: Plugin) -> None:
     access = plugin.access()
     first = await access.credentials()
@@ -131,7 +125,6 @@ async def test_without_an_end_it_is_run_once(plugin: Plugin) -> None:
     assert plugin.runs == 1
 
 
-@in_loop
 async def test_many_callers_wait_for_one_run(plugin: Plugin) -> None:
     access = plugin.access()
     found = await asyncio.gather(*(access.credentials() for _ in range(100)))
@@ -145,7 +138,6 @@ async def test_many_callers_wait_for_one_run(plugin: Plugin) -> None:
     assert plugin.runs == 2
 
 
-@in_loop
 async def test_who_gives_up_does_not_stop_the_run_for_others(plugin: Plugin) -> None:
     access = plugin.access()
     first, second = (asyncio.ensure_future(access.credentials()) for _ in range(2))
@@ -157,7 +149,6 @@ async def test_who_gives_up_does_not_stop_the_run_for_others(plugin: Plugin) -> 
     assert plugin.runs == 1
 
 
-@in_loop
 async def test_a_run_that_all_gave_up_is_not_lost(plugin: Plugin) -> None:
     access = plugin.access()
     with pytest.raises(TimeoutError):
@@ -167,7 +158,6 @@ async def test_a_run_that_all_gave_up_is_not_lost(plugin: Plugin) -> None:
     assert plugin.runs == 1
 
 
-@in_loop
 async def test_it_is_renewed_before_its_end_while_requests_go_on(plugin: Plugin) -> None:
     plugin.says("first", expirationTimestamp=after(plugin, 600))
     access = plugin.access()
@@ -186,7 +176,6 @@ async def test_it_is_renewed_before_its_end_while_requests_go_on(plugin: Plugin)
     assert plugin.runs == 2, "the run that had begun was waited for"
 
 
-@in_loop
 async def test_after_its_end_it_is_waited_for(plugin: Plugin) -> None:
     plugin.says("first", expirationTimestamp=after(plugin, 10))
     access = plugin.access()
@@ -198,7 +187,6 @@ async def test_after_its_end_it_is_waited_for(plugin: Plugin) -> None:
     assert plugin.runs == 2
 
 
-@in_loop
 async def test_one_that_has_expired_already_is_sent_but_not_believed(
     plugin: Plugin, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -213,7 +201,6 @@ async def test_one_that_has_expired_already_is_sent_but_not_believed(
     assert plugin.runs == 2
 
 
-@in_loop
 async def test_the_same_token_again_is_no_other(plugin: Plugin) -> None:
     access = plugin.access()
     refused = await access.credentials()
@@ -225,7 +212,6 @@ async def test_the_same_token_again_is_no_other(plugin: Plugin) -> None:
     assert await access.renew(refused) is not None
 
 
-@in_loop
 async def test_no_call_fails_while_a_plugin_rotates_under_load(plugin: Plugin) -> None:
     """A server that only accepts the newest token, and a hundred concurrent callers."""
     access = plugin.access()
@@ -245,7 +231,6 @@ async def test_no_call_fails_while_a_plugin_rotates_under_load(plugin: Plugin) -
     assert plugin.runs == 10
 
 
-@in_loop
 async def test_a_plugin_may_bring_a_certificate(plugin: Plugin) -> None:
     def introduce(name: str, token: str = "") -> None:
         pair = authority().pair(name)
@@ -272,7 +257,6 @@ async def test_a_plugin_may_bring_a_certificate(plugin: Plugin) -> None:
         assert await peer_name(port, second.tls) == "second"
 
 
-@in_loop
 async def test_a_certificate_that_stays_keeps_its_connections(plugin: Plugin) -> None:
     pair = authority().pair("me")
     shared = {
@@ -289,7 +273,6 @@ async def test_a_certificate_that_stays_keeps_its_connections(plugin: Plugin) ->
     assert second.tls is first.tls
 
 
-@in_loop
 async def test_a_new_authority_is_trusted_without_another_run(plugin: Plugin) -> None:
     path = plugin.folder / "ca.crt"
     path.write_bytes(authority().pem)
@@ -304,7 +287,6 @@ async def test_a_new_authority_is_trusted_without_another_run(plugin: Plugin) ->
     assert plugin.runs == 1
 
 
-@in_loop
 async def test_what_is_written_down_wins_over_a_plugin(plugin: Plugin) -> None:
     exec_ = {"command": "./plugin", "apiVersion": V1, "interactiveMode": "Never"}
     path = write(plugin.folder / "config", user={"token": "written", "exec": exec_})
@@ -312,7 +294,6 @@ async def test_what_is_written_down_wins_over_a_plugin(plugin: Plugin) -> None:
     assert plugin.runs == 0
 
 
-@in_loop
 async def test_a_daemon_that_a_plugin_leaves_behind_is_not_waited_for(plugin: Plugin) -> None:
     plugin.program(
         textwrap.dedent("""
@@ -387,7 +368,6 @@ def no_terminal(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         yield
 
 
-@in_loop
 @pytest.mark.usefixtures("no_terminal")
 async def test_without_a_terminal_a_plugin_may_do_without(plugin: Plugin) -> None:
     assert await sent(plugin.access(interactiveMode="IfAvailable")) == "Bearer first"

@@ -43,16 +43,16 @@ async def code_of(access: ClientConfig) -> int:
     return int(answer.split()[1])
 
 
-def test_the_kubeconfig_of_the_embedded_server_opens_it(api_server: ApiServerThread) -> None:
+async def test_the_kubeconfig_of_the_embedded_server_opens_it(api_server: ApiServerThread) -> None:
     access: ClientConfig = kubeconfig_config(api_server.kubeconfig)
     assert access.server == api_server.url
     assert access.source == f'context "podstatus" of {api_server.kubeconfig}'
     assert (access.namespace, access.proxy, access.server_hostname) == ("default", None, None)
-    assert asyncio.run(code_of(access)) == 200
+    assert await code_of(access) == 200
 
 
 @pytest.mark.parametrize("has_file", [True, False])
-def test_token_and_authority_may_be_in_files(
+async def test_token_and_authority_may_be_in_files(
     api_server: ApiServerThread, tmp_path: Path, has_file: bool
 ) -> None:
     (tmp_path / "token").write_text(f"{api_server.token}\n")
@@ -60,25 +60,25 @@ def test_token_and_authority_may_be_in_files(
     cluster = {"server": f"{api_server.url}/", "certificate-authority": str(api_server.authority)}
     access = kubeconfig_config(write(tmp_path / "config", cluster=cluster, user=user))
     assert access.server == api_server.url
-    assert asyncio.run(code_of(access)) == 200
+    assert await code_of(access) == 200
 
 
-def test_a_token_and_an_authority_are_enough(api_server: ApiServerThread) -> None:
+async def test_a_token_and_an_authority_are_enough(api_server: ApiServerThread) -> None:
     access = token_config(api_server.url, api_server.token, api_server.authority)
-    assert asyncio.run(code_of(access)) == 200
+    assert await code_of(access) == 200
     wrong = token_config(api_server.url, "wrong", api_server.authority)
-    assert asyncio.run(code_of(wrong)) == 401
+    assert await code_of(wrong) == 401
 
 
-def test_an_unknown_ca_is_not_trusted(api_server: ApiServerThread, tmp_path: Path) -> None:
+async def test_an_unknown_ca_is_not_trusted(api_server: ApiServerThread, tmp_path: Path) -> None:
     for fields in ({}, {"certificate-authority-data": data(authority().pem)}):
         cluster = {"server": api_server.url, **fields}
         access = kubeconfig_config(write(tmp_path / "config", cluster=cluster))
         with pytest.raises(ssl.SSLCertVerificationError):
-            asyncio.run(code_of(access))
+            await code_of(access)
 
 
-def test_the_name_in_the_certificate_may_be_another(
+async def test_the_name_in_the_certificate_may_be_another(
     api_server: ApiServerThread, tmp_path: Path
 ) -> None:
     fields = {"server": api_server.url, "certificate-authority": str(api_server.authority)}
@@ -88,37 +88,39 @@ def test_the_name_in_the_certificate_may_be_another(
         access = kubeconfig_config(write(tmp_path / "config", cluster=cluster, user=user))
         assert access.server_hostname == name
         if fits:
-            assert asyncio.run(code_of(access)) == 200
+            assert await code_of(access) == 200
         else:
             with pytest.raises(ssl.SSLCertVerificationError, match="mismatch"):
-                asyncio.run(code_of(access))
+                await code_of(access)
 
 
-def test_an_unchecked_certificate_is_warned_of(
+async def test_an_unchecked_certificate_is_warned_of(
     api_server: ApiServerThread, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster = {"server": api_server.url, "insecure-skip-tls-verify": True}
     path = write(tmp_path / "config", cluster=cluster, user={"token": api_server.token})
-    assert asyncio.run(code_of(kubeconfig_config(path))) == 200
+    assert await code_of(kubeconfig_config(path)) == 200
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
         f'server certificate is not verified: source=context "dev" of {path}'
     ]
 
 
-def test_without_tls_no_token_is_sent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_without_tls_no_token_is_sent(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = write(tmp_path / "c", cluster={"server": "http://10.0.0.1"}, user={"token": "s3cret"})
-    credentials = asyncio.run(kubeconfig_config(path).credentials())
+    credentials = await kubeconfig_config(path).credentials()
     assert (credentials.authorization, credentials.tls) == (None, None)
     assert "credentials are not sent without TLS" in caplog.text
     with pytest.raises(KubeconfigError, match="use https"):
         token_config("http://10.0.0.1", "s3cret")
-    local = asyncio.run(token_config("http://127.0.0.1:1", "s3cret").credentials())
+    local = await token_config("http://127.0.0.1:1", "s3cret").credentials()
     assert (local.authorization, local.tls) == ("Bearer s3cret", None)
 
 
-def test_a_name_and_a_password_are_sent(tmp_path: Path) -> None:
+async def test_a_name_and_a_password_are_sent(tmp_path: Path) -> None:
     path = write(tmp_path / "config", user={"username": "Jürgen", "password": "a:b"})
-    credentials = asyncio.run(kubeconfig_config(path).credentials())
+    credentials = await kubeconfig_config(path).credentials()
     assert credentials.authorization == "Basic SsO8cmdlbjphOmI="
 
 
@@ -137,11 +139,11 @@ def pod_environment(api_server: ApiServerThread, tmp_path: Path) -> dict[str, st
     }
 
 
-def test_a_pod_knows_its_server(pod_environment: dict[str, str], tmp_path: Path) -> None:
+async def test_a_pod_knows_its_server(pod_environment: dict[str, str], tmp_path: Path) -> None:
     folder = tmp_path / "serviceaccount"
     access = in_cluster_config(folder, environment=pod_environment)
     assert (access.namespace, access.source) == ("team", f"the service account in {folder}")
-    assert asyncio.run(code_of(access)) == 200
+    assert await code_of(access) == 200
     named = in_cluster_config(folder, environment=pod_environment | {"POD_NAMESPACE": "mine"})
     assert named.namespace == "mine"
     (folder / "namespace").unlink()

@@ -141,7 +141,7 @@ def test_a_good_plugin_shows_none(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     assert secrets_in(printed(access) + printed(credentials) + caplog.text) == []
 
 
-def test_a_server_that_speaks_something_else_shows_none() -> None:
+async def test_a_server_that_speaks_something_else_shows_none() -> None:
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"SSH-2.0-OpenSSH_9.2\r\n")
 
@@ -153,7 +153,7 @@ def test_a_server_that_speaks_something_else_shows_none() -> None:
             await client.get(NODES, "n1")
 
     with pytest.raises(UnavailableError) as caught:
-        asyncio.run(call())
+        await call()
     assert secrets_in(all_text(caught.value)) == []
 
 

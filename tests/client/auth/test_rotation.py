@@ -21,7 +21,6 @@ from tests.client.auth.replace_file import replace
 from tests.client.auth.tls_servers import peer_name, tls_server
 from tests.client.kubeconfigs import write
 from tests.support.certificates import authority
-from tests.support.loops import in_loop
 
 
 class Rotated:
@@ -43,7 +42,6 @@ def rotated(tmp_path: Path) -> Rotated:
     return Rotated(tmp_path)
 
 
-@in_loop
 async def test_nothing_new_is_the_very_same_value(rotated: Rotated) -> None:
     before = await rotated.access.credentials()
     for _ in range(5):
@@ -51,7 +49,6 @@ async def test_nothing_new_is_the_very_same_value(rotated: Rotated) -> None:
         assert await rotated.access.credentials() is before
 
 
-@in_loop
 async def test_a_new_token_is_seen_after_a_second(rotated: Rotated) -> None:
     assert await rotated.sent() == "Bearer first"
     replace(rotated.path, b"second")
@@ -61,7 +58,6 @@ async def test_a_new_token_is_seen_after_a_second(rotated: Rotated) -> None:
     assert await rotated.sent() == "Bearer second"
 
 
-@in_loop
 async def test_a_new_token_of_the_same_moment_is_seen(rotated: Rotated) -> None:
     """Size, time stamps and inode are equal."""
     stamp = rotated.path.stat()
@@ -71,7 +67,6 @@ async def test_a_new_token_of_the_same_moment_is_seen(rotated: Rotated) -> None:
     assert await rotated.sent() == "Bearer other"
 
 
-@in_loop
 async def test_a_refused_token_is_looked_up_at_once(rotated: Rotated) -> None:
     refused = await rotated.access.credentials()
     replace(rotated.path, b"second")
@@ -81,7 +76,6 @@ async def test_a_refused_token_is_looked_up_at_once(rotated: Rotated) -> None:
     assert await rotated.access.credentials() is renewed[0]
 
 
-@in_loop
 async def test_who_comes_late_gets_what_others_found(rotated: Rotated) -> None:
     refused = await rotated.access.credentials()
     replace(rotated.path, b"second")
@@ -90,7 +84,6 @@ async def test_who_comes_late_gets_what_others_found(rotated: Rotated) -> None:
     assert await rotated.access.renew(refused) is second
 
 
-@in_loop
 async def test_there_may_be_no_other_token(rotated: Rotated) -> None:
     refused = await rotated.access.credentials()
     assert await rotated.access.renew(refused) is None
@@ -128,7 +121,6 @@ def _pipe(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [_remove, _empty, _garbage, _two_lines, _huge, _folder, _pipe])
-@in_loop
 async def test_a_damaged_file_leaves_the_last_good_token(
     rotated: Rotated, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -146,7 +138,6 @@ async def test_a_damaged_file_leaves_the_last_good_token(
         await rotated.access.credentials()
 
 
-@in_loop
 async def test_a_file_that_comes_back_is_used(rotated: Rotated) -> None:
     good = await rotated.access.credentials()
     rotated.path.unlink()
@@ -159,7 +150,6 @@ async def test_a_file_that_comes_back_is_used(rotated: Rotated) -> None:
     assert renewed.authorization == "Bearer second"
 
 
-@in_loop
 async def test_all_who_are_refused_wait_for_a_file_that_is_being_replaced(rotated: Rotated) -> None:
     refused = await rotated.access.credentials()
     rotated.path.write_bytes(b"")
@@ -171,7 +161,6 @@ async def test_all_who_are_refused_wait_for_a_file_that_is_being_replaced(rotate
     assert [getattr(each, "authorization", each) for each in renewed] == ["Bearer second"] * 3
 
 
-@in_loop
 async def test_a_clock_that_is_set_back_does_not_stop_the_looking(rotated: Rotated) -> None:
     await rotated.sent()
     rotated.clock.step(-3600)
@@ -180,7 +169,6 @@ async def test_a_clock_that_is_set_back_does_not_stop_the_looking(rotated: Rotat
     assert await rotated.sent() == "Bearer second"
 
 
-@in_loop
 async def test_the_token_beside_the_file_helps_out_until_the_file_is_there(tmp_path: Path) -> None:
     path = write(tmp_path / "config", user={"tokenFile": "token", "token": "spare"})
     clock = FakeClock()
@@ -191,7 +179,6 @@ async def test_the_token_beside_the_file_helps_out_until_the_file_is_there(tmp_p
     assert (await access.credentials()).authorization == "Bearer first"
 
 
-@in_loop
 async def test_no_call_fails_while_a_token_is_rotated_under_load(tmp_path: Path) -> None:
     """A server that only accepts the newest token, and a hundred concurrent callers."""
     rotated = Rotated(tmp_path)
@@ -245,7 +232,6 @@ def certified(tmp_path: Path) -> Certified:
     return Certified(tmp_path)
 
 
-@in_loop
 async def test_a_new_client_certificate_is_used_for_new_connections(certified: Certified) -> None:
     async with tls_server(authority()) as port:
         first = await certified.tls()
@@ -257,7 +243,6 @@ async def test_a_new_client_certificate_is_used_for_new_connections(certified: C
         assert await peer_name(port, second) == "second"
 
 
-@in_loop
 async def test_half_a_new_pair_is_waited_for(
     certified: Certified, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -271,7 +256,6 @@ async def test_half_a_new_pair_is_waited_for(
     assert await certified.tls() is not first
 
 
-@in_loop
 async def test_a_new_authority_is_trusted(certified: Certified) -> None:
     other = authority("other")
     async with tls_server(other, clients=authority()) as port:
@@ -281,7 +265,6 @@ async def test_a_new_authority_is_trusted(certified: Certified) -> None:
         assert await peer_name(port, await certified.tls()) == "first"
 
 
-@in_loop
 async def test_an_expired_certificate_is_reported_until_it_is_replaced(
     certified: Certified,
 ) -> None:

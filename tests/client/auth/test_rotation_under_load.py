@@ -17,7 +17,6 @@ from tests.client.auth.plugins import V1BETA1, Plugin, answer
 from tests.client.auth.replace_file import replace
 from tests.client.kubeconfigs import Document, data, write
 from tests.support.certificates import authority
-from tests.support.loops import in_loop
 
 CALLERS = 20
 ROTATIONS = 5
@@ -99,7 +98,6 @@ async def rotate_under_load(
         ended = True
 
 
-@in_loop
 async def test_no_call_fails_while_a_token_file_is_replaced(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("token-0")
@@ -110,7 +108,6 @@ async def test_no_call_fails_while_a_token_file_is_replaced(tmp_path: Path) -> N
     assert 1 <= server.refused <= ROTATIONS * CALLERS
 
 
-@in_loop
 async def test_no_call_fails_while_a_plugin_gives_other_tokens(tmp_path: Path) -> None:
     plugin = Plugin(tmp_path).says("token-0")
     async with strict_server(tmp_path) as server:
@@ -120,7 +117,6 @@ async def test_no_call_fails_while_a_plugin_gives_other_tokens(tmp_path: Path) -
     assert 1 <= server.refused <= ROTATIONS * CALLERS
 
 
-@in_loop
 async def test_nor_with_the_older_version_of_plugins(tmp_path: Path) -> None:
     def says(token: str) -> None:
         plugin.prints(json.dumps(answer(V1BETA1, token=token)))

@@ -14,7 +14,6 @@ from podstatus.client.rest.resources import PODS
 from podstatus.kube.errors import UnavailableError
 from podstatus.testing.apiserver import ApiServerThread
 from tests.client.kubeconfigs import data, write
-from tests.support.loops import in_loop
 
 PASSWORD = "sesame-street"  # noqa: S105 - made up
 
@@ -75,7 +74,6 @@ async def listed(server: ApiServerThread, folder: Path, proxy_url: str) -> bytes
         return await client.list(PODS)
 
 
-@in_loop
 async def test_requests_go_through_the_proxy_that_is_named(
     api_server: ApiServerThread, tmp_path: Path
 ) -> None:
@@ -86,7 +84,6 @@ async def test_requests_go_through_the_proxy_that_is_named(
     assert api_server.token.encode() not in proxy.heads[0]
 
 
-@in_loop
 async def test_a_proxy_that_refuses_is_named_without_its_password(
     api_server: ApiServerThread, tmp_path: Path
 ) -> None:

@@ -14,7 +14,6 @@ from podstatus.client.auth.tls import KeyPair, PemContent, tls_context
 from podstatus.client.kubeconfig.model import Pem
 from tests.client.auth.tls_servers import peer_name, tls_server
 from tests.support.certificates import Pair, authority
-from tests.support.loops import in_loop
 
 
 def loaded(content: bytes) -> PemContent:
@@ -29,7 +28,6 @@ def context(trusted: bytes, pair: Pair | None = None) -> ssl.SSLContext:
     return tls_context(loaded(trusted), key_pair(pair or authority().pair("me")), insecure=False)
 
 
-@in_loop
 async def test_a_server_is_trusted_by_its_authority_or_its_own_certificate() -> None:
     server = authority().pair("server")
     async with tls_server(authority(), pair=server) as port:
@@ -41,14 +39,12 @@ async def test_a_server_is_trusted_by_its_authority_or_its_own_certificate() -> 
             await peer_name(port, context(authority("other").pem))
 
 
-@in_loop
 async def test_the_system_cas_are_the_default() -> None:
     async with tls_server(authority()) as port:
         with pytest.raises(ssl.SSLCertVerificationError):
             await peer_name(port, tls_context(None, None, insecure=False))
 
 
-@in_loop
 async def test_insecure_verifies_nothing() -> None:
     async with tls_server(authority()) as port:
         unchecked = tls_context(None, key_pair(authority().pair("me")), insecure=True)

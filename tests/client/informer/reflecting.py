@@ -1,9 +1,8 @@
 """A reflector that runs in virtual time, on a server in memory."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 from podstatus.client.informer.listwatch import ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
@@ -74,10 +73,6 @@ class Scene:
                 seen = count()
             await self.clock.advance(0.1)
         return times
-
-
-def run(play: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(play(), 30))
 
 
 def names(scene: Scene) -> list[str]:

@@ -194,11 +194,11 @@ def summary(maps: list[ConfigMap]) -> dict[str, tuple[str, str, Any]]:
     "seed",
     [*range(QUICK), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(QUICK, RUNS))],
 )
-def test_the_copy_is_eventually_equal_and_every_change_was_reported_in_order(
+async def test_the_copy_is_eventually_equal_and_every_change_was_reported_in_order(
     seed: int, server: Server
 ) -> None:
     scene = Scene(server, random.Random(seed))
-    asyncio.run(asyncio.wait_for(play(seed, scene), 3 * SECONDS))
+    await asyncio.wait_for(play(seed, scene), 3 * SECONDS)
 
 
 async def play(seed: int, scene: Scene) -> None:
@@ -260,8 +260,8 @@ async def caught_up(reflector: Reflector[ConfigMap], listener: Listener, scene: 
     listener.check(reflector)
 
 
-def test_a_server_that_lost_everything_is_followed_as_it_is_now(tmp_path: Path) -> None:
-    async def play() -> None:
+async def test_a_server_that_lost_everything_is_followed_as_it_is_now(tmp_path: Path) -> None:
+    async with asyncio.timeout(3 * SECONDS):
         server = Server(tmp_path / "first.db")
         scene = Scene(server, random.Random(1))
         await scene.write(24)
@@ -279,5 +279,3 @@ def test_a_server_that_lost_everything_is_followed_as_it_is_now(tmp_path: Path) 
                 await scene.write(8)
                 await caught_up(reflector, listener, scene)
         server.kill()
-
-    asyncio.run(asyncio.wait_for(play(), 3 * SECONDS))

@@ -16,7 +16,6 @@ from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.testing.clock import FakeClock, run_ready_tasks
-from tests.client.informer.reflecting import run
 from tests.support.fake_source import FakeSource
 
 
@@ -61,58 +60,49 @@ class Scene:
             await asyncio.wait({task})
 
 
-def test_the_result_of_the_transform_is_kept_and_reported() -> None:
-    async def play() -> None:
-        source = FakeSource()
+async def test_the_result_of_the_transform_is_kept_and_reported() -> None:
+    source = FakeSource()
+    source.put("a")
+    scene = Scene(source)
+    async with scene.running():
+        source.put("b")
         source.put("a")
-        scene = Scene(source)
-        async with scene.running():
-            source.put("b")
-            source.put("a")
-            source.delete("b")
-            await run_ready_tasks()
-        kinds = [type(change) for change in scene.changes]
-        assert kinds == [Added, Added, Updated, Removed]
-        assert all(isinstance(it, Kept) for it in scene.reflector.objects())
-        found = scene.reflector.get("default", "a")
-        assert found is not None
-        assert found.metadata.resource_version == "13"
-
-    run(play)
+        source.delete("b")
+        await run_ready_tasks()
+    kinds = [type(change) for change in scene.changes]
+    assert kinds == [Added, Added, Updated, Removed]
+    assert all(isinstance(it, Kept) for it in scene.reflector.objects())
+    found = scene.reflector.get("default", "a")
+    assert found is not None
+    assert found.metadata.resource_version == "13"
 
 
-def test_a_list_that_shows_nothing_new_makes_nothing() -> None:
-    async def play() -> None:
-        source = FakeSource()
-        for name in "abc":
-            source.put(name)
-        scene = Scene(source)
-        async with scene.running():
-            assert scene.made == 3
-            await scene.reflector.resync_once()
-            assert (scene.made, len(scene.changes)) == (3, 3)
-            source.streams[-1].is_held = True
-            source.put("b")
-            await scene.reflector.resync_once()
-            assert (scene.made, len(scene.changes)) == (4, 4)
-
-    run(play)
+async def test_a_list_that_shows_nothing_new_makes_nothing() -> None:
+    source = FakeSource()
+    for name in "abc":
+        source.put(name)
+    scene = Scene(source)
+    async with scene.running():
+        assert scene.made == 3
+        await scene.reflector.resync_once()
+        assert (scene.made, len(scene.changes)) == (3, 3)
+        source.streams[-1].is_held = True
+        source.put("b")
+        await scene.reflector.resync_once()
+        assert (scene.made, len(scene.changes)) == (4, 4)
 
 
-def test_no_object_is_remembered_for_who_may_ask_again() -> None:
-    async def play() -> None:
-        source = FakeSource()
-        for number in range(5):
-            source.put(f"config-{number}")
-        before = managed_fields._decode_with_cache.cache_info()
-        scene = Scene(source)
-        async with scene.running():
-            source.put("config-3")
-            await run_ready_tasks()
-        assert scene.made == 6
-        assert managed_fields._decode_with_cache.cache_info() == before
-
-    run(play)
+async def test_no_object_is_remembered_for_who_may_ask_again() -> None:
+    source = FakeSource()
+    for number in range(5):
+        source.put(f"config-{number}")
+    before = managed_fields._decode_with_cache.cache_info()
+    scene = Scene(source)
+    async with scene.running():
+        source.put("config-3")
+        await run_ready_tasks()
+    assert scene.made == 6
+    assert managed_fields._decode_with_cache.cache_info() == before
 
 
 def test_a_kind_that_is_none_is_refused_in_a_digest_too() -> None:

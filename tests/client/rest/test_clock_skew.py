@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from podstatus.client.rest.server_health import ClockSkew
 from podstatus.testing.clock import FakeClock
-from tests.support.loops import in_loop
 
 SECOND = 1_000_000_000
 NOON = "2027-01-15T12:00:00Z"
@@ -55,7 +54,6 @@ def test_nothing_is_known_without_a_date(date: str | None) -> None:
 
 
 @pytest.mark.parametrize("step", [-600.0, -60.0, -7.5, 7.5, 60.0, 600.0])
-@in_loop
 async def test_a_jump_of_the_own_clock_shows_at_once(step: float) -> None:
     known, clock = ClockSkew(), FakeClock(NOON)
     for _ in range(20):
@@ -70,7 +68,6 @@ async def test_a_jump_of_the_own_clock_shows_at_once(step: float) -> None:
 
 
 @pytest.mark.parametrize("step", [-600.0, -60.0, -7.5, 7.5, 60.0, 600.0])
-@in_loop
 async def test_a_jump_of_the_server_clock_shows_within_a_minute(step: float) -> None:
     known, clock = ClockSkew(), FakeClock(NOON)
     for number in range(27):

@@ -13,11 +13,9 @@ from podstatus.client.rest.resources import NODES
 from podstatus.client.rest.transport import Timeouts
 from podstatus.kube.errors import UnavailableError
 from tests.client.raw_server import chunk, chunked_head, hang, raw_server
-from tests.support.loops import in_loop
 from tests.support.plain_access import PlainAccess
 
 
-@in_loop
 async def test_a_proxy_that_never_answers_is_given_up_by_a_watch_too() -> None:
     async with raw_server(hang, greets=True) as proxy:
         access = ResolvedClientConfig(
@@ -35,7 +33,6 @@ async def test_a_proxy_that_never_answers_is_given_up_by_a_watch_too() -> None:
                     pass
 
 
-@in_loop
 async def test_a_stream_that_is_no_proper_one_any_more_is_given_up() -> None:
     parsed = asyncio.Event()
 

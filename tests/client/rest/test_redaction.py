@@ -14,7 +14,6 @@ from podstatus.client.rest.redaction import authorization_secrets, redact_secret
 from podstatus.client.rest.resources import PODS
 from podstatus.kube.errors import ApiError
 from tests.client.raw_server import answer, raw_server
-from tests.support.loops import in_loop
 from tests.support.plain_access import PlainAccess
 
 TOKEN = "eyJhbGciOiJSUzI1NiIsImtpZCI6IjEifQ.c29tZS1wYXlsb2Fk.x-y_z"  # noqa: S105
@@ -84,7 +83,6 @@ STORIES = {
 }
 
 
-@in_loop
 @pytest.mark.parametrize("said", STORIES.values(), ids=list(STORIES))
 async def test_what_a_server_repeats_is_in_no_error(said: bytes) -> None:
     async def say(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -14,7 +14,7 @@ from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.clock import FakeClock
 
 
-def test_answers_refusals_and_events_are_heard_and_silence_is_not(
+async def test_answers_refusals_and_events_are_heard_and_silence_is_not(
     api_server: ApiServerThread,
 ) -> None:
     clock = FakeClock()
@@ -58,45 +58,42 @@ def test_answers_refusals_and_events_are_heard_and_silence_is_not(
                 await anext(aiter(events))
                 assert contact.age_seconds == 0
 
-    asyncio.run(scene())
+    await scene()
 
 
-def test_answers_tell_how_far_the_clocks_are_apart(api_server: ApiServerThread) -> None:
+async def test_answers_tell_how_far_the_clocks_are_apart(api_server: ApiServerThread) -> None:
     async def skew(clock: Clock) -> float | None:
         contact = ServerHealth(clock)
         async with ApiClient(kubeconfig_config(api_server.kubeconfig), health=contact) as client:
             await client.list(PODS)
         return contact.clock_skew_seconds
 
-    assert asyncio.run(skew(SystemClock())) == 0.0
-    wrong = asyncio.run(skew(FakeClock()))
+    assert await skew(SystemClock()) == 0.0
+    wrong = await skew(FakeClock())
     assert wrong is not None
     assert wrong > 3600
 
 
-def test_every_request_is_counted_by_its_answer_and_calls_are_timed(
+async def test_every_request_is_counted_by_its_answer_and_calls_are_timed(
     api_server: ApiServerThread,
 ) -> None:
     contact = ServerHealth(FakeClock())
 
-    async def scene() -> str:
-        access = kubeconfig_config(api_server.kubeconfig)
-        async with ApiClient(access, health=contact) as client:
-            await client.list(PODS)
-            await client.list(PODS)
-            for fault in ((), ({"action": "drop"},)):
-                await asyncio.to_thread(api_server.inject, *fault)
-                try:
-                    await client.get(PODS, "none", namespace="default")
-                except ApiError:
-                    continue
-                raise AssertionError("it was answered")
-            await asyncio.to_thread(api_server.inject)
-            async with client.watch(PODS):
-                pass
-            return client.server.removeprefix("https://")
-
-    host = asyncio.run(scene())
+    access = kubeconfig_config(api_server.kubeconfig)
+    async with ApiClient(access, health=contact) as client:
+        await client.list(PODS)
+        await client.list(PODS)
+        for fault in ((), ({"action": "drop"},)):
+            await asyncio.to_thread(api_server.inject, *fault)
+            try:
+                await client.get(PODS, "none", namespace="default")
+            except ApiError:
+                continue
+            raise AssertionError("it was answered")
+        await asyncio.to_thread(api_server.inject)
+        async with client.watch(PODS):
+            pass
+        host = client.server.removeprefix("https://")
     counts = contact.requests
     assert counts.responses.snapshot() == {
         ("200", "GET", host): 3,

@@ -25,7 +25,7 @@ def type_and_name(event: WatchEvent) -> tuple[str, str]:
     return event.type, json.loads(bytes(event.object))["metadata"].get("name", "")
 
 
-def test_changes_after_a_version_arrive_in_order(api_server: ApiServerThread) -> None:
+async def test_changes_after_a_version_arrive_in_order(api_server: ApiServerThread) -> None:
     async def look() -> list[tuple[str, str]]:
         async with ApiClient(PlainAccess.of(api_server)) as client:
             page = json.loads(await client.list(CONFIG_MAPS, namespace="default"))
@@ -43,10 +43,10 @@ def test_changes_after_a_version_arrive_in_order(api_server: ApiServerThread) ->
                         break
             return seen
 
-    assert asyncio.run(look()) == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a")]
+    assert await look() == [("ADDED", "a"), ("ADDED", "b"), ("DELETED", "a")]
 
 
-def test_a_watch_ends_in_peace_when_its_time_is_over(api_server: ApiServerThread) -> None:
+async def test_a_watch_ends_in_peace_when_its_time_is_over(api_server: ApiServerThread) -> None:
     async def look() -> list[str]:
         async with (
             ApiClient(PlainAccess.of(api_server)) as client,
@@ -54,10 +54,10 @@ def test_a_watch_ends_in_peace_when_its_time_is_over(api_server: ApiServerThread
         ):
             return [event.type async for event in events]
 
-    assert set(asyncio.run(look())) <= {"ADDED", "BOOKMARK"}
+    assert set(await look()) <= {"ADDED", "BOOKMARK"}
 
 
-def test_a_version_that_is_too_old_is_gone(api_server: ApiServerThread) -> None:
+async def test_a_version_that_is_too_old_is_gone(api_server: ApiServerThread) -> None:
     api_server.inject({"verb": "watch", "action": "compact", "times": 1})
 
     async def look() -> None:
@@ -69,20 +69,17 @@ def test_a_version_that_is_too_old_is_gone(api_server: ApiServerThread) -> None:
                 pass
 
     with pytest.raises(GoneError) as caught:
-        asyncio.run(look())
+        await look()
     assert caught.value.code == 410
 
 
-def test_refused_credentials_are_renewed_for_a_watch_too(api_server: ApiServerThread) -> None:
-    async def look() -> None:
-        async with (
-            ApiClient(PlainAccess.of(api_server, "old")) as client,
-            client.watch(PODS, timeout_seconds=1) as events,
-        ):
-            async for _ in events:
-                pass
-
-    asyncio.run(look())
+async def test_refused_credentials_are_renewed_for_a_watch_too(api_server: ApiServerThread) -> None:
+    async with (
+        ApiClient(PlainAccess.of(api_server, "old")) as client,
+        client.watch(PODS, timeout_seconds=1) as events,
+    ):
+        async for _ in events:
+            pass
 
 
 EVENT = b'{"type":"ADDED","object":{"metadata":{"name":"%b"}}}\n'
@@ -165,13 +162,13 @@ def test_what_is_no_event_is_an_error() -> None:
     assert "invalid watch event" in str(error)
 
 
-def test_an_error_of_the_reader_stays_its_own(api_server: ApiServerThread) -> None:
+async def test_an_error_of_the_reader_stays_its_own(api_server: ApiServerThread) -> None:
     async def look() -> None:
         async with ApiClient(PlainAccess.of(api_server)) as client, client.watch(PODS):
             raise OSError("the disk is full")
 
     with pytest.raises(OSError, match="the disk is full"):
-        asyncio.run(look())
+        await look()
 
 
 def test_a_refused_watch_is_an_error_of_the_tree() -> None:

@@ -63,7 +63,7 @@ def test_a_name_that_leads_elsewhere_is_rejected(api_server: ApiServerThread, na
     ask(PlainAccess.of(api_server), live)
 
 
-def test_a_token_is_bound_to_its_pod() -> None:
+async def test_a_token_is_bound_to_its_pod() -> None:
     asked: list[Any] = []
     status = {"token": "abc", "expirationTimestamp": "2100-01-01T01:00:00Z"}
 
@@ -72,14 +72,11 @@ def test_a_token_is_bound_to_its_pod() -> None:
         asked.append(json.loads(body + b"{}}"))
         writer.write(answer(json.dumps({"spec": {}, "status": status}).encode()))
 
-    async def live() -> None:
-        async with raw_server(say) as address, ApiClient(PlainAccess(address)) as client:
-            made = await HttpPodObjects(client).service_account_token(make_pod("web"), "me", 600)
-            assert made.token == "abc"  # noqa: S105
-            assert made.expiration_timestamp == Time.parse(status["expirationTimestamp"])
-            assert "abc" not in repr(made)
-
-    asyncio.run(live())
+    async with raw_server(say) as address, ApiClient(PlainAccess(address)) as client:
+        made = await HttpPodObjects(client).service_account_token(make_pod("web"), "me", 600)
+        assert made.token == "abc"  # noqa: S105
+        assert made.expiration_timestamp == Time.parse(status["expirationTimestamp"])
+        assert "abc" not in repr(made)
     (request,) = asked
     assert request["spec"]["audiences"] == ["me"]
     assert request["spec"]["expirationSeconds"] == 600
@@ -87,14 +84,11 @@ def test_a_token_is_bound_to_its_pod() -> None:
     assert request["spec"]["boundObjectRef"] == bound
 
 
-def test_an_answer_that_cannot_be_read_is_not_repeated() -> None:
+async def test_an_answer_that_cannot_be_read_is_not_repeated() -> None:
     async def say(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(b'{"data": {"p": ["hush"]}}'))
 
-    async def live() -> None:
-        async with raw_server(say) as address, ApiClient(PlainAccess(address)) as client:
-            with pytest.raises(ApiError) as refused:
-                await HttpPodObjects(client).secret("default", "s")
-            assert "hush" not in str(refused.value)
-
-    asyncio.run(live())
+    async with raw_server(say) as address, ApiClient(PlainAccess(address)) as client:
+        with pytest.raises(ApiError) as refused:
+            await HttpPodObjects(client).secret("default", "s")
+        assert "hush" not in str(refused.value)

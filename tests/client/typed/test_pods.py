@@ -73,7 +73,7 @@ def test_a_pod_is_deleted_with_its_grace(api_server: ApiServerThread, uid: ApiUI
     run(api_server, live)
 
 
-def test_a_response_that_is_not_a_pod_is_an_error() -> None:
+async def test_a_response_that_is_not_a_pod_is_an_error() -> None:
     async def say(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(answer(b'{"spec": 5}'))
 
@@ -82,4 +82,4 @@ def test_a_response_that_is_not_a_pod_is_an_error() -> None:
             await HttpPodApi(client).get_pod("default", "web")
 
     with pytest.raises(RejectedError, match="cannot read a Pod"):
-        asyncio.run(call())
+        await call()

@@ -27,45 +27,39 @@ def play(script: Callable[[NodeScene], Awaitable[None]]) -> None:
     asyncio.run(scene())
 
 
-def test_the_status_is_brought_up_to_date_when_a_pressure_comes_and_after_it_went() -> None:
-    async def scene() -> None:
-        clock, looks = FakeClock(), list[int]()
-        thresholds = parse_thresholds(DEFAULT_EVICTION_HARD)
-        shortage = PressureMonitor(thresholds, lambda: looks.append(clock.now()), clock=clock)
-        soon = []
-        for machine in (MACHINE, SHORT, SHORT, MACHINE, MACHINE):
-            soon.append((shortage.observe(machine), len(looks)))
-            await clock.advance(2)
-        assert soon == [(False, 0), (True, 1), (True, 1), (True, 2), (True, 3)]
-        await clock.advance(30)
-        assert not shortage.observe(MACHINE)
-        assert len(looks) == 3
-
-    asyncio.run(scene())
-
-
-def test_a_machine_that_is_short_is_read_every_2_seconds() -> None:
-    async def scene() -> None:
-        clock, taken = FakeClock(), asyncio.Queue[int]()
-
-        def read() -> MachineReading:
-            taken.put_nowait(clock.now())
-            return MACHINE
-
-        disk = DiskReader(Path("/"), read=lambda _: FULL)
-
-        def is_short(machine: MachineReading) -> bool:
-            return machine.disk is not None and machine.disk.available_bytes == 0
-
-        usage = NodeUsage(disk, clock=clock, read=read, on_reading=is_short)
-        running = asyncio.create_task(usage.run())
-        first = await taken.get()
-        await asyncio.sleep(0)
+async def test_the_status_is_brought_up_to_date_when_a_pressure_comes_and_after_it_went() -> None:
+    clock, looks = FakeClock(), list[int]()
+    thresholds = parse_thresholds(DEFAULT_EVICTION_HARD)
+    shortage = PressureMonitor(thresholds, lambda: looks.append(clock.now()), clock=clock)
+    soon = []
+    for machine in (MACHINE, SHORT, SHORT, MACHINE, MACHINE):
+        soon.append((shortage.observe(machine), len(looks)))
         await clock.advance(2)
-        assert await taken.get() - first == 2 * 10**9
-        running.cancel()
+    assert soon == [(False, 0), (True, 1), (True, 1), (True, 2), (True, 3)]
+    await clock.advance(30)
+    assert not shortage.observe(MACHINE)
+    assert len(looks) == 3
 
-    asyncio.run(scene())
+
+async def test_a_machine_that_is_short_is_read_every_2_seconds() -> None:
+    clock, taken = FakeClock(), asyncio.Queue[int]()
+
+    def read() -> MachineReading:
+        taken.put_nowait(clock.now())
+        return MACHINE
+
+    disk = DiskReader(Path("/"), read=lambda _: FULL)
+
+    def is_short(machine: MachineReading) -> bool:
+        return machine.disk is not None and machine.disk.available_bytes == 0
+
+    usage = NodeUsage(disk, clock=clock, read=read, on_reading=is_short)
+    running = asyncio.create_task(usage.run())
+    first = await taken.get()
+    await asyncio.sleep(0)
+    await clock.advance(2)
+    assert await taken.get() - first == 2 * 10**9
+    running.cancel()
 
 
 def test_disk_pressure_is_over_15_seconds_after_there_is_room_again() -> None:

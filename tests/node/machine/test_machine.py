@@ -72,90 +72,75 @@ class Pods:
         return {UID: Usage(at=1, memory_bytes=5)}
 
 
-def test_node_and_pods_are_in_one_snapshot() -> None:
-    async def scene() -> None:
-        pods = Pods()
-        disk = DiskReader(Path("/"), read=lambda _: DISK)
-        usage = NodeUsage(disk, clock=FakeClock(), pods=pods, read=lambda: busy(1, 2))
-        first = await usage.sample_once()
-        assert usage.snapshot is first
-        assert first.machine.disk == DISK
-        assert first.pods == {UID: Usage(at=1, memory_bytes=5)}
-
-    asyncio.run(scene())
+async def test_node_and_pods_are_in_one_snapshot() -> None:
+    pods = Pods()
+    disk = DiskReader(Path("/"), read=lambda _: DISK)
+    usage = NodeUsage(disk, clock=FakeClock(), pods=pods, read=lambda: busy(1, 2))
+    first = await usage.sample_once()
+    assert usage.snapshot is first
+    assert first.machine.disk == DISK
+    assert first.pods == {UID: Usage(at=1, memory_bytes=5)}
 
 
-def test_a_wall_clock_jump_does_not_disturb_the_forecast_of_a_full_disk() -> None:
-    async def scene() -> None:
-        clock, used = FakeClock(), 40 * GI
-        disk = DiskReader(
-            Path("/"),
-            read=lambda _: structs.replace(DISK, used_bytes=used, available_bytes=100 * GI - used),
-        )
-        usage = NodeUsage(disk, clock=clock, read=lambda: MACHINE)
-        for minute in range(11):
-            await usage.sample_once()
-            await clock.advance(60)
-            clock.step({5: -3600, 8: 7200}.get(minute, 0))
-            used += GI
-        assert usage.disk_full_in_seconds == pytest.approx(50 * 60)
-
-    asyncio.run(scene())
+async def test_a_wall_clock_jump_does_not_disturb_the_forecast_of_a_full_disk() -> None:
+    clock, used = FakeClock(), 40 * GI
+    disk = DiskReader(
+        Path("/"),
+        read=lambda _: structs.replace(DISK, used_bytes=used, available_bytes=100 * GI - used),
+    )
+    usage = NodeUsage(disk, clock=clock, read=lambda: MACHINE)
+    for minute in range(11):
+        await usage.sample_once()
+        await clock.advance(60)
+        clock.step({5: -3600, 8: 7200}.get(minute, 0))
+        used += GI
+    assert usage.disk_full_in_seconds == pytest.approx(50 * 60)
 
 
-def test_a_failing_pod_usage_does_not_prevent_node_readings() -> None:
-    async def scene() -> None:
-        pods = Pods()
-        disk = DiskReader(Path("/"), read=lambda _: DISK)
-        usage = NodeUsage(disk, clock=FakeClock(), pods=pods, read=lambda: MACHINE)
-        first = await usage.sample_once()
-        pods.fails = True
-        second = await usage.sample_once()
-        assert second is not first
-        assert second.pods == first.pods
-
-    asyncio.run(scene())
+async def test_a_failing_pod_usage_does_not_prevent_node_readings() -> None:
+    pods = Pods()
+    disk = DiskReader(Path("/"), read=lambda _: DISK)
+    usage = NodeUsage(disk, clock=FakeClock(), pods=pods, read=lambda: MACHINE)
+    first = await usage.sample_once()
+    pods.fails = True
+    second = await usage.sample_once()
+    assert second is not first
+    assert second.pods == first.pods
 
 
-def test_snapshots_are_taken_once_a_period() -> None:
-    async def scene() -> None:
-        clock, taken = FakeClock(), asyncio.Queue[int]()
+async def test_snapshots_are_taken_once_a_period() -> None:
+    clock, taken = FakeClock(), asyncio.Queue[int]()
 
-        def read() -> MachineReading:
-            taken.put_nowait(clock.now())
-            return MACHINE
+    def read() -> MachineReading:
+        taken.put_nowait(clock.now())
+        return MACHINE
 
-        disk = DiskReader(Path("/"), read=lambda _: DISK)
-        beats: list[int] = []
-        usage = NodeUsage(disk, clock=clock, read=read, heartbeat=lambda: beats.append(clock.now()))
-        running = asyncio.create_task(usage.run())
-        first = await taken.get()
-        await clock.advance(10)
-        assert await taken.get() - first == 10 * 10**9
-        assert len(beats) == 2
-        running.cancel()
-
-    asyncio.run(scene())
+    disk = DiskReader(Path("/"), read=lambda _: DISK)
+    beats: list[int] = []
+    usage = NodeUsage(disk, clock=clock, read=read, heartbeat=lambda: beats.append(clock.now()))
+    running = asyncio.create_task(usage.run())
+    first = await taken.get()
+    await clock.advance(10)
+    assert await taken.get() - first == 10 * 10**9
+    assert len(beats) == 2
+    running.cancel()
 
 
-def test_a_machine_that_cannot_be_read_for_a_while_is_read_again() -> None:
-    async def scene() -> None:
-        clock, taken = FakeClock(), asyncio.Queue[int]()
+async def test_a_machine_that_cannot_be_read_for_a_while_is_read_again() -> None:
+    clock, taken = FakeClock(), asyncio.Queue[int]()
 
-        def read() -> MachineReading:
-            taken.put_nowait(clock.now())
-            raise OSError(24, "Too many open files")
+    def read() -> MachineReading:
+        taken.put_nowait(clock.now())
+        raise OSError(24, "Too many open files")
 
-        disk = DiskReader(Path("/"), read=lambda _: DISK)
-        usage = NodeUsage(disk, clock=clock, read=read)
-        running = asyncio.create_task(usage.run())
+    disk = DiskReader(Path("/"), read=lambda _: DISK)
+    usage = NodeUsage(disk, clock=clock, read=read)
+    running = asyncio.create_task(usage.run())
+    await taken.get()
+    await clock.advance(10)
+    async with asyncio.timeout(60):
         await taken.get()
-        await clock.advance(10)
-        async with asyncio.timeout(60):
-            await taken.get()
-        running.cancel()
-
-    asyncio.run(scene())
+    running.cancel()
 
 
 def test_a_disk_that_hangs_is_a_problem_and_holds_up_nothing() -> None:
@@ -180,15 +165,10 @@ def test_a_disk_that_hangs_is_a_problem_and_holds_up_nothing() -> None:
     asyncio.run(scene())
 
 
-def test_a_disk_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
-    async def scene() -> None:
-        disk = DiskReader(tmp_path / "gone")
-        assert await disk.read_once() is None
-        assert disk.problem() == (
-            f"cannot read the disk of {tmp_path}/gone: No such file or directory"
-        )
-
-    asyncio.run(scene())
+async def test_a_disk_that_is_not_there_is_a_problem(tmp_path: Path) -> None:
+    disk = DiskReader(tmp_path / "gone")
+    assert await disk.read_once() is None
+    assert disk.problem() == (f"cannot read the disk of {tmp_path}/gone: No such file or directory")
 
 
 def test_system_info_is_readable_without_root(tmp_path: Path) -> None:

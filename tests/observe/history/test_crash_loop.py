@@ -1,6 +1,5 @@
 """A crash looping pod that recovers: every transition, in order, with its time."""
 
-import asyncio
 from pathlib import Path
 
 from msgspec import structs
@@ -44,7 +43,7 @@ def line(entry: HistoryEntry, began: int) -> str:
     )
 
 
-def test_the_timeline_of_a_crash_loop_is_complete(tmp_path: Path) -> None:
+async def test_the_timeline_of_a_crash_loop_is_complete(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
     clock = FakeClock()
     pod = make_pod("web")
@@ -59,20 +58,17 @@ def test_the_timeline_of_a_crash_loop_is_complete(tmp_path: Path) -> None:
         statuses.set_pod_status(pod, status)
         await clock.advance(0.25)
 
-    async def scene() -> None:
-        await show(waiting("app"), "Pending")
-        last = waiting("app")
-        for number in range(CRASHES):
-            shown = running("app")
-            await show(after(shown, last, number) if number else shown)
-            last = crash(number)
-            await show(last)
-            await show(after(waiting("app", "CrashLoopBackOff"), last, number))
-        await show(after(running("app", ready=False), last, CRASHES))
-        await show(after(running("app"), last, CRASHES))
-        await writer.write_once()
-
-    asyncio.run(scene())
+    await show(waiting("app"), "Pending")
+    last = waiting("app")
+    for number in range(CRASHES):
+        shown = running("app")
+        await show(after(shown, last, number) if number else shown)
+        last = crash(number)
+        await show(last)
+        await show(after(waiting("app", "CrashLoopBackOff"), last, number))
+    await show(after(running("app", ready=False), last, CRASHES))
+    await show(after(running("app"), last, CRASHES))
+    await writer.write_once()
     lines = [line(entry, began) for entry in history.timeline("default", "web")]
     expected = [
         "0 seen: →",

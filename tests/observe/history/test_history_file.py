@@ -139,27 +139,24 @@ def phases(history: History, name: str) -> list[str]:
     return [m.transition.after for m in found if m.transition.kind == PHASE]
 
 
-def test_a_full_disk_loses_nothing_and_is_reported(tmp_path: Path) -> None:
+async def test_a_full_disk_loses_nothing_and_is_reported(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
     history_writer = StatusHistoryWriter(history, clock=FakeClock())
 
-    async def scene() -> None:
-        update(history_writer, "old", "Pending")
-        await history_writer.write_once()
-        # SQLite's error for a full disk.
-        (pages,) = history._database.execute("PRAGMA page_count").fetchone()
-        history._database.execute(f"PRAGMA max_page_count = {pages}")
-        for number in range(500):
-            update(history_writer, f"new-{number}", "Pending", "Running")
-        update(history_writer, "old", "Running")
-        await history_writer.write_once()
-        assert "full" in history_writer.counts.problem
-        assert history_writer.counts.waiting == 1_001
-        await history_writer.prune_once()
-        history._database.execute("PRAGMA max_page_count = 100000")
-        await history_writer.write_once()
-
-    asyncio.run(scene())
+    update(history_writer, "old", "Pending")
+    await history_writer.write_once()
+    # SQLite's error for a full disk.
+    (pages,) = history._database.execute("PRAGMA page_count").fetchone()
+    history._database.execute(f"PRAGMA max_page_count = {pages}")
+    for number in range(500):
+        update(history_writer, f"new-{number}", "Pending", "Running")
+    update(history_writer, "old", "Running")
+    await history_writer.write_once()
+    assert "full" in history_writer.counts.problem
+    assert history_writer.counts.waiting == 1_001
+    await history_writer.prune_once()
+    history._database.execute("PRAGMA max_page_count = 100000")
+    await history_writer.write_once()
     assert history_writer.counts.problem == ""
     assert history_writer.counts.waiting == 0
     assert phases(history, "old") == ["Pending", "Running"]
@@ -177,7 +174,7 @@ def test_what_a_killed_agent_left_is_opened_without_a_write(tmp_path: Path) -> N
     left.close()
 
 
-def test_a_file_that_breaks_while_it_is_used_ends_nothing(tmp_path: Path) -> None:
+async def test_a_file_that_breaks_while_it_is_used_ends_nothing(tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     first = History.open(path)
     first.append(moments(5_000))
@@ -188,13 +185,10 @@ def test_a_file_that_breaks_while_it_is_used_ends_nothing(tmp_path: Path) -> Non
         file.write(b"\xff" * (path.stat().st_size - 4096))
     history_writer = StatusHistoryWriter(history, clock=FakeClock(), max_entries=10)
 
-    async def scene() -> None:
-        for number in range(20):
-            update(history_writer, f"pod-{number}", "Running")
-        await history_writer.write_once()
-        await history_writer.prune_once()
-
-    asyncio.run(scene())
+    for number in range(20):
+        update(history_writer, f"pod-{number}", "Running")
+    await history_writer.write_once()
+    await history_writer.prune_once()
     counts = history_writer.counts
     assert counts.problem == ""
     assert (counts.replaced, counts.waiting, counts.overflowed) == (1, 0, 10)
@@ -218,27 +212,24 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run([umount, "--lazy", str(disk)], check=True)
 
 
-def test_a_disk_that_is_really_full_for_a_while_loses_nothing(small_disk: Path) -> None:
+async def test_a_disk_that_is_really_full_for_a_while_loses_nothing(small_disk: Path) -> None:
     history = History.open(small_disk / "history.db")
     history_writer = StatusHistoryWriter(history, clock=FakeClock(), retention=Retention(days=1))
     filler = small_disk / "filler"
 
-    async def scene() -> None:
-        update(history_writer, "web", "Pending")
-        await history_writer.write_once()
-        with suppress(OSError), filler.open("ab", buffering=0) as writer:
-            while writer.write(b"x" * 512):
-                pass
-        for number in range(300):
-            update(history_writer, f"pod-{number}", "Pending")
-        update(history_writer, "web", "Running")
-        await history_writer.write_once()
-        assert history_writer.counts.waiting > 0
-        assert history_writer.counts.problem
-        filler.unlink()
-        await history_writer.write_once()
-
-    asyncio.run(scene())
+    update(history_writer, "web", "Pending")
+    await history_writer.write_once()
+    with suppress(OSError), filler.open("ab", buffering=0) as writer:
+        while writer.write(b"x" * 512):
+            pass
+    for number in range(300):
+        update(history_writer, f"pod-{number}", "Pending")
+    update(history_writer, "web", "Running")
+    await history_writer.write_once()
+    assert history_writer.counts.waiting > 0
+    assert history_writer.counts.problem
+    filler.unlink()
+    await history_writer.write_once()
     assert history_writer.counts.waiting == 0
     assert phases(history, "web") == ["Pending", "Running"]
     assert history.count() == 2 * 301 + 1
@@ -254,14 +245,16 @@ def test_events_that_do_not_fit_are_counted_apart(tmp_path: Path) -> None:
     assert (history_writer.counts.overflowed, history_writer.counts.lost_events) == (1, 1)
 
 
-def test_quiet_pods_do_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_quiet_pods_do_not_fill_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("podstatus.observe.transitions.tracker.MAX_TRACKED_PODS", 2)
     history = History.open(tmp_path / "history.db")
     history_writer = StatusHistoryWriter(history, clock=FakeClock())
     for name in ("a", "b", "c"):
         update(history_writer, name, "Pending")
     update(history_writer, "a", "Pending", "Running")
-    asyncio.run(history_writer.write_once())
+    await history_writer.write_once()
     assert len(history_writer._tracker) == 2
     assert phases(history, "a") == ["Pending", "Running"]
 
@@ -306,20 +299,20 @@ def test_the_file_is_a_sound_database_with_a_format(tmp_path: Path) -> None:
         History.open(path)
 
 
-def test_a_message_that_was_cut_inside_a_character_is_noted(tmp_path: Path) -> None:
+async def test_a_message_that_was_cut_inside_a_character_is_noted(tmp_path: Path) -> None:
     history = History.open(tmp_path / "history.db")
     history_writer = StatusHistoryWriter(history, clock=FakeClock())
     cut = "gr\u00fc\udcc3"
     pod = make_pod("web", status=PodStatus(phase="Failed", reason="Error", message=cut))
     history_writer.on_pod_updated(pod, pod.status, is_added=False)
-    asyncio.run(history_writer.write_once())
+    await history_writer.write_once()
     (found,) = [m for m in history.timeline("default", "web") if m.transition.kind == PHASE]
     assert found.transition.message == "gr\u00fc?"
     assert msgspec.json.encode(found)
     assert summarize_pod(pod).message == "gr\u00fc?"
 
 
-def test_a_mistake_of_ours_costs_a_batch_and_not_the_node(
+async def test_a_mistake_of_ours_costs_a_batch_and_not_the_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     history = History.open(tmp_path / "history.db")
@@ -331,15 +324,17 @@ def test_a_mistake_of_ours_costs_a_batch_and_not_the_node(
     with monkeypatch.context() as patched:
         patched.setattr(history, "append", broken)
         update(history_writer, "web", "Pending", "Running")
-        asyncio.run(history_writer.write_once())
+        await history_writer.write_once()
     assert "cannot record pod changes: count=2" in caplog.text
     assert history_writer.counts.lost_events == 2
     update(history_writer, "web", "Failed")
-    asyncio.run(history_writer.write_once())
+    await history_writer.write_once()
     assert phases(history, "web") == ["Failed"]
 
 
-def test_what_is_being_written_still_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_being_written_still_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     history = History.open(tmp_path / "history.db")
     history_writer = StatusHistoryWriter(history, clock=FakeClock())
     append, waiting = history.append, []
@@ -350,6 +345,6 @@ def test_what_is_being_written_still_waits(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(history, "append", look)
     update(history_writer, "web", "Pending", "Running")
-    asyncio.run(history_writer.write_once())
+    await history_writer.write_once()
     assert waiting == [2]
     assert history_writer.counts.waiting == 0

@@ -28,27 +28,24 @@ def names(history: History) -> set[str]:
 
 
 @pytest.mark.parametrize("seconds", [10 * DAY, -10 * DAY, 100 * YEAR, -130 * YEAR])
-def test_a_clock_that_is_set_erases_nothing(tmp_path: Path, seconds: int) -> None:
-    async def scene() -> None:
-        history = History.open(tmp_path / "history.db")
-        clock = FakeClock()
-        writer = StatusHistoryWriter(history, clock=clock)
-        update(writer, "before")
-        await writer.write_once()
-        clock.step(seconds)
-        for _ in range(10):
-            await clock.advance(60)
-            await writer.prune_once()
-        update(writer, "after")
-        await writer.write_once()
+async def test_a_clock_that_is_set_erases_nothing(tmp_path: Path, seconds: int) -> None:
+    history = History.open(tmp_path / "history.db")
+    clock = FakeClock()
+    writer = StatusHistoryWriter(history, clock=clock)
+    update(writer, "before")
+    await writer.write_once()
+    clock.step(seconds)
+    for _ in range(10):
+        await clock.advance(60)
         await writer.prune_once()
-        assert names(history) == {"before", "after"}
-        history.close()
+    update(writer, "after")
+    await writer.write_once()
+    await writer.prune_once()
+    assert names(history) == {"before", "after"}
+    history.close()
 
-    asyncio.run(scene())
 
-
-def test_days_in_which_no_agent_runs_do_not_count(tmp_path: Path) -> None:
+async def test_days_in_which_no_agent_runs_do_not_count(tmp_path: Path) -> None:
     async def life(clock: FakeClock, name: str) -> set[str]:
         history = History.open(tmp_path / "history.db")
         writer = StatusHistoryWriter(history, clock=clock, retention=Retention(days=1))
@@ -62,36 +59,30 @@ def test_days_in_which_no_agent_runs_do_not_count(tmp_path: Path) -> None:
         history.close()
         return left
 
-    async def scene() -> None:
-        first = await life(FakeClock("2100-01-01T00:00:00Z"), "a")
-        assert first == {f"a-{hour}" for hour in range(6)}
-        # A month later, without an agent in between.
-        second = await life(FakeClock("2100-02-01T00:00:00Z"), "b")
-        assert second == first | {f"b-{hour}" for hour in range(6)}
-        await life(FakeClock("2100-02-02T00:00:00Z"), "c")
-        await life(FakeClock("2100-02-03T00:00:00Z"), "d")
-        # 24 hours of uptime since the end of the first.
-        last = await life(FakeClock("2100-02-04T00:00:00Z"), "e")
-        assert not last & first
-        assert {f"b-{hour}" for hour in range(1, 6)} <= last
-
-    asyncio.run(scene())
+    first = await life(FakeClock("2100-01-01T00:00:00Z"), "a")
+    assert first == {f"a-{hour}" for hour in range(6)}
+    # A month later, without an agent in between.
+    second = await life(FakeClock("2100-02-01T00:00:00Z"), "b")
+    assert second == first | {f"b-{hour}" for hour in range(6)}
+    await life(FakeClock("2100-02-02T00:00:00Z"), "c")
+    await life(FakeClock("2100-02-03T00:00:00Z"), "d")
+    # 24 hours of uptime since the end of the first.
+    last = await life(FakeClock("2100-02-04T00:00:00Z"), "e")
+    assert not last & first
+    assert {f"b-{hour}" for hour in range(1, 6)} <= last
 
 
-def test_a_process_that_was_stopped_for_days_erases_nothing(tmp_path: Path) -> None:
-    async def scene() -> None:
-        history = History.open(tmp_path / "history.db")
-        clock = FakeClock()
-        writer = StatusHistoryWriter(history, clock=clock)
-        update(writer, "before")
-        await writer.write_once()
-        await writer.prune_once()
-        await clock.advance(30 * DAY)
-        await writer.prune_once()
-        assert names(history) == {"before"}
-        history.close()
-
-    asyncio.run(scene())
+async def test_a_process_that_was_stopped_for_days_erases_nothing(tmp_path: Path) -> None:
+    history = History.open(tmp_path / "history.db")
+    clock = FakeClock()
+    writer = StatusHistoryWriter(history, clock=clock)
+    update(writer, "before")
+    await writer.write_once()
+    await writer.prune_once()
+    await clock.advance(30 * DAY)
+    await writer.prune_once()
+    assert names(history) == {"before"}
+    history.close()
 
 
 STEPS = st.lists(
@@ -149,21 +140,18 @@ def test_what_is_kept_goes_by_the_time_that_was_seen_to_pass(
         asyncio.run(scene(Path(folder)))
 
 
-def test_its_size_is_bounded_though_the_clock_jumps(tmp_path: Path) -> None:
-    async def scene() -> None:
-        history = History.open(tmp_path / "history.db")
-        clock = FakeClock()
-        retention = Retention(days=7, size=300_000)
-        writer = StatusHistoryWriter(history, clock=clock, retention=retention)
-        for round_ in range(12):
-            clock.step((-1) ** round_ * 10 * YEAR)
-            for number in range(400):
-                update(writer, f"pod-{round_}-{number}")
-            await writer.write_once()
-            await writer.prune_once()
-            assert (tmp_path / "history.db").stat().st_size < 600_000
-        assert "pod-11-399" in names(history)
-        assert "pod-0-0" not in names(history)
-        history.close()
-
-    asyncio.run(scene())
+async def test_its_size_is_bounded_though_the_clock_jumps(tmp_path: Path) -> None:
+    history = History.open(tmp_path / "history.db")
+    clock = FakeClock()
+    retention = Retention(days=7, size=300_000)
+    writer = StatusHistoryWriter(history, clock=clock, retention=retention)
+    for round_ in range(12):
+        clock.step((-1) ** round_ * 10 * YEAR)
+        for number in range(400):
+            update(writer, f"pod-{round_}-{number}")
+        await writer.write_once()
+        await writer.prune_once()
+        assert (tmp_path / "history.db").stat().st_size < 600_000
+    assert "pod-11-399" in names(history)
+    assert "pod-0-0" not in names(history)
+    history.close()

@@ -202,37 +202,31 @@ async def keep_clean(writer: StatusHistoryWriter, clock: FakeClock, *, hours: in
         await writer.prune_once()
 
 
-def test_what_is_too_old_is_forgotten(history: History) -> None:
-    async def live() -> None:
-        clock = FakeClock()
-        writer = StatusHistoryWriter(history, clock=clock, retention=Retention(days=1))
-        update(writer, "Pending")
-        await writer.write_once()
-        await keep_clean(writer, clock, hours=23)
-        update(writer, "Running")
-        await writer.write_once()
-        await writer.prune_once()
-        assert history.count() == 3
-        await keep_clean(writer, clock, hours=2)
-        assert recorded(history) == [("phase", "Pending", "Running")]
-        await keep_clean(writer, clock, hours=24)
-        assert history.count() == 0
-        assert not history.last_states(POD.uid)
-
-    asyncio.run(live())
+async def test_what_is_too_old_is_forgotten(history: History) -> None:
+    clock = FakeClock()
+    writer = StatusHistoryWriter(history, clock=clock, retention=Retention(days=1))
+    update(writer, "Pending")
+    await writer.write_once()
+    await keep_clean(writer, clock, hours=23)
+    update(writer, "Running")
+    await writer.write_once()
+    await writer.prune_once()
+    assert history.count() == 3
+    await keep_clean(writer, clock, hours=2)
+    assert recorded(history) == [("phase", "Pending", "Running")]
+    await keep_clean(writer, clock, hours=24)
+    assert history.count() == 0
+    assert not history.last_states(POD.uid)
 
 
-def test_run_writes_the_rest_when_it_is_cancelled(history: History) -> None:
-    async def live() -> None:
-        clock = FakeClock()
-        writer = StatusHistoryWriter(history, clock=clock)
-        task = asyncio.create_task(writer.run())
-        await asyncio.sleep(0.01)
-        update(writer, "Pending")
-        task.cancel()
-        await asyncio.wait({task})
-
-    asyncio.run(live())
+async def test_run_writes_the_rest_when_it_is_cancelled(history: History) -> None:
+    clock = FakeClock()
+    writer = StatusHistoryWriter(history, clock=clock)
+    task = asyncio.create_task(writer.run())
+    await asyncio.sleep(0.01)
+    update(writer, "Pending")
+    task.cancel()
+    await asyncio.wait({task})
     assert recorded(history) == [("seen", "", ""), ("phase", "", "Pending")]
 
 

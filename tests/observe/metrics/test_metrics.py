@@ -183,9 +183,9 @@ def test_how_pods_are_adds_up_to_all_pods() -> None:
     assert sum(value for name, value in collected.items() if "pod_health" in name) == 3
 
 
-def test_a_stalled_service_is_seen() -> None:
+async def test_a_stalled_service_is_seen() -> None:
     watched = Watched()
-    asyncio.run(watched.clock.advance(11))
+    await watched.clock.advance(11)
     collected = values(agent_metrics(watched.agent))
     assert collected["podstatus_service_stalled{service=relist}"] == 1
     assert collected["podstatus_service_silent_seconds{service=relist}"] == 11

@@ -32,25 +32,22 @@ async def attempts(runtime: Runtime) -> list[ContainerFacts]:
     return list(pod.facts.containers)
 
 
-def test_what_was_started_after_the_clock_was_set_back_is_newer(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        clock = SetBack()
-        async with open_process_runtime(tmp_path, isolated=False, clock=clock) as runtime:
-            await runtime.start_pod(_POD)
-            await runtime.start_container(_POD, _ENDS, restart_count=0)
-            # Polling: this runtime has no subscriber here.
-            while (await attempts(runtime))[0].state is not ContainerRunState.EXITED:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
-            clock.hours = 1
-            for count in (1, 2):
-                await runtime.start_container(_POD, _RUNS, restart_count=count)
-        # The next agent lists the same.
-        async with open_process_runtime(tmp_path, isolated=False, clock=clock) as runtime:
-            found = await attempts(runtime)
-            assert [attempt.restart_count for attempt in found] == [2, 1]
-            created = [attempt.created_at for attempt in found]
-            assert created == sorted(created, reverse=True)
-            await runtime.stop_pod(_POD.uid)
-            await runtime.remove_pod(_POD.uid)
-
-    asyncio.run(scenario())
+async def test_what_was_started_after_the_clock_was_set_back_is_newer(tmp_path: Path) -> None:
+    clock = SetBack()
+    async with open_process_runtime(tmp_path, isolated=False, clock=clock) as runtime:
+        await runtime.start_pod(_POD)
+        await runtime.start_container(_POD, _ENDS, restart_count=0)
+        # Polling: this runtime has no subscriber here.
+        while (await attempts(runtime))[0].state is not ContainerRunState.EXITED:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        clock.hours = 1
+        for count in (1, 2):
+            await runtime.start_container(_POD, _RUNS, restart_count=count)
+    # The next agent lists the same.
+    async with open_process_runtime(tmp_path, isolated=False, clock=clock) as runtime:
+        found = await attempts(runtime)
+        assert [attempt.restart_count for attempt in found] == [2, 1]
+        created = [attempt.created_at for attempt in found]
+        assert created == sorted(created, reverse=True)
+        await runtime.stop_pod(_POD.uid)
+        await runtime.remove_pod(_POD.uid)

@@ -28,31 +28,28 @@ def _pid_of_shim(folder: PodFolder) -> int:
     return read(folder.shim, ShimRecord).process.pid
 
 
-def test_what_it_never_began_is_no_attempt(tmp_path: Path) -> None:
+async def test_what_it_never_began_is_no_attempt(tmp_path: Path) -> None:
     folder = PodFolder(tmp_path, _POD.uid)
 
-    async def scenario() -> None:
-        async with open_process_runtime(tmp_path, isolated=False) as runtime:
-            await runtime.start_pod(_POD)
-            shim = _pid_of_shim(folder)
-            os.kill(shim, signal.SIGSTOP)
-            starting = asyncio.ensure_future(runtime.start_container(_POD, _APP, restart_count=0))
-            while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - files have no notifications
-                await asyncio.sleep(0.001)
-            os.kill(shim, signal.SIGKILL)
-            with pytest.raises(CannotStartError, match="monitor has ended"):
-                await starting
-            (listed,) = await runtime.list_pods()
-            assert listed.facts.containers == ()
-            assert list(folder.containers.iterdir()) == []
-            # In another sandbox it is started as if for the first time.
-            await runtime.start_pod(_POD)
-            await runtime.start_container(_POD, _APP, restart_count=0)
-            (listed,) = await runtime.list_pods()
-            assert [attempt.restart_count for attempt in listed.facts.containers] == [0]
-            await runtime.remove_pod(_POD.uid)
-
-    asyncio.run(scenario())
+    async with open_process_runtime(tmp_path, isolated=False) as runtime:
+        await runtime.start_pod(_POD)
+        shim = _pid_of_shim(folder)
+        os.kill(shim, signal.SIGSTOP)
+        starting = asyncio.ensure_future(runtime.start_container(_POD, _APP, restart_count=0))
+        while not list(folder.containers.glob("*/launch.json")):  # noqa: ASYNC110 - files have no notifications
+            await asyncio.sleep(0.001)
+        os.kill(shim, signal.SIGKILL)
+        with pytest.raises(CannotStartError, match="monitor has ended"):
+            await starting
+        (listed,) = await runtime.list_pods()
+        assert listed.facts.containers == ()
+        assert list(folder.containers.iterdir()) == []
+        # In another sandbox it is started as if for the first time.
+        await runtime.start_pod(_POD)
+        await runtime.start_container(_POD, _APP, restart_count=0)
+        (listed,) = await runtime.list_pods()
+        assert [attempt.restart_count for attempt in listed.facts.containers] == [0]
+        await runtime.remove_pod(_POD.uid)
 
 
 @pytest.mark.parametrize("rebooted", [False, True])
@@ -87,44 +84,38 @@ def test_what_was_never_begun_when_all_were_killed_is_no_attempt(
     assert asyncio.run(after()) == ([0] if rebooted else [])
 
 
-def test_a_command_that_ran_is_an_attempt_even_without_a_record(tmp_path: Path) -> None:
+async def test_a_command_that_ran_is_an_attempt_even_without_a_record(tmp_path: Path) -> None:
     folder, ran = PodFolder(tmp_path, _POD.uid), tmp_path / "ran"
 
-    async def scenario() -> None:
-        async with open_process_runtime(tmp_path, isolated=False) as runtime:
-            await runtime.start_pod(_POD)
-            shim = _pid_of_shim(folder)
-            # No file can be written, as on a full disk, not even the start record.
-            _, most = resource.prlimit(shim, resource.RLIMIT_FSIZE)
-            resource.prlimit(shim, resource.RLIMIT_FSIZE, (0, most))
-            murderer = _running(f"mkdir {ran}; kill -KILL {shim}; exec sleep 600")
-            with pytest.raises(CannotStartError, match="monitor has ended"):
-                await runtime.start_container(_POD, murderer, restart_count=0)
-            assert ran.exists()
-            (listed,) = await runtime.list_pods()
-            ends = [(it.restart_count, it.exit_code, it.reason) for it in listed.facts.containers]
-            assert ends == [(0, 137, "ContainerStatusUnknown")]
-            await runtime.remove_pod(_POD.uid)
-
-    asyncio.run(scenario())
+    async with open_process_runtime(tmp_path, isolated=False) as runtime:
+        await runtime.start_pod(_POD)
+        shim = _pid_of_shim(folder)
+        # No file can be written, as on a full disk, not even the start record.
+        _, most = resource.prlimit(shim, resource.RLIMIT_FSIZE)
+        resource.prlimit(shim, resource.RLIMIT_FSIZE, (0, most))
+        murderer = _running(f"mkdir {ran}; kill -KILL {shim}; exec sleep 600")
+        with pytest.raises(CannotStartError, match="monitor has ended"):
+            await runtime.start_container(_POD, murderer, restart_count=0)
+        assert ran.exists()
+        (listed,) = await runtime.list_pods()
+        ends = [(it.restart_count, it.exit_code, it.reason) for it in listed.facts.containers]
+        assert ends == [(0, 137, "ContainerStatusUnknown")]
+        await runtime.remove_pod(_POD.uid)
 
 
-def test_a_container_that_kills_its_monitor_can_be_started_again(tmp_path: Path) -> None:
+async def test_a_container_that_kills_its_monitor_can_be_started_again(tmp_path: Path) -> None:
     murderer = _running("kill -KILL $PPID; exec sleep 600")
 
-    async def scenario() -> None:
-        async with open_process_runtime(tmp_path, isolated=False) as runtime:
-            await runtime.start_pod(_POD)
-            for attempt in range(2):
-                # Whether its monitor could record it before is undefined.
-                with suppress(CannotStartError):
-                    await runtime.start_container(_POD, murderer, restart_count=attempt)
-                (listed,) = await runtime.list_pods()
-                numbers = [attempt.restart_count for attempt in listed.facts.containers]
-                assert numbers == list(range(attempt, -1, -1))
-            await runtime.remove_pod(_POD.uid)
-
-    asyncio.run(scenario())
+    async with open_process_runtime(tmp_path, isolated=False) as runtime:
+        await runtime.start_pod(_POD)
+        for attempt in range(2):
+            # Whether its monitor could record it before is undefined.
+            with suppress(CannotStartError):
+                await runtime.start_container(_POD, murderer, restart_count=attempt)
+            (listed,) = await runtime.list_pods()
+            numbers = [attempt.restart_count for attempt in listed.facts.containers]
+            assert numbers == list(range(attempt, -1, -1))
+        await runtime.remove_pod(_POD.uid)
 
 
 def _running(script: str) -> Container:

@@ -116,58 +116,52 @@ async def resized_and_known_to_the_next(node: Node) -> None:
         assert await facts(runtime) == before
 
 
-def test_with_cgroups_what_holds_is_listed_also_by_the_next_agent(limited: Node) -> None:
-    asyncio.run(resized_and_known_to_the_next(limited))
+async def test_with_cgroups_what_holds_is_listed_also_by_the_next_agent(limited: Node) -> None:
+    await resized_and_known_to_the_next(limited)
     assert limited.unlimited == []
 
 
-def test_without_cgroups_it_is_recorded_and_listed(bare: Node) -> None:
-    asyncio.run(resized_and_known_to_the_next(bare))
+async def test_without_cgroups_it_is_recorded_and_listed(bare: Node) -> None:
+    await resized_and_known_to_the_next(bare)
     why = "cpu is not limited: cgroups are not used; memory is not limited: cgroups are not used"
     assert bare.unlimited == [("app", why)] * 2
 
 
-def test_the_kernel_has_the_last_word(limited: Node) -> None:
+async def test_the_kernel_has_the_last_word(limited: Node) -> None:
     """The next agent lists the limits in force, whatever wrote them to the cgroup."""
 
-    async def story() -> None:
-        async with limited.open() as runtime:
-            pod = asking(resources("100m 32Mi", "200m 64Mi"))
-            ids = await start(runtime, pod)
-            await runtime.resize_pod(asking(resources("100m 32Mi", "300m 96Mi")), ids)
-        assert limited.cgroups is not None
-        limited.cgroups.create(
-            pod.uid, ids["app"].removeprefix("process://"), resources("", "100m")
-        )
-        async with limited.open() as runtime:
-            (app,) = (await facts(runtime)).containers
-            assert app.resources is not None
-            assert (app.resources.cpu_limit, app.resources.memory_limit) == ("100m", "96Mi")
-
-    asyncio.run(story())
+    async with limited.open() as runtime:
+        pod = asking(resources("100m 32Mi", "200m 64Mi"))
+        ids = await start(runtime, pod)
+        await runtime.resize_pod(asking(resources("100m 32Mi", "300m 96Mi")), ids)
+    assert limited.cgroups is not None
+    limited.cgroups.create(pod.uid, ids["app"].removeprefix("process://"), resources("", "100m"))
+    async with limited.open() as runtime:
+        (app,) = (await facts(runtime)).containers
+        assert app.resources is not None
+        assert (app.resources.cpu_limit, app.resources.memory_limit) == ("100m", "96Mi")
 
 
-def test_what_failed_halfway_is_listed_as_far_as_it_came(folder: Path, tmp_path: Path) -> None:
+async def test_what_failed_halfway_is_listed_as_far_as_it_came(
+    folder: Path, tmp_path: Path
+) -> None:
     machine = Machine(tmp_path)
     node = Node(folder, machine.cgroups)
 
-    async def story() -> None:
-        async with node.open() as runtime:
-            ids = await start(runtime, asking(resources("100m 32Mi", "200m 64Mi")))
-            machine.kernel.refused = {"cpu.max"}
-            with pytest.raises(CannotResizeError, match=r"^cpu\.max of the pod cannot be"):
-                await runtime.resize_pod(asking(resources("100m 32Mi", "400m 96Mi")), ids)
-            (app,) = (await facts(runtime)).containers
-            assert app.resources is not None
-            assert (app.resources.cpu_limit, app.resources.memory_limit) == ("200m", "96Mi")
-            machine.kernel.refused = set()
+    async with node.open() as runtime:
+        ids = await start(runtime, asking(resources("100m 32Mi", "200m 64Mi")))
+        machine.kernel.refused = {"cpu.max"}
+        with pytest.raises(CannotResizeError, match=r"^cpu\.max of the pod cannot be"):
             await runtime.resize_pod(asking(resources("100m 32Mi", "400m 96Mi")), ids)
-            (app,) = (await facts(runtime)).containers
-            assert app.resources is not None
-            assert app.resources.cpu_limit == "400m"
-
-    asyncio.run(story())
-    asyncio.run(node.clear())
+        (app,) = (await facts(runtime)).containers
+        assert app.resources is not None
+        assert (app.resources.cpu_limit, app.resources.memory_limit) == ("200m", "96Mi")
+        machine.kernel.refused = set()
+        await runtime.resize_pod(asking(resources("100m 32Mi", "400m 96Mi")), ids)
+        (app,) = (await facts(runtime)).containers
+        assert app.resources is not None
+        assert app.resources.cpu_limit == "400m"
+    await node.clear()
 
 
 def test_who_is_cancelled_waits_for_the_kernel(
@@ -205,48 +199,39 @@ def test_who_is_cancelled_waits_for_the_kernel(
     asyncio.run(node.clear())
 
 
-def test_a_pod_as_a_whole_is_resized_without_its_containers(limited: Node) -> None:
-    async def story() -> None:
-        async with limited.open() as runtime:
-            each = resources("100m 32Mi", "200m 64Mi")
-            ids = await start(runtime, asking(each, own=resources("200m 64Mi", "400m 128Mi")))
-            pod = asking(each, own=resources("300m 64Mi", "600m 256Mi"))
-            await runtime.resize_pod(pod, ids)
-            assert (await facts(runtime)).resources == holds("300m", "600m", "256Mi")
-        async with limited.open() as runtime:
-            assert (await facts(runtime)).resources == holds("300m", "600m", "256Mi")
-
-    asyncio.run(story())
+async def test_a_pod_as_a_whole_is_resized_without_its_containers(limited: Node) -> None:
+    async with limited.open() as runtime:
+        each = resources("100m 32Mi", "200m 64Mi")
+        ids = await start(runtime, asking(each, own=resources("200m 64Mi", "400m 128Mi")))
+        pod = asking(each, own=resources("300m 64Mi", "600m 256Mi"))
+        await runtime.resize_pod(pod, ids)
+        assert (await facts(runtime)).resources == holds("300m", "600m", "256Mi")
+    async with limited.open() as runtime:
+        assert (await facts(runtime)).resources == holds("300m", "600m", "256Mi")
 
 
-def test_an_older_attempt_does_not_keep_a_pod_from_shrinking(limited: Node) -> None:
-    async def story() -> None:
-        async with limited.open() as runtime:
-            large, small = asking(resources("", "1 64Mi")), asking(resources("", "200m 64Mi"))
-            ids = await start(runtime, large)
-            await runtime.stop_container(large.uid, ids["app"], grace_seconds=0)
-            await runtime.resize_pod(small, {})
-            (container,) = small.spec.containers or ()
-            await runtime.start_container(small, container, restart_count=1)
-            pod_facts = await facts(runtime)
-            assert pod_facts.resources is not None
-            assert pod_facts.resources.cpu_limit == "200m"
-            assert pod_facts.containers[0].resources is not None
-            assert pod_facts.containers[0].resources.cpu_limit == "200m"
-
-    asyncio.run(story())
+async def test_an_older_attempt_does_not_keep_a_pod_from_shrinking(limited: Node) -> None:
+    async with limited.open() as runtime:
+        large, small = asking(resources("", "1 64Mi")), asking(resources("", "200m 64Mi"))
+        ids = await start(runtime, large)
+        await runtime.stop_container(large.uid, ids["app"], grace_seconds=0)
+        await runtime.resize_pod(small, {})
+        (container,) = small.spec.containers or ()
+        await runtime.start_container(small, container, restart_count=1)
+        pod_facts = await facts(runtime)
+        assert pod_facts.resources is not None
+        assert pod_facts.resources.cpu_limit == "200m"
+        assert pod_facts.containers[0].resources is not None
+        assert pod_facts.containers[0].resources.cpu_limit == "200m"
     assert limited.unlimited == []
 
 
-def test_a_pod_that_does_not_run_cannot_be_resized(bare: Node) -> None:
-    async def story() -> None:
-        pod = asking(resources("", "1 64Mi"))
-        async with bare.open() as runtime:
-            with pytest.raises(CannotResizeError, match="shim is not running"):
-                await runtime.resize_pod(pod, {})
-            ids = await start(runtime, pod)
-            await runtime.stop_pod(pod.uid)
-            with pytest.raises(CannotResizeError, match="shim is not running"):
-                await runtime.resize_pod(pod, ids)
-
-    asyncio.run(story())
+async def test_a_pod_that_does_not_run_cannot_be_resized(bare: Node) -> None:
+    pod = asking(resources("", "1 64Mi"))
+    async with bare.open() as runtime:
+        with pytest.raises(CannotResizeError, match="shim is not running"):
+            await runtime.resize_pod(pod, {})
+        ids = await start(runtime, pod)
+        await runtime.stop_pod(pod.uid)
+        with pytest.raises(CannotResizeError, match="shim is not running"):
+            await runtime.resize_pod(pod, ids)

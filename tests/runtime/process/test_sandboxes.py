@@ -1,6 +1,5 @@
 """A sandbox is listed once it was ready: a pod that waits for a volume has none."""
 
-import asyncio
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,36 +40,30 @@ async def sandboxes(runtime: Runtime) -> list[tuple[SandboxState, int]]:
     return [(sandbox.state, sandbox.attempt) for pod in pods for sandbox in pod.facts.sandboxes]
 
 
-def test_a_pod_that_waits_for_a_volume_has_none(folder: Path) -> None:
-    async def scenario() -> None:
-        for _ in range(2):
-            async with open_process_runtime(folder, isolated=True) as runtime:
-                for _ in range(2):
-                    with pytest.raises(CannotStartError):
-                        await runtime.start_pod(WAITING)
-                    assert await sandboxes(runtime) == []
+async def test_a_pod_that_waits_for_a_volume_has_none(folder: Path) -> None:
+    for _ in range(2):
         async with open_process_runtime(folder, isolated=True) as runtime:
-            assert await sandboxes(runtime) == []
-            await runtime.start_pod(a_pod())
-            assert await sandboxes(runtime) == [(SandboxState.READY, 0)]
-            await runtime.remove_pod(WAITING.uid)
-            assert await runtime.list_pods() == []
-
-    asyncio.run(scenario())
-
-
-def test_one_that_was_given_up_is_still_listed(folder: Path) -> None:
-    async def scenario() -> None:
-        async with open_process_runtime(folder, isolated=True) as runtime:
-            await runtime.start_pod(a_pod())
-            await runtime.stop_pod(WAITING.uid)
-            assert await sandboxes(runtime) == [(SandboxState.NOT_READY, 0)]
-        async with open_process_runtime(folder, isolated=True) as runtime:
-            assert await sandboxes(runtime) == [(SandboxState.NOT_READY, 0)]
             for _ in range(2):
                 with pytest.raises(CannotStartError):
                     await runtime.start_pod(WAITING)
-                assert await sandboxes(runtime) == [(SandboxState.NOT_READY, 0)]
-            await runtime.remove_pod(WAITING.uid)
+                assert await sandboxes(runtime) == []
+    async with open_process_runtime(folder, isolated=True) as runtime:
+        assert await sandboxes(runtime) == []
+        await runtime.start_pod(a_pod())
+        assert await sandboxes(runtime) == [(SandboxState.READY, 0)]
+        await runtime.remove_pod(WAITING.uid)
+        assert await runtime.list_pods() == []
 
-    asyncio.run(scenario())
+
+async def test_one_that_was_given_up_is_still_listed(folder: Path) -> None:
+    async with open_process_runtime(folder, isolated=True) as runtime:
+        await runtime.start_pod(a_pod())
+        await runtime.stop_pod(WAITING.uid)
+        assert await sandboxes(runtime) == [(SandboxState.NOT_READY, 0)]
+    async with open_process_runtime(folder, isolated=True) as runtime:
+        assert await sandboxes(runtime) == [(SandboxState.NOT_READY, 0)]
+        for _ in range(2):
+            with pytest.raises(CannotStartError):
+                await runtime.start_pod(WAITING)
+            assert await sandboxes(runtime) == [(SandboxState.NOT_READY, 0)]
+        await runtime.remove_pod(WAITING.uid)

@@ -1,6 +1,5 @@
 """A pod whose volumes cannot be created is not listed, and leaves nothing behind."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,7 +28,7 @@ def unprepared() -> Pod:
     return pod_of({"volumeMounts": mounts}, volumes=[{"name": "here", "emptyDir": {}}, MISSING])
 
 
-def test_it_tells_of_no_change_so_that_the_next_try_comes_in_its_time(folder: Path) -> None:
+async def test_it_tells_of_no_change_so_that_the_next_try_comes_in_its_time(folder: Path) -> None:
     async def first_change() -> PodUID:
         async with open_process_runtime(folder, isolated=True) as runtime:
             changes = runtime.changes()
@@ -41,16 +40,14 @@ def test_it_tells_of_no_change_so_that_the_next_try_comes_in_its_time(folder: Pa
             await runtime.remove_pod(PodUID("other"))
             return uid
 
-    assert asyncio.run(first_change()) == "other"
+    assert await first_change() == "other"
 
 
-def test_what_was_made_of_it_goes_when_it_is_removed(folder: Path) -> None:
-    async def start_and_remove(pod: Pod) -> None:
-        async with open_process_runtime(folder, isolated=True) as runtime:
-            with pytest.raises(CannotStartError):
-                await runtime.start_pod(pod)
-            assert list(pods_folder(folder).iterdir())
-            await runtime.remove_pod(pod.uid)
-
-    asyncio.run(start_and_remove(unprepared()))
+async def test_what_was_made_of_it_goes_when_it_is_removed(folder: Path) -> None:
+    pod = unprepared()
+    async with open_process_runtime(folder, isolated=True) as runtime:
+        with pytest.raises(CannotStartError):
+            await runtime.start_pod(pod)
+        assert list(pods_folder(folder).iterdir())
+        await runtime.remove_pod(pod.uid)
     assert list(pods_folder(folder).iterdir()) == []

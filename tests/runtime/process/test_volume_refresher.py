@@ -76,7 +76,7 @@ def test_a_volume_that_lost_its_contents_is_filled_again(setting: Setting) -> No
     assert (setting.volumes / "v/k").read_text() == "old"
 
 
-def test_the_loop_goes_on_while_a_large_volume_is_written(setting: Setting) -> None:
+async def test_the_loop_goes_on_while_a_large_volume_is_written(setting: Setting) -> None:
     """In the event loop, no other task would run between the first file and the last."""
     pod = pod_with(configMap={"name": "c"})
     put(setting, "1", {f"k{number}": "old" for number in range(1000)})
@@ -89,7 +89,7 @@ def test_the_loop_goes_on_while_a_large_volume_is_written(setting: Setting) -> N
         await task
         return count
 
-    assert asyncio.run(turns()) > 30
+    assert await turns() > 30
     assert len(list((setting.volumes / "v").glob("k*"))) == 1000
 
 
@@ -170,8 +170,8 @@ class SlowRuntime:
         self.done.append(pod.name)
 
 
-def test_a_slow_pod_keeps_no_other_waiting() -> None:
-    async def scenario() -> None:
+async def test_a_slow_pod_keeps_no_other_waiting() -> None:
+    async with asyncio.timeout(60):
         runtime = SlowRuntime("p0")
         pods = [make_pod(f"p{number}") for number in range(20)]
         refresher = Refresher(runtime, lambda: pods, clock=FakeClock(), heartbeat=lambda: None)
@@ -181,5 +181,3 @@ def test_a_slow_pod_keeps_no_other_waiting() -> None:
         assert runtime.most == MAX_CONCURRENT_REFRESHES
         task.cancel()
         await asyncio.wait([task])
-
-    asyncio.run(asyncio.wait_for(scenario(), 60))

@@ -1,8 +1,8 @@
-"""A simulated runtime in virtual time, and a way to play a pod on it."""
+"""A simulated runtime in virtual time that can be restarted."""
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -62,10 +62,3 @@ class Node:
         yield task
         task.cancel()
         await asyncio.wait([task])
-
-
-def play(story: Callable[[Node], Awaitable[None]], folder: Path | None = None) -> None:
-    async def main() -> None:
-        await story(Node(folder))
-
-    asyncio.run(main())

@@ -213,21 +213,18 @@ def test_a_node_of_ones_own_runs_pods(server: Server, namespace: str) -> None:
     assert (process.returncode, complaints) == (0, "")
 
 
-def test_an_agent_may_not_write_to_the_pods_of_others(
+async def test_an_agent_may_not_write_to_the_pods_of_others(
     real_server: RealServer,
 ) -> None:
     namespace = real_server.new_namespace()
 
-    async def live() -> None:
-        async with client_of(real_server.access) as admin:
-            await admin.create(PODS, pod("mine", "node-a"), namespace=namespace)
-            await admin.create(PODS, pod("others", "node-b"), namespace=namespace)
-        patch = b'{"status":{"reason":"Mine"}}'
-        async with client_of(real_server.process.node_access("node-a")) as agent:
-            pods = HttpPodApi(agent)
-            assert (await pods.patch_pod_status(namespace, "mine", patch)).status.reason == "Mine"
-            with pytest.raises(RejectedError, match="RBAC") as caught:
-                await pods.patch_pod_status(namespace, "others", patch)
-            assert caught.value.code == 403
-
-    asyncio.run(live())
+    async with client_of(real_server.access) as admin:
+        await admin.create(PODS, pod("mine", "node-a"), namespace=namespace)
+        await admin.create(PODS, pod("others", "node-b"), namespace=namespace)
+    patch = b'{"status":{"reason":"Mine"}}'
+    async with client_of(real_server.process.node_access("node-a")) as agent:
+        pods = HttpPodApi(agent)
+        assert (await pods.patch_pod_status(namespace, "mine", patch)).status.reason == "Mine"
+        with pytest.raises(RejectedError, match="RBAC") as caught:
+            await pods.patch_pod_status(namespace, "others", patch)
+        assert caught.value.code == 403

@@ -225,7 +225,7 @@ def test_all_of_it_in_any_order(process: Mortal, seed: int) -> None:
     play(process, anything, seed=seed, policy=AS_SHIPPED)
 
 
-def test_a_patch_that_arrives_after_a_newer_one_is_undone_by_the_reconcile(
+async def test_a_patch_that_arrives_after_a_newer_one_is_undone_by_the_reconcile(
     process: Mortal,
 ) -> None:
     delayed: list[Asked] = []
@@ -236,7 +236,7 @@ def test_a_patch_that_arrives_after_a_newer_one_is_undone_by_the_reconcile(
         delayed.append(asked)
         return Trouble.DELAY
 
-    async def live() -> None:
+    async with asyncio.timeout(280):
         async with playing(
             process.access, seed=1, policy=AS_SHIPPED, pods=1, users_work=False
         ) as scene:
@@ -249,8 +249,6 @@ def test_a_patch_that_arrives_after_a_newer_one_is_undone_by_the_reconcile(
             scene.proxy.release()
             await until(lambda: bool(scene.witness.overtaken))
             await scene.come_to_rest(AS_SHIPPED.full_sync_period + REST_SECONDS)
-
-    asyncio.run(asyncio.wait_for(live(), 280))
 
 
 @pytest.mark.long

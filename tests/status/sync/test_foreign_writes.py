@@ -1,8 +1,6 @@
 """Foreign writers and the default policy, in virtual time."""
 
-import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from functools import wraps
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -19,8 +17,6 @@ from podstatus.status.sync.state.pod_sync_state import CORRECTION_BURST
 from podstatus.testing.builders import make_static_pod
 from tests.support.status_fleet import READY, RUNNING, DistantPodApi, Fleet, saying
 
-NOT_IN_VIRTUAL_TIME = 30
-"""Seconds."""
 MEDDLING: dict[str, Any] = {
     "status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Meddling"}]}
 }
@@ -28,16 +24,6 @@ CORRECTED = (
     "Condition Ready was set to False (reason Meddling) by another client; "
     "the node owns it and has set it back to True"
 )
-
-
-def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Run a test in a new event loop."""
-
-    @wraps(test)
-    def run(*args: Any, **kwargs: Any) -> None:
-        asyncio.run(asyncio.wait_for(test(*args, **kwargs), NOT_IN_VIRTUAL_TIME))
-
-    return run
 
 
 class Watched(Fleet):
@@ -93,7 +79,6 @@ class Watched(Fleet):
         return [message for _, _, message in self.recorder.events]
 
 
-@in_loop
 async def test_a_foreign_condition_is_corrected_when_the_watch_shows_it_and_reported() -> None:
     fleet = Watched(policy=SyncPolicy(full_sync_period=3600))
     async with fleet.running():
@@ -107,7 +92,6 @@ async def test_a_foreign_condition_is_corrected_when_the_watch_shows_it_and_repo
     assert message == CORRECTED
 
 
-@in_loop
 async def test_upstreams_policy_waits_for_the_reconcile_and_records_no_event() -> None:
     fleet = Watched(policy=SyncPolicy.upstream())
     async with fleet.running():
@@ -119,7 +103,6 @@ async def test_upstreams_policy_waits_for_the_reconcile_and_records_no_event() -
     assert fleet.messages() == []
 
 
-@in_loop
 async def test_what_we_wrote_is_not_foreign_however_the_watch_lags() -> None:
     fleet = Watched()
     async with fleet.running():
@@ -137,7 +120,6 @@ async def test_what_we_wrote_is_not_foreign_however_the_watch_lags() -> None:
     assert fleet.calls() == ["patch a", "patch a"]
 
 
-@in_loop
 async def test_what_the_watch_shows_before_our_answer_came_is_looked_at_then() -> None:
     """The node's own write is not foreign; a later one is."""
     fleet = Watched(round_trip=1.0, policy=SyncPolicy(full_sync_period=3600))
@@ -159,7 +141,6 @@ async def test_what_the_watch_shows_before_our_answer_came_is_looked_at_then() -
     assert fleet.ready() == "True"
 
 
-@in_loop
 async def test_the_status_is_recomputed_not_only_sent_again() -> None:
     fleet = Watched(policy=SyncPolicy(full_sync_period=3600))
     async with fleet.running():
@@ -179,7 +160,6 @@ async def test_the_status_is_recomputed_not_only_sent_again() -> None:
     assert fleet.messages() == [CORRECTED]
 
 
-@in_loop
 async def test_a_write_that_matches_the_recomputed_status_is_not_reported() -> None:
     fleet = Watched()
     async with fleet.running():
@@ -192,7 +172,6 @@ async def test_a_write_that_matches_the_recomputed_status_is_not_reported() -> N
     assert fleet.messages() == []
 
 
-@in_loop
 async def test_the_same_write_is_reported_once_per_interval() -> None:
     fleet = Watched()
     async with fleet.running():
@@ -208,7 +187,6 @@ async def test_the_same_write_is_reported_once_per_interval() -> None:
     assert fleet.messages()[2:] == [CORRECTED]
 
 
-@in_loop
 async def test_a_recomputed_value_is_reported() -> None:
     fleet = Watched()
     async with fleet.running():
@@ -225,7 +203,6 @@ async def test_a_recomputed_value_is_reported() -> None:
     ]
 
 
-@in_loop
 async def test_who_promises_and_does_nothing_is_not_waited_for_longer_than_a_period() -> None:
     fleet = Watched()
     async with fleet.running():
@@ -263,7 +240,6 @@ async def test_who_promises_and_does_nothing_is_not_waited_for_longer_than_a_per
         ),
     ],
 )
-@in_loop
 async def test_other_owned_things_are_corrected_too(patch: dict[str, Any], message: str) -> None:
     fleet = Watched(policy=SyncPolicy(full_sync_period=3600))
     async with fleet.running():
@@ -274,7 +250,6 @@ async def test_other_owned_things_are_corrected_too(patch: dict[str, Any], messa
     assert fleet.messages() == [message]
 
 
-@in_loop
 async def test_what_is_not_ours_is_left_alone() -> None:
     fleet = Watched()
     theirs = {
@@ -292,7 +267,6 @@ async def test_what_is_not_ours_is_left_alone() -> None:
     assert fleet.messages() == []
 
 
-@in_loop
 async def test_a_reverted_foreign_write_is_not_reported() -> None:
     fleet = Watched()
     back = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": ""}]}}
@@ -306,7 +280,6 @@ async def test_a_reverted_foreign_write_is_not_reported() -> None:
     assert fleet.messages() == []
 
 
-@in_loop
 async def test_a_writer_that_never_stops_is_met_at_the_usual_pace() -> None:
     fleet = Watched()
     seconds = 60
@@ -326,7 +299,6 @@ async def test_a_writer_that_never_stops_is_met_at_the_usual_pace() -> None:
     assert fleet.calls() == ["patch a"]
 
 
-@in_loop
 async def test_after_a_patch_without_an_answer_nothing_is_blamed_on_others() -> None:
     fleet = Watched()
     async with fleet.running():
@@ -341,7 +313,6 @@ async def test_after_a_patch_without_an_answer_nothing_is_blamed_on_others() -> 
     assert fleet.messages() == []
 
 
-@in_loop
 async def test_a_failed_correction_is_reported_once_it_succeeds() -> None:
     fleet = Watched()
     async with fleet.running():
@@ -379,7 +350,6 @@ def naming() -> tuple[Watched, Naming]:
     return fleet, api
 
 
-@in_loop
 async def test_the_writer_is_asked_for_before_it_is_corrected() -> None:
     fleet, _ = naming()
     async with fleet.running():
@@ -389,7 +359,6 @@ async def test_the_writer_is_asked_for_before_it_is_corrected() -> None:
     assert fleet.messages() == [CORRECTED.replace("another client", '"kubectl-edit"')]
 
 
-@in_loop
 async def test_a_writer_that_cannot_be_asked_for_keeps_nothing_from_being_corrected() -> None:
     fleet, api = naming()
     api.trouble = UnavailableError("gone fishing")
@@ -400,7 +369,6 @@ async def test_a_writer_that_cannot_be_asked_for_keeps_nothing_from_being_correc
     assert fleet.messages() == [CORRECTED]
 
 
-@in_loop
 async def test_managed_fields_are_not_read_for_a_reverted_write() -> None:
     fleet, _ = naming()
     back = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": ""}]}}
@@ -414,7 +382,6 @@ async def test_managed_fields_are_not_read_for_a_reverted_write() -> None:
     assert fleet.calls() == []
 
 
-@in_loop
 async def test_managed_fields_are_not_read_without_a_foreign_write() -> None:
     fleet, _ = naming()
     async with fleet.running():
@@ -424,7 +391,6 @@ async def test_managed_fields_are_not_read_without_a_foreign_write() -> None:
     assert fleet.calls() == ["patch a"]
 
 
-@in_loop
 async def test_a_mirror_pod_is_corrected_as_its_static_pod_says() -> None:
     fleet = Watched()
     static, mirror = make_static_pod(), make_static_pod(mirror=True)

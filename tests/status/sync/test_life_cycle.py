@@ -21,234 +21,192 @@ LONG = 10.0
 # Start and stop
 
 
-def test_stop_ends_run() -> None:
-    async def main() -> None:
-        node = Node()
-        loop = asyncio.create_task(node.manager.run())
-        await run_ready_tasks()
-        assert not loop.done()
-        node.manager.stop()
-        await asyncio.wait_for(loop, LONG)
-
-    asyncio.run(main())
+async def test_stop_ends_run() -> None:
+    node = Node()
+    loop = asyncio.create_task(node.manager.run())
+    await run_ready_tasks()
+    assert not loop.done()
+    node.manager.stop()
+    await asyncio.wait_for(loop, LONG)
 
 
-def test_run_twice_at_once_is_refused() -> None:
-    async def main() -> None:
-        node = Node()
-        async with in_loop(node):
-            with pytest.raises(RuntimeError, match="already syncing"):
-                await node.manager.run()
-            with pytest.raises(RuntimeError, match="already syncing"):
-                node.manager.start()
-
-    asyncio.run(main())
-
-
-def test_run_again_after_stop() -> None:
-    async def main() -> None:
-        pod = make_pod()
-        node = Node(pod)
-        for phase in ("Pending", "Running"):
-            async with in_loop(node):
-                node.manager.set_pod_status(pod, make_status(phase))
-                await run_ready_tasks()
-                assert node.verbs() == ["get", "patch"]
-            node.api.calls.clear()
-
-    asyncio.run(main())
-
-
-def test_a_cancelled_run_can_be_run_again() -> None:
-    async def main() -> None:
-        node = Node()
-        loop = asyncio.create_task(node.manager.run())
-        await run_ready_tasks()
-        loop.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await loop
-        async with in_loop(node) as again:
-            assert not again.done()
-
-    asyncio.run(main())
-
-
-def test_a_run_is_cancelled_at_once_even_while_a_call_hangs() -> None:
-    async def main() -> None:
-        pod = make_pod()
-        node = Node(pod, api=HangingApi())
-        node.manager.set_pod_status(pod, RUNNING)
-        loop = asyncio.create_task(node.manager.run())
-        await run_ready_tasks()
-        loop.cancel()
-        await run_ready_tasks()
-        assert loop.cancelled()
-
-    asyncio.run(main())
-
-
-def test_stop_without_a_loop_is_harmless() -> None:
-    async def main() -> None:
-        node = Node()
-        node.manager.stop()
-        node.manager.stop()
-        async with in_loop(node) as loop:
-            assert not loop.done()
-
-    asyncio.run(main())
-
-
-def test_a_second_stop_while_the_loop_ends_does_not_end_the_next_loop() -> None:
-    async def main() -> None:
-        node = Node()
-        loop = asyncio.create_task(node.manager.run())
-        await run_ready_tasks()
-        while not loop.done():
-            node.manager.stop()
-            await asyncio.sleep(0)
-        async with in_loop(node) as again:
-            assert not again.done()
-
-    asyncio.run(main())
-
-
-def test_run_counts_from_the_call_on_and_can_be_stopped_before_it_is_awaited() -> None:
-    async def main() -> None:
-        node = Node()
-        run = node.manager.run()
+async def test_run_twice_at_once_is_refused() -> None:
+    node = Node()
+    async with in_loop(node):
+        with pytest.raises(RuntimeError, match="already syncing"):
+            await node.manager.run()
         with pytest.raises(RuntimeError, match="already syncing"):
             node.manager.start()
-        node.manager.stop()
-        async with in_loop(node) as again:
-            await asyncio.wait_for(run, LONG)
+
+
+async def test_run_again_after_stop() -> None:
+    pod = make_pod()
+    node = Node(pod)
+    for phase in ("Pending", "Running"):
+        async with in_loop(node):
+            node.manager.set_pod_status(pod, make_status(phase))
             await run_ready_tasks()
-            assert not again.done()
+            assert node.verbs() == ["get", "patch"]
+        node.api.calls.clear()
 
-    asyncio.run(main())
+
+async def test_a_cancelled_run_can_be_run_again() -> None:
+    node = Node()
+    loop = asyncio.create_task(node.manager.run())
+    await run_ready_tasks()
+    loop.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await loop
+    async with in_loop(node) as again:
+        assert not again.done()
 
 
-def test_a_change_just_before_stop_is_sent() -> None:
-    async def main() -> None:
-        pod = make_pod()
-        node = Node(pod)
-        async with in_loop(node) as loop:
-            node.manager.set_pod_status(pod, RUNNING)
-            node.manager.stop()
-            await asyncio.wait_for(loop, LONG)
-        assert node.stored(pod).status.phase == "Running"
+async def test_a_run_is_cancelled_at_once_even_while_a_call_hangs() -> None:
+    pod = make_pod()
+    node = Node(pod, api=HangingApi())
+    node.manager.set_pod_status(pod, RUNNING)
+    loop = asyncio.create_task(node.manager.run())
+    await run_ready_tasks()
+    loop.cancel()
+    await run_ready_tasks()
+    assert loop.cancelled()
 
-    asyncio.run(main())
+
+async def test_stop_without_a_loop_is_harmless() -> None:
+    node = Node()
+    node.manager.stop()
+    node.manager.stop()
+    async with in_loop(node) as loop:
+        assert not loop.done()
+
+
+async def test_a_second_stop_while_the_loop_ends_does_not_end_the_next_loop() -> None:
+    node = Node()
+    loop = asyncio.create_task(node.manager.run())
+    await run_ready_tasks()
+    while not loop.done():
+        node.manager.stop()
+        await asyncio.sleep(0)
+    async with in_loop(node) as again:
+        assert not again.done()
+
+
+async def test_run_counts_from_the_call_on_and_can_be_stopped_before_it_is_awaited() -> None:
+    node = Node()
+    run = node.manager.run()
+    with pytest.raises(RuntimeError, match="already syncing"):
+        node.manager.start()
+    node.manager.stop()
+    async with in_loop(node) as again:
+        await asyncio.wait_for(run, LONG)
+        await run_ready_tasks()
+        assert not again.done()
+
+
+async def test_a_change_just_before_stop_is_sent() -> None:
+    pod = make_pod()
+    node = Node(pod)
+    async with in_loop(node) as loop:
+        node.manager.set_pod_status(pod, RUNNING)
+        node.manager.stop()
+        await asyncio.wait_for(loop, LONG)
+    assert node.stored(pod).status.phase == "Running"
 
 
 @pytest.mark.parametrize("drain", [0, 7])
-def test_a_call_that_hangs_is_given_up_by_stop_and_made_again_by_the_next_loop(
+async def test_a_call_that_hangs_is_given_up_by_stop_and_made_again_by_the_next_loop(
     drain: float,
 ) -> None:
-    async def main() -> None:
-        pod, api = make_pod(), HangingApi()
-        node = Node(pod, api=api)
-        async with in_loop(node) as loop:
-            node.manager.set_pod_status(pod, RUNNING)
-            await run_ready_tasks()
-            node.manager.stop(drain=drain)
-            await node.clock.advance(drain)
-            await asyncio.wait_for(loop, LONG)
-        assert node.sent == {}
-        api.answers.set()
-        async with in_loop(node):
-            assert node.verbs() == ["get", "patch"]
-            node.manager.set_pod_status(pod, make_status("Failed"))
-            await run_ready_tasks()
-            assert node.verbs() == ["get", "patch"]
-
-    asyncio.run(main())
-
-
-def test_a_call_that_ends_in_time_is_waited_for_by_stop() -> None:
-    async def main() -> None:
-        pod, api = make_pod(), HangingApi()
-        node = Node(pod, api=api)
-        async with in_loop(node) as loop:
-            node.manager.set_pod_status(pod, RUNNING)
-            await run_ready_tasks()
-            node.manager.stop(drain=LONG)
-            await run_ready_tasks()
-            assert not loop.done()
-            with pytest.raises(RuntimeError, match="already syncing"):
-                await node.manager.run()
-            api.answers.set()
-            await asyncio.wait_for(loop, LONG)
-        assert node.sent == {pod.uid: 1}
-
-    asyncio.run(main())
-
-
-def test_a_batch_by_hand_is_refused_while_the_loop_runs() -> None:
-    async def main() -> None:
-        pod = make_pod()
-        node = Node(pod)
-        async with in_loop(node):
-            for full in (False, True):
-                with pytest.raises(RuntimeError, match="already syncing"):
-                    await node.manager.sync_batch(full=full)
-            with pytest.raises(RuntimeError, match="sync loop is running"):
-                node.manager.pop_changes()
+    pod, api = make_pod(), HangingApi()
+    node = Node(pod, api=api)
+    async with in_loop(node) as loop:
         node.manager.set_pod_status(pod, RUNNING)
-        assert await node.manager.sync_batch(full=False) == 1
-
-    asyncio.run(main())
-
-
-def test_two_batches_by_hand_at_once_are_refused_and_so_is_the_loop_beside_one() -> None:
-    async def main() -> None:
-        pod, api = make_pod(), HangingApi()
-        node = Node(pod, api=api)
-        node.manager.set_pod_status(pod, RUNNING)
-        batch = asyncio.create_task(node.manager.sync_batch(full=False))
         await run_ready_tasks()
-        node.manager.stop()  # stops the loop, not the batch
-        with pytest.raises(RuntimeError, match="already syncing"):
-            await node.manager.sync_batch(full=False)
+        node.manager.stop(drain=drain)
+        await node.clock.advance(drain)
+        await asyncio.wait_for(loop, LONG)
+    assert node.sent == {}
+    api.answers.set()
+    async with in_loop(node):
+        assert node.verbs() == ["get", "patch"]
+        node.manager.set_pod_status(pod, make_status("Failed"))
+        await run_ready_tasks()
+        assert node.verbs() == ["get", "patch"]
+
+
+async def test_a_call_that_ends_in_time_is_waited_for_by_stop() -> None:
+    pod, api = make_pod(), HangingApi()
+    node = Node(pod, api=api)
+    async with in_loop(node) as loop:
+        node.manager.set_pod_status(pod, RUNNING)
+        await run_ready_tasks()
+        node.manager.stop(drain=LONG)
+        await run_ready_tasks()
+        assert not loop.done()
         with pytest.raises(RuntimeError, match="already syncing"):
             await node.manager.run()
         api.answers.set()
-        assert await batch == 1
-        assert await node.manager.sync_batch(full=False) == 0
+        await asyncio.wait_for(loop, LONG)
+    assert node.sent == {pod.uid: 1}
 
-    asyncio.run(main())
+
+async def test_a_batch_by_hand_is_refused_while_the_loop_runs() -> None:
+    pod = make_pod()
+    node = Node(pod)
+    async with in_loop(node):
+        for full in (False, True):
+            with pytest.raises(RuntimeError, match="already syncing"):
+                await node.manager.sync_batch(full=full)
+        with pytest.raises(RuntimeError, match="sync loop is running"):
+            node.manager.pop_changes()
+    node.manager.set_pod_status(pod, RUNNING)
+    assert await node.manager.sync_batch(full=False) == 1
+
+
+async def test_two_batches_by_hand_at_once_are_refused_and_so_is_the_loop_beside_one() -> None:
+    pod, api = make_pod(), HangingApi()
+    node = Node(pod, api=api)
+    node.manager.set_pod_status(pod, RUNNING)
+    batch = asyncio.create_task(node.manager.sync_batch(full=False))
+    await run_ready_tasks()
+    node.manager.stop()  # stops the loop, not the batch
+    with pytest.raises(RuntimeError, match="already syncing"):
+        await node.manager.sync_batch(full=False)
+    with pytest.raises(RuntimeError, match="already syncing"):
+        await node.manager.run()
+    api.answers.set()
+    assert await batch == 1
+    assert await node.manager.sync_batch(full=False) == 0
 
 
 # Without a client
 
 
-def test_without_a_client_the_cache_is_kept_and_nothing_is_sent(
+async def test_without_a_client_the_cache_is_kept_and_nothing_is_sent(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "podstatus")
 
-    async def main() -> None:
-        pod, clock = make_pod(), FakeClock()
-        manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety(), clock=clock)
-        loop = asyncio.create_task(manager.run())
-        manager.set_pod_status(pod, RUNNING)
-        await clock.advance(60)
-        assert not loop.done()
-        status = manager.pod_status(pod.uid)
-        assert status is not None
-        assert status.phase == "Running"
-        assert manager.sent_versions() == {}
-        manager.stop()
-        await asyncio.wait_for(loop, LONG)
-
-    asyncio.run(main())
+    pod, clock = make_pod(), FakeClock()
+    manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety(), clock=clock)
+    loop = asyncio.create_task(manager.run())
+    manager.set_pod_status(pod, RUNNING)
+    await clock.advance(60)
+    assert not loop.done()
+    status = manager.pod_status(pod.uid)
+    assert status is not None
+    assert status.phase == "Running"
+    assert manager.sent_versions() == {}
+    manager.stop()
+    await asyncio.wait_for(loop, LONG)
     assert [r.message for r in caplog.records] == ["no client, statuses are cached but not sent"]
 
 
-def test_without_a_client_a_batch_by_hand_does_nothing() -> None:
+async def test_without_a_client_a_batch_by_hand_does_nothing() -> None:
     pod = make_pod()
     manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety())
     manager.set_pod_status(pod, RUNNING)
-    assert asyncio.run(manager.sync_batch(full=True)) == 0
+    assert await manager.sync_batch(full=True) == 0
 
 
 # In its own thread
@@ -333,13 +291,13 @@ def test_stop_comes_back_while_a_call_to_the_server_hangs() -> None:
     assert sync_threads() == []
 
 
-def test_a_batch_by_hand_and_run_are_refused_from_start_on() -> None:
+async def test_a_batch_by_hand_and_run_are_refused_from_start_on() -> None:
     node = Node()
     node.manager.start()
     with pytest.raises(RuntimeError, match="already syncing"):
-        asyncio.run(node.manager.sync_batch(full=False))
+        await node.manager.sync_batch(full=False)
     with pytest.raises(RuntimeError, match="already syncing"):
-        asyncio.run(node.manager.run())
+        await node.manager.run()
     node.manager.stop()
 
 

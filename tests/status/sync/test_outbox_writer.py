@@ -14,8 +14,10 @@ from podstatus.status.decide.versioned_status import UnsentUpdate, VersionedStat
 from podstatus.status.ports import OutboxEntry
 from podstatus.status.sync.outbox_writer import OutboxWriter
 from podstatus.testing.clock import run_ready_tasks
-from tests.status.sync.parallel_scene import SUCCEEDED, HangingOutbox, in_loop
+from tests.status.sync.parallel_scene import SUCCEEDED, HangingOutbox
 from tests.support.status_fleet import MemoryOutbox
+
+pytestmark = pytest.mark.timeout(120)
 
 A, B = PodUID("uid-a"), PodUID("uid-b")
 
@@ -58,7 +60,6 @@ class FaultyOutbox(MemoryOutbox):
             raise OSError("no disk")
 
 
-@in_loop
 async def test_an_entry_of_a_removed_pod_is_dropped_when_a_new_status_is_acknowledged() -> None:
     writer = OutboxWriter(outbox := FaultyOutbox())
     writer.put(A, final_status(9))
@@ -69,7 +70,6 @@ async def test_an_entry_of_a_removed_pod_is_dropped_when_a_new_status_is_acknowl
 
 
 @pytest.mark.parametrize(("acknowledged", "stored"), [(1, {A: 2}), (2, {}), (3, {})])
-@in_loop
 async def test_an_entry_stays_until_its_version_is_acknowledged(
     acknowledged: int, stored: dict[PodUID, int]
 ) -> None:
@@ -81,7 +81,6 @@ async def test_an_entry_stays_until_its_version_is_acknowledged(
     assert outbox.versions() == stored
 
 
-@in_loop
 async def test_an_entry_that_arrives_during_its_removal_is_stored() -> None:
     writer = OutboxWriter(outbox := HangingOutbox())
     writer.put(A, final_status(1))
@@ -95,7 +94,6 @@ async def test_an_entry_that_arrives_during_its_removal_is_stored() -> None:
     assert [entry.status.message for entry in outbox.kept.values()] == ["2"]
 
 
-@in_loop
 async def test_an_entry_that_is_dropped_while_it_is_stored_is_removed() -> None:
     writer = OutboxWriter(outbox := FaultyOutbox())
     outbox.disk.clear()
@@ -108,7 +106,6 @@ async def test_an_entry_that_is_dropped_while_it_is_stored_is_removed() -> None:
     assert (outbox.kept, len(writer)) == ({}, 0)
 
 
-@in_loop
 async def test_a_caller_waits_until_the_newest_entry_is_on_disk() -> None:
     writer = OutboxWriter(outbox := FaultyOutbox())
     outbox.disk.clear()
@@ -125,7 +122,6 @@ async def test_a_caller_waits_until_the_newest_entry_is_on_disk() -> None:
     await writing
 
 
-@in_loop
 async def test_a_failed_attempt_releases_the_caller_and_is_retried(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -143,7 +139,6 @@ async def test_a_failed_attempt_releases_the_caller_and_is_retried(
     assert (outbox.versions(), writer.is_dirty) == ({A: 1}, False)
 
 
-@in_loop
 async def test_a_caller_does_not_wait_for_an_entry_that_is_not_wanted_any_more() -> None:
     writer = OutboxWriter(MemoryOutbox())
     writer.put(A, final_status(1))
@@ -162,7 +157,6 @@ OPERATION = st.one_of(
 
 @given(st.lists(OPERATION, max_size=30))
 def test_the_disk_becomes_equal_to_what_was_asked_for(operations: list[tuple[str, PodUID]]) -> None:
-    @in_loop
     async def scene() -> None:
         writer, model = OutboxWriter(outbox := FaultyOutbox()), dict[PodUID, int]()
         for version, (operation, uid) in enumerate(operations, 1):
@@ -184,4 +178,4 @@ def test_the_disk_becomes_equal_to_what_was_asked_for(operations: list[tuple[str
         await writer.write()
         assert (outbox.versions(), len(writer), writer.is_dirty) == (model, len(model), False)
 
-    scene()
+    asyncio.run(scene())

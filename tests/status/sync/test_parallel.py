@@ -16,8 +16,9 @@ from podstatus.status.sync.syncer import SyncCounts
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.pod_api import InMemoryPodApi
-from tests.status.sync.parallel_scene import in_loop
 from tests.support.status_fleet import READY, RUNNING, Fleet, RecordedEvents, saying
+
+pytestmark = pytest.mark.timeout(120)
 
 SUCCEEDED = make_status("Succeeded", ended("app"), Ready="False")
 
@@ -29,7 +30,6 @@ def sending(**fields: Any) -> SyncPolicy:
 # Requests
 
 
-@in_loop
 async def test_a_status_is_patched_without_reading_first() -> None:
     fleet = Fleet(["a"])
     async with fleet.running():
@@ -41,7 +41,6 @@ async def test_a_status_is_patched_without_reading_first() -> None:
     assert fleet.message(fleet.pods[0]) == "two"
 
 
-@in_loop
 async def test_with_read_first_it_is_read_as_upstream_does() -> None:
     fleet = Fleet(["a"], policy=sending(read_first=True))
     async with fleet.running():
@@ -50,7 +49,6 @@ async def test_with_read_first_it_is_read_as_upstream_does() -> None:
     assert fleet.calls() == ["get a", "patch a"]
 
 
-@in_loop
 async def test_a_watch_that_lags_costs_no_request() -> None:
     fleet = Fleet(["a"], deaf=True)
     async with fleet.running():
@@ -63,7 +61,6 @@ async def test_a_watch_that_lags_costs_no_request() -> None:
     assert fleet.calls() == []
 
 
-@in_loop
 async def test_a_watch_that_does_not_come_for_a_minute_is_not_trusted() -> None:
     fleet = Fleet(["a"], deaf=True)
     async with fleet.running():
@@ -75,7 +72,6 @@ async def test_a_watch_that_does_not_come_for_a_minute_is_not_trusted() -> None:
     assert fleet.message(fleet.pods[0]) == "ours"
 
 
-@in_loop
 async def test_versions_that_are_no_numbers_make_us_ask() -> None:
     fleet = Fleet(["a"], versions=False)
     async with fleet.running():
@@ -87,7 +83,6 @@ async def test_versions_that_are_no_numbers_make_us_ask() -> None:
     assert fleet.message(fleet.pods[0]) == "one"
 
 
-@in_loop
 async def test_a_foreign_write_is_undone_by_the_reconcile_without_reading() -> None:
     fleet = Fleet(["a"])
     async with fleet.running():
@@ -114,7 +109,6 @@ class Forgetful(InMemoryPodApi):
         return pod
 
 
-@in_loop
 async def test_a_patch_that_was_taken_but_not_answered_is_not_forgotten() -> None:
     fleet = Fleet(["a"])
     api = Forgetful(*fleet.pods)  # without a watch
@@ -137,23 +131,18 @@ async def test_a_patch_that_was_taken_but_not_answered_is_not_forgotten() -> Non
 
 
 @pytest.mark.parametrize("in_flight", [1, 5, 32])
-def test_so_many_pods_are_in_flight_and_each_once(in_flight: int) -> None:
-    @in_loop
-    async def scenario() -> None:
-        fleet = Fleet(map(str, range(40)), round_trip=1, policy=sending(in_flight=in_flight))
-        async with fleet.running():
-            for message in ("one", "two", "three"):
-                for pod in fleet.pods:
-                    fleet.set(pod, message)
-                await fleet.clock.advance(0.3)
-            await fleet.clock.advance(40 * 3 / in_flight + 3)
-        assert (fleet.api.max_in_flight, fleet.api.max_per_pod) == (in_flight, 1)
-        assert {fleet.message(pod) for pod in fleet.pods} == {"three"}
-
-    scenario()
+async def test_so_many_pods_are_in_flight_and_each_once(in_flight: int) -> None:
+    fleet = Fleet(map(str, range(40)), round_trip=1, policy=sending(in_flight=in_flight))
+    async with fleet.running():
+        for message in ("one", "two", "three"):
+            for pod in fleet.pods:
+                fleet.set(pod, message)
+            await fleet.clock.advance(0.3)
+        await fleet.clock.advance(40 * 3 / in_flight + 3)
+    assert (fleet.api.max_in_flight, fleet.api.max_per_pod) == (in_flight, 1)
+    assert {fleet.message(pod) for pod in fleet.pods} == {"three"}
 
 
-@in_loop
 async def test_a_status_that_changes_under_way_follows_and_only_the_newest() -> None:
     fleet = Fleet(["a"], round_trip=1)
     async with fleet.running():
@@ -167,7 +156,6 @@ async def test_a_status_that_changes_under_way_follows_and_only_the_newest() -> 
     assert fleet.calls() == []
 
 
-@in_loop
 async def test_one_pod_that_hangs_does_not_keep_the_others_waiting() -> None:
     fleet = Fleet(["slow", "a", "b"])
     slow = asyncio.Event()
@@ -191,8 +179,6 @@ async def test_one_pod_that_hangs_does_not_keep_the_others_waiting() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
-@in_loop
 async def test_a_hundred_thousand_updates_arrive_as_the_newest_of_each_pod() -> None:
     pods, steps, elapsed, round_trip = 200, 200, 2.0, 0.02
     fleet = Fleet(map(str, range(pods)), round_trip=round_trip, rounds=6)
@@ -217,7 +203,6 @@ async def test_a_hundred_thousand_updates_arrive_as_the_newest_of_each_pod() -> 
 # Priorities
 
 
-@in_loop
 async def test_deletions_and_first_readiness_overtake_a_backlog_and_the_rest_arrives() -> None:
     backlog, round_trip = 5000, 0.01
     names = [*map(str, range(backlog)), "to-delete", "first-ready", "reconcile"]
@@ -257,7 +242,6 @@ async def latencies(fleet: Fleet, began: float, *pods: Pod) -> dict[str, float]:
     return found
 
 
-@in_loop
 async def test_without_priorities_no_pod_overtakes() -> None:
     fleet = Fleet(["a", "b", "new"], round_trip=1, policy=sending(in_flight=1, prioritize=False))
     async with fleet.running():
@@ -268,7 +252,6 @@ async def test_without_priorities_no_pod_overtakes() -> None:
     assert fleet.calls() == ["patch a", "patch b", "patch new"]
 
 
-@in_loop
 async def test_readiness_overtakes_the_first_time_only() -> None:
     fleet = Fleet(["a", "b", "flapping"], round_trip=1, policy=sending(in_flight=1))
     async with fleet.running():
@@ -284,7 +267,6 @@ async def test_readiness_overtakes_the_first_time_only() -> None:
     assert fleet.calls() == ["patch a", "patch b", "patch flapping"]
 
 
-@in_loop
 async def test_a_final_status_overtakes_without_a_deletion_request() -> None:
     fleet = Fleet(["a", "b", "c"], round_trip=1, policy=sending(in_flight=1))
     async with fleet.running():
@@ -297,7 +279,6 @@ async def test_a_final_status_overtakes_without_a_deletion_request() -> None:
     assert fleet.calls() == ["patch a", "patch c", "patch b"]
 
 
-@in_loop
 async def test_a_stream_of_urgent_pods_does_not_starve_an_ordinary_one() -> None:
     fleet = Fleet(["plain", *map(str, range(80))], round_trip=1, policy=sending(in_flight=1))
     async with fleet.running():
@@ -315,7 +296,6 @@ async def test_a_stream_of_urgent_pods_does_not_starve_an_ordinary_one() -> None
 # Replaced pods, missing pods, static pods
 
 
-@in_loop
 async def test_a_pod_that_was_replaced_by_another_of_its_name_is_dropped() -> None:
     fleet = Fleet(["a"], deaf=True)
     old = fleet.pods[0]
@@ -331,7 +311,6 @@ async def test_a_pod_that_was_replaced_by_another_of_its_name_is_dropped() -> No
     assert fleet.calls() == []
 
 
-@in_loop
 async def test_a_conflict_is_read_and_sent_again_at_once() -> None:
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=409)
@@ -342,7 +321,6 @@ async def test_a_conflict_is_read_and_sent_again_at_once() -> None:
     assert fleet.observer.failures == {}
 
 
-@in_loop
 async def test_gone_is_remembered_until_the_watch_shows_the_pod() -> None:
     fleet = Fleet(["a"])
     async with fleet.running():
@@ -357,7 +335,6 @@ async def test_gone_is_remembered_until_the_watch_shows_the_pod() -> None:
         assert fleet.calls() == ["get a", "patch a"]
 
 
-@in_loop
 async def test_a_pod_reported_gone_is_retried_when_the_watch_shows_it_again() -> None:
     fleet = Fleet(["a"], deaf=True)
     pod = fleet.pods[0]
@@ -374,7 +351,6 @@ async def test_a_pod_reported_gone_is_retried_when_the_watch_shows_it_again() ->
     assert fleet.calls() == ["get a", "patch a"]
 
 
-@in_loop
 async def test_a_static_pod_waits_for_its_mirror_and_then_goes_to_it() -> None:
     fleet = Fleet([])
     static, mirror = make_static_pod(), make_static_pod(mirror=True)
@@ -389,7 +365,6 @@ async def test_a_static_pod_waits_for_its_mirror_and_then_goes_to_it() -> None:
         assert dict(fleet.manager.sent_versions()) == {ApiUID(mirror.uid): 1}
 
 
-@in_loop
 async def test_what_failed_at_one_mirror_does_not_keep_the_next_one_waiting() -> None:
     fleet = Fleet([])
     static, mirror = make_static_pod(), make_static_pod(mirror=True)
@@ -405,7 +380,6 @@ async def test_what_failed_at_one_mirror_does_not_keep_the_next_one_waiting() ->
     assert fleet.calls() == ["patch static 422", "patch static"]
 
 
-@in_loop
 async def test_a_mirror_that_the_watch_has_not_shown_yet_is_waited_for() -> None:
     fleet = Fleet([])
     static, mirror = make_static_pod(), make_static_pod(mirror=True)
@@ -428,7 +402,6 @@ async def test_a_mirror_that_the_watch_has_not_shown_yet_is_waited_for() -> None
 # Final statuses
 
 
-@in_loop
 async def test_a_terminal_phase_that_was_held_back_follows_with_a_reconcile() -> None:
     fleet = Fleet(["a"])
     pod = fleet.pods[0]
@@ -445,30 +418,25 @@ async def test_a_terminal_phase_that_was_held_back_follows_with_a_reconcile() ->
 
 
 @pytest.mark.parametrize("code", [409, 429, 500, 422])
-def test_a_deletion_that_fails_is_tried_again(code: int) -> None:
-    @in_loop
-    async def scenario() -> None:
-        fleet = Fleet(["a"])
-        pod = fleet.pods[0]
-        fleet.api.fail("delete", "default", "a", code=code, times=2)
-        async with fleet.running():
-            fleet.set(pod, "end", SUCCEEDED)
-            await fleet.clock.advance(0)
-            fleet.api.request_deletion("default", "a", at="2100-01-01T00:00:00Z")
-            fleet.manager.terminate_pod(fleet.directory.pod_by_uid(pod.uid) or pod)
-            await fleet.clock.advance(700)
-        assert fleet.api.pods() == []
-        assert fleet.manager.entries() == {}
-        assert [call for call in fleet.calls() if "delete" in call] == [
-            f"delete a {code}",
-            f"delete a {code}",
-            "delete a",
-        ]
-
-    scenario()
+async def test_a_deletion_that_fails_is_tried_again(code: int) -> None:
+    fleet = Fleet(["a"])
+    pod = fleet.pods[0]
+    fleet.api.fail("delete", "default", "a", code=code, times=2)
+    async with fleet.running():
+        fleet.set(pod, "end", SUCCEEDED)
+        await fleet.clock.advance(0)
+        fleet.api.request_deletion("default", "a", at="2100-01-01T00:00:00Z")
+        fleet.manager.terminate_pod(fleet.directory.pod_by_uid(pod.uid) or pod)
+        await fleet.clock.advance(700)
+    assert fleet.api.pods() == []
+    assert fleet.manager.entries() == {}
+    assert [call for call in fleet.calls() if "delete" in call] == [
+        f"delete a {code}",
+        f"delete a {code}",
+        "delete a",
+    ]
 
 
-@in_loop
 async def test_a_deletion_that_failed_does_not_wait_for_the_watch() -> None:
     fleet = Fleet(["a"], deaf=True)
     pod = fleet.pods[0]
@@ -481,7 +449,6 @@ async def test_a_deletion_that_failed_does_not_wait_for_the_watch() -> None:
         assert fleet.calls() == ["patch a", "delete a 500", "delete a"]
 
 
-@in_loop
 async def test_a_pod_is_deleted_when_the_watch_shows_the_request() -> None:
     fleet = Fleet(["a"])
     pod = fleet.pods[0]
@@ -498,7 +465,6 @@ async def test_a_pod_is_deleted_when_the_watch_shows_the_request() -> None:
 # Failures
 
 
-@in_loop
 async def test_a_pod_that_failed_is_tried_again_with_what_is_newest_then() -> None:
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=500)
@@ -513,7 +479,6 @@ async def test_a_pod_that_failed_is_tried_again_with_what_is_newest_then() -> No
         assert fleet.message(fleet.pods[0]) == "two"
 
 
-@in_loop
 async def test_a_clock_that_rounds_does_not_delay_a_retry() -> None:
     for chance in range(100):
         fleet = Fleet(["a"])
@@ -526,7 +491,6 @@ async def test_a_clock_that_rounds_does_not_delay_a_retry() -> None:
             assert fleet.calls() == ["patch a 500", "get a", "patch a"]
 
 
-@in_loop
 async def test_without_waits_what_failed_goes_with_the_next_batch_as_upstream() -> None:
     zero = sending(
         initial_retry_seconds=0, max_retry_seconds=0, rejected_retry_seconds=0, circuit_after=0
@@ -554,7 +518,6 @@ class Patient(InMemoryPodApi):
         return await super().patch_pod_status(namespace, name, patch)
 
 
-@in_loop
 async def test_a_server_that_asks_for_patience_gets_it_and_is_not_read() -> None:
     fleet = Fleet(["a"])
     api = Patient(*fleet.pods, watcher=fleet.directory)
@@ -567,7 +530,6 @@ async def test_a_server_that_asks_for_patience_gets_it_and_is_not_read() -> None
         assert [call.verb for call in api.calls] == ["patch"]
 
 
-@in_loop
 async def test_a_rejected_status_is_reported_counted_and_retried_every_five_minutes() -> None:
     fleet = Fleet(["a"], policy=None)
     fleet.api.fail("patch", "default", "a", code=422, times=2)
@@ -586,7 +548,6 @@ async def test_a_rejected_status_is_reported_counted_and_retried_every_five_minu
     assert message == "Status was rejected: patch pod default/a: HTTP 422"
 
 
-@in_loop
 async def test_a_rejected_status_is_tried_at_once_when_it_changes() -> None:
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=422)
@@ -598,7 +559,6 @@ async def test_a_rejected_status_is_tried_at_once_when_it_changes() -> None:
         assert fleet.message(fleet.pods[0]) == "right"
 
 
-@in_loop
 async def test_who_is_not_let_in_for_a_while_is_not_taken_for_rejected() -> None:
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=403, times=3)
@@ -615,7 +575,6 @@ class FailingEvents(RecordedEvents):
         raise OSError("no sink")
 
 
-@in_loop
 async def test_events_that_cannot_be_recorded_stop_nothing(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -656,30 +615,25 @@ class Moody(PodManager):
 
 @pytest.mark.parametrize("method", ["translate_pod_uid", "pod_by_uid", "uid_translations"])
 @pytest.mark.parametrize("when", ["before", "waiting"])
-def test_a_directory_that_raises_loses_no_status(method: str, when: str) -> None:
-    @in_loop
-    async def scenario() -> None:
-        fleet = Fleet(["a"], round_trip=0.5)
-        directory = Moody([fleet.stored(fleet.pods[0])])
-        fleet.directory = directory
-        fleet.restart()
-        fleet.api.fail("patch", "default", "a", code=500)
-        async with fleet.running() as loop:
-            if when == "before":
-                directory.broken = method
-            fleet.set(fleet.pods[0], "one")
-            await fleet.clock.advance(0.1)
+async def test_a_directory_that_raises_loses_no_status(method: str, when: str) -> None:
+    fleet = Fleet(["a"], round_trip=0.5)
+    directory = Moody([fleet.stored(fleet.pods[0])])
+    fleet.directory = directory
+    fleet.restart()
+    fleet.api.fail("patch", "default", "a", code=500)
+    async with fleet.running() as loop:
+        if when == "before":
             directory.broken = method
-            await fleet.clock.advance(30)
-            directory.broken = ""
-            await fleet.clock.advance(60)
-            assert not loop.done()
-            assert fleet.message(fleet.pods[0]) == "one"
+        fleet.set(fleet.pods[0], "one")
+        await fleet.clock.advance(0.1)
+        directory.broken = method
+        await fleet.clock.advance(30)
+        directory.broken = ""
+        await fleet.clock.advance(60)
+        assert not loop.done()
+        assert fleet.message(fleet.pods[0]) == "one"
 
-    scenario()
 
-
-@in_loop
 async def test_what_was_not_looked_at_is_looked_at_with_the_next_change_of_any_pod() -> None:
     fleet = Fleet(["a", "b"])
     directory = Moody(fleet.api.pods())
@@ -698,7 +652,6 @@ async def test_what_was_not_looked_at_is_looked_at_with_the_next_change_of_any_p
 # An outage
 
 
-@in_loop
 async def test_in_an_outage_a_few_pods_look_for_the_server_and_then_all_go() -> None:
     fleet = Fleet(map(str, range(100)))
     for pod in fleet.pods:
@@ -718,7 +671,6 @@ async def test_in_an_outage_a_few_pods_look_for_the_server_and_then_all_go() -> 
         assert {fleet.message(pod) for pod in fleet.pods} == {"one"}
 
 
-@in_loop
 async def test_without_a_circuit_every_pod_looks_for_the_server() -> None:
     fleet = Fleet(map(str, range(100)), policy=sending(circuit_after=0))
     for pod in fleet.pods:
@@ -734,29 +686,24 @@ async def test_without_a_circuit_every_pod_looks_for_the_server() -> None:
 
 
 @pytest.mark.parametrize("hours", [-24, 24])
-def test_a_clock_that_is_set_does_not_stop_retries_nor_hurry_them_on(hours: int) -> None:
-    @in_loop
-    async def scenario() -> None:
-        fleet = Fleet(["a", "b"])
-        for name in "ab":
-            fleet.api.fail("patch", "default", name, code=500, times=2)
-        async with fleet.running():
-            fleet.set(fleet.pods[0], "one")
-            await fleet.clock.advance(0.1)
-            fleet.clock.step(hours * 3600)
-            fleet.set(fleet.pods[1], "one")
-            await fleet.clock.advance(20)
-            assert {fleet.message(pod) for pod in fleet.pods} == {"one"}
-        assert len(fleet.calls()) <= 12
-
-    scenario()
+async def test_a_clock_that_is_set_does_not_stop_retries_nor_hurry_them_on(hours: int) -> None:
+    fleet = Fleet(["a", "b"])
+    for name in "ab":
+        fleet.api.fail("patch", "default", name, code=500, times=2)
+    async with fleet.running():
+        fleet.set(fleet.pods[0], "one")
+        await fleet.clock.advance(0.1)
+        fleet.clock.step(hours * 3600)
+        fleet.set(fleet.pods[1], "one")
+        await fleet.clock.advance(20)
+        assert {fleet.message(pod) for pod in fleet.pods} == {"one"}
+    assert len(fleet.calls()) <= 12
 
 
 # Garbage collection
 
 
 @pytest.mark.parametrize("late", [False, True])
-@in_loop
 async def test_pods_that_are_gone_leave_nothing_behind(*, late: bool) -> None:
     fleet = Fleet(map(str, range(30)))
     for number, code in enumerate((404, 409, 422, 429, 500)):
@@ -780,7 +727,6 @@ def test_the_policy_of_the_kubelet_is_the_one_without_sending() -> None:
     assert manager.sent_versions() == {}
 
 
-@in_loop
 async def test_a_deletion_that_meets_another_pod_of_the_name_makes_us_ask() -> None:
     fleet = Fleet(["a"], deaf=True)
     pod = fleet.pods[0]
@@ -811,7 +757,6 @@ class CuttingApi(InMemoryPodApi):
         return pod
 
 
-@in_loop
 async def test_a_patch_of_a_new_mirror_that_was_not_answered_leaves_doubt() -> None:
     fleet = Fleet([])
     static, mirror = make_static_pod(), make_static_pod(mirror=True)
@@ -854,7 +799,6 @@ class CancellingApi(InMemoryPodApi):
         return await super().patch_pod_status(namespace, name, patch)
 
 
-@in_loop
 async def test_a_client_that_cancels_its_task_does_not_keep_a_pod_under_way_for_ever() -> None:
     fleet = Fleet(["a"])
     api = CancellingApi(*fleet.pods)
@@ -867,7 +811,6 @@ async def test_a_client_that_cancels_its_task_does_not_keep_a_pod_under_way_for_
         assert stored.status.message == "news"
 
 
-@in_loop
 async def test_a_client_that_never_waits_lets_others_have_their_turn() -> None:
     pods = [make_pod(f"pod-{number}") for number in range(100)]
     directory = PodManager(pods)

@@ -14,8 +14,10 @@ from podstatus.status.ports import OutboxEntry
 from podstatus.testing.builders import ended, make_pod, make_status, running
 from podstatus.testing.clock import run_ready_tasks
 from podstatus.testing.pod_api import InMemoryPodApi
-from tests.status.sync.parallel_scene import SUCCEEDED, HangingOutbox, in_loop
+from tests.status.sync.parallel_scene import SUCCEEDED, HangingOutbox
 from tests.support.status_fleet import READY, Fleet, MemoryOutbox
+
+pytestmark = pytest.mark.timeout(120)
 
 NAMES = list(map(str, range(50)))
 
@@ -30,7 +32,6 @@ async def stopped(fleet: Fleet, loop: asyncio.Task[None], drain: float) -> None:
 # Stop
 
 
-@in_loop
 async def test_a_stop_sends_the_whole_backlog_if_there_is_time() -> None:
     fleet = Fleet(NAMES, round_trip=1)
     async with fleet.running() as loop:
@@ -42,28 +43,23 @@ async def test_a_stop_sends_the_whole_backlog_if_there_is_time() -> None:
 
 @pytest.mark.parametrize("moment", [0.0, 0.2, 0.5, 0.7, 1.0, 1.2, 1.5, 2.1])
 @pytest.mark.parametrize("drain", [0.0, 0.4])
-def test_what_a_stop_leaves_unsent_the_next_run_sends(moment: float, drain: float) -> None:
-    @in_loop
-    async def scenario() -> None:
-        fleet = Fleet(NAMES, round_trip=1)
-        async with fleet.running() as loop:
-            for pod in fleet.pods:
-                fleet.set(pod, "last")
-            await fleet.clock.advance(moment)
-            await stopped(fleet, loop, drain=drain)
-        await run_ready_tasks()
-        for uid, version in fleet.manager.sent_versions().items():
-            pod = next(pod for pod in fleet.pods if str(pod.uid) == uid)
-            assert (fleet.message(pod), version) == ("last", 1)
-        async with fleet.running():
-            await fleet.clock.advance(4.5)  # interrupted pods are read first
-            assert {fleet.message(pod) for pod in fleet.pods} == {"last"}
-            assert len(fleet.manager.sent_versions()) == len(NAMES)
-
-    scenario()
+async def test_what_a_stop_leaves_unsent_the_next_run_sends(moment: float, drain: float) -> None:
+    fleet = Fleet(NAMES, round_trip=1)
+    async with fleet.running() as loop:
+        for pod in fleet.pods:
+            fleet.set(pod, "last")
+        await fleet.clock.advance(moment)
+        await stopped(fleet, loop, drain=drain)
+    await run_ready_tasks()
+    for uid, version in fleet.manager.sent_versions().items():
+        pod = next(pod for pod in fleet.pods if str(pod.uid) == uid)
+        assert (fleet.message(pod), version) == ("last", 1)
+    async with fleet.running():
+        await fleet.clock.advance(4.5)  # interrupted pods are read first
+        assert {fleet.message(pod) for pod in fleet.pods} == {"last"}
+        assert len(fleet.manager.sent_versions()) == len(NAMES)
 
 
-@in_loop
 async def test_a_stop_before_the_first_step_of_a_sync_leaves_the_pod_free() -> None:
     fleet = Fleet(["a"])
     syncer: Any = fleet.manager._syncer
@@ -75,7 +71,6 @@ async def test_a_stop_before_the_first_step_of_a_sync_leaves_the_pod_free() -> N
     assert fleet.calls() == ["patch a"]
 
 
-@in_loop
 async def test_a_run_that_is_cancelled_loses_nothing() -> None:
     fleet = Fleet(NAMES, round_trip=1)
     for _ in range(6):
@@ -91,7 +86,6 @@ async def test_a_run_that_is_cancelled_loses_nothing() -> None:
         assert {fleet.message(pod) for pod in fleet.pods} == {"last"}
 
 
-@in_loop
 async def test_a_patch_whose_answer_a_stop_cut_off_is_not_taken_for_unsent() -> None:
     fleet = Fleet(["a"], round_trip=1, deaf=True)
     async with fleet.running() as loop:
@@ -105,7 +99,6 @@ async def test_a_patch_whose_answer_a_stop_cut_off_is_not_taken_for_unsent() -> 
         assert fleet.message(fleet.pods[0]) == ""
 
 
-@in_loop
 async def test_what_failed_gets_a_last_chance_when_the_loop_stops() -> None:
     fleet = Fleet(NAMES)
     for pod in fleet.pods:
@@ -120,7 +113,6 @@ async def test_what_failed_gets_a_last_chance_when_the_loop_stops() -> None:
     assert {fleet.message(pod) for pod in fleet.pods} == {"last"}
 
 
-@in_loop
 async def test_a_server_that_is_away_does_not_hold_up_a_stop() -> None:
     fleet = Fleet(NAMES)
     for pod in fleet.pods:
@@ -147,7 +139,6 @@ class Stubborn(InMemoryPodApi):
         return await super().patch_pod_status(namespace, name, patch)
 
 
-@in_loop
 async def test_a_client_that_makes_a_failure_of_its_cancellation_does_not_stay() -> None:
     fleet = Fleet(["a"])
     api = Stubborn(*fleet.pods, watcher=fleet.directory)
@@ -159,7 +150,6 @@ async def test_a_client_that_makes_a_failure_of_its_cancellation_does_not_stay()
     assert fleet.manager.sent_versions() == {}
 
 
-@in_loop
 async def test_a_pod_that_waits_after_a_failure_is_tried_by_the_next_run_too() -> None:
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=422)
@@ -177,7 +167,6 @@ async def test_a_pod_that_waits_after_a_failure_is_tried_by_the_next_run_too() -
 # Without the loop
 
 
-@in_loop
 async def test_a_batch_by_hand_waits_for_all_it_has_begun() -> None:
     fleet = Fleet(NAMES, round_trip=1)
     for pod in fleet.pods:
@@ -189,7 +178,6 @@ async def test_a_batch_by_hand_waits_for_all_it_has_begun() -> None:
     assert await fleet.manager.sync_batch(full=False) == 0
 
 
-@in_loop
 async def test_a_batch_by_hand_leaves_those_alone_that_wait_after_a_failure() -> None:
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=500)
@@ -230,7 +218,6 @@ class LoggingApi(InMemoryPodApi):
         return await super().patch_pod_status(namespace, name, patch)
 
 
-@in_loop
 async def test_a_last_status_is_kept_before_it_is_sent_and_dropped_afterwards() -> None:
     outbox, pod = MemoryOutbox(), make_pod("a", restart_policy="Never")
     fleet = Fleet([], outbox=outbox)
@@ -251,7 +238,6 @@ async def test_a_last_status_is_kept_before_it_is_sent_and_dropped_afterwards() 
     assert outbox.kept == {}
 
 
-@in_loop
 async def test_a_last_status_survives_a_crash_and_passes_the_normal_merge() -> None:
     fleet = Fleet(["a"], outbox=MemoryOutbox())
     pod = fleet.pods[0]
@@ -276,7 +262,6 @@ async def test_a_last_status_survives_a_crash_and_passes_the_normal_merge() -> N
     assert fleet.outbox.kept == {}
 
 
-@in_loop
 async def test_a_status_reported_before_the_seed_is_known_better() -> None:
     fleet = Fleet(["a"], outbox=MemoryOutbox())
     pod, outbox = fleet.pods[0], fleet.outbox
@@ -288,7 +273,6 @@ async def test_a_status_reported_before_the_seed_is_known_better() -> None:
     assert fleet.message(pod) == "new"
 
 
-@in_loop
 async def test_the_outbox_lets_go_of_pods_that_are_gone() -> None:
     outbox = MemoryOutbox()
     for name in ("gone", "orphan", "replaced"):
@@ -304,7 +288,6 @@ async def test_the_outbox_lets_go_of_pods_that_are_gone() -> None:
     assert outbox.kept == {}
 
 
-@in_loop
 async def test_a_phase_that_is_held_back_has_not_arrived() -> None:
     fleet = Fleet(["a"], outbox=MemoryOutbox())
     pod, outbox = fleet.pods[0], fleet.outbox
@@ -322,7 +305,6 @@ async def test_a_phase_that_is_held_back_has_not_arrived() -> None:
     assert outbox.kept == {}
 
 
-@in_loop
 async def test_an_end_that_cannot_be_sent_is_kept_though_the_pod_lives_on() -> None:
     fleet = Fleet(["a"], outbox=MemoryOutbox())
     pod, outbox = fleet.pods[0], fleet.outbox
@@ -347,7 +329,6 @@ async def test_an_end_that_cannot_be_sent_is_kept_though_the_pod_lives_on() -> N
     assert outbox.kept == {}
 
 
-@in_loop
 async def test_a_newer_end_that_was_kept_meanwhile_stays_when_an_older_one_arrives() -> None:
     fleet = Fleet(["a"], outbox=MemoryOutbox(), round_trip=1)
     pod, outbox = fleet.pods[0], fleet.outbox
@@ -379,7 +360,6 @@ class CuriousApi(LoggingApi):
         return ()
 
 
-@in_loop
 async def test_a_last_status_is_kept_before_it_is_asked_who_else_wrote() -> None:
     outbox, pod = MemoryOutbox(), make_pod("a", restart_policy="Never")
     fleet = Fleet([], outbox=outbox)
@@ -400,7 +380,6 @@ async def test_a_last_status_is_kept_before_it_is_asked_who_else_wrote() -> None
     assert outbox.log == ["patch a", "keep a", "ask a", "patch a", "drop uid-a"]
 
 
-@in_loop
 async def test_what_an_earlier_life_knew_is_not_sent_but_stays_until_more_is_said() -> None:
     fleet = Fleet(["a"], outbox=MemoryOutbox())
     pod, outbox = fleet.pods[0], fleet.outbox
@@ -427,7 +406,6 @@ class BrokenOutbox(MemoryOutbox):
         raise OSError("no disk")
 
 
-@in_loop
 async def test_an_outbox_that_is_broken_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     fleet = Fleet(["a"], outbox=BrokenOutbox())
     async with fleet.running():
@@ -439,7 +417,6 @@ async def test_an_outbox_that_is_broken_stops_nothing(caplog: pytest.LogCaptureF
     assert "cannot store outbox entry, will retry: uid=uid-a" in caplog.text
 
 
-@in_loop
 async def test_retries_do_not_write_the_same_status_again() -> None:
     fleet = Fleet(["a"], outbox=MemoryOutbox())
     fleet.api.fail("patch", "default", "a", code=500, times=3)
@@ -453,7 +430,6 @@ async def test_retries_do_not_write_the_same_status_again() -> None:
     assert fleet.outbox.log == ["keep a", "drop uid-a"]
 
 
-@in_loop
 async def test_upstreams_policy_has_no_use_for_an_outbox() -> None:
     fleet = Fleet(["a"], outbox=BrokenOutbox(), policy=SyncPolicy.upstream())
     async with fleet.running():
@@ -481,7 +457,6 @@ class StubbornOutbox(MemoryOutbox):
         self.kept.pop(uid, None)
 
 
-@in_loop
 async def test_what_could_not_be_dropped_is_dropped_later() -> None:
     fleet = Fleet(["a"], outbox=StubbornOutbox())
     assert fleet.outbox is not None
@@ -494,7 +469,6 @@ async def test_what_could_not_be_dropped_is_dropped_later() -> None:
     assert fleet.outbox.kept == {}
 
 
-@in_loop
 async def test_an_outbox_that_hangs_does_not_keep_others_waiting() -> None:
     outbox = HangingOutbox()
     outbox.store(last_status("gone", "end"))
@@ -510,7 +484,6 @@ async def test_an_outbox_that_hangs_does_not_keep_others_waiting() -> None:
         outbox.disk.set()
 
 
-@in_loop
 async def test_a_batch_by_hand_tries_those_again_whose_wait_is_over() -> None:
     fleet = Fleet(["a"])
     fleet.api.fail("patch", "default", "a", code=503)
@@ -523,16 +496,14 @@ async def test_a_batch_by_hand_tries_those_again_whose_wait_is_over() -> None:
 
 
 @pytest.mark.parametrize("code", [429, 503])
-def test_a_server_that_fails_for_a_moment_does_not_keep_a_stop_from_sending(code: int) -> None:
-    @in_loop
-    async def scenario() -> None:
-        fleet = Fleet(map(str, range(60)), round_trip=0.01, rounds=6)
+async def test_a_server_that_fails_for_a_moment_does_not_keep_a_stop_from_sending(
+    code: int,
+) -> None:
+    fleet = Fleet(map(str, range(60)), round_trip=0.01, rounds=6)
+    for pod in fleet.pods:
+        fleet.api.fail("patch", "default", pod.name, code=code)
+    async with fleet.running() as loop:
         for pod in fleet.pods:
-            fleet.api.fail("patch", "default", pod.name, code=code)
-        async with fleet.running() as loop:
-            for pod in fleet.pods:
-                fleet.set(pod, "last")
-            await stopped(fleet, loop, drain=30)
-        assert [fleet.message(pod) for pod in fleet.pods] == ["last"] * 60
-
-    scenario()
+            fleet.set(pod, "last")
+        await stopped(fleet, loop, drain=30)
+    assert [fleet.message(pod) for pod in fleet.pods] == ["last"] * 60

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from podstatus.status.policy import SyncPolicy
-from tests.status.sync.parallel_scene import in_loop
 from tests.support.status_fleet import READY, RUNNING, Fleet
+
+pytestmark = pytest.mark.timeout(120)
 
 FIRST_MINUTE = 7 * 3
 """Requests per pod."""
@@ -66,23 +67,18 @@ async def requests_per_minute(fleet: Fleet, minutes: int, *, changing: bool) -> 
     ],
     ids=str,
 )
-def test_requests_per_pod_and_minute_stay_under_the_bound(
+async def test_requests_per_pod_and_minute_stay_under_the_bound(
     codes: tuple[int, ...], verbs: tuple[str, ...], *, changing: bool
 ) -> None:
-    @in_loop
-    async def scenario() -> None:
-        fleet = Fleet(["a", "b", "c"], rounds=6)
-        worst(fleet)
-        storm(fleet, *codes, verbs=verbs)
-        async with fleet.running():
-            first, *later = await requests_per_minute(fleet, 5, changing=changing)
-        assert 0 < first <= FIRST_MINUTE
-        assert max(later) <= LATER_MINUTES
-
-    scenario()
+    fleet = Fleet(["a", "b", "c"], rounds=6)
+    worst(fleet)
+    storm(fleet, *codes, verbs=verbs)
+    async with fleet.running():
+        first, *later = await requests_per_minute(fleet, 5, changing=changing)
+    assert 0 < first <= FIRST_MINUTE
+    assert max(later) <= LATER_MINUTES
 
 
-@in_loop
 async def test_upstreams_policy_has_no_such_bound() -> None:
     fleet = Fleet(["a"], policy=SyncPolicy.upstream(), rounds=6)
     storm(fleet, 409, verbs=("patch",))
@@ -91,7 +87,6 @@ async def test_upstreams_policy_has_no_such_bound() -> None:
     assert minutes[1] >= 120
 
 
-@in_loop
 async def test_a_healthy_pod_does_not_spur_on_those_that_the_server_fails() -> None:
     fleet = Fleet(["healthy", *map(str, range(60))], rounds=6)
     worst(fleet)
@@ -111,32 +106,27 @@ async def test_a_healthy_pod_does_not_spur_on_those_that_the_server_fails() -> N
 
 
 @pytest.mark.parametrize("code", [404, 409, 422, 429])
-def test_pods_in_quarantine_do_not_slow_the_others(code: int) -> None:
-    @in_loop
-    async def scenario() -> None:
-        round_trip = 0.05
-        fleet = Fleet([*map(str, range(100)), "well"], round_trip=round_trip, rounds=6)
-        *sick, well = fleet.pods
+async def test_pods_in_quarantine_do_not_slow_the_others(code: int) -> None:
+    round_trip = 0.05
+    fleet = Fleet([*map(str, range(100)), "well"], round_trip=round_trip, rounds=6)
+    *sick, well = fleet.pods
+    for pod in sick:
+        fleet.api.fail("patch", "default", pod.name, code=code, times=FOREVER)
+    async with fleet.running():
         for pod in sick:
-            fleet.api.fail("patch", "default", pod.name, code=code, times=FOREVER)
-        async with fleet.running():
+            fleet.set(pod, "sick")
+        await fleet.clock.advance(60)
+        for pod in sick:
+            fleet.set(pod, "sick, and said so again")
+        await fleet.clock.advance(1)  # a rejected status is sent once more when it changes
+        for turn in range(20):
             for pod in sick:
-                fleet.set(pod, "sick")
-            await fleet.clock.advance(60)
-            for pod in sick:
-                fleet.set(pod, "sick, and said so again")
-            await fleet.clock.advance(1)  # a rejected status is sent once more when it changes
-            for turn in range(20):
-                for pod in sick:
-                    fleet.set(pod, f"sick {turn}")
-                fleet.set(well, f"well {turn}")
-                await fleet.clock.advance(2 * round_trip)
-                assert fleet.message(well) == f"well {turn}"
-
-    scenario()
+                fleet.set(pod, f"sick {turn}")
+            fleet.set(well, f"well {turn}")
+            await fleet.clock.advance(2 * round_trip)
+            assert fleet.message(well) == f"well {turn}"
 
 
-@in_loop
 async def test_who_failed_together_does_not_come_back_together() -> None:
     random.seed(6)
     fleet = Fleet(map(str, range(64)), rounds=6)
@@ -150,7 +140,6 @@ async def test_who_failed_together_does_not_come_back_together() -> None:
     assert max(moments.values()) <= 10
 
 
-@in_loop
 async def test_pods_whose_patches_the_server_fails_do_not_slow_the_others() -> None:
     """As with a failing webhook: reads succeed, patches of these pods fail with 500."""
     fleet = Fleet([*map(str, range(300)), "well"], round_trip=0.01, rounds=6)

@@ -45,24 +45,21 @@ class Lags(Counters):
         self.heard.append((uid, namespace, name, duration_seconds))
 
 
-def test_what_is_on_its_way_rejected_and_late_is_known() -> None:
-    async def scene() -> None:
-        clock, lags = FakeClock(), Lags()
-        pods = [make_pod("good"), make_pod("bad")]
-        statuses = StatusManager(
-            Server(clock), PodManager(pods), NothingRuns(), observer=lags, clock=clock
-        )
-        running_ = asyncio.create_task(statuses.run())
-        for pod in pods:
-            statuses.set_pod_status(pod, make_status("Running", running("app")))
-        await clock.advance(1)
-        assert statuses.sync_counts().in_flight == 2
-        await clock.advance(2)
-        counts = statuses.sync_counts()
-        assert (counts.in_flight, counts.quarantined, counts.outbox) == (0, 1, 0)
-        assert lags.heard == [("uid-good", "default", "good", 3.0)]
-        assert lags.snapshot().status_sync_duration.count == 1
-        running_.cancel()
-        await asyncio.wait({running_})
-
-    asyncio.run(scene())
+async def test_what_is_on_its_way_rejected_and_late_is_known() -> None:
+    clock, lags = FakeClock(), Lags()
+    pods = [make_pod("good"), make_pod("bad")]
+    statuses = StatusManager(
+        Server(clock), PodManager(pods), NothingRuns(), observer=lags, clock=clock
+    )
+    running_ = asyncio.create_task(statuses.run())
+    for pod in pods:
+        statuses.set_pod_status(pod, make_status("Running", running("app")))
+    await clock.advance(1)
+    assert statuses.sync_counts().in_flight == 2
+    await clock.advance(2)
+    counts = statuses.sync_counts()
+    assert (counts.in_flight, counts.quarantined, counts.outbox) == (0, 1, 0)
+    assert lags.heard == [("uid-good", "default", "good", 3.0)]
+    assert lags.snapshot().status_sync_duration.count == 1
+    running_.cancel()
+    await asyncio.wait({running_})

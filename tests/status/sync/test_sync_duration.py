@@ -1,6 +1,5 @@
 """How long updates wait until the API server has them."""
 
-import asyncio
 import threading
 
 import pytest
@@ -222,37 +221,31 @@ def test_a_pod_removed_during_its_send_is_measured_and_does_not_come_back() -> N
     assert node.manager.entries() == {}
 
 
-def test_the_running_loop_measures_each_send() -> None:
-    async def main() -> None:
-        pod, api = make_pod(), HangingApi()
-        node = Node(pod, api=api)
-        async with in_loop(node):
-            node.manager.set_pod_status(pod, PENDING)
-            await run_ready_tasks()
-            await node.clock.advance(1)
-            node.manager.set_pod_status(pod, RUNNING)
-            await node.clock.advance(2)
-            api.answers.set()
-            await run_ready_tasks()
-            assert node.observer.sync_durations == [3.0, 2.0]
-            await node.clock.advance(60)
-            assert node.observer.sync_durations == [3.0, 2.0]
-
-    asyncio.run(main())
+async def test_the_running_loop_measures_each_send() -> None:
+    pod, api = make_pod(), HangingApi()
+    node = Node(pod, api=api)
+    async with in_loop(node):
+        node.manager.set_pod_status(pod, PENDING)
+        await run_ready_tasks()
+        await node.clock.advance(1)
+        node.manager.set_pod_status(pod, RUNNING)
+        await node.clock.advance(2)
+        api.answers.set()
+        await run_ready_tasks()
+        assert node.observer.sync_durations == [3.0, 2.0]
+        await node.clock.advance(60)
+        assert node.observer.sync_durations == [3.0, 2.0]
 
 
-def test_an_outage_counts_in_full_in_the_running_loop() -> None:
-    async def main() -> None:
-        pod = make_pod()
-        node = Node(pod)
-        node.api.fail("get", "default", "pod", code=503, times=3)
-        async with in_loop(node):
-            await node.clock.advance(4)
-            node.manager.set_pod_status(pod, RUNNING)
-            await node.clock.advance(60)
-            assert node.observer.sync_durations == [26.0]
-
-    asyncio.run(main())
+async def test_an_outage_counts_in_full_in_the_running_loop() -> None:
+    pod = make_pod()
+    node = Node(pod)
+    node.api.fail("get", "default", "pod", code=503, times=3)
+    async with in_loop(node):
+        await node.clock.advance(4)
+        node.manager.set_pod_status(pod, RUNNING)
+        await node.clock.advance(60)
+        assert node.observer.sync_durations == [26.0]
 
 
 # Isolation of the cache

@@ -1,6 +1,5 @@
 """Authorization of every route for every identity, and the caches of reviews."""
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -175,80 +174,65 @@ class Watched:
         return 200
 
 
-def test_answers_are_remembered_for_a_while() -> None:
-    async def run() -> None:
-        watched = Watched()
-        reviews = watched.reviews
+async def test_answers_are_remembered_for_a_while() -> None:
+    watched = Watched()
+    reviews = watched.reviews
 
-        async def asked(token: str, code: int) -> tuple[int, int]:
-            before = len(reviews.tokens_asked), len(reviews.rights_asked)
-            assert await watched.code(token) == code
-            return len(reviews.tokens_asked) - before[0], len(reviews.rights_asked) - before[1]
+    async def asked(token: str, code: int) -> tuple[int, int]:
+        before = len(reviews.tokens_asked), len(reviews.rights_asked)
+        assert await watched.code(token) == code
+        return len(reviews.tokens_asked) - before[0], len(reviews.rights_asked) - before[1]
 
-        assert await asked("token-of-ann", 200) == (1, 1)
-        assert await asked("token-of-bob", 403) == (1, 1)
-        assert await asked("token-of-eve", 401) == (1, 0)
-        await watched.clock.advance(29)
-        assert await asked("token-of-ann", 200) == (0, 0)
-        assert await asked("token-of-bob", 403) == (0, 0)
-        assert await asked("token-of-eve", 401) == (0, 0)
-        reviews.rights.add(("bob", "get", "log"))
-        await watched.clock.advance(1)
-        assert await asked("token-of-bob", 200) == (0, 1)
-        await watched.clock.advance(90)
-        assert await asked("token-of-ann", 200) == (1, 0)
-        await watched.clock.advance(180)
-        reviews.rights.clear()
-        assert await asked("token-of-ann", 403) == (1, 1)
-
-    asyncio.run(run())
+    assert await asked("token-of-ann", 200) == (1, 1)
+    assert await asked("token-of-bob", 403) == (1, 1)
+    assert await asked("token-of-eve", 401) == (1, 0)
+    await watched.clock.advance(29)
+    assert await asked("token-of-ann", 200) == (0, 0)
+    assert await asked("token-of-bob", 403) == (0, 0)
+    assert await asked("token-of-eve", 401) == (0, 0)
+    reviews.rights.add(("bob", "get", "log"))
+    await watched.clock.advance(1)
+    assert await asked("token-of-bob", 200) == (0, 1)
+    await watched.clock.advance(90)
+    assert await asked("token-of-ann", 200) == (1, 0)
+    await watched.clock.advance(180)
+    reviews.rights.clear()
+    assert await asked("token-of-ann", 403) == (1, 1)
 
 
 @pytest.mark.parametrize("step", [-3600, 3600])
-def test_decisions_expire_by_the_monotonic_clock(step: int) -> None:
-    async def run() -> None:
-        watched = Watched()
-        assert await watched.code("token-of-ann") == 200
-        watched.clock.step(step)
-        assert await watched.code("token-of-ann") == 200
-        assert len(watched.reviews.tokens_asked) == 1
-        await watched.clock.advance(600)
-        assert await watched.code("token-of-ann") == 200
-        assert len(watched.reviews.tokens_asked) == 2
-
-    asyncio.run(run())
+async def test_decisions_expire_by_the_monotonic_clock(step: int) -> None:
+    watched = Watched()
+    assert await watched.code("token-of-ann") == 200
+    watched.clock.step(step)
+    assert await watched.code("token-of-ann") == 200
+    assert len(watched.reviews.tokens_asked) == 1
+    await watched.clock.advance(600)
+    assert await watched.code("token-of-ann") == 200
+    assert len(watched.reviews.tokens_asked) == 2
 
 
-def test_what_is_remembered_is_bounded_and_holds_no_token() -> None:
-    async def run() -> None:
-        watched = Watched()
-        for number in range(1100):
-            assert await watched.code(f"token-{number}") == 401
-        known = watched.gate._token_cache._entries
-        assert len(known) == 1000
-        assert not any("token-" in str(key) for key in known)
-
-    asyncio.run(run())
+async def test_what_is_remembered_is_bounded_and_holds_no_token() -> None:
+    watched = Watched()
+    for number in range(1100):
+        assert await watched.code(f"token-{number}") == 401
+    known = watched.gate._token_cache._entries
+    assert len(known) == 1000
+    assert not any("token-" in str(key) for key in known)
 
 
-def test_an_outage_is_not_remembered() -> None:
-    async def run() -> None:
-        watched = Watched()
-        watched.reviews.down = True
-        assert await watched.code("token-of-ann") == 401
-        watched.reviews.down = False
-        assert await watched.code("token-of-ann") == 200
-
-    asyncio.run(run())
+async def test_an_outage_is_not_remembered() -> None:
+    watched = Watched()
+    watched.reviews.down = True
+    assert await watched.code("token-of-ann") == 401
+    watched.reviews.down = False
+    assert await watched.code("token-of-ann") == 200
 
 
-def test_an_agent_without_a_token_lets_no_empty_one_in() -> None:
-    async def run() -> None:
-        gate = Authorizer(ServerOptions(node_name=NODE, token=""), None, FakeClock())
-        with pytest.raises(HttpError, match="Unauthorized"):
-            await gate.authorize(RequestAttributes(method="GET", path="/logs/"))
-
-    asyncio.run(run())
+async def test_an_agent_without_a_token_lets_no_empty_one_in() -> None:
+    gate = Authorizer(ServerOptions(node_name=NODE, token=""), None, FakeClock())
+    with pytest.raises(HttpError, match="Unauthorized"):
+        await gate.authorize(RequestAttributes(method="GET", path="/logs/"))
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_what_is_not_well_is_named(path: str, code: int, text: str) -> None:
     assert served(checks, lambda ask: ask(path)) == (code, text)
 
 
-def test_only_reading_is_allowed() -> None:
+async def test_only_reading_is_allowed() -> None:
     async def post() -> int:
         listener = HealthListener("127.0.0.1", 0, dict)
         port = await listener.start()
@@ -95,46 +95,40 @@ def test_only_reading_is_allowed() -> None:
         finally:
             await listener.stop()
 
-    assert asyncio.run(post()) == 405
+    assert await post() == 405
 
 
-def test_a_heartbeat_that_begins_later_is_there_and_fails_when_it_stalls() -> None:
-    async def run() -> list[tuple[int, str]]:
-        clock = FakeClock()
-        heartbeats = Heartbeats(clock)
-        listener = HealthListener("127.0.0.1", 0, lambda: heartbeat_checks(heartbeats))
-        port = await listener.start()
-        answers = []
-        async with aiohttp.ClientSession() as session:
+async def test_a_heartbeat_that_begins_later_is_there_and_fails_when_it_stalls() -> None:
+    clock = FakeClock()
+    heartbeats = Heartbeats(clock)
+    listener = HealthListener("127.0.0.1", 0, lambda: heartbeat_checks(heartbeats))
+    port = await listener.start()
+    answers = []
+    async with aiohttp.ClientSession() as session:
 
-            async def ask() -> None:
-                async with session.get(f"http://127.0.0.1:{port}/healthz/lease") as answer:
-                    answers.append((answer.status, await answer.text()))
+        async def ask() -> None:
+            async with session.get(f"http://127.0.0.1:{port}/healthz/lease") as answer:
+                answers.append((answer.status, await answer.text()))
 
-            await ask()
-            heartbeats.register("lease", max_silent_seconds=10)
-            await ask()
-            await clock.advance(11)
-            await ask()
-        await listener.stop()
-        return answers
-
-    missing, fine, stalled = asyncio.run(run())
+        await ask()
+        heartbeats.register("lease", max_silent_seconds=10)
+        await ask()
+        await clock.advance(11)
+        await ask()
+    await listener.stop()
+    missing, fine, stalled = answers
     assert missing[0] == 404
     assert fine == (200, "ok")
     text = "internal server error: lease was last active 11 s ago; threshold is 10 s\n"
     assert stalled == (500, text)
 
 
-def test_a_taken_port_is_an_error_and_can_be_tried_again() -> None:
-    async def run() -> None:
-        first = HealthListener("127.0.0.1", 0, dict)
-        port = await first.start()
-        second = HealthListener("127.0.0.1", port, dict)
-        with pytest.raises(OSError, match="address already in use"):
-            await second.start()
-        await first.stop()
-        assert await second.start() == port
-        await second.stop()
-
-    asyncio.run(run())
+async def test_a_taken_port_is_an_error_and_can_be_tried_again() -> None:
+    first = HealthListener("127.0.0.1", 0, dict)
+    port = await first.start()
+    second = HealthListener("127.0.0.1", port, dict)
+    with pytest.raises(OSError, match="address already in use"):
+        await second.start()
+    await first.stop()
+    assert await second.start() == port
+    await second.stop()

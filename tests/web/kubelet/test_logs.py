@@ -123,31 +123,26 @@ def test_followers_are_let_go_when_the_agent_stops(
     play(tmp_path, act)
 
 
-def test_a_log_that_breaks_off_as_its_reader_is_let_go_is_no_loose_end() -> None:
+async def test_a_log_that_breaks_off_as_its_reader_is_let_go_is_no_loose_end() -> None:
     loose: list[dict[str, Any]] = []
 
-    async def act() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, about: loose.append(about))
+    asyncio.get_running_loop().set_exception_handler(lambda _, about: loose.append(about))
 
-        async def breaks_off() -> AsyncIterator[bytes]:
-            try:
-                await asyncio.Event().wait()
-                yield b""
-            finally:
-                raise StreamUnavailableError("the log is gone")
+    async def breaks_off() -> AsyncIterator[bytes]:
+        try:
+            await asyncio.Event().wait()
+            yield b""
+        finally:
+            raise StreamUnavailableError("the log is gone")
 
-        request, idle = make_mocked_request("GET", LOGS), IdleTimeout(None, 0, FakeClock())
-        sending = asyncio.ensure_future(
-            send_container_log(request, breaks_off(), idle, follow=False)
-        )
-        await run_ready_tasks()
-        sending.cancel()
-        await asyncio.wait([sending])
-        assert sending.cancelled()
-        del sending
-        gc.collect()
-
-    asyncio.run(act())
+    request, idle = make_mocked_request("GET", LOGS), IdleTimeout(None, 0, FakeClock())
+    sending = asyncio.ensure_future(send_container_log(request, breaks_off(), idle, follow=False))
+    await run_ready_tasks()
+    sending.cancel()
+    await asyncio.wait([sending])
+    assert sending.cancelled()
+    del sending
+    gc.collect()
     assert loose == []
 
 

@@ -104,7 +104,7 @@ def test_a_client_converges_wherever_it_was_disconnected(
         asyncio.run(run())
 
 
-def test_a_pod_that_changes_while_others_are_sent_is_sent_as_it_is_then(
+async def test_a_pod_that_changes_while_others_are_sent_is_sent_as_it_is_then(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(watch_pods, "_CHUNK_BYTES", 1)
@@ -130,7 +130,7 @@ def test_a_pod_that_changes_while_others_are_sent_is_sent_as_it_is_then(
         raise AssertionError
 
     # Until d has been sent, no client may resume after the later change of c.
-    assert asyncio.run(run()) == ["a1", "b2", "c2", "d4", "c5", "e6"]
+    assert await run() == ["a1", "b2", "c2", "d4", "c5", "e6"]
 
 
 @pytest.mark.parametrize("resumed", [False, True])
@@ -147,12 +147,12 @@ def test_a_pod_that_stops_matching_is_deleted_once(resumed: bool) -> None:
     assert selection.on_deleted(PodTombstone(PodUID("uid-b"), "default", "b")) is expected
 
 
-def test_all_clients_get_the_same_bytes() -> None:
+async def test_all_clients_get_the_same_bytes() -> None:
     clock = FakeClock()
     bodies = PodEventCache(clock)
     first = bodies.get(1, pod("a"))
     assert bodies.get(1, pod("a")) is first
-    asyncio.run(clock.advance(3))
+    await clock.advance(3)
     assert bodies.get(1, pod("a")) is first
-    asyncio.run(clock.advance(3))
+    await clock.advance(3)
     assert bodies.get(1, pod("a")) is not first, "its health is old by now"

@@ -17,7 +17,7 @@ from podstatus.workers.admission.pod_limits import (
     MAX_VOLUMES,
     find_limit_violation,
 )
-from tests.support.node_in_memory import NodeInMemory, a_pod, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod
 
 ONE = [{"name": "a"}]
 VARIABLE = {"name": "A"}
@@ -94,7 +94,6 @@ def with_containers(pod: Pod, count: int) -> Pod:
     return structs.replace(pod, spec=structs.replace(pod.spec, containers=containers))
 
 
-@in_loop
 async def test_a_pod_of_too_many_containers_is_rejected() -> None:
     async with NodeInMemory() as node:
         node.create(with_containers(a_pod("p"), 60_000))
@@ -109,7 +108,6 @@ async def test_a_pod_of_too_many_containers_is_rejected() -> None:
         assert node.calls() == []
 
 
-@in_loop
 async def test_a_pod_that_outgrows_the_node_goes_on_as_it_was() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p"))

@@ -11,7 +11,7 @@ from podstatus.checkpoint.allocation_state import MemoryState
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.workers.allocation.allocations import AllocationManager, ResourceInfoStore
-from tests.support.node_in_memory import a_pod, asking, in_loop
+from tests.support.node_in_memory import a_pod, asking
 
 UID = PodUID("uid-p")
 
@@ -67,7 +67,6 @@ class Books:
         self.actuated = Book("actuated", state.actuated, self.written)
 
 
-@in_loop
 async def test_what_is_in_force_is_written_before_another_grant() -> None:
     books = Books()
     grants = AllocationManager(books)
@@ -82,7 +81,6 @@ async def test_what_is_in_force_is_written_before_another_grant() -> None:
 
 
 @pytest.mark.parametrize("full", ["allocated", "actuated"])
-@in_loop
 async def test_a_grant_that_cannot_be_written_is_none(full: str) -> None:
     books = Books()
     grants = AllocationManager(books)
@@ -94,7 +92,6 @@ async def test_a_grant_that_cannot_be_written_is_none(full: str) -> None:
     assert cpu_of(grants.reserved(p("2"))) == "1"
 
 
-@in_loop
 async def test_a_pod_that_was_never_resized_has_one_entry() -> None:
     books = Books()
     grants = AllocationManager(books)
@@ -103,7 +100,6 @@ async def test_a_pod_that_was_never_resized_has_one_entry() -> None:
     assert (books.written, grants.actuated(UID)) == (["allocated=1"], None)
 
 
-@in_loop
 async def test_a_promise_counts_and_not_what_is_asked_for_later() -> None:
     grants = AllocationManager(MemoryState())
     grants.reserve(p("1"))
@@ -114,7 +110,6 @@ async def test_a_promise_counts_and_not_what_is_asked_for_later() -> None:
     assert cpu_of(grants.allocated(p("9"))) == "1"
 
 
-@in_loop
 async def test_what_is_being_granted_counts_before_it_is_written() -> None:
     grants = AllocationManager(MemoryState())
     await grants.persist(p("1"))
@@ -125,7 +120,6 @@ async def test_what_is_being_granted_counts_before_it_is_written() -> None:
     assert cpu_of(grants.persisted(p("2"))) == "2"
 
 
-@in_loop
 async def test_what_was_not_given_back_is_held() -> None:
     grants = AllocationManager(MemoryState())
     await grants.persist(p("3"))
@@ -135,7 +129,6 @@ async def test_what_was_not_given_back_is_held() -> None:
     assert cpu_of(grants.reserved(p("1"))) == "1"
 
 
-@in_loop
 async def test_a_first_grant_and_a_resize_at_once_end_with_the_resize() -> None:
     grants = AllocationManager(MemoryState())
     grants.reserve(p("1"))
@@ -148,7 +141,6 @@ async def test_a_first_grant_and_a_resize_at_once_end_with_the_resize() -> None:
     assert cpu_of(grants.persisted(p("2"))) == "2"
 
 
-@in_loop
 async def test_the_grants_of_all_who_wait_are_written_at_once() -> None:
     books, pods = Books(), [asking(a_pod(f"p{number}"), "1") for number in range(100)]
     grants = AllocationManager(books)
@@ -157,7 +149,6 @@ async def test_the_grants_of_all_who_wait_are_written_at_once() -> None:
     assert books.allocated.writes == 2, "the first, and those that came meanwhile"
 
 
-@in_loop
 async def test_a_failed_write_is_raised_to_all_waiting_callers_and_can_be_retried() -> None:
     books, pods = Books(), [asking(a_pod(f"p{number}"), "1") for number in range(5)]
     grants = AllocationManager(books)
@@ -170,7 +161,6 @@ async def test_a_failed_write_is_raised_to_all_waiting_callers_and_can_be_retrie
     assert settled == [pods[3]], "no caller waits for the others any more"
 
 
-@in_loop
 async def test_a_second_caller_for_the_same_pod_gets_the_write_or_the_error() -> None:
     books = Books()
     grants = AllocationManager(books)
@@ -182,7 +172,6 @@ async def test_a_second_caller_for_the_same_pod_gets_the_write_or_the_error() ->
     assert books.written == ["allocated=1"]
 
 
-@in_loop
 async def test_who_was_never_resized_does_not_wait_for_those_who_write() -> None:
     books = Books()
     grants = AllocationManager(books)
@@ -199,7 +188,6 @@ async def test_who_was_never_resized_does_not_wait_for_those_who_write() -> None
     await writing
 
 
-@in_loop
 async def test_promises_to_pods_that_left_are_forgotten() -> None:
     grants = AllocationManager(MemoryState())
     grants.reserve(p("1"))

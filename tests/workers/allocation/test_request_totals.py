@@ -126,19 +126,16 @@ def test_pods_that_were_there_before_count() -> None:
     assert occupancy.excluding(asking("b", 0).uid).amounts["cpu"] == 3000
 
 
-def test_what_a_pod_gives_back_is_free_when_it_has_given_it_back() -> None:
-    async def scenario() -> None:
-        world = World()
-        larger, smaller, asks = asking("a", 4), asking("a", 1), asking("b", 0).uid
-        world.lives.put(admitted(larger, idle=True))
-        await world.grants.persist(larger)
-        world.lives.put(admitted(smaller, idle=True))
-        await world.grants.allocate(smaller)
-        assert world.occupancy.excluding(asks).amounts["cpu"] == 4000
-        await world.grants.set_actuated(smaller, ["app"], pod_level=True)
-        assert world.occupancy.excluding(asks).amounts["cpu"] == 1000
-
-    asyncio.run(scenario())
+async def test_what_a_pod_gives_back_is_free_when_it_has_given_it_back() -> None:
+    world = World()
+    larger, smaller, asks = asking("a", 4), asking("a", 1), asking("b", 0).uid
+    world.lives.put(admitted(larger, idle=True))
+    await world.grants.persist(larger)
+    world.lives.put(admitted(smaller, idle=True))
+    await world.grants.allocate(smaller)
+    assert world.occupancy.excluding(asks).amounts["cpu"] == 4000
+    await world.grants.set_actuated(smaller, ["app"], pod_level=True)
+    assert world.occupancy.excluding(asks).amounts["cpu"] == 1000
 
 
 class Book:
@@ -171,41 +168,35 @@ class Books:
 
 @pytest.mark.parametrize("book", ["actuated", "allocated"])
 @pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1)])
-def test_while_a_grant_is_written_the_larger_of_old_and_new_is_held(
+async def test_while_a_grant_is_written_the_larger_of_old_and_new_is_held(
     book: str, before: int, after: int
 ) -> None:
-    async def scenario() -> None:
-        world, asks = World(books := Books()), asking("b", 0).uid
-        world.lives.put(admitted(asking("a", before), idle=True))
-        await world.grants.persist(asking("a", before))
-        assert world.occupancy.excluding(asks).amounts["cpu"] == before * 1000
-        slow: Book = getattr(books, book)
-        slow.may_write.clear()
-        writing = asyncio.create_task(world.grants.allocate(asking("a", after)))
-        for _ in range(20):
-            await asyncio.sleep(0.001)
-            assert world.occupancy.excluding(asks).amounts["cpu"] == 3000
-        slow.may_write.set()
+    world, asks = World(books := Books()), asking("b", 0).uid
+    world.lives.put(admitted(asking("a", before), idle=True))
+    await world.grants.persist(asking("a", before))
+    assert world.occupancy.excluding(asks).amounts["cpu"] == before * 1000
+    slow: Book = getattr(books, book)
+    slow.may_write.clear()
+    writing = asyncio.create_task(world.grants.allocate(asking("a", after)))
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+        assert world.occupancy.excluding(asks).amounts["cpu"] == 3000
+    slow.may_write.set()
+    await writing
+    assert world.occupancy.excluding(asks).amounts["cpu"] == 3000
+
+
+async def test_a_grant_that_cannot_be_written_is_none() -> None:
+    world, asks = World(books := Books()), asking("b", 0).uid
+    world.lives.put(admitted(asking("a", 1), idle=True))
+    await world.grants.persist(asking("a", 1))
+    books.actuated.is_full = True
+    writing = asyncio.create_task(world.grants.allocate(asking("a", 3)))
+    await asyncio.sleep(0)
+    assert world.occupancy.excluding(asks).amounts["cpu"] == 3000
+    with pytest.raises(OSError, match="no space"):
         await writing
-        assert world.occupancy.excluding(asks).amounts["cpu"] == 3000
-
-    asyncio.run(scenario())
-
-
-def test_a_grant_that_cannot_be_written_is_none() -> None:
-    async def scenario() -> None:
-        world, asks = World(books := Books()), asking("b", 0).uid
-        world.lives.put(admitted(asking("a", 1), idle=True))
-        await world.grants.persist(asking("a", 1))
-        books.actuated.is_full = True
-        writing = asyncio.create_task(world.grants.allocate(asking("a", 3)))
-        await asyncio.sleep(0)
-        assert world.occupancy.excluding(asks).amounts["cpu"] == 3000
-        with pytest.raises(OSError, match="no space"):
-            await writing
-        assert world.occupancy.excluding(asks).amounts["cpu"] == 1000
-
-    asyncio.run(scenario())
+    assert world.occupancy.excluding(asks).amounts["cpu"] == 1000
 
 
 def test_a_promise_counts_until_it_is_forgotten() -> None:

@@ -14,7 +14,7 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError, RuntimePod
 from podstatus.workers.admission.resource_fit import RequestedResources
 from podstatus.workers.resize.decision import ResizeDecision, ResizePending
-from tests.support.node_in_memory import NodeInMemory, a_pod, asking, in_loop
+from tests.support.node_in_memory import NodeInMemory, a_pod, asking
 from tests.support.world_in_memory import TroubledRuntime
 
 UID = PodUID("uid-p")
@@ -115,7 +115,6 @@ async def running(node: NodeInMemory, cpu: str = "1", name: str = "p") -> None:
 
 
 @pytest.mark.parametrize("is_silent", [False, True])
-@in_loop
 async def test_a_resize_that_fits_is_granted_and_put_in_force(is_silent: bool) -> None:
     node, runtime = a_node()
     runtime.is_silent = is_silent
@@ -136,7 +135,6 @@ async def test_a_resize_that_fits_is_granted_and_put_in_force(is_silent: bool) -
         ]
 
 
-@in_loop
 async def test_a_grant_is_on_the_disk_before_it_is_put_in_force(tmp_path: Path) -> None:
     node, runtime = a_node(state_folder=tmp_path)
     seen: list[str] = []
@@ -159,7 +157,6 @@ async def test_a_grant_is_on_the_disk_before_it_is_put_in_force(tmp_path: Path) 
         assert seen == ["2", "2"]
 
 
-@in_loop
 async def test_a_resize_that_does_not_fit_waits_until_another_pod_has_left() -> None:
     node, runtime = a_node()
     async with node:
@@ -179,7 +176,6 @@ async def test_a_resize_that_does_not_fit_waits_until_another_pod_has_left() -> 
         assert resize_events(node) == ["ResizeDeferred", "ResizeStarted", "ResizeCompleted"]
 
 
-@in_loop
 async def test_what_another_pod_gives_back_is_granted_when_it_has_been_given_back() -> None:
     node, runtime = a_node()
     async with node:
@@ -198,7 +194,6 @@ async def test_what_another_pod_gives_back_is_granted_when_it_has_been_given_bac
         assert (shown(node), conditions(node)) == ("2/2", {})
 
 
-@in_loop
 async def test_a_new_pod_gets_nothing_that_is_promised_or_not_given_back() -> None:
     node, runtime = a_node()
     async with node:
@@ -211,7 +206,6 @@ async def test_a_new_pod_gets_nothing_that_is_promised_or_not_given_back() -> No
         assert node.looks("q") == "Failed/OutOfcpu"
 
 
-@in_loop
 async def test_a_resize_that_is_taken_back_does_not_wait_any_more() -> None:
     node, _ = a_node()
     async with node:
@@ -225,7 +219,6 @@ async def test_a_resize_that_is_taken_back_does_not_wait_any_more() -> None:
         assert resize_events(node) == ["ResizeDeferred"]
 
 
-@in_loop
 async def test_a_resize_that_can_never_be_done_is_not_tried_again() -> None:
     node, runtime = a_node()
     async with node:
@@ -244,7 +237,6 @@ async def test_a_resize_that_can_never_be_done_is_not_tried_again() -> None:
         assert resize_events(node) == ["ResizeInfeasible"]
 
 
-@in_loop
 async def test_those_who_wait_are_tried_every_three_minutes() -> None:
     node, _ = a_node()
     async with node:
@@ -264,7 +256,6 @@ async def test_those_who_wait_are_tried_every_three_minutes() -> None:
         assert resize_events(node) == ["ResizeDeferred"]
 
 
-@in_loop
 async def test_who_is_more_important_gets_what_there_is() -> None:
     node, runtime = a_node()
     async with node:
@@ -280,7 +271,6 @@ async def test_who_is_more_important_gets_what_there_is() -> None:
         assert runtime.resized == ["high a=2", "low a=2"]
 
 
-@in_loop
 async def test_a_container_whose_policy_says_so_is_started_again() -> None:
     node, runtime = a_node()
     async with node:
@@ -301,7 +291,6 @@ async def test_a_container_whose_policy_says_so_is_started_again() -> None:
         assert node.looks("p") == "Running a:running+(1)"
 
 
-@in_loop
 async def test_restarts_for_resizes_wait_as_others_do() -> None:
     node, runtime = a_node()
     async with node:
@@ -321,7 +310,6 @@ async def test_restarts_for_resizes_wait_as_others_do() -> None:
 
 
 @pytest.mark.parametrize("is_silent", [False, True])
-@in_loop
 async def test_a_failed_resize_is_reported_once_and_retried(is_silent: bool) -> None:
     node, runtime = a_node()
     runtime.is_silent = is_silent
@@ -338,7 +326,6 @@ async def test_a_failed_resize_is_reported_once_and_retried(is_silent: bool) -> 
         assert resize_events(node)[2:] == ["ResizeCompleted"]
 
 
-@in_loop
 async def test_a_newer_resize_clears_the_error_of_an_older_one() -> None:
     node, runtime = a_node()
     async with node:
@@ -355,7 +342,6 @@ async def test_a_newer_resize_clears_the_error_of_an_older_one() -> None:
         assert (shown(node), conditions(node)) == ("3/3", {})
 
 
-@in_loop
 async def test_what_ends_while_it_is_to_be_resized_is_started_with_its_grant() -> None:
     node, runtime = a_node()
     async with node:
@@ -370,7 +356,6 @@ async def test_what_ends_while_it_is_to_be_resized_is_started_with_its_grant() -
         assert (shown(node), conditions(node)) == ("2/2", {})
 
 
-@in_loop
 async def test_a_pod_that_could_not_be_resized_as_a_whole_is_though_its_containers_have_all(
     tmp_path: Path,
 ) -> None:
@@ -390,7 +375,6 @@ async def test_a_pod_that_could_not_be_resized_as_a_whole_is_though_its_containe
         assert node.looks("p") == "Running a:running+(1)"
 
 
-@in_loop
 async def test_a_resize_while_no_agent_was_there_is_decided_by_the_next(tmp_path: Path) -> None:
     node, runtime = a_node(state_folder=tmp_path)
     async with node:
@@ -402,7 +386,6 @@ async def test_a_resize_while_no_agent_was_there_is_decided_by_the_next(tmp_path
         assert (runtime.resized, shown(node), conditions(node)) == (["p a=2"], "2/2", {})
 
 
-@in_loop
 async def test_a_pod_that_ends_shows_what_it_was_granted_until_the_end() -> None:
     node, _ = a_node()
     async with node:
@@ -415,7 +398,6 @@ async def test_a_pod_that_ends_shows_what_it_was_granted_until_the_end() -> None
         assert shown(node) == "1/1"
 
 
-@in_loop
 async def test_a_resize_before_the_first_start_is_decided_too() -> None:
     node, _ = a_node()
     async with node:
@@ -449,7 +431,6 @@ def done(node: NodeInMemory, _: ResizingRuntime) -> None:
         (done, "2/2", {}),
     ],
 )
-@in_loop
 async def test_after_a_restart_all_is_as_before(
     happens: Callable[[NodeInMemory, ResizingRuntime], None],
     resources: str,
@@ -471,7 +452,6 @@ async def test_after_a_restart_all_is_as_before(
         assert node.looks("p") == "Running a:running+"
 
 
-@in_loop
 async def test_a_grant_is_put_in_force_by_the_next_agent(tmp_path: Path) -> None:
     node, runtime = a_node(state_folder=tmp_path)
     async with node:
@@ -488,7 +468,6 @@ async def test_a_grant_is_put_in_force_by_the_next_agent(tmp_path: Path) -> None
         assert resize_events(node) == ["ResizeStarted", "ResizeCompleted"]
 
 
-@in_loop
 async def test_nothing_is_granted_before_all_pods_are_known(tmp_path: Path) -> None:
     node, runtime = a_node(state_folder=tmp_path)
     node.delivers = ("api",)
@@ -502,7 +481,6 @@ async def test_nothing_is_granted_before_all_pods_are_known(tmp_path: Path) -> N
         assert (shown(node), conditions(node)) == ("1/1", {PENDING: "Deferred@1"})
 
 
-@in_loop
 async def test_a_disk_that_is_full_grants_nothing(tmp_path: Path) -> None:
     node, runtime = a_node(state_folder=tmp_path / "state")
     async with node:

@@ -11,7 +11,7 @@ from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.objects.pod_status import PodCondition
 from podstatus.workers.shutdown.manager import DRAINED, DRAINING, NOT_READY_MESSAGE, OFF
 from tests.support import node_in_memory
-from tests.support.node_in_memory import NodeInMemory, in_loop, with_deadline
+from tests.support.node_in_memory import NodeInMemory, with_deadline
 
 CRITICAL = 2_000_000_000
 MESSAGE = "Pod was terminated in response to imminent node shutdown."
@@ -39,7 +39,6 @@ def disruption(node: NodeInMemory, name: str) -> PodCondition | None:
     return found[0] if found else None
 
 
-@in_loop
 async def test_pods_end_as_the_kubelet_says_it() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=2s"))
@@ -60,7 +59,6 @@ async def test_pods_end_as_the_kubelet_says_it() -> None:
         assert node.events("p", "Killing") == ["Killing: Stopping container a"]
 
 
-@in_loop
 async def test_one_that_ends_well_has_succeeded_though_it_was_disrupted() -> None:
     async with NodeInMemory() as node:
         node.create(node_in_memory.a_pod("p", "stop=2s, stop-exit=0"))
@@ -73,7 +71,6 @@ async def test_one_that_ends_well_has_succeeded_though_it_was_disrupted() -> Non
         assert target.reason == "TerminationByKubelet"
 
 
-@in_loop
 async def test_a_stop_that_fails_at_first_says_the_same_in_the_end() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p"))
@@ -88,7 +85,6 @@ async def test_a_stop_that_fails_at_first_says_the_same_in_the_end() -> None:
         assert disruption(node, "p") is not None
 
 
-@in_loop
 async def test_critical_pods_end_after_all_others() -> None:
     async with NodeInMemory() as node:
         node.create(of_priority(a_pod("dns", "stop=1s"), CRITICAL))
@@ -120,7 +116,6 @@ class BusyClock:
         await self._clock.wait(5 * seconds)
 
 
-@in_loop
 async def test_a_group_has_its_time_and_no_more_on_a_busy_machine() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("never", "stop=never, kill=never"))
@@ -134,7 +129,6 @@ async def test_a_group_has_its_time_and_no_more_on_a_busy_machine() -> None:
         assert through.done(), "20 s are over"
 
 
-@in_loop
 async def test_a_clock_that_is_set_ahead_takes_no_time_from_a_group() -> None:
     jump = 3600
     async with NodeInMemory() as node:
@@ -149,7 +143,6 @@ async def test_a_clock_that_is_set_ahead_takes_no_time_from_a_group() -> None:
         assert 8.0 <= node.shown_at("dns")[-1][0] - jump < 8.5
 
 
-@in_loop
 async def test_a_pod_gets_no_more_than_its_group_has_and_no_less_than_it_asks_for() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("long", "stop=never, kill=100ms", grace=600))
@@ -166,7 +159,6 @@ async def test_a_pod_gets_no_more_than_its_group_has_and_no_less_than_it_asks_fo
         assert node.looks("long") == "Failed/Terminated a:exit-137"
 
 
-@in_loop
 async def test_a_pod_that_exceeds_its_time_does_not_delay_other_groups() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("stuck", "stop=never, kill=60s"))
@@ -181,7 +173,6 @@ async def test_a_pod_that_exceeds_its_time_does_not_delay_other_groups() -> None
         assert node.agent.shutdown.progress().state == DRAINED
 
 
-@in_loop
 async def test_what_has_ended_by_itself_keeps_its_phase_and_reason() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("done", "run=2s", policy="Never"))
@@ -195,7 +186,6 @@ async def test_what_has_ended_by_itself_keeps_its_phase_and_reason() -> None:
         assert [disruption(node, name) for name in before] == [None] * 3
 
 
-@in_loop
 async def test_what_ends_in_the_same_moment_has_completed(monkeypatch: pytest.MonkeyPatch) -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("done", "run=2s", policy="Never"))
@@ -209,7 +199,6 @@ async def test_what_ends_in_the_same_moment_has_completed(monkeypatch: pytest.Mo
         assert disruption(node, "done") is None
 
 
-@in_loop
 async def test_a_pod_of_which_nothing_runs_yet_ends_too() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("waits", "fail=ErrImagePull"))
@@ -225,7 +214,6 @@ async def test_a_pod_of_which_nothing_runs_yet_ends_too() -> None:
         assert node.agent.shutdown.progress().state == DRAINED
 
 
-@in_loop
 async def test_one_that_is_being_deleted_is_waited_for() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=5s"))
@@ -241,7 +229,6 @@ async def test_one_that_is_being_deleted_is_waited_for() -> None:
         assert node.looks("dns") == "Failed/Terminated a:exit-143"
 
 
-@in_loop
 async def test_new_pods_are_rejected_while_it_is_on() -> None:
     async with NodeInMemory() as node:
         node.agent.shutdown.begin()
@@ -263,7 +250,6 @@ async def test_new_pods_are_rejected_while_it_is_on() -> None:
         assert node.looks("new").startswith("Failed/NodeShutdown")
 
 
-@in_loop
 async def test_what_ran_before_and_is_heard_of_late_is_ended_and_not_rejected() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("old", "stop=1s"))
@@ -277,7 +263,6 @@ async def test_what_ran_before_and_is_heard_of_late_is_ended_and_not_rejected() 
         assert node.looks("old") == "Failed/Terminated a:exit-143"
 
 
-@in_loop
 async def test_a_static_pod_ends_and_comes_back_with_the_next_agent() -> None:
     async with NodeInMemory() as node:
         static = annotated(a_pod("s"), **{CONFIG_SOURCE: "file"})
@@ -296,7 +281,6 @@ async def test_a_static_pod_ends_and_comes_back_with_the_next_agent() -> None:
         assert node.looks("s").startswith("Running a:running+")
 
 
-@in_loop
 async def test_a_node_that_shuts_down_is_not_ready_and_says_how_far_it_is() -> None:
     async with NodeInMemory() as node:
         shutdown = node.agent.shutdown
@@ -321,7 +305,6 @@ async def test_a_node_that_shuts_down_is_not_ready_and_says_how_far_it_is() -> N
         ]
 
 
-@in_loop
 async def test_one_that_is_cancelled_tells_no_more_pods_to_end() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p", "stop=5s"))
@@ -337,7 +320,6 @@ async def test_one_that_is_cancelled_tells_no_more_pods_to_end() -> None:
         assert node.looks("dns") == "Running a:running+"
 
 
-@in_loop
 async def test_a_second_shutdown_terminates_pods_that_arrived_in_between() -> None:
     async with NodeInMemory() as node:
         shutdown = node.agent.shutdown
@@ -358,7 +340,6 @@ async def test_a_second_shutdown_terminates_pods_that_arrived_in_between() -> No
         assert through.done()
 
 
-@in_loop
 async def test_the_end_of_an_agent_that_drains_leaves_the_others_running() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("quick"))
@@ -374,7 +355,6 @@ async def test_the_end_of_an_agent_that_drains_leaves_the_others_running() -> No
         assert not node.agent.shutdown.is_active
 
 
-@in_loop
 async def test_it_comes_to_its_end_without_an_api_server() -> None:
     async with NodeInMemory() as node:
         node.create(a_pod("p"))

@@ -44,26 +44,23 @@ def server(tmp_path: Path) -> Iterator[ApiServerThread]:
         yield running
 
 
-def test_rules_that_hang_show_in_healthz_and_the_node_stays_ready(
+async def test_rules_that_hang_show_in_healthz_and_the_node_stays_ready(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
-    async def scene() -> None:
-        node = AlertingNode(tmp_path, server)
-        node.heartbeats = ImpatientHeartbeats("alerts", SAMPLE_SECONDS + 3)
-        async with node.running("rules: []") as alerts:
-            await until(lambda: is_ready(node))
-            assert node.unhealthy() == {}
-            alerts.evaluate_once = asyncio.Event().wait  # type: ignore[attr-defined]
-            await until(node.unhealthy)
-            assert set(node.unhealthy()) == {"alerts"}
-            await node.create("web")
-            await until(lambda: is_running(node, "web"), node.unhealthy)
-            # The status of the node is made every second: it would say so by now.
-            await asyncio.sleep(2.0)
-            assert await is_ready(node)
-            assert set(node.unhealthy()) == {"alerts"}
-
-    asyncio.run(scene())
+    node = AlertingNode(tmp_path, server)
+    node.heartbeats = ImpatientHeartbeats("alerts", SAMPLE_SECONDS + 3)
+    async with node.running("rules: []") as alerts:
+        await until(lambda: is_ready(node))
+        assert node.unhealthy() == {}
+        alerts.evaluate_once = asyncio.Event().wait  # type: ignore[attr-defined]
+        await until(node.unhealthy)
+        assert set(node.unhealthy()) == {"alerts"}
+        await node.create("web")
+        await until(lambda: is_running(node, "web"), node.unhealthy)
+        # The status of the node is made every second: it would say so by now.
+        await asyncio.sleep(2.0)
+        assert await is_ready(node)
+        assert set(node.unhealthy()) == {"alerts"}
 
 
 def test_rules_that_fail_are_shown_everywhere_and_the_others_run_on(tmp_path: Path) -> None:

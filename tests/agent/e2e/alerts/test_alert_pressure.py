@@ -59,36 +59,33 @@ def newest(alerts: AlertReader) -> Alert | None:
     return max(found, key=lambda it: it.since, default=None)
 
 
-def test_memory_and_process_ids_that_run_out_and_are_there_again(
+async def test_memory_and_process_ids_that_run_out_and_are_there_again(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
-    async def scene() -> None:
-        clock, machine = SkippingClock(), Machine()
-        node = AlertingNode(
-            tmp_path,
-            server,
-            clock,
-            eviction_hard="memory.available<100Mi,pid.available<5%",
-            eviction_pressure_transition_period="1s",
-        )
-        async with node.running(hurried_rules(), seconds=SECONDS) as alerts:
-            assert node.agent is not None
-            node.agent._node.usage._read = machine.read
+    clock, machine = SkippingClock(), Machine()
+    node = AlertingNode(
+        tmp_path,
+        server,
+        clock,
+        eviction_hard="memory.available<100Mi,pid.available<5%",
+        eviction_pressure_transition_period="1s",
+    )
+    async with node.running(hurried_rules(), seconds=SECONDS) as alerts:
+        assert node.agent is not None
+        node.agent._node.usage._read = machine.read
 
-            async def comes_to(wanted: set[str], state: str) -> bool:
-                """After the machine was looked at again, which it is every 10 s."""
-                clock.skip(10)
-                await asyncio.sleep(0.2)
-                alert = newest(alerts)
-                return await pressures(node) == wanted and (alert and alert.state) == state
+        async def comes_to(wanted: set[str], state: str) -> bool:
+            """After the machine was looked at again, which it is every 10 s."""
+            clock.skip(10)
+            await asyncio.sleep(0.2)
+            alert = newest(alerts)
+            return await pressures(node) == wanted and (alert and alert.state) == state
 
-            for differs, wanted, short_of in PRESSED:
-                machine.differs = PLENTY | differs
-                await until(lambda wanted=wanted: comes_to(wanted, "firing"))  # type: ignore[misc]
-                fired = newest(alerts)
-                assert fired is not None
-                assert fired.annotations["summary"] == f"{NODE} is short of {short_of}"
-                machine.differs = PLENTY
-                await until(lambda: comes_to(set(), "resolved"))
-
-    asyncio.run(scene())
+        for differs, wanted, short_of in PRESSED:
+            machine.differs = PLENTY | differs
+            await until(lambda wanted=wanted: comes_to(wanted, "firing"))  # type: ignore[misc]
+            fired = newest(alerts)
+            assert fired is not None
+            assert fired.annotations["summary"] == f"{NODE} is short of {short_of}"
+            machine.differs = PLENTY
+            await until(lambda: comes_to(set(), "resolved"))

@@ -68,37 +68,34 @@ def events(made: AgentProcess) -> list[tuple[str, int]]:
 
 
 @pytest.mark.slow
-def test_a_killed_agent_goes_on_where_it_was(tmp_path: Path) -> None:
-    async def scene() -> None:
-        async with web_server() as hook, asyncio.timeout(2 * SECONDS):
-            file = tmp_path / "rules.yaml"
-            file.write_text(RULES.format(url=hook.url, wait=WAIT))
-            options = ("--alert-rules", str(file), "--no-samples")
-            with agent(tmp_path / "agent", *options) as made:
-                await asyncio.to_thread(made.start_ready)
-                made.cluster.create(labelled("s", "slow"), labelled("q", "quick"))
-                slow = await until_state(made, "Slow", "pending")
-                await until_state(made, "Quick", "firing")
-                await until(lambda: posted(hook) == ["Quick firing"])
-                await until(lambda: is_kept_as_told(made))
-                made.kill()
-                restarted = time.time_ns()
-                await asyncio.to_thread(made.start_ready)
-                fired = await until_state(made, "Slow", "firing")
-                assert (fired["id"], fired["activeAt"]) == (slow["id"], slow["activeAt"])
-                fired_at = Time.parse(fired["firedAt"])
-                assert fired_at - Time.parse(slow["activeAt"]) >= WAIT * 1e9
-                # It would be later if it had started over.
-                assert fired_at.unix_nanos() < restarted + WAIT * 1e9
-                await until(lambda: len(hook.posts) >= 2)
-                await asyncio.to_thread(made.cluster.delete, "q")
-                await until_state(made, "Quick", "resolved")
-                await until(lambda: len(hook.posts) >= 3)
-                await asyncio.sleep(1.0)
-                assert posted(hook) == ["Quick firing", "Slow firing", "Quick resolved"]
-                ids = [post.json()["id"] for post in hook.posts]
-                assert ids[0] == ids[2]
-                once = [("Quick: q is quick", 1), ("Slow: pod default/s (warning)", 1)]
-                await until(lambda: events(made) == once, lambda: events(made))
-
-    asyncio.run(scene())
+async def test_a_killed_agent_goes_on_where_it_was(tmp_path: Path) -> None:
+    async with web_server() as hook, asyncio.timeout(2 * SECONDS):
+        file = tmp_path / "rules.yaml"
+        file.write_text(RULES.format(url=hook.url, wait=WAIT))
+        options = ("--alert-rules", str(file), "--no-samples")
+        with agent(tmp_path / "agent", *options) as made:
+            await asyncio.to_thread(made.start_ready)
+            made.cluster.create(labelled("s", "slow"), labelled("q", "quick"))
+            slow = await until_state(made, "Slow", "pending")
+            await until_state(made, "Quick", "firing")
+            await until(lambda: posted(hook) == ["Quick firing"])
+            await until(lambda: is_kept_as_told(made))
+            made.kill()
+            restarted = time.time_ns()
+            await asyncio.to_thread(made.start_ready)
+            fired = await until_state(made, "Slow", "firing")
+            assert (fired["id"], fired["activeAt"]) == (slow["id"], slow["activeAt"])
+            fired_at = Time.parse(fired["firedAt"])
+            assert fired_at - Time.parse(slow["activeAt"]) >= WAIT * 1e9
+            # It would be later if it had started over.
+            assert fired_at.unix_nanos() < restarted + WAIT * 1e9
+            await until(lambda: len(hook.posts) >= 2)
+            await asyncio.to_thread(made.cluster.delete, "q")
+            await until_state(made, "Quick", "resolved")
+            await until(lambda: len(hook.posts) >= 3)
+            await asyncio.sleep(1.0)
+            assert posted(hook) == ["Quick firing", "Slow firing", "Quick resolved"]
+            ids = [post.json()["id"] for post in hook.posts]
+            assert ids[0] == ids[2]
+            once = [("Quick: q is quick", 1), ("Slow: pod default/s (warning)", 1)]
+            await until(lambda: events(made) == once, lambda: events(made))

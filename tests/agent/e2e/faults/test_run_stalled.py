@@ -76,7 +76,7 @@ def ready_condition(cluster: Cluster, status: str) -> dict[str, str] | None:
     return ready if ready.get("status") == status else None
 
 
-def test_a_runtime_that_hangs_makes_the_node_not_ready_by_name(tmp_path: Path) -> None:
+async def test_a_runtime_that_hangs_makes_the_node_not_ready_by_name(tmp_path: Path) -> None:
     async def wait_for(cluster: Cluster, status: str) -> dict[str, str]:
         return await asyncio.to_thread(
             until, lambda: ready_condition(cluster, status), cluster.node
@@ -103,17 +103,14 @@ def test_a_runtime_that_hangs_makes_the_node_not_ready_by_name(tmp_path: Path) -
                 await asyncio.to_thread(cluster.wait_for_event, reason, NODE)
 
     with running_api_server(tmp_path / "server") as server:
-        asyncio.run(run(server))
+        await run(server)
 
 
-def test_a_clock_that_is_set_ahead_makes_no_service_silent(tmp_path: Path) -> None:
-    async def run(server: ApiServerThread) -> None:
+async def test_a_clock_that_is_set_ahead_makes_no_service_silent(tmp_path: Path) -> None:
+    with running_api_server(tmp_path / "server") as server:
         clock = SetClock()
         node = AlertingNode(tmp_path, server, clock)
         async with node.running(None):
             assert node.agent is not None
             clock.set_ahead(3600)
             assert node.agent._heartbeats.stalled() == []
-
-    with running_api_server(tmp_path / "server") as server:
-        asyncio.run(run(server))

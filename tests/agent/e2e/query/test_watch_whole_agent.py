@@ -102,10 +102,10 @@ class Cost:
         return 100 * (self.cpu - other.cpu) / (self.at - other.at)
 
 
-def test_fifty_clients_follow_the_pods_of_a_whole_agent(tmp_path: Path) -> None:
+async def test_fifty_clients_follow_the_pods_of_a_whole_agent(tmp_path: Path) -> None:
     with agent(tmp_path / "a", "--max-pods", str(COUNT), "--no-samples") as running:
         running.start_ready()
-        asyncio.run(follow(running))
+        await follow(running)
 
 
 async def follow(running: AgentProcess) -> None:

@@ -3,7 +3,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,106 +72,83 @@ def container(tmp_path: Path) -> Iterator[AContainer]:
     container.end()
 
 
-def play(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
-    async def watched() -> None:
-        async with asyncio.timeout(90):
-            await scenario()
-
-    asyncio.run(watched())
-
-
-def test_what_is_written_from_now_on_is_heard(container: AContainer) -> None:
+async def test_what_is_written_from_now_on_is_heard(container: AContainer) -> None:
     container.log.write("before")
 
-    async def scenario() -> None:
-        session = await container.attach()
-        container.log.write("one")
-        assert await session.read() == (OutputStream.STDOUT, b"one\n")
-        container.log.write("two", tag="P")
-        container.log.put_away()
-        container.log.write("three")
-        container.log.write("oops", stream="stderr")
-        output = b""
-        while not output.endswith(b"three\n"):
-            piece = await session.read()
-            assert piece is not None
-            output += piece[1]
-        assert output == b"twothree\n"
-        assert await session.read() == (OutputStream.STDERR, b"oops\n")
-        await session.close()
-
-    play(scenario)
+    session = await container.attach()
+    container.log.write("one")
+    assert await session.read() == (OutputStream.STDOUT, b"one\n")
+    container.log.write("two", tag="P")
+    container.log.put_away()
+    container.log.write("three")
+    container.log.write("oops", stream="stderr")
+    output = b""
+    while not output.endswith(b"three\n"):
+        piece = await session.read()
+        assert piece is not None
+        output += piece[1]
+    assert output == b"twothree\n"
+    assert await session.read() == (OutputStream.STDERR, b"oops\n")
+    await session.close()
 
 
-def test_only_the_channels_that_were_asked_for(container: AContainer) -> None:
-    async def scenario() -> None:
-        session = await container.attach(stdout=False)
-        container.log.write("out")
-        container.log.write("err", stream="stderr")
-        assert await session.read() == (OutputStream.STDERR, b"err\n")
-        await session.close()
-
-    play(scenario)
+async def test_only_the_channels_that_were_asked_for(container: AContainer) -> None:
+    session = await container.attach(stdout=False)
+    container.log.write("out")
+    container.log.write("err", stream="stderr")
+    assert await session.read() == (OutputStream.STDERR, b"err\n")
+    await session.close()
 
 
-def test_its_end_is_reported_after_all_its_output(container: AContainer) -> None:
-    async def scenario() -> None:
-        session = await container.attach()
-        waiting = asyncio.ensure_future(session.wait())
-        container.log.write("last")
-        container.end(7)
-        assert await session.read() == (OutputStream.STDOUT, b"last\n")
-        assert await session.read() is None
-        assert await waiting == 7
-        await session.close()
-
-    play(scenario)
+async def test_its_end_is_reported_after_all_its_output(container: AContainer) -> None:
+    session = await container.attach()
+    waiting = asyncio.ensure_future(session.wait())
+    container.log.write("last")
+    container.end(7)
+    assert await session.read() == (OutputStream.STDOUT, b"last\n")
+    assert await session.read() is None
+    assert await waiting == 7
+    await session.close()
 
 
-def test_an_end_without_an_exit_record(container: AContainer) -> None:
-    async def scenario() -> None:
-        session = await container.attach()
-        container.end()
-        assert await session.wait() == 137
-        assert await session.read() is None
-        await session.close()
-
-    play(scenario)
+async def test_an_end_without_an_exit_record(container: AContainer) -> None:
+    session = await container.attach()
+    container.end()
+    assert await session.wait() == 137
+    assert await session.read() is None
+    await session.close()
 
 
-def test_a_container_that_has_ended(container: AContainer) -> None:
+async def test_a_container_that_has_ended(container: AContainer) -> None:
     container.end(0)
 
     async def attach() -> None:
         await container.attach()
 
     with pytest.raises(StreamUnavailableError, match="the container has ended"):
-        asyncio.run(attach())
+        await attach()
 
 
-def test_who_stops_waiting_loses_nothing(container: AContainer) -> None:
-    async def scenario() -> None:
-        output = b""
-        session = await container.attach()
-        for number in range(20):
-            container.log.write(str(number))
-            task = asyncio.ensure_future(session.read())
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            task.cancel()
-            await asyncio.wait([task])
-            if not task.cancelled() and (piece := task.result()) is not None:
-                output += piece[1]
-        container.end(0)
-        while (piece := await session.read()) is not None:
+async def test_who_stops_waiting_loses_nothing(container: AContainer) -> None:
+    output = b""
+    session = await container.attach()
+    for number in range(20):
+        container.log.write(str(number))
+        task = asyncio.ensure_future(session.read())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled() and (piece := task.result()) is not None:
             output += piece[1]
-        assert output == b"".join(b"%d\n" % number for number in range(20))
-        await session.close()
+    container.end(0)
+    while (piece := await session.read()) is not None:
+        output += piece[1]
+    assert output == b"".join(b"%d\n" % number for number in range(20))
+    await session.close()
 
-    play(scenario)
 
-
-def test_input_goes_through_the_named_pipe(container: AContainer) -> None:
+async def test_input_goes_through_the_named_pipe(container: AContainer) -> None:
     os.mkfifo(container.log.place.stdin, 0o600)
     reader = os.open(container.log.place.stdin, os.O_RDONLY | os.O_NONBLOCK)
 
@@ -194,13 +171,13 @@ def test_input_goes_through_the_named_pipe(container: AContainer) -> None:
         await session.close()
 
     try:
-        play(scenario)
+        await scenario()
     finally:
         os.close(reader)
 
 
 @pytest.mark.parametrize("kind", ["nothing", "link", "file", "unread"])
-def test_an_input_that_is_none_takes_nothing(container: AContainer, kind: str) -> None:
+async def test_an_input_that_is_none_takes_nothing(container: AContainer, kind: str) -> None:
     place = container.log.place
     other = place.path / "other"
     other.write_bytes(b"")
@@ -211,18 +188,15 @@ def test_an_input_that_is_none_takes_nothing(container: AContainer, kind: str) -
     elif kind == "unread":
         os.mkfifo(place.stdin)
 
-    async def scenario() -> None:
-        session = await container.attach(stdin=True)
-        await session.write(b"words\n")
-        await session.close_stdin()
-        await session.close()
-
-    play(scenario)
+    session = await container.attach(stdin=True)
+    await session.write(b"words\n")
+    await session.close_stdin()
+    await session.close()
     assert other.read_bytes() == b""
     assert kind != "file" or place.stdin.read_bytes() == b""
 
 
-def test_who_does_not_read_its_input_is_not_given_any(container: AContainer) -> None:
+async def test_who_does_not_read_its_input_is_not_given_any(container: AContainer) -> None:
     os.mkfifo(container.log.place.stdin)
     reader = os.open(container.log.place.stdin, os.O_RDONLY | os.O_NONBLOCK)
 
@@ -233,39 +207,33 @@ def test_who_does_not_read_its_input_is_not_given_any(container: AContainer) -> 
         assert os.read(reader, 100) == b""
 
     try:
-        play(scenario)
+        await scenario()
     finally:
         os.close(reader)
 
 
-def test_the_monitor_receives_the_size_of_the_terminal(container: AContainer) -> None:
-    async def scenario() -> None:
-        plain = await container.attach()
-        plain.resize(TerminalSize(columns=1, rows=1))
-        await plain.close()
-        assert not (container.log.place.path / "winsize").exists()
-        session = await container.attach(tty=True)
-        session.resize(TerminalSize(columns=132, rows=43))
-        await session.close()
-        assert (container.log.place.path / "winsize").read_text().split() == ["43", "132"]
-        while not container.resized.exists():  # noqa: ASYNC110 - another process creates it
-            await asyncio.sleep(0)
-
-    play(scenario)
+async def test_the_monitor_receives_the_size_of_the_terminal(container: AContainer) -> None:
+    plain = await container.attach()
+    plain.resize(TerminalSize(columns=1, rows=1))
+    await plain.close()
+    assert not (container.log.place.path / "winsize").exists()
+    session = await container.attach(tty=True)
+    session.resize(TerminalSize(columns=132, rows=43))
+    await session.close()
+    assert (container.log.place.path / "winsize").read_text().split() == ["43", "132"]
+    while not container.resized.exists():  # noqa: ASYNC110 - another process creates it
+        await asyncio.sleep(0)
 
 
-def test_hanging_up_leaves_the_container_and_no_files(container: AContainer) -> None:
+async def test_hanging_up_leaves_the_container_and_no_files(container: AContainer) -> None:
     container.log.write("before")
 
-    async def scenario() -> None:
-        await asyncio.to_thread(int)
-        before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
-        session = await container.attach(stdin=True)
-        reading = asyncio.ensure_future(session.read())
-        await asyncio.sleep(0)
-        await session.close()
-        assert await reading is None
-        assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
-
-    play(scenario)
+    await asyncio.to_thread(int)
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    session = await container.attach(stdin=True)
+    reading = asyncio.ensure_future(session.read())
+    await asyncio.sleep(0)
+    await session.close()
+    assert await reading is None
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
     os.kill(container.started.process.pid, signal.SIGCONT)

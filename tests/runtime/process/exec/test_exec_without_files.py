@@ -1,6 +1,5 @@
 """An agent at its limit of open files reports that, and leaks nothing."""
 
-import asyncio
 import os
 import resource
 from collections.abc import Iterator
@@ -60,14 +59,11 @@ async def try_sessions(container: Container) -> list[bool]:
     return worked
 
 
-def test_a_session_that_cannot_start_leaves_nothing_open() -> None:
-    async def scenario() -> None:
+async def test_a_session_that_cannot_start_leaves_nothing_open() -> None:
+    with plain_container() as container:
         before = open_files()
         worked = await try_sessions(container)
         assert open_files() == before
         assert worked == sorted(worked)
         assert worked[0] is False
         assert worked[-1] is True
-
-    with plain_container() as container:
-        asyncio.run(scenario())

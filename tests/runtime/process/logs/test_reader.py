@@ -180,7 +180,7 @@ def test_lines_that_cannot_be_read_are_skipped(log: ALog) -> None:
     assert read(log, tail_lines=3) == b"one\ntwo\ntorn"
 
 
-def test_who_writes_for_ever_is_read_to_an_end(log: ALog) -> None:
+async def test_who_writes_for_ever_is_read_to_an_end(log: ALog) -> None:
     log.write_raw(log.entry("x" * 100) * 10_000)
 
     async def scenario() -> int:
@@ -190,7 +190,7 @@ def test_who_writes_for_ever_is_read_to_an_end(log: ALog) -> None:
             log.write_raw(log.entry("y" * 100) * 10_000)
         return total
 
-    assert asyncio.run(scenario()) == 10_000 * 101
+    assert await scenario() == 10_000 * 101
 
 
 class Follower:
@@ -222,7 +222,7 @@ class Follower:
         return self.seen
 
 
-def test_a_log_is_followed_across_files(log: ALog) -> None:
+async def test_a_log_is_followed_across_files(log: ALog) -> None:
     async def scenario() -> bytes:
         follower = Follower(log, LogOptions(follow=True))
         log.write("one")
@@ -239,10 +239,10 @@ def test_a_log_is_followed_across_files(log: ALog) -> None:
         log.write("six")
         return await follower.end()
 
-    assert asyncio.run(scenario()) == b"one\ntwo\nthree\nfour\nfive\nsix\n"
+    assert await scenario() == b"one\ntwo\nthree\nfour\nfive\nsix\n"
 
 
-def test_nothing_is_lost_or_seen_twice_while_files_are_put_away(log: ALog) -> None:
+async def test_nothing_is_lost_or_seen_twice_while_files_are_put_away(log: ALog) -> None:
     total = 3000
 
     def write() -> None:
@@ -259,7 +259,7 @@ def test_nothing_is_lost_or_seen_twice_while_files_are_put_away(log: ALog) -> No
         return await follower.end()
 
     expected = b"".join(b"%d\n" % number for number in range(total))
-    assert asyncio.run(scenario()) == expected
+    assert await scenario() == expected
 
 
 def test_a_file_that_is_put_away_while_files_are_opened_is_not_missed(
@@ -282,7 +282,7 @@ def test_a_file_that_is_put_away_while_files_are_opened_is_not_missed(
     assert read(log) == b"one\ntwo\nthree\n"
 
 
-def test_what_is_written_just_before_a_file_is_put_away_is_not_missed(
+async def test_what_is_written_just_before_a_file_is_put_away_is_not_missed(
     log: ALog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.write("one")
@@ -307,10 +307,10 @@ def test_what_is_written_just_before_a_file_is_put_away_is_not_missed(
         await follower.until(b"one\ntwo\nthree\n")
         return await follower.end()
 
-    assert asyncio.run(scenario()) == b"one\ntwo\nthree\n"
+    assert await scenario() == b"one\ntwo\nthree\n"
 
 
-def test_a_line_that_is_taken_back_is_not_seen(log: ALog) -> None:
+async def test_a_line_that_is_taken_back_is_not_seen(log: ALog) -> None:
     async def scenario() -> bytes:
         follower = Follower(log, LogOptions(follow=True))
         log.write("one")
@@ -323,10 +323,10 @@ def test_a_line_that_is_taken_back_is_not_seen(log: ALog) -> None:
         log.write("two")
         return await follower.end()
 
-    assert asyncio.run(scenario()) == b"one\ntwo\n"
+    assert await scenario() == b"one\ntwo\n"
 
 
-def test_who_follows_from_the_end_sees_only_what_comes(log: ALog) -> None:
+async def test_who_follows_from_the_end_sees_only_what_comes(log: ALog) -> None:
     log.write("old")
 
     async def scenario() -> bytes:
@@ -335,10 +335,10 @@ def test_who_follows_from_the_end_sees_only_what_comes(log: ALog) -> None:
         log.write("new")
         return await follower.end()
 
-    assert asyncio.run(scenario()) == b"old\nnew\n"
+    assert await scenario() == b"old\nnew\n"
 
 
-def test_who_stops_reading_leaves_no_files_open(log: ALog) -> None:
+async def test_who_stops_reading_leaves_no_files_open(log: ALog) -> None:
     log.write_raw(log.entry("x" * 100) * 20_000)
     log.put_away()
     log.write("y")
@@ -354,8 +354,5 @@ def test_who_stops_reading_leaves_no_files_open(log: ALog) -> None:
         await asyncio.wait([follower.task])
         assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
 
-    async def warm() -> None:
-        await asyncio.to_thread(int)
-        await scenario()
-
-    asyncio.run(warm())
+    await asyncio.to_thread(int)
+    await scenario()

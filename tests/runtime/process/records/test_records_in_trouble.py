@@ -61,24 +61,21 @@ async def run_once(runtime: ProcessRuntime, pod: Pod, restart_count: int) -> Non
         await asyncio.sleep(0.01)
 
 
-def test_attempts_keep_their_order_when_the_clock_is_set_back(folder: Path) -> None:
+async def test_attempts_keep_their_order_when_the_clock_is_set_back(folder: Path) -> None:
     pod, clock = pod_that_ends(), SetBack()
 
-    async def scenario() -> None:
-        async with open_process_runtime(folder, isolated=False, clock=clock) as runtime:
-            for count in range(4):
-                await run_once(runtime, pod, count)
-                clock.ahead -= HOUR
-                counts = [attempt.restart_count for attempt in await attempts_at(runtime, pod)]
-                assert counts == [count, count - 1][: count + 1]
-            assert sorted((folder / "pods").glob("*/containers/*")) != []
-        async with open_process_runtime(folder, isolated=False, clock=clock) as runtime:
-            attempts = await attempts_at(runtime, pod)
-            assert [attempt.restart_count for attempt in attempts] == [3, 2]
-            assert attempts[0].created_at > attempts[1].created_at
-            await runtime.remove_pod(pod.uid)
-
-    asyncio.run(scenario())
+    async with open_process_runtime(folder, isolated=False, clock=clock) as runtime:
+        for count in range(4):
+            await run_once(runtime, pod, count)
+            clock.ahead -= HOUR
+            counts = [attempt.restart_count for attempt in await attempts_at(runtime, pod)]
+            assert counts == [count, count - 1][: count + 1]
+        assert sorted((folder / "pods").glob("*/containers/*")) != []
+    async with open_process_runtime(folder, isolated=False, clock=clock) as runtime:
+        attempts = await attempts_at(runtime, pod)
+        assert [attempt.restart_count for attempt in attempts] == [3, 2]
+        assert attempts[0].created_at > attempts[1].created_at
+        await runtime.remove_pod(pod.uid)
 
 
 @pytest.mark.parametrize("text", [b"", b"\0" * 300, b'{"exit_code": "seven"}', b"[]"])

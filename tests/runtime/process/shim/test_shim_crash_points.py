@@ -132,7 +132,7 @@ def _has_left(pod: Pod) -> bool:
 @pytest.mark.parametrize(
     "isolated", [pytest.param(True, marks=need_bubblewrap), False], ids=["bubblewrap", "none"]
 )
-def test_a_kill_at_any_step_is_survived(
+async def test_a_kill_at_any_step_is_survived(
     folder: Path, isolated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = str(Path(shim_program.__file__).parent)
@@ -149,7 +149,7 @@ def test_a_kill_at_any_step_is_survived(
         monkeypatch.setattr(shim_control, "_PROGRAM", program)
         truth = folder / f"truth-{steps}"
         pod = pod_that_tells(steps, truth, isolated=isolated)
-        asyncio.run(life(pod, truth))
+        await life(pod, truth)
         wait_for(partial(_has_left, pod), named="the end of all shims")
         assert list((runtime_folder / "pods").iterdir()) == []
         if not mark.exists():

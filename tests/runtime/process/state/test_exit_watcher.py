@@ -12,7 +12,6 @@ from podstatus.runtime.process.records.models import PodRecord
 from podstatus.runtime.process.records.store import RecordStore
 from podstatus.runtime.process.state.exit_watcher import ExitWatcher
 from podstatus.runtime.process.state.process_identity import read_identity
-from tests.support.loops import in_loop
 from tests.support.processes.process_runtime import build_process_runtime
 
 UID = PodUID("uid-1")
@@ -70,7 +69,6 @@ def test_a_record_that_cannot_be_read_is_not_one_that_is_missing(tmp_path: Path)
         store.read_pods()
 
 
-@in_loop
 async def test_a_runtime_that_cannot_read_its_records_is_not_opened(tmp_path: Path) -> None:
     """An empty list would have the containers of the previous agent started twice."""
     RecordStore(tmp_path).write_pod(RECORD)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from podstatus.alerts.cel.compile import Environments, compile_checked
+from podstatus.alerts.cel.compile_rule import Environments, compile_checked
 from podstatus.alerts.cel.evaluate import RuleEvaluation
 from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.evaluator.ports import SubjectFacts

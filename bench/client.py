@@ -23,7 +23,7 @@ import msgspec
 from canned_events import CannedServer, serve
 from podstatus import Pod
 from podstatus.client import PODS, ApiClient, Reflector, kubeconfig_config, token_config
-from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.rest.request import STRATEGIC_MERGE
 from podstatus.testing.apiserver import ApiAccess, ApiServerProcess
 

@@ -16,8 +16,8 @@ pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
 from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
+from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.informer.lister import Lister
-from podstatus.client.informer.listwatch import ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector_state import ReflectorState
 from podstatus.client.rest.resources import PODS

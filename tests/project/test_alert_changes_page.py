@@ -6,7 +6,7 @@ from pathlib import Path
 from podstatus.alerts.actions.guarded_remediation import KIND_RATE_LIMIT, SUBJECT_RATE_LIMIT
 from podstatus.alerts.actions.name_prefix import PREFIX
 from podstatus.alerts.actions.node_conditions import DEFAULT_TTL, REPORT_RATE_LIMIT
-from podstatus.alerts.cel.compile import Environments
+from podstatus.alerts.cel.compile_rule import Environments
 from podstatus.alerts.rules.action_kinds import REMEDIATION_KINDS
 from podstatus.alerts.rules.load import load_rules
 from podstatus.events import reasons

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from podstatus.alerts.cel.compile import Environments
+from podstatus.alerts.cel.compile_rule import Environments
 from podstatus.alerts.defaults import default_rules
 from podstatus.alerts.rules.durations import parse_duration
 from podstatus.cli.app import app

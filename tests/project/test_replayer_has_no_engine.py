@@ -41,7 +41,7 @@ MUTATIONS = [
         id="transitions: OnFailure restarts successes too",
     ),
     pytest.param(
-        "kube/patch/create.py",
+        "kube/patch/create_from_documents.py",
         "return _list_patch(key, changes + deletions, [],",
         "return _list_patch(key, changes, [],",
         "vectors.jsonl.gz",

@@ -26,8 +26,8 @@ from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.admission.admit import AdmissionResult, admit
 from podstatus.workers.admission.resource_fit import RequestedResources
+from podstatus.workers.allocation.allocate_on_admission import PodAdmission
 from podstatus.workers.allocation.allocations import AllocationManager
-from podstatus.workers.allocation.pod_admission import PodAdmission
 from podstatus.workers.allocation.request_totals import RequestTotals
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.allocation.resize_controller import DecideResize, ResizeController

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from podstatus.alerts.cel.compile import Environments, compile_checked
+from podstatus.alerts.cel.compile_rule import Environments, compile_checked
 from podstatus.alerts.cel.evaluate import RuleEvaluation
 from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.evaluator.ports import EvaluationRequest, EvaluationResult, SubjectFacts

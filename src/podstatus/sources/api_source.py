@@ -11,7 +11,7 @@ from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.client import PODS, Added, ObjectChange, Reflector, ReflectorPolicy, Removed, Updated
-from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
+from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSelection
 from podstatus.kube.objects.pod import API_SOURCE, CONFIG_SOURCE, Pod
 
 SOURCE = API_SOURCE

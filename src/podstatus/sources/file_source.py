@@ -19,7 +19,7 @@ from podstatus.sources.manifest_cache import (
     ManifestProblems,
     OnProblem,
 )
-from podstatus.sources.manifest_files import (
+from podstatus.sources.read_manifest_files import (
     FileReadResult,
     FileVersion,
     ManifestListing,

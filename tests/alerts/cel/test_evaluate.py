@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from podstatus.alerts.cel.compile import compile_checked
+from podstatus.alerts.cel.compile_rule import compile_checked
 from podstatus.alerts.cel.evaluate import RuleEvaluation
 from podstatus.alerts.evaluator.decide.budget import RoundCosts
 from podstatus.alerts.evaluator.ports import EvaluationResult, RuleHolds, SubjectFacts

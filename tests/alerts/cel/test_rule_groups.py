@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.alerts.cel.compile import compile_rule
+from podstatus.alerts.cel.compile_rule import compile_rule
 from podstatus.alerts.cel.rule_groups import RuleGroup, group_rules
 from podstatus.alerts.evaluator.ports import RuleFailed
 from podstatus.alerts.model import Rule

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podstatus.alerts.cel.expression import Environment
+from podstatus.alerts.cel.compile_expression import Environment
 from podstatus.alerts.cel.template import compile_template
 from podstatus.alerts.rules.durations import RuleDurationError, parse_duration
 from podstatus.alerts.rules.static_checks import CompileError

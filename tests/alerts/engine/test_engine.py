@@ -1,6 +1,6 @@
 """The life cycle of alerts: pending, firing, resolved."""
 
-from podstatus.alerts.cel.compile import Environments
+from podstatus.alerts.cel.compile_rule import Environments
 from podstatus.alerts.model import Alert, Rule
 from podstatus.alerts.rules.load import LoadedRule
 from tests.support.alert_rules import (

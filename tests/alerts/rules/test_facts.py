@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.alerts.cel.expression import Environment
+from podstatus.alerts.cel.compile_expression import Environment
 from podstatus.alerts.evaluator.ports import RuleFailed
 from podstatus.alerts.rules.facts import (
     CONTAINER_FACTS,

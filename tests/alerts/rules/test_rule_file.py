@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.alerts.cel.compile import compile_checked
+from podstatus.alerts.cel.compile_rule import compile_checked
 from podstatus.alerts.model import Action, Location
 from tests.support.alert_rules import ENVIRONMENTS, load
 

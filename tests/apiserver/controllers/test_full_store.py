@@ -138,6 +138,7 @@ async def test_a_taint_goes_once_that_can_be_written(caplog: pytest.LogCaptureFi
         assert ready is not None
         assert "taints" not in ready["spec"]
     assert lines(caplog) == [
-        "tainting nodes failed, will retry: error=cannot write to the database: disk is full",
-        "tainting nodes works again",
+        "updating the taints of nodes failed, will retry: "
+        "error=cannot write to the database: disk is full",
+        "updating the taints of nodes works again",
     ]

@@ -161,4 +161,4 @@ def test_evictions_are_logged_with_numbers_once_a_minute(caplog: pytest.LogCaptu
 
     served(talk)
     (record,) = caplog.records
-    assert "connections evicted" in record.getMessage()
+    assert "closed connections" in record.getMessage()

@@ -19,7 +19,7 @@ pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 from podstatus.apiserver.faults.middleware import FAULTS_PATH
 from podstatus.base.backoff import Backoff
 from podstatus.client.api_client import ApiClient
-from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.informer.object_store import ObjectChange
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy

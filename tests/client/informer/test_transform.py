@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from podstatus.client.informer import managed_fields
-from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.transform import Transform

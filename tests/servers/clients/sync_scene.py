@@ -18,7 +18,7 @@ import msgspec
 from podstatus.base.backoff import Backoff
 from podstatus.base.system_clock import SystemClock
 from podstatus.client.api_client import ApiClient
-from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange, Updated
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy

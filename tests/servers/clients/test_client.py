@@ -26,7 +26,7 @@ from podstatus.client import (
     kubeconfig_config,
     pod_reflector,
 )
-from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.kube.conditions import is_condition_true
 from podstatus.kube.errors import ConflictError, GoneError, RejectedError
 from podstatus.kube.objects.cluster import ConfigMap

@@ -34,8 +34,8 @@ from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.admission.admit import AdmissionRejected, AdmissionResult, admit
 from podstatus.workers.admission.resource_fit import RequestedResources, pod_capacity
+from podstatus.workers.allocation.allocate_on_admission import PodAdmission
 from podstatus.workers.allocation.allocations import AllocationManager
-from podstatus.workers.allocation.pod_admission import PodAdmission
 from podstatus.workers.allocation.request_totals import RequestTotals
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.allocation.resize_controller import ResizeController

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from podstatus.base.clock import Clock
-from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
+from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.transform import Transform

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from podstatus.alerts.cel.compile import CompiledRule, Environments
-from podstatus.alerts.cel.expression import Activation
+from podstatus.alerts.cel.compile_expression import Activation
+from podstatus.alerts.cel.compile_rule import CompiledRule, Environments
 from podstatus.alerts.cel.rule_groups import RuleGroup, group_rules
 from podstatus.alerts.evaluator.decide.budget import (
     SLOW_GROUP_SECONDS,

@@ -7,8 +7,8 @@ evaluated by itself.
 
 from collections.abc import Callable, Sequence
 
-from podstatus.alerts.cel.compile import CompiledRule
-from podstatus.alerts.cel.expression import Activation, Environment, Expression
+from podstatus.alerts.cel.compile_expression import Activation, Environment, Expression
+from podstatus.alerts.cel.compile_rule import CompiledRule
 from podstatus.alerts.evaluator.ports import RuleFailed
 from podstatus.alerts.rules.static_checks import CompileError
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from podstatus.alerts.cel.expression import Activation, Environment, Expression
+from podstatus.alerts.cel.compile_expression import Activation, Environment, Expression
 from podstatus.alerts.evaluator.ports import RuleFailed
 from podstatus.alerts.model import Location
 from podstatus.alerts.rules.static_checks import CompileDiagnostic, CompileError

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from podstatus.alerts.cel.compile import Environments, check_rule, compile_checked
+from podstatus.alerts.cel.compile_rule import Environments, check_rule, compile_checked
 from podstatus.alerts.cel.evaluate import RuleEvaluation
 from podstatus.alerts.evaluator.decide.budget import (
     MAX_MEMORY,

@@ -6,7 +6,7 @@ from typing import Generic
 import msgspec
 
 from podstatus.client.informer.decode import ObjectKey, ObjectState, T, read_item
-from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
+from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSelection
 from podstatus.client.informer.object_store import ListResult
 from podstatus.client.informer.resource_version import ResourceVersion
 from podstatus.client.informer.transform import Transform

@@ -18,8 +18,8 @@ from podstatus.base.system_clock import SystemClock
 from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.client.errors import WatchIdleError
 from podstatus.client.informer.decode import ObjectKey, T
+from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSelection
 from podstatus.client.informer.lister import Lister
-from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
 from podstatus.client.informer.object_store import ObjectChange
 from podstatus.client.informer.reflector_counts import ReflectorCounts
 from podstatus.client.informer.reflector_state import ReflectorState

@@ -13,7 +13,7 @@ from podstatus.client.informer.decode import (
     read_metadata,
     read_object,
 )
-from podstatus.client.informer.listwatch import ObjectSelection
+from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.informer.object_store import (
     Added,
     ListResult,

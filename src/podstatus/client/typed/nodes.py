@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
+from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.rest.resources import LEASES, NODES

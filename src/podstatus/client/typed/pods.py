@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.informer.listwatch import ListerWatcher, ObjectSelection
+from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSelection
 from podstatus.client.informer.managed_fields import decode_cached
 from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector

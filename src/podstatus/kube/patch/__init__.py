@@ -12,7 +12,7 @@ Tests: tests/kube/patch.
 """
 
 from podstatus.kube.encoding.go_json import Document, JsonValue, encode_document
-from podstatus.kube.patch import apply, create
+from podstatus.kube.patch import apply, create_from_documents
 from podstatus.kube.patch.errors import NestedListError, PatchError, PatchFormatError
 from podstatus.kube.patch.schema import EVENT, NODE, POD, Schema, schema_of
 
@@ -36,7 +36,7 @@ __all__ = [
 def create_two_way_patch(original: Document, modified: Document, schema: Schema) -> Document:
     """Return the strategic merge patch from `original` to `modified`. Raises PatchError."""
     try:
-        return create.create_two_way_patch(original, modified, schema)
+        return create_from_documents.create_two_way_patch(original, modified, schema)
     except RecursionError as error:
         raise PatchError("the documents are nested too deeply to be compared") from error
 

@@ -3,7 +3,7 @@ seconds."""
 
 import re
 
-from podstatus.alerts.cel.compile import Environments
+from podstatus.alerts.cel.compile_rule import Environments
 from podstatus.alerts.defaults import default_rules, default_rules_text
 from podstatus.alerts.rules.durations import parse_duration
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.runtime.process.shim.log_file import LogWriter
 from podstatus.runtime.process.shim.log_lines import MAX_ENTRY_BYTES, LogLineEncoder, timestamp
+from podstatus.runtime.process.shim.rotating_log_file import LogWriter
 
 MOMENT = 1_794_772_800_123_456_789
 HEAD = b"2026-11-15T20:00:00.123456789Z stdout "

@@ -13,7 +13,6 @@ from pathlib import Path
 from . import syscalls
 from .bubblewrap import BubblewrapProcess, error_message
 from .kill_tree import kill_tree
-from .log_file import LogWriter
 from .oom import was_oom_killed
 from .processes import Process, find_process, signal_process
 from .records import (
@@ -28,6 +27,7 @@ from .records import (
     start_record,
     write_record,
 )
+from .rotating_log_file import LogWriter
 from .signal_queue import SignalQueue
 from .start import StartFailedError, start_program, unsandboxed_program
 from .stderr_log import describe_error, log_error

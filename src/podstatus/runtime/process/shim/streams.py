@@ -9,9 +9,9 @@ import termios
 from pathlib import Path
 from typing import NamedTuple
 
-from .log_file import LogWriter
 from .log_lines import MAX_ENTRY_BYTES, LogLineEncoder
 from .records import STDIN, WINSIZE, LaunchSpec
+from .rotating_log_file import LogWriter
 from .wall_clock import wall_nanos
 
 _MAX_READS = 8

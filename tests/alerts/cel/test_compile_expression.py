@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from podstatus.alerts.cel.expression import MAX_EXPRESSION_LENGTH, Environment
+from podstatus.alerts.cel.compile_expression import MAX_EXPRESSION_LENGTH, Environment
 from podstatus.alerts.evaluator.ports import RuleFailed
 from podstatus.alerts.model import Location
 from podstatus.alerts.rules.static_checks import MAX_EXPANSIONS, CompileError
@@ -179,7 +179,7 @@ MONSTERS = """
 "[1,2,3,4,5,6,7,8].exists(a, " * 8 + "false" + ")" * 8
 """
 PROGRAM = """
-from podstatus.alerts.cel.expression import Environment
+from podstatus.alerts.cel.compile_expression import Environment
 from podstatus.alerts.rules.static_checks import CompileError
 environment = Environment.for_scope("pod")
 for text in [%s]:

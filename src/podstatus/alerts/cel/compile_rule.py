@@ -4,7 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from podstatus.alerts.cel.expression import Environment, Expression, explain_failure, explain_type
+from podstatus.alerts.cel.compile_expression import (
+    Environment,
+    Expression,
+    explain_failure,
+    explain_type,
+)
 from podstatus.alerts.cel.template import Template, compile_template
 from podstatus.alerts.evaluator.ports import RuleCheck, RuleFailed
 from podstatus.alerts.model import Rule, Scope

@@ -42,7 +42,7 @@ NodeAuthorityOption = Annotated[
     typer.Option(
         "--node-certificate-authority",
         metavar="PATH",
-        help="Path of the PEM-encoded CA certificate that serving certificates of nodes are "
+        help="Path to the PEM-encoded CA certificate that serving certificates of nodes are "
         "verified against; required for kubectl logs and kubectl exec.",
     ),
 ]

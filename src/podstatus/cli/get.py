@@ -93,7 +93,7 @@ KubeconfigOption = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
-        help="Path of the kubeconfig for the cluster to query instead of the agent's API server.",
+        help="Path to the kubeconfig of the cluster to query instead of the agent's API server.",
     ),
 ]
 NamespaceOption = Annotated[

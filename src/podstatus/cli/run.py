@@ -59,14 +59,17 @@ def run(flags: Flags, *, stop_at_eof: StopAtEofOption = False) -> None:
     except AgentError as error:
         fail(str(error), error.code)
     remaining = "all pods are terminated" if drained else node.describe_remaining()
-    typer.echo(f"stopped; {remaining}. To restart: {_restart_command(flags, loaded.settings)}")
+    typer.echo(
+        f"stopped; {remaining}. To start the node again: {_restart_command(flags, loaded.settings)}"
+    )
 
 
 def _announce_node(info: AgentInfo) -> None:
     settings = info.settings
-    kind = "its embedded API server" if settings.embedded else "the API server"
+    kind = "an embedded API server" if settings.embedded else "the API server"
     typer.echo(
-        f"node {settings.node_name} is running with {kind} {info.apiserver}; press Ctrl-C to stop"
+        f"node {settings.node_name} is running with {kind} at {info.apiserver}; "
+        "press Ctrl-C to stop"
     )
     agent = info.agent or "(no server)"
     typer.echo(

@@ -25,7 +25,7 @@ class AgentHolder:
         """Describe the containers of a node that was stopped without a drain."""
         if isinstance(self._agent, NodeAgent) and not self._agent.has_running_containers():
             return "no containers are running"
-        return "containers keep running until their pods are deleted"
+        return "the containers keep running"
 
 
 def program_command() -> str:

@@ -19,6 +19,8 @@ from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.apiserver.controllers.documents import node
 from tests.apiserver.targets import NAMESPACES, PODS, pod, target
 
+FULL = "cannot write to the database: disk is full"
+
 
 class FullStore(Store):
     """A store in memory whose writes fail while `full` is set."""
@@ -27,7 +29,7 @@ class FullStore(Store):
 
     def _write(self, version: int, *statements: tuple[str, tuple[Any, ...]]) -> None:
         if self.is_full:
-            raise StorageError("cannot write to the database: disk is full")
+            raise StorageError(FULL)
         super()._write(version, *statements)
 
 
@@ -77,7 +79,7 @@ async def test_a_pod_is_bound_once_that_can_be_written(caplog: pytest.LogCapture
         assert bound is not None
         assert bound["spec"]["nodeName"] == "n1"
     assert lines(caplog) == [
-        "binding pods failed, will retry: error=cannot write to the database: disk is full",
+        f"binding pods failed, will retry: error={FULL}",
         "pod bound: pod=default/a node=n1",
         "binding pods works again",
     ]
@@ -138,7 +140,6 @@ async def test_a_taint_goes_once_that_can_be_written(caplog: pytest.LogCaptureFi
         assert ready is not None
         assert "taints" not in ready["spec"]
     assert lines(caplog) == [
-        "updating the taints of nodes failed, will retry: "
-        "error=cannot write to the database: disk is full",
+        f"updating the taints of nodes failed, will retry: error={FULL}",
         "updating the taints of nodes works again",
     ]

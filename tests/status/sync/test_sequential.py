@@ -144,7 +144,7 @@ def test_surprise_4_a_batch_counts_tries_not_successes(
         ("DEBUG", "patching status: pod=default/b uid=uid-b"),
         ("WARNING", "cannot sync pod status, will retry: pod=default/b uid=uid-b"),
         ("DEBUG", "patching status: pod=default/c uid=uid-c"),
-        ("INFO", "status sent: pod=default/c uid=uid-c version=1"),
+        ("INFO", "pod status sent: pod=default/c uid=uid-c status_version=1"),
     ]
 
 

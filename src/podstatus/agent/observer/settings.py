@@ -36,7 +36,7 @@ OBSERVE_SETTINGS: tuple[Setting, ...] = (
         default_help="$XDG_DATA_HOME/podstatus-observer, or ~/.local/share/podstatus-observer",
     ),
     _override(
-        "kubeconfig", "Path of the kubeconfig for the cluster to observe.", default_help="none"
+        "kubeconfig", "Path to the kubeconfig of the cluster to observe.", default_help="none"
     ),
     _override(
         "in_cluster",

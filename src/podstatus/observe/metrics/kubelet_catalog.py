@@ -78,8 +78,8 @@ STARTED_CONTAINERS_ERRORS = counter(
 )
 TERMINATED_CONTAINERS = counter(
     "kubelet_terminated_containers_total",
-    "Number of terminated containers, by container type, exit code and reason. Exit code and "
-    "reason are other for label combinations beyond the first 1000.",
+    "Number of terminated containers, by container type, exit code and reason. After the first "
+    "1000 label combinations, exit code and reason are set to 'other'.",
     "container_type",
     "exit_code",
     "reason",
@@ -93,8 +93,8 @@ RESIZES_IN_PROGRESS = gauge("kubelet_pod_in_progress_resizes", "Number of pod re
 
 STATUS_SYNC = histogram(
     "kubelet_pod_status_sync_duration_seconds",
-    "Duration in seconds to sync a pod status, measured from the oldest change that has not been "
-    "sent until the API server acknowledges the update.",
+    "Duration in seconds to sync a pod status, from the oldest unsent change to the "
+    "acknowledgement of the update by the API server.",
     SYNC_BOUNDS,
 )
 POD_START = histogram(

@@ -54,7 +54,7 @@ class StatusPatcher:
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug("patching status: %s patch=%s", sync, patch.body.decode())
         sent = await self._client.patch_pod_status(pod.namespace, pod.name, patch.body)
-        logger.info("status sent: %s version=%d", sync, sync.entry.version)
+        logger.info("pod status sent: %s status_version=%d", sync, sync.entry.version)
         self._context.startup_latency.record_status_updated(_require_pod(sent, "patch_pod_status"))
         return sent
 

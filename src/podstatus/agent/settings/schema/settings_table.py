@@ -42,7 +42,7 @@ SETTINGS = (
         name="config",
         flag="config",
         value_type=PATH,
-        help="Path of a KubeletConfiguration file in YAML or JSON.",
+        help="Path to a KubeletConfiguration file in YAML or JSON.",
         default_help="none",
         group=_PLACES,
     ),
@@ -50,8 +50,8 @@ SETTINGS = (
         name="kubeconfig",
         flag="kubeconfig",
         value_type=PATH,
-        help="Path of the kubeconfig for the cluster to join; if not set, the agent starts an "
-        "embedded API server.",
+        help="Path to the kubeconfig of the cluster to join. If it is not set and --in-cluster is "
+        "false, the agent starts an embedded API server.",
         default_help="none",
         group=_PLACES,
     ),
@@ -68,7 +68,7 @@ SETTINGS = (
         name="hostname_override",
         flag="hostname-override",
         value_type=NODE_NAME,
-        help="Name of the Node to use instead of the hostname.",
+        help="Node name to use instead of the hostname.",
         default_help="the hostname",
     ),
     Setting(
@@ -217,7 +217,7 @@ SETTINGS = (
         flag="pod-manifest-path",
         field="staticPodPath",
         value_type=PATH,
-        help="Path of a directory with static pod manifests, or of a single manifest file.",
+        help="Path to a directory with static pod manifests, or to a single manifest file.",
         default_help="none",
         group=_PODS,
     ),
@@ -384,8 +384,8 @@ SETTINGS = (
         flag="port",
         field="port",
         value_type=PORT,
-        help="Port of the agent's HTTPS server; 0 picks a free port, also for the other servers "
-        "whose port is not set.",
+        help="Port of the agent's HTTPS server; 0 picks a free port, and the other servers then "
+        "also use free ports unless their ports are set.",
         default="10250",
         group=_AGENT,
     ),
@@ -394,7 +394,7 @@ SETTINGS = (
         flag="tls-cert-file",
         field="tlsCertFile",
         value_type=PATH,
-        help="Path of the PEM-encoded serving certificate of the HTTPS server, followed by any "
+        help="Path to the PEM-encoded serving certificate of the HTTPS server, followed by any "
         "intermediate certificates.",
         default_help="a self-signed certificate in the root directory",
         group=_AGENT,
@@ -404,7 +404,7 @@ SETTINGS = (
         flag="tls-private-key-file",
         field="tlsPrivateKeyFile",
         value_type=PATH,
-        help="Path of the PEM-encoded private key for --tls-cert-file.",
+        help="Path to the PEM-encoded private key for --tls-cert-file.",
         default_help="none",
         group=_AGENT,
     ),
@@ -413,7 +413,7 @@ SETTINGS = (
         flag="client-ca-file",
         field="authentication.x509.clientCAFile",
         value_type=PATH,
-        help="Path of a PEM-encoded CA bundle that client certificates are verified against; "
+        help="Path to a PEM-encoded CA bundle that client certificates are verified against; "
         "the common name of a certificate is the user name of the client.",
         default_help="the CA of the embedded API server, otherwise none",
         group=_AGENT,
@@ -432,7 +432,7 @@ SETTINGS = (
         flag="authentication-token-webhook-cache-ttl",
         field="authentication.webhook.cacheTTL",
         value_type=_ANY_DURATION,
-        help="How long to cache a response of the TokenReview API.",
+        help="How long to cache responses from the TokenReview API.",
         default="2m",
         group=_AGENT,
     ),
@@ -441,7 +441,7 @@ SETTINGS = (
         flag="authorization-mode",
         field="authorization.mode",
         value_type=choice(("AlwaysAllow", "Webhook")),
-        help="Authorization mode of the HTTPS server. AlwaysAllow: allow all requests of "
+        help="Authorization mode of the HTTPS server. AlwaysAllow: allow all requests from "
         "authenticated clients; Webhook: authorize requests with the SubjectAccessReview "
         "API.",
         default_help="Webhook, or AlwaysAllow if the API server is embedded",
@@ -452,7 +452,7 @@ SETTINGS = (
         flag="authorization-webhook-cache-authorized-ttl",
         field="authorization.webhook.cacheAuthorizedTTL",
         value_type=_ANY_DURATION,
-        help="How long to cache an authorized response of the SubjectAccessReview API.",
+        help="How long to cache 'authorized' responses from the SubjectAccessReview API.",
         default="5m",
         group=_AGENT,
     ),
@@ -461,7 +461,7 @@ SETTINGS = (
         flag="authorization-webhook-cache-unauthorized-ttl",
         field="authorization.webhook.cacheUnauthorizedTTL",
         value_type=_ANY_DURATION,
-        help="How long to cache an unauthorized response of the SubjectAccessReview API.",
+        help="How long to cache 'unauthorized' responses from the SubjectAccessReview API.",
         default="30s",
         group=_AGENT,
     ),
@@ -515,7 +515,7 @@ SETTINGS = (
         flag="shutdown-grace-period",
         field="shutdownGracePeriod",
         value_type=_SHUTDOWN_PERIOD,
-        help="Total time that pods have to terminate when the node is shut down or drained. "
+        help="Total time given to pods to terminate when the node is shut down or drained. "
         "With --on-stop=auto, 0 disables draining when the machine shuts down.",
         default="30s",
         group=_AGENT,
@@ -585,7 +585,8 @@ SETTINGS = (
         name="alertmanager_url",
         flag="alertmanager-url",
         value_type=URL,
-        help="URL of the Alertmanager that receives the alerts of rules without actions.",
+        help="URL of the Alertmanager to send alerts to, except alerts from rules that define "
+        "their own actions.",
         default_help="none",
         secret=True,
         group=_AGENT,
@@ -614,8 +615,8 @@ SETTINGS = (
         field="logging.verbosity",
         value_type=integer(0, 10),
         help="Log verbosity: 0 for warnings and errors, 2 to add info messages, 4 to add debug "
-        "messages, 6 to add those of third-party libraries.",
-        default_help="2, or 0 on a terminal",
+        "messages, 6 to add debug messages of third-party libraries.",
+        default_help="2, or 0 if standard error is a terminal",
         group=_AGENT,
     ),
     Setting(

@@ -76,7 +76,7 @@ SETTINGS = (
         flag="runtime",
         value_type=RUNTIME,
         help="Container runtime: process, simulated, or a custom class given as module:Class.",
-        default_help="process with the embedded API server; otherwise the flag is required",
+        default_help="process if the API server is embedded; otherwise the flag is required",
     ),
     Setting(
         name="isolation",

@@ -11,7 +11,7 @@ from peers.node_pods import way_in
 from peers.orders import Await, Lines, Seen, Start, Started
 from podstatus.client.api_client import ApiClient
 from podstatus.client.rest.resources import PODS
-from podstatus.client.rest.watch import BOOKMARK
+from podstatus.client.rest.watch_events import BOOKMARK
 
 _LONG = 3_600
 """Seconds; longer than the benchmark."""

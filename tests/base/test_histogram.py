@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.base.metrics import Histogram
+from podstatus.base.metric_values import Histogram
 
 BOUNDS = (0.5, 1, 5)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podstatus.base.metrics import CounterVec, Histogram, HistogramVec
+from podstatus.base.metric_values import CounterVec, Histogram, HistogramVec
 
 
 def test_each_kind_is_counted() -> None:

@@ -22,7 +22,7 @@ from podstatus.client.informer.object_store import Added, ObjectChange, Removed,
 from podstatus.client.informer.reflector_state import ReflectorState
 from podstatus.client.rest.resources import PODS
 from podstatus.client.rest.transport import Timeouts
-from podstatus.client.rest.watch import MAX_EVENT_BYTES, WatchEvent, WatchStream
+from podstatus.client.rest.watch_events import MAX_EVENT_BYTES, WatchEvent, WatchStream
 from podstatus.client.typed.events import HttpEventSink
 from podstatus.client.typed.nodes import HttpNodeApi
 from podstatus.client.typed.pod_references import HttpPodObjects

@@ -1,7 +1,7 @@
 import pytest
 from msgspec import structs
 
-from podstatus.events.new_event import container_reference, node_reference, pod_reference
+from podstatus.events.object_references import container_reference, node_reference, pod_reference
 from podstatus.kube.objects.containers import EphemeralContainer
 from podstatus.kube.objects.meta import ObjectReference
 from podstatus.testing.builders import make_pod

@@ -2,13 +2,8 @@ import re
 
 import pytest
 
-from podstatus.events.new_event import (
-    PendingEvent,
-    event_name,
-    new_event,
-    node_reference,
-    pod_reference,
-)
+from podstatus.events.new_event import PendingEvent, event_name, new_event
+from podstatus.events.object_references import node_reference, pod_reference
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.event import EventSource
 from podstatus.testing.builders import make_pod

@@ -24,7 +24,8 @@ from podstatus.events.correlator import (
     Patch,
     Suppressed,
 )
-from podstatus.events.new_event import PendingEvent, container_reference, new_event, pod_reference
+from podstatus.events.new_event import PendingEvent, new_event
+from podstatus.events.object_references import container_reference, pod_reference
 from podstatus.kube.objects.event import Event, EventSource
 from podstatus.kube.objects.meta import ObjectReference
 from podstatus.testing.builders import make_pod

@@ -12,10 +12,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from podstatus.agent.compose.status_events import StatusEvents
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.events.correlator import SPAM_BURST, SPAM_INTERVAL_NS
 from podstatus.events.counts import EventCounts
-from podstatus.events.new_event import node_reference, pod_reference
+from podstatus.events.object_references import node_reference, pod_reference
 from podstatus.events.policy import EventPolicy
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.errors import (

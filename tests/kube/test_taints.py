@@ -2,9 +2,9 @@
 
 import pytest
 
-from podstatus.kube.node_selection import tolerates_no_execute
 from podstatus.kube.objects.node import Node, NodeSpec, Taint
 from podstatus.kube.objects.pod_spec import PodSpec, Toleration
+from podstatus.kube.taints import tolerates_no_execute
 
 TAINT = Taint(key="team", value="red", effect="NoExecute")
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node
 from podstatus.node.node_cache import NodeCache

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.kube.objects.node import NodeCondition
 from podstatus.node.ports import NodeHealth
 from tests.node.scene import INFO, MACHINE, SETTINGS, NodeScene

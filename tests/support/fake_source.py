@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from podstatus.client.rest.resources import ApiResource
-from podstatus.client.rest.watch import ADDED, BOOKMARK, DELETED, MODIFIED, WatchEvent
+from podstatus.client.rest.watch_events import ADDED, BOOKMARK, DELETED, MODIFIED, WatchEvent
 from podstatus.kube.errors import GoneError
 
 Document = dict[str, Any]

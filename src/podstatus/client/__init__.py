@@ -43,7 +43,7 @@ from podstatus.client.rest.resources import (
     ApiResource,
 )
 from podstatus.client.rest.transport import Timeouts
-from podstatus.client.rest.watch import WatchEvent
+from podstatus.client.rest.watch_events import WatchEvent
 from podstatus.client.sync_client import SyncClient
 from podstatus.client.typed.nodes import HttpNodeApi, node_reflector
 from podstatus.client.typed.pods import HttpPodApi, pod_reflector

@@ -17,7 +17,7 @@ from podstatus.client.rest.request import (
 from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.client.rest.transport import ResponseStream, Timeouts, Transport
-from podstatus.client.rest.watch import WatchStream
+from podstatus.client.rest.watch_events import WatchStream
 
 _WATCH_GRACE_SECONDS = 30.0
 """The client ends a watch this long after its `timeoutSeconds`, if the server does not."""

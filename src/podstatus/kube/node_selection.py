@@ -1,19 +1,16 @@
-"""Match a pod against a node: node selector, required node affinity and taints.
+"""Match a pod against a node: node selector and required node affinity.
 
 Upstream: GetRequiredNodeAffinity, component-helpers v0.36.4,
-scheduling/corev1/nodeaffinity/nodeaffinity.go; ToleratesTaint, k8s.io/api v0.36.4,
-core/v1/toleration.go, with the comparison operators off, as they are by default.
+scheduling/corev1/nodeaffinity/nodeaffinity.go.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from podstatus.kube.objects.node import Node, Taint
 from podstatus.kube.objects.pod_spec import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
     PodSpec,
-    Toleration,
 )
 
 _INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
@@ -80,25 +77,3 @@ def _matches_field(requirement: NodeSelectorRequirement, name: str) -> bool:
     # An unknown field counts as empty.
     field = name if requirement.key == "metadata.name" else ""
     return (field in (requirement.values or ())) == (requirement.operator == "In")
-
-
-NO_EXECUTE = "NoExecute"
-
-
-def tolerates_no_execute(spec: PodSpec, node: Node) -> bool:
-    """Return whether the pod tolerates all NoExecute taints; other effects do not evict."""
-    taints = [taint for taint in node.spec.taints or () if taint.effect == NO_EXECUTE]
-    return all(is_taint_tolerated(taint, spec.tolerations or ()) for taint in taints)
-
-
-def is_taint_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    """Return whether one of these tolerations matches the taint."""
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
-
-
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == taint.value
-    return toleration.operator == "Exists"

@@ -6,7 +6,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
 

@@ -35,6 +35,7 @@ from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.qos import get_pod_qos
 from podstatus.kube.restart_policy import all_containers_could_restart
 from podstatus.kube.scalars.time import Time
+from podstatus.pods.active_deadline import DEADLINE_EXCEEDED, DEADLINE_MESSAGE, past_active_deadline
 from podstatus.pods.apply_probe_results import Prober, ProbeResults
 from podstatus.pods.container_attempts import attempts_newest_first
 from podstatus.pods.container_resources import pod_resources
@@ -44,12 +45,7 @@ from podstatus.pods.container_status import (
     container_statuses,
     init_container_statuses,
 )
-from podstatus.pods.phase import (
-    DEADLINE_EXCEEDED,
-    DEADLINE_MESSAGE,
-    get_phase,
-    past_active_deadline,
-)
+from podstatus.pods.phase import get_phase
 from podstatus.pods.pod_ips import with_host_ips, with_pod_ips
 from podstatus.status.decide import generate_conditions as generate
 

@@ -1,6 +1,6 @@
-"""The phase of a pod, and its active deadline.
+"""The phase of a pod.
 
-Upstream: getPhase, kubelet_pods.go; pkg/kubelet/active_deadline.go v1.36.4.
+Upstream: getPhase, kubelet_pods.go v1.36.4.
 """
 
 from collections.abc import Sequence
@@ -14,20 +14,6 @@ from podstatus.kube.objects.pod import Pod, is_static_pod
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.pod_status import ContainerStateTerminated, ContainerStatus
 from podstatus.kube.restart_policy import container_should_restart, is_restartable_init_container
-from podstatus.kube.scalars.time import Time
-
-DEADLINE_EXCEEDED = "DeadlineExceeded"
-DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
-
-_SECOND = 1_000_000_000
-
-
-def past_active_deadline(spec: PodSpec, start_time: Time | None, now: Time) -> bool:
-    """Return whether the active deadline has passed; False if the pod has not started."""
-    if spec.active_deadline_seconds is None or not start_time:
-        return False
-    return now - start_time >= spec.active_deadline_seconds * _SECOND
-
 
 RESTARTING_ALL_CONTAINERS = "RestartingAllContainers"
 """Reason of an exit that the kubelet caused to restart the whole pod in place."""

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.new_event import container_reference
+from podstatus.events.object_references import container_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus

@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import structs
 
-from podstatus.base.metrics import Histogram
+from podstatus.base.metric_values import Histogram
 from podstatus.status.decide.startup_measurement import PodStartup
 from podstatus.status.decide.update import ContainerType, Termination
 

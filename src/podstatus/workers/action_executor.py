@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
-from podstatus.events.new_event import container_reference, pod_reference
+from podstatus.events.object_references import container_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.event import ObjectReference

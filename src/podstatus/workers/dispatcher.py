@@ -10,7 +10,7 @@ from collections.abc import Callable
 from msgspec import structs
 
 from podstatus.events import reasons
-from podstatus.events.new_event import pod_reference
+from podstatus.events.object_references import pod_reference
 from podstatus.kube.objects.pod import Pod, PodUID, is_mirror_pod, is_static_pod, is_terminal_phase
 from podstatus.kube.scalars.time import Time
 from podstatus.sources.decide.pod_changes import (

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from podstatus.base.clock import Clock
 from podstatus.base.timeouts import run_with_timeout
 from podstatus.events import reasons
-from podstatus.events.new_event import container_reference, pod_reference
+from podstatus.events.object_references import container_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.containers import Container, HTTPGetAction, LifecycleHandler
 from podstatus.kube.objects.pod import Pod

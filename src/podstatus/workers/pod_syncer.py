@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from podstatus.events import reasons
-from podstatus.events.new_event import pod_reference
+from podstatus.events.object_references import pod_reference
 from podstatus.kube.by_name import first_by_name
 from podstatus.kube.objects.pod import Pod, PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts
 from podstatus.kube.restart_policy import is_restartable_init_container
 from podstatus.kube.scalars.time import Time
+from podstatus.pods.active_deadline import DEADLINE_EXCEEDED, DEADLINE_MESSAGE
 from podstatus.pods.generate_api_status import generate_api_pod_status
-from podstatus.pods.phase import DEADLINE_EXCEEDED, DEADLINE_MESSAGE
 from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.compute import compute_pod_actions
 from podstatus.workers.actions.model import PodActions

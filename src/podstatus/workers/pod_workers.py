@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.events import reasons
-from podstatus.events.new_event import pod_reference
+from podstatus.events.object_references import pod_reference
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, PodFacts, SandboxState
 from podstatus.runtime.port import RuntimePod

@@ -11,7 +11,7 @@ from podstatus.agent.compose.history import AgentHistory, RecordingCounters, Rec
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.load import load_settings
 from podstatus.events import reasons
-from podstatus.events.new_event import container_reference, node_reference, pod_reference
+from podstatus.events.object_references import container_reference, node_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.observe.history.agent_downtime import last_alive

@@ -14,7 +14,7 @@ from podstatus.agent.settings.load import load_settings
 from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.ports import AlertReader
 from podstatus.base.clock import Clock
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.runtime.simulated.adapter import SimulatedRuntime

@@ -16,7 +16,7 @@ from podstatus.alerts.evaluator.ports import EvaluationRequest, EvaluationResult
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.rules.load import LoadedRule, load_rules
 from podstatus.alerts.service.alert_service import AlertService, Readiness
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.status_view import NodeSummary

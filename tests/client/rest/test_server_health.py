@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from podstatus.base.clock import Clock
-from podstatus.base.metrics import OVERFLOW_LABEL_VALUE
+from podstatus.base.metric_values import OVERFLOW_LABEL_VALUE
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import PODS, ApiClient, kubeconfig_config
 from podstatus.client.rest.server_health import RequestMetrics, ServerHealth, server_host

@@ -11,7 +11,7 @@ pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 from podstatus.client.api_client import ApiClient
 from podstatus.client.errors import WatchIdleError
 from podstatus.client.rest.resources import CONFIG_MAPS, PODS
-from podstatus.client.rest.watch import WatchEvent
+from podstatus.client.rest.watch_events import WatchEvent
 from podstatus.kube.errors import ApiError, GoneError, UnavailableError
 from podstatus.testing.apiserver import ApiServerThread
 from tests.client.config_maps import config_map

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from msgspec import structs
 
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.client.rest.server_health import RequestMetrics
 from podstatus.events.counts import EventCounts
 from podstatus.kube.objects.pod import Pod, PodUID

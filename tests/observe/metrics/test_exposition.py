@@ -6,7 +6,7 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_open
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
-from podstatus.base.metrics import Histogram
+from podstatus.base.metric_values import Histogram
 from podstatus.observe.metrics.exposition import OPENMETRICS_TYPE, accepts_openmetrics, render
 from podstatus.observe.metrics.model import (
     Metric,

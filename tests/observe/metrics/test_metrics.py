@@ -10,7 +10,7 @@ from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
 
 from podstatus.alerts.metrics import MAX_SERIES, alert_metrics
-from podstatus.base.metrics import Histogram
+from podstatus.base.metric_values import Histogram
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.metrics.catalog import PAGES
 from podstatus.observe.metrics.exposition import render

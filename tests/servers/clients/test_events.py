@@ -12,7 +12,7 @@ from podstatus.client.typed.events import HttpEventSink
 from podstatus.events import reasons
 from podstatus.events.correlator import AGGREGATE_PREFIX
 from podstatus.events.counts import EventCounts
-from podstatus.events.new_event import container_reference, node_reference, pod_reference
+from podstatus.events.object_references import container_reference, node_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.objects.event import Event, EventSeries

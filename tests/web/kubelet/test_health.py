@@ -7,7 +7,7 @@ from typing import TypeVar
 import aiohttp
 import pytest
 
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.testing.clock import FakeClock
 from podstatus.web.kubelet.health import HealthCheck, HealthListener, healthy, heartbeat_checks
 

@@ -31,7 +31,7 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.alerts.actions.node_taints import AlertTaints
 from podstatus.base.clock import Clock
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.checkpoint.allocation_state import FileState
 from podstatus.checkpoint.errors import CheckpointError

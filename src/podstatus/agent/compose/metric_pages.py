@@ -7,7 +7,7 @@ from podstatus.agent.compose.pod_services import PodServices
 from podstatus.alerts.metrics import alert_metrics
 from podstatus.alerts.ports import AlertReader
 from podstatus.base.clock import Clock
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.client.rest.server_health import RequestMetrics
 from podstatus.events.recorder import EventRecorder
 from podstatus.observe.metrics.connection_collector import request_metrics, watch_metrics

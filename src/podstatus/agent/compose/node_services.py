@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from podstatus import __version__
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.client import ApiClient, HttpNodeApi, node_reflector
-from podstatus.events.new_event import node_reference
+from podstatus.events.object_references import node_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage

@@ -9,12 +9,12 @@ from podstatus.agent.compose.history import AgentHistory, RecordingCounters, Rec
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.checkpoint.allocation_state import FileState
 from podstatus.checkpoint.outbox_files import FileOutbox
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.events import reasons
-from podstatus.events.new_event import container_reference
+from podstatus.events.object_references import container_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID

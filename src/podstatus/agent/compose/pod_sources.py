@@ -10,10 +10,10 @@ from podstatus.agent.daemon.cluster_identity import ClusterIdentity
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.client import ApiClient
 from podstatus.events import reasons
-from podstatus.events.new_event import pod_reference
+from podstatus.events.object_references import pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.pod import Pod, is_static_pod

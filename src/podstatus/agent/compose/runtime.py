@@ -20,7 +20,7 @@ from podstatus.client.auth.load_config import SERVICE_ACCOUNT
 from podstatus.client.auth.load_kubeconfig import load_kubeconfig
 from podstatus.client.typed.pod_references import HttpPodObjects
 from podstatus.events import reasons
-from podstatus.events.new_event import container_reference, pod_reference
+from podstatus.events.object_references import container_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity

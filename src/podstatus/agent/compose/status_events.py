@@ -5,7 +5,7 @@ no event for such a pod (docs/decisions/0028-foreign-writers.md).
 """
 
 from podstatus.events import reasons
-from podstatus.events.new_event import node_reference
+from podstatus.events.object_references import node_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.meta import NamedPod, ObjectReference
 

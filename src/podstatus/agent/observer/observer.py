@@ -20,7 +20,7 @@ from podstatus.agent.observer.settings import OBSERVE_SETTINGS
 from podstatus.agent.observer.status_view import ClusterStatusView
 from podstatus.agent.settings.export import export_flags
 from podstatus.base.clock import Clock
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import ApiClient
 from podstatus.client.rest.server_health import ServerHealth

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from podstatus.alerts.actions.name_prefix import prefixed_name
 from podstatus.alerts.model import Action, Alert, RuleSet
 from podstatus.alerts.ports import ActionError
-from podstatus.kube.node_selection import NO_EXECUTE
 from podstatus.kube.objects.node import Taint
+from podstatus.kube.taints import NO_EXECUTE
 
 KIND = "taintNode"
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", NO_EXECUTE)

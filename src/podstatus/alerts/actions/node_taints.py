@@ -26,9 +26,9 @@ from podstatus.base.failure_log import FailureLog
 from podstatus.base.token_bucket import TokenBucket
 from podstatus.events import reasons
 from podstatus.kube.encoding.codec import to_document
-from podstatus.kube.node_selection import NO_EXECUTE
 from podstatus.kube.objects.node import Node, Taint
 from podstatus.kube.scalars.time import Time
+from podstatus.kube.taints import NO_EXECUTE
 from podstatus.node.node_cache import NodeCache
 from podstatus.node.ports import NodeApi, NodeEvents
 

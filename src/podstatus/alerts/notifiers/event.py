@@ -2,7 +2,7 @@
 
 from podstatus.alerts.model import Action, Alert, Subject
 from podstatus.events import reasons
-from podstatus.events.new_event import node_reference
+from podstatus.events.object_references import node_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.meta import ObjectReference
 

@@ -9,7 +9,7 @@ from podstatus.apiserver import resources
 from podstatus.base.system_clock import wall_clock_ns
 from podstatus.cli.client.running_agent import RequestError, ServerUnavailableError
 from podstatus.client.rest.resources import EVENTS, NODES, PODS, ApiResource
-from podstatus.client.rest.watch import BOOKMARK
+from podstatus.client.rest.watch_events import BOOKMARK
 from podstatus.client.sync_client import SyncClient
 from podstatus.kube.errors import ApiError, GoneError, UnavailableError
 from podstatus.kube.scalars.time import Time

@@ -8,7 +8,7 @@ import msgspec
 
 from podstatus.client.informer.decode import ObjectKey
 from podstatus.client.rest.resources import ApiResource
-from podstatus.client.rest.watch import WatchEvent
+from podstatus.client.rest.watch_events import WatchEvent
 
 
 class ObjectSelection(msgspec.Struct, frozen=True):

@@ -26,7 +26,7 @@ from podstatus.client.informer.reflector_state import ReflectorState
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.failure_backoff import FailureBackoff
-from podstatus.client.rest.watch import WatchEvent
+from podstatus.client.rest.watch_events import WatchEvent
 from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.errors import GoneError, RejectedError, UnavailableError
 

@@ -27,8 +27,8 @@ from podstatus.client.informer.position import WatchPosition
 from podstatus.client.informer.reflector_counts import ReflectorCounts
 from podstatus.client.informer.resource_version import ResourceVersion
 from podstatus.client.informer.transform import Transform
-from podstatus.client.rest import watch
-from podstatus.client.rest.watch import WatchEvent
+from podstatus.client.rest import watch_events as watch
+from podstatus.client.rest.watch_events import WatchEvent
 
 logger = logging.getLogger(__name__)
 

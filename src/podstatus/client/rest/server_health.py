@@ -12,7 +12,7 @@ from collections import deque
 from email.utils import parsedate_to_datetime
 
 from podstatus.base.clock import Clock
-from podstatus.base.metrics import CounterVec, HistogramVec
+from podstatus.base.metric_values import CounterVec, HistogramVec
 
 _SECOND = 1_000_000_000
 _MAX_SAMPLES = 16

@@ -17,7 +17,7 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_open
 
-from podstatus.base.metrics import Histogram
+from podstatus.base.metric_values import Histogram
 from podstatus.observe.metrics.model import (
     LazySamples,
     Metric,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from podstatus.base.metrics import OVERFLOW_LABEL_VALUE, Histogram
+from podstatus.base.metric_values import OVERFLOW_LABEL_VALUE, Histogram
 from podstatus.kube.objects.pod import Pod, PodUID, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerRunState, SandboxState
 from podstatus.observe.metrics import kubelet_catalog as table

@@ -9,7 +9,7 @@ from enum import Enum
 
 import msgspec
 
-from podstatus.base.metrics import Histogram
+from podstatus.base.metric_values import Histogram
 
 Labels = tuple[str, ...]
 """Label values, in the order of the metric's label names."""

@@ -9,7 +9,7 @@ import psutil
 
 from podstatus import __version__
 from podstatus.base.clock import Clock
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.events.counts import EventCounts
 from podstatus.kube.objects.pod import POD_PHASES, PodUID
 from podstatus.kube.scalars.time import Time

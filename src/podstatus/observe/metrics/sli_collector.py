@@ -6,7 +6,7 @@ Upstream: component-base/metrics/prometheus/slis v0.36.4. There a result is reco
 
 from collections.abc import Callable, Iterable, Mapping
 
-from podstatus.base.metrics import CounterVec
+from podstatus.base.metric_values import CounterVec
 from podstatus.observe.metrics.kubelet_catalog import HEALTHCHECK, HEALTHCHECKS
 from podstatus.observe.metrics.model import Labels, Samples, samples
 

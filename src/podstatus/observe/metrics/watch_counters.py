@@ -2,7 +2,7 @@
 
 from enum import Enum
 
-from podstatus.base.metrics import CounterVec
+from podstatus.base.metric_values import CounterVec
 
 
 class CloseReason(Enum):

@@ -1,6 +1,6 @@
 """Counters of work that leaves no state to collect: one observer for all packages."""
 
-from podstatus.base.metrics import CounterVec, HistogramVec
+from podstatus.base.metric_values import CounterVec, HistogramVec
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.metrics.kubelet_catalog import DEFAULT_BUCKETS, OPERATION_BUCKETS
 from podstatus.probes.decide.targets import ProbeTarget

@@ -9,13 +9,13 @@ import uuid
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
+from podstatus.runtime.cpu_and_memory_limits import pod_limits
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.records.launch import AttemptIdentity, LogLimits, launch_record
 from podstatus.runtime.process.records.models import PodRecord
 from podstatus.runtime.process.shim_control import ShimControl, last_error
 from podstatus.runtime.process.state.pod_state import START_ERROR, ContainerAttempt, PodState
-from podstatus.runtime.resource_limits import pod_limits
 
 _SANDBOX_ERROR, _RUN_ERROR = "CreatePodSandboxError", "RunContainerError"
 

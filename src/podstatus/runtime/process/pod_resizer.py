@@ -8,11 +8,11 @@ from msgspec import structs
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
+from podstatus.runtime.cpu_and_memory_limits import CgroupLimits, pod_limits
 from podstatus.runtime.port import CannotResizeError
 from podstatus.runtime.process.records.models import ResizeRecord
 from podstatus.runtime.process.shim_control import ShimControl
 from podstatus.runtime.process.state.pod_state import PodState, folder_name
-from podstatus.runtime.resource_limits import CgroupLimits, pod_limits
 
 
 class Resizer:

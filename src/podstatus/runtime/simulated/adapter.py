@@ -10,6 +10,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.usage import Usage
+from podstatus.runtime.cpu_and_memory_limits import pod_limits
 from podstatus.runtime.port import (
     CannotResizeError,
     CannotStartError,
@@ -17,7 +18,6 @@ from podstatus.runtime.port import (
     RuntimeDownError,
     RuntimePod,
 )
-from podstatus.runtime.resource_limits import pod_limits
 from podstatus.runtime.simulated.model.addresses import POD_CIDR, AddressPool
 from podstatus.runtime.simulated.model.container_start import new_attempt, start_failure
 from podstatus.runtime.simulated.model.container_timeline import (

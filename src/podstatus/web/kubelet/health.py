@@ -14,8 +14,8 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from podstatus.base.heartbeat import Heartbeats
 from podstatus.base.net.accept_loop import AcceptLoop, descriptor_limit
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.web.connection_limits import HEALTH_PORT_LIMITS, http_logger
 
 HealthCheck = Callable[[], str | None]

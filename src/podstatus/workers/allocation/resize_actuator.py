@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from msgspec import structs
 
 from podstatus.events import reasons
-from podstatus.events.new_event import pod_reference
+from podstatus.events.object_references import pod_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.conditions import POD_RESIZE_IN_PROGRESS
 from podstatus.kube.objects.containers import Container

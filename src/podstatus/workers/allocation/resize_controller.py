@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.events import reasons
-from podstatus.events.new_event import pod_reference
+from podstatus.events.object_references import pod_reference
 from podstatus.kube.conditions import POD_RESIZE_PENDING
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import Time

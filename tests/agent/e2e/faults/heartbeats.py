@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 
 AT_MOST = 5.0

@@ -8,15 +8,7 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.runtime.process.cgroups.model.interface_files import (
-    CgroupVersion,
-    flat_keyed_value,
-    read_resource_facts,
-    read_usage,
-    settings_for,
-    shares_to_weight,
-)
-from podstatus.runtime.resource_limits import (
+from podstatus.runtime.cpu_and_memory_limits import (
     CgroupLimits,
     container_limits,
     limits_to_facts,
@@ -25,6 +17,14 @@ from podstatus.runtime.resource_limits import (
     node_limits,
     pod_limits,
     shares_to_cpu_request,
+)
+from podstatus.runtime.process.cgroups.model.interface_files import (
+    CgroupVersion,
+    flat_keyed_value,
+    read_resource_facts,
+    read_usage,
+    settings_for,
+    shares_to_weight,
 )
 from tests.runtime.process.cgroups.cgroup_scene import pod_of, resources
 

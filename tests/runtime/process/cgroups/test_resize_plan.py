@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podstatus.runtime.cpu_and_memory_limits import CgroupLimits
 from podstatus.runtime.process.cgroups.model.interface_files import CgroupVersion
 from podstatus.runtime.process.cgroups.model.resize_plan import (
     POD,
@@ -13,7 +14,6 @@ from podstatus.runtime.process.cgroups.model.resize_plan import (
     memory_decrease_error,
     plan_writes,
 )
-from podstatus.runtime.resource_limits import CgroupLimits
 
 ABOVE, APP = "attempting to set {} memory limit (8) below current usage ({})", 'container "app"'
 

@@ -24,13 +24,14 @@ from podstatus.apiserver.controllers.decide.node_taints import (
     desired_taints,
 )
 from podstatus.apiserver.strategies.base import Document
-from podstatus.kube.node_selection import is_taint_tolerated, matches_node
+from podstatus.kube.node_selection import matches_node
 from podstatus.kube.objects.event import NORMAL, WARNING
 from podstatus.kube.objects.node import Node, Taint
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.scalars.time import Time, micro_wire
+from podstatus.kube.taints import is_taint_tolerated
 
 ResourceNanos = Mapping[str, int]
 """By resource, in units of 1e-9, so that all quantities are integers."""

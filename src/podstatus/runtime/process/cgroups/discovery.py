@@ -19,6 +19,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from podstatus.runtime.cpu_and_memory_limits import node_limits
 from podstatus.runtime.process.cgroups.folders import PROCS, CgroupFolders
 from podstatus.runtime.process.cgroups.model.interface_files import CgroupVersion, settings_for
 from podstatus.runtime.process.cgroups.model.mounts import (
@@ -31,7 +32,6 @@ from podstatus.runtime.process.cgroups.model.mounts import (
 )
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, enable_controllers, is_valid_name
 from podstatus.runtime.process.state.process_table import read_processes
-from podstatus.runtime.resource_limits import node_limits
 
 _PROC = Path("/proc")
 _REMEDY = "run the agent as root, or as a service of systemd with Delegate=yes"

@@ -9,6 +9,12 @@ from msgspec import structs
 from podstatus.kube.objects.containers import Container, ResourceRequirements
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
+from podstatus.runtime.cpu_and_memory_limits import (
+    CgroupLimits,
+    container_facts,
+    container_limits,
+    limits_to_facts,
+)
 from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.cgroups.pod_cgroups import (
     CgroupInUseError,
@@ -17,12 +23,6 @@ from podstatus.runtime.process.cgroups.pod_cgroups import (
     LimitError,
 )
 from podstatus.runtime.process.cgroups.resize import resize_cgroups
-from podstatus.runtime.resource_limits import (
-    CgroupLimits,
-    container_facts,
-    container_limits,
-    limits_to_facts,
-)
 
 logger = logging.getLogger(__name__)
 

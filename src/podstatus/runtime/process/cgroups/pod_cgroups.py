@@ -23,6 +23,7 @@ import msgspec
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
+from podstatus.runtime.cpu_and_memory_limits import CgroupLimits, container_limits, pod_limits
 from podstatus.runtime.process.cgroups.folders import PROCS, CgroupFolders
 from podstatus.runtime.process.cgroups.model.interface_files import (
     CgroupSetting,
@@ -34,7 +35,6 @@ from podstatus.runtime.process.cgroups.model.interface_files import (
     read_usage,
     settings_for,
 )
-from podstatus.runtime.resource_limits import CgroupLimits, container_limits, pod_limits
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _POD = "pod"

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
+from podstatus.runtime.cpu_and_memory_limits import CgroupLimits, container_limits, pod_limits
 from podstatus.runtime.port import CannotResizeError
 from podstatus.runtime.process.cgroups.model.interface_files import (
     CgroupSetting,
@@ -20,7 +21,6 @@ from podstatus.runtime.process.cgroups.model.resize_plan import (
     plan_writes,
 )
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
-from podstatus.runtime.resource_limits import CgroupLimits, container_limits, pod_limits
 
 _NO_QUOTA = CgroupSetting(controller="cpu", file="cpu.cfs_quota_us", text="-1")
 

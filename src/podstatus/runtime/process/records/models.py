@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.runtime.resource_limits import CgroupLimits
+from podstatus.runtime.cpu_and_memory_limits import CgroupLimits
 
 
 class ProcessIdentity(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
+from podstatus.runtime.cpu_and_memory_limits import CgroupLimits
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.process.logs.termination_message import termination_message
 from podstatus.runtime.process.records.layout import ContainerFolder
@@ -28,7 +29,6 @@ from podstatus.runtime.process.state.pod_state import (
     runtime_pod,
 )
 from podstatus.runtime.process.state.process_identity import boot_id, is_alive
-from podstatus.runtime.resource_limits import CgroupLimits
 
 
 class ActuatedResources(Protocol):

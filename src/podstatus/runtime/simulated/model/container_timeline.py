@@ -12,7 +12,7 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.runtime.resource_limits import container_facts
+from podstatus.runtime.cpu_and_memory_limits import container_facts
 from podstatus.runtime.simulated.model.script import KILLED_EXIT_CODE, START_ERROR, Script
 
 ProbeName = Literal["startup", "readiness", "liveness"]

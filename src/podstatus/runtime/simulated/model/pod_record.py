@@ -17,9 +17,9 @@ from podstatus.kube.objects.runtime_facts import (
     SandboxState,
 )
 from podstatus.kube.objects.usage import Usage
+from podstatus.runtime.cpu_and_memory_limits import CgroupLimits
+from podstatus.runtime.cpu_and_memory_limits import limits_to_facts as limit_facts
 from podstatus.runtime.port import RuntimePod
-from podstatus.runtime.resource_limits import CgroupLimits
-from podstatus.runtime.resource_limits import limits_to_facts as limit_facts
 from podstatus.runtime.simulated.model.container_timeline import (
     SimulatedAttempt,
     attempt_facts,

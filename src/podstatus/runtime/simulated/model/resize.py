@@ -6,8 +6,8 @@ from msgspec import structs
 
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
+from podstatus.runtime.cpu_and_memory_limits import pod_limits
 from podstatus.runtime.port import CannotResizeError
-from podstatus.runtime.resource_limits import pod_limits
 from podstatus.runtime.simulated.model.container_start import resize_attempt
 from podstatus.runtime.simulated.model.container_timeline import SimulatedAttempt
 from podstatus.runtime.simulated.model.pod_record import SimulatedPodRecord

@@ -16,7 +16,7 @@ import msgspec
 
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.runtime.resource_limits import (
+from podstatus.runtime.cpu_and_memory_limits import (
     CPU_PERIOD_MICROSECONDS,
     MAX_SHARES,
     MIN_SHARES,

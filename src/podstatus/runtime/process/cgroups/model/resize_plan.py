@@ -12,13 +12,13 @@ from functools import partial
 
 import msgspec
 
+from podstatus.runtime.cpu_and_memory_limits import CgroupLimits
 from podstatus.runtime.process.cgroups.model.interface_files import (
     CgroupSetting,
     CgroupVersion,
     cpu_settings,
     memory_settings,
 )
-from podstatus.runtime.resource_limits import CgroupLimits
 
 POD = ""
 """Key of the pod's cgroup, beside those of its containers by ID."""

@@ -1,6 +1,6 @@
 import pytest
 
-from podstatus.base.heartbeat import Heartbeats
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import boottime_ns
 from podstatus.testing.clock import FakeClock
 

@@ -133,10 +133,26 @@ async def test_a_failed_attempt_releases_the_caller_and_is_retried(
     await writer.write()
     await waiting
     assert "cannot store outbox entry, will retry: uid=uid-a" in caplog.text
-    assert writer.is_dirty
+    assert not writer.is_dirty  # until the next full sync
+    await writer.wait_written(A)
     outbox.is_broken = False
+    writer.retain_only({A})
     await writer.write()
     assert (outbox.versions(), writer.is_dirty) == ({A: 1}, False)
+
+
+async def test_the_end_of_the_writer_releases_all_callers() -> None:
+    writer = OutboxWriter(outbox := FaultyOutbox())
+    outbox.disk.clear()
+    writer.put(A, final_status(1))
+    writing = asyncio.create_task(writer.write())
+    waiting = asyncio.create_task(writer.wait_written(A))
+    await run_ready_tasks()
+    writing.cancel()
+    await waiting
+    outbox.disk.set()
+    await writer.write()
+    assert outbox.versions() == {A: 1}
 
 
 async def test_a_caller_does_not_wait_for_an_entry_that_is_not_wanted_any_more() -> None:
@@ -175,6 +191,7 @@ def test_the_disk_becomes_equal_to_what_was_asked_for(operations: list[tuple[str
                 case _:
                     outbox.is_broken = operation == "break"
         outbox.is_broken = False
+        writer.retain_only(set(model))
         await writer.write()
         assert (outbox.versions(), len(writer), writer.is_dirty) == (model, len(model), False)
 

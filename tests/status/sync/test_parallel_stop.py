@@ -9,7 +9,7 @@ from msgspec import structs
 from podstatus.kube.errors import UnavailableError
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.status.manager import StatusManager
-from podstatus.status.policy import SyncPolicy
+from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.status.ports import OutboxEntry
 from podstatus.testing.builders import ended, make_pod, make_status, running
 from podstatus.testing.clock import run_ready_tasks
@@ -260,6 +260,22 @@ async def test_a_last_status_survives_a_crash_and_passes_the_normal_merge() -> N
     assert (stored.status.phase, stored.status.message) == ("Succeeded", "end")
     assert "example.com/lb" in [c.type for c in stored.status.conditions or ()]
     assert fleet.outbox.kept == {}
+
+
+async def test_a_probe_that_finds_its_pod_gone_removes_the_outbox_entry() -> None:
+    policy = SyncPolicy(parallel=ParallelSyncOptions(circuit_after=1))
+    fleet = Fleet(["a"], outbox=MemoryOutbox(), policy=policy)
+    pod, outbox = fleet.pods[0], fleet.outbox
+    assert outbox is not None
+    fleet.api.fail("patch", "default", "a", code=503)
+    fleet.api.fail("get", "default", "a", code=404, times=99)
+    async with fleet.running():
+        fleet.set(pod, "end", SUCCEEDED)
+        fleet.manager.terminate_pod(pod)
+        await patiently(fleet, 0.1)
+        assert set(outbox.kept) == {pod.uid}
+        await patiently(fleet, 3)
+        assert outbox.kept == {}
 
 
 async def test_a_status_reported_before_the_seed_is_known_better() -> None:

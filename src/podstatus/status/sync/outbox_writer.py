@@ -6,7 +6,7 @@ Level-based: callers set what the outbox has to contain, and one task makes the 
 import asyncio
 import itertools
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.status.decide.newer_status import has_terminated_container
@@ -34,19 +34,22 @@ class OutboxWriter:
         """The versions on disk; 0 for an entry from before a restart, or being written."""
         self._desired: dict[PodUID, VersionedStatus | None] = {}
         """Entries that differ from the disk; None removes the entry."""
+        self._failed: dict[PodUID, VersionedStatus | None] = {}
+        """Entries of `_desired` that could not be written; retried after `retain_only`."""
         self._written: dict[PodUID, asyncio.Event] = {}
         """Set after an attempt to write the entry that the outbox has to contain."""
 
     def __len__(self) -> int:
-        """Return the number of pods that the outbox contains, or will contain."""
+        """Return the number of pods that the outbox contains, or will contain. Thread-safe."""
         return len(self._stored) + sum(
-            entry is not None and uid not in self._stored for uid, entry in self._desired.items()
+            entry is not None and uid not in self._stored
+            for uid, entry in tuple(self._desired.items())
         )
 
     @property
     def is_dirty(self) -> bool:
-        """Whether the disk differs from what it has to contain."""
-        return bool(self._desired)
+        """Whether there is an entry to write now."""
+        return bool(self._next_batch())
 
     def load(self) -> Iterable[OutboxEntry]:
         """Return the undelivered entries from before a restart; empty if they cannot be read."""
@@ -94,7 +97,8 @@ class OutboxWriter:
             self._notify(uid)
 
     def retain_only(self, uids: Collection[PodUID]) -> None:
-        """Remove all entries except those of these pods."""
+        """Remove all entries except those of these pods, and retry what has failed."""
+        self._failed.clear()
         for uid in [uid for uid in (*self._stored, *self._desired) if uid not in uids]:
             self.drop(uid)
 
@@ -109,7 +113,7 @@ class OutboxWriter:
 
     async def wait_written(self, uid: PodUID) -> None:
         """Wait until the pod's entry is on disk, or the attempt has failed or takes too long."""
-        if uid not in self._desired:
+        if uid not in self._desired or self._has_failed(uid):
             return
         written = self._written.setdefault(uid, asyncio.Event())
         try:
@@ -119,24 +123,23 @@ class OutboxWriter:
             logger.error("outbox entry is not written yet, the disk hangs: uid=%s", uid)
 
     async def write(self) -> None:
-        """Make the disk equal to what it has to contain; what fails is left to the next call."""
+        """Make the disk equal to what it has to contain; failures wait for `retain_only`."""
         if self._outbox is None:
             return
-        attempted: dict[PodUID, VersionedStatus | None] = {}
-        while batch := self._next_batch(attempted):
-            attempted |= batch
-            writes = (self._write(self._outbox, uid, desired) for uid, desired in batch.items())
-            await asyncio.gather(*writes)
+        try:
+            while batch := self._next_batch():
+                writes = (self._write(self._outbox, uid, want) for uid, want in batch.items())
+                await asyncio.gather(*writes)
+        finally:
+            for uid in tuple(self._written):
+                self._notify(uid)
 
-    def _next_batch(
-        self, attempted: Mapping[PodUID, VersionedStatus | None]
-    ) -> dict[PodUID, VersionedStatus | None]:
-        remaining = (
-            (uid, desired)
-            for uid, desired in self._desired.items()
-            if uid not in attempted or attempted[uid] is not desired
-        )
+    def _next_batch(self) -> dict[PodUID, VersionedStatus | None]:
+        remaining = (item for item in self._desired.items() if not self._has_failed(item[0]))
         return dict(itertools.islice(remaining, _MAX_CONCURRENT_IO))
+
+    def _has_failed(self, uid: PodUID) -> bool:
+        return uid in self._failed and self._failed[uid] is self._desired.get(uid)
 
     async def _write(self, outbox: Outbox, uid: PodUID, desired: VersionedStatus | None) -> None:
         """Write one entry in a thread, as disk I/O must not block the event loop."""
@@ -150,12 +153,14 @@ class OutboxWriter:
         except Exception as error:  # noqa: BLE001 - an external port
             action = "remove" if desired is None else "store"
             logger.error("cannot %s outbox entry, will retry: uid=%s error=%r", action, uid, error)
+            self._failed[uid] = desired
         else:
             self._record_written(uid, desired)
         if self._desired.get(uid, desired) is desired:
             self._notify(uid)
 
     def _record_written(self, uid: PodUID, desired: VersionedStatus | None) -> None:
+        self._failed.pop(uid, None)
         if desired is None:
             self._stored.pop(uid, None)
         else:

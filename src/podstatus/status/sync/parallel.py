@@ -129,6 +129,7 @@ class ParallelSyncer:
         # The timer handles due retries too, but only runs within `async with`.
         if due := self._queue.pop_due(now):
             queued |= self._enqueue(due, Priority.RECONCILE, now)
+        self._start_ready(now)  # also if an external port fails in the plan
         if full:
             queued |= self._enqueue(self._plan_full(), Priority.RECONCILE, now)
             self._outbox.retain_only(self._statuses.uids())

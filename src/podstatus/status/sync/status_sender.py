@@ -128,8 +128,7 @@ class StatusSender:
                 self._record_acknowledged(sync, pod)
                 await self._patcher.delete_if_finished(sync, pod)
         except GoneError:
-            self._queue.update(sync.uid, PodSyncState.object_replaced)
-            self._outbox.drop(sync.uid)
+            self._forget_object(sync)
             raise
         except ConflictError:
             # Also from a delete: the object was replaced, whatever the watch shows.
@@ -137,9 +136,17 @@ class StatusSender:
             raise
         return pod
 
+    def _forget_object(self, sync: PodSync) -> None:
+        self._queue.update(sync.uid, PodSyncState.object_replaced)
+        self._outbox.drop(sync.uid)
+
     async def read(self, sync: PodSync) -> Pod | None:
         """GET the pod for the next patch; None if another pod has the name by now."""
-        pod = await self._patcher.read(sync)
+        try:
+            pod = await self._patcher.read(sync)
+        except GoneError:
+            self._forget_object(sync)
+            raise
         translated = self._pod_manager.translate_pod_uid(pod.uid)
         if is_replaced_pod(translated, sync.uid):
             if self._is_unobserved_mirror(sync, pod):

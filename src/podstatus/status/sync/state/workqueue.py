@@ -78,12 +78,20 @@ class SyncQueue:
             self.put(uid, transition(state))
 
     def forget(self, uid: PodUID) -> None:
-        """Remove a pod's state; of a pod in flight, all but that it is in flight."""
+        """Remove a pod's state; of a pod in flight, all but what its response will settle."""
         state = self._states.get(uid)
         if state is None:
             return
         if state.in_flight:
-            self.put(uid, PodSyncState(api_uid=state.api_uid, in_flight=True))
+            self.put(
+                uid,
+                structs.replace(
+                    _NO_STATE,
+                    api_uid=state.api_uid,
+                    in_flight=True,
+                    is_uncertain=state.is_uncertain,
+                ),
+            )
         else:
             self.put(uid, _NO_STATE)
             del self._states[uid]

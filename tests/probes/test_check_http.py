@@ -61,6 +61,12 @@ async def test_headers_may_be_long() -> None:
         assert (await check(server.url)).success
 
 
+@pytest.mark.parametrize("location", ["http://host:port/", "http://[bad", "http://a:99999999/"])
+async def test_a_location_that_is_no_url_is_ignored_without_a_redirect(location: str) -> None:
+    async with raw_server(http(200, b"ok", f"Location: {location}")) as server:
+        assert await check(server.url) == CheckResult(success=True, output="ok")
+
+
 async def test_redirects_on_the_same_host_are_followed() -> None:
     other = ""
 

@@ -9,6 +9,7 @@ transactions, and neither damages the file.
 """
 
 import sqlite3
+import stat
 from pathlib import Path
 
 import msgspec
@@ -50,7 +51,8 @@ def open_database(path: Path, format: DatabaseFormat) -> sqlite3.Connection:
         raise OSError("not a regular file")  # opening a pipe would block
     # Before SQLite creates its journal, which inherits the permissions of the database.
     path.touch(mode=0o600)
-    path.chmod(0o600)
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        path.chmod(0o600)  # only if needed: some file systems refuse it
     database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:
         _prepare(database, format)

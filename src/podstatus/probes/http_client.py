@@ -46,9 +46,10 @@ def redirect_url(
     Removes the Host header before an absolute URL: it applies to the first request only.
     Upstream: RedirectChecker, pkg/probe/http/http.go v1.36.4.
     """
-    location = URL(response.headers.get("Location", ""), encoded=True)
-    if response.status not in _REDIRECT_STATUSES or not str(location):
-        return None
+    target = response.headers.get("Location", "")
+    if response.status not in _REDIRECT_STATUSES or not target:
+        return None  # other responses may have a Location that is no URL
+    location = URL(target, encoded=True)
     if location.absolute:
         headers.popall("Host", None)
     next_url = url.join(location)

@@ -131,7 +131,7 @@ def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twi
         ("drain", "draining\nstopped; all pods are terminated. To start the node again: "),
         (
             "drain-late",
-            "draining\ndrain timed out, 1 pod left: ns/p\nstopped; containers keep running until ",
+            "draining\ndrain timed out, 1 pod left: ns/p\nstopped; the containers keep running. ",
         ),
     ],
 )

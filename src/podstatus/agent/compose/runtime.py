@@ -103,8 +103,8 @@ async def open_process_runtime(runtime: ProcessRuntime) -> None:
     """
     try:
         await runtime.open()
-    except RuntimeDownError as error:
-        raise AgentError(str(error)) from error
+    except (RuntimeDownError, OSError) as error:
+        raise AgentError(f"cannot recover the pods of a previous agent: {error}") from error
 
 
 def secret_files(settings: AgentSettings) -> list[Path]:

@@ -79,6 +79,7 @@ class ProcessRuntime:
         self._usage = UsageCollector(cgroups, disk_usage, clock=clock)
         self._last_usage: Mapping[PodUID, PodUsage] = {}
         self._is_open = False
+        self._garbage_collected = False
 
     async def open(self) -> None:
         """Recover the state that previous agents left; call once, before anything else.
@@ -86,7 +87,6 @@ class ProcessRuntime:
         Raises RuntimeDownError if the records cannot be read.
         """
         self._shim_control.recover()
-        await asyncio.to_thread(self._records.collect_garbage)
         self._is_open = True
 
     @property
@@ -184,6 +184,10 @@ class ProcessRuntime:
         if not self._is_open:
             # An empty list would have the containers of previous agents started twice.
             raise RuntimeDownError("the process runtime has not been opened")
+        if not self._garbage_collected:
+            # Not in `open`: it may take long, and the agent serves in the meantime.
+            self._garbage_collected = True
+            await asyncio.to_thread(self._records.collect_garbage)
         pods = self._shim_control.pods
         self._shim_control.shims.reap()
         return pods.runtime_pods() if uid is None else pods.runtime_pod_list(uid)

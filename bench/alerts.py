@@ -17,7 +17,7 @@ from podstatus.alerts.cel.evaluate import RuleEvaluation
 from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.evaluator.ports import SubjectFacts
 from podstatus.alerts.model import Subject
-from podstatus.alerts.rules.facts import pod_facts
+from podstatus.alerts.rules.fact_variables import pod_facts
 from podstatus.alerts.rules.load import load_rules
 from podstatus.alerts.rules.windows import PodWindows
 from podstatus.kube.objects.pod import PodUID

@@ -25,8 +25,8 @@ import psutil
 
 from podstatus import Pod, decode
 from podstatus.client import LEASES, PODS, ApiClient, kubeconfig_config
+from podstatus.kube.api_errors import ApiError
 from podstatus.kube.conditions import READY, is_condition_true
-from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.cluster import Lease
 
 RESULTS = Path(__file__).parent / "results" / "node.json"

@@ -13,7 +13,7 @@ from podstatus.agent.daemon.run import AgentContext, AgentInfo, run_agent
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.port import ProbeResult
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 
 
 class LoggingRuntime(SimulatedRuntime):

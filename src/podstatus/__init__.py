@@ -1,6 +1,6 @@
 """The source of truth for pod status on a node: the kubelet's status manager in Python."""
 
-from podstatus.checkpoint.allocation_state import FileState, MemoryState
+from podstatus.checkpoint.allocation_checkpoint import FileState, MemoryState
 from podstatus.checkpoint.errors import (
     CheckpointError,
     CheckpointWriteError,
@@ -9,8 +9,7 @@ from podstatus.checkpoint.errors import (
     UnsupportedStateError,
 )
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
-from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
-from podstatus.kube.errors import (
+from podstatus.kube.api_errors import (
     ApiError,
     BusyError,
     ConflictError,
@@ -20,6 +19,7 @@ from podstatus.kube.errors import (
     UnavailableError,
     api_error,
 )
+from podstatus.kube.encoding.codec import DecodeError, decode, from_document, to_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.allocation import Allocations, PodResourceInfo
 from podstatus.kube.objects.containers import ResourceRequirements

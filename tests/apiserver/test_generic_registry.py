@@ -9,7 +9,7 @@ from podstatus.apiserver.generic_registry import Registry
 from podstatus.apiserver.handlers.list import ListHandler
 from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.messages import HttpRequest
-from podstatus.apiserver.request.selectors import object_fields
+from podstatus.apiserver.request.selector_parameters import object_fields
 from podstatus.apiserver.storage.store import Store, StoreChange
 from podstatus.apiserver.storage.watch_cache import WatchCache
 from podstatus.apiserver.strategies.base import DeleteOptions, Document

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.checkpoint.allocation_state import FileState
+from podstatus.checkpoint.allocation_checkpoint import FileState
 from podstatus.checkpoint.errors import CheckpointWriteError
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36, CheckpointFormat
 from podstatus.kube.objects.containers import ResourceRequirements

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.checkpoint.allocation_state import FileState
+from podstatus.checkpoint.allocation_checkpoint import FileState
 from podstatus.checkpoint.errors import CheckpointWriteError, UnreadableCheckpointError
 from podstatus.checkpoint.outbox_files import FileOutbox
 from podstatus.kube.objects.allocation import PodResourceInfo

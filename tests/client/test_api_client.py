@@ -14,7 +14,7 @@ from podstatus.client.api_client import ApiClient
 from podstatus.client.rest.request import MERGE
 from podstatus.client.rest.resources import CONFIG_MAPS, LEASES, NODES, PODS
 from podstatus.client.rest.transport import Timeouts
-from podstatus.kube.errors import (
+from podstatus.kube.api_errors import (
     ApiError,
     BusyError,
     ConflictError,

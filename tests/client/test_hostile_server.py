@@ -28,7 +28,7 @@ from podstatus.client.typed.nodes import HttpNodeApi
 from podstatus.client.typed.pod_references import HttpPodObjects
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.client.typed.reviews import HttpReviews
-from podstatus.kube.errors import ApiError, RejectedError, UnavailableError
+from podstatus.kube.api_errors import ApiError, RejectedError, UnavailableError
 from podstatus.kube.objects.authentication import SubjectAccessReviewSpec, TokenReviewSpec
 from podstatus.kube.objects.event import Event
 from podstatus.kube.objects.meta import ObjectMeta

@@ -10,7 +10,7 @@ from podstatus import PodManager, StatusManager, decode
 from podstatus.client.api_client import ApiClient
 from podstatus.client.rest.resources import CONFIG_MAPS, PODS
 from podstatus.client.sync_client import SyncClient
-from podstatus.kube.errors import GoneError, UnavailableError
+from podstatus.kube.api_errors import GoneError, UnavailableError
 from podstatus.kube.objects.pod import Pod
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.builders import make_status, running

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the API server needs podstatus[agent]")
 
-from podstatus.apiserver.request.selectors import object_fields
+from podstatus.apiserver.request.selector_parameters import object_fields
 from podstatus.apiserver.server import ApiServer
 from podstatus.apiserver.storage.store import Store
 from podstatus.apiserver.strategies.by_resource import STRATEGIES

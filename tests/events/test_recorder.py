@@ -16,9 +16,9 @@ from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.events.correlator import SPAM_BURST, SPAM_INTERVAL_NS
 from podstatus.events.counts import EventCounts
 from podstatus.events.object_references import node_reference, pod_reference
-from podstatus.events.policy import EventPolicy
+from podstatus.events.rate_limits import EventPolicy
 from podstatus.events.recorder import EventRecorder
-from podstatus.kube.errors import (
+from podstatus.kube.api_errors import (
     BusyError,
     ConflictError,
     DeniedError,

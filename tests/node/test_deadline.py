@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 from podstatus.node.deadline import call_with_timeout
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 

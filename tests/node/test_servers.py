@@ -13,7 +13,7 @@ from msgspec import structs
 from podstatus.client.api_client import ApiClient
 from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.typed.nodes import HttpNodeApi, node_reflector
-from podstatus.kube.errors import ConflictError, GoneError
+from podstatus.kube.api_errors import ConflictError, GoneError
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.time import parse_micro
 from podstatus.node.decide.conditions import ALERT_CONDITION_PREFIX, AlertCondition

@@ -7,8 +7,14 @@ from pathlib import Path
 import pytest
 
 from podstatus.alerts.rules.action_kinds import ACTIONS, ActionKind, ActionOption
-from podstatus.alerts.rules.facts import CONTAINER_FACTS, NODE_FACTS, POD_FACTS, SYNC_FACTS, Fact
-from podstatus.alerts.rules.rule_file import FILE_KEYS, RULE_KEYS
+from podstatus.alerts.rules.fact_variables import (
+    CONTAINER_FACTS,
+    NODE_FACTS,
+    POD_FACTS,
+    SYNC_FACTS,
+    Fact,
+)
+from podstatus.alerts.rules.parse_rule_file import FILE_KEYS, RULE_KEYS
 from tests.support.alert_rules import load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "alert-rules.md").read_text()

@@ -73,7 +73,7 @@ MUTATIONS = [
         id="checkpoint: maps are not sorted",
     ),
     pytest.param(
-        "checkpoint/allocation_state.py",
+        "checkpoint/allocation_checkpoint.py",
         "if self._format.write_through:\n            try:",
         "if False:\n            try:",
         "checkpoints/checkpoints.jsonl",

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 from podstatus.kube.objects.pod import (
     CONFIG_MIRROR,
     CONFIG_SOURCE,

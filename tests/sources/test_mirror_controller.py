@@ -6,14 +6,14 @@ from collections import deque
 from typing import Any, cast
 
 from podstatus.client import ApiClient, ApiResource
-from podstatus.kube.encoding.codec import from_document
-from podstatus.kube.errors import (
+from podstatus.kube.api_errors import (
     BusyError,
     ConflictError,
     DeniedError,
     GoneError,
     UnavailableError,
 )
+from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod, is_mirror_pod
 from podstatus.sources.mirror_client import MirrorClient
 from podstatus.sources.mirror_controller import MirrorController, MirrorInputs

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from podstatus.agent.compose.status_events import StatusEvents
-from podstatus.checkpoint.allocation_state import MemoryState
+from podstatus.checkpoint.allocation_checkpoint import MemoryState
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
@@ -33,9 +33,9 @@ from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.allocation.resize_controller import DecideResize, ResizeController
 from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.dispatcher import PodDispatcher
-from podstatus.workers.hooks import HookRunner
 from podstatus.workers.housekeeping import Housekeeping
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle_hooks import HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy

@@ -8,7 +8,7 @@ from podstatus.alerts.cel.evaluate import RuleEvaluation
 from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.evaluator.ports import EvaluationRequest, EvaluationResult, SubjectFacts
 from podstatus.alerts.model import Alert, Rule, Subject
-from podstatus.alerts.rules.facts import Facts, trial_inputs
+from podstatus.alerts.rules.fact_variables import Facts, trial_inputs
 from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
 from podstatus.kube.objects.pod import PodUID
 

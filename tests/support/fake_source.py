@@ -10,7 +10,7 @@ import msgspec
 
 from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.watch_events import ADDED, BOOKMARK, DELETED, MODIFIED, WatchEvent
-from podstatus.kube.errors import GoneError
+from podstatus.kube.api_errors import GoneError
 
 Document = dict[str, Any]
 

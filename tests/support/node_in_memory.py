@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from msgspec import structs
 
-from podstatus.checkpoint.allocation_state import FileState, MemoryState
+from podstatus.checkpoint.allocation_checkpoint import FileState, MemoryState
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from podstatus.checkpoint.allocation_state import MemoryState
+from podstatus.checkpoint.allocation_checkpoint import MemoryState
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.observe.metrics.work_counters import WorkCounts
@@ -11,7 +11,7 @@ from podstatus.pods.pod_manager import PodManager
 from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import Runtime
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.status.manager import StatusManager
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import FakeEventSink
@@ -20,8 +20,8 @@ from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
 from podstatus.workers.allocation.allocations import AllocationManager
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.dependencies import WorkerDependencies
-from podstatus.workers.hooks import HookHttpGet, HookRunner
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
+from podstatus.workers.lifecycle_hooks import HookHttpGet, HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy

@@ -12,14 +12,14 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.events.recorder import EventRecorder
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.event import ObjectReference
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
 from podstatus.runtime.port import RuntimeDownError, RuntimePod
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.testing.fakes import FakeEventSink
 from podstatus.testing.pod_api import InMemoryPodApi
 

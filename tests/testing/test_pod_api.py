@@ -6,8 +6,14 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from podstatus.kube.api_errors import (
+    ApiError,
+    BusyError,
+    ConflictError,
+    GoneError,
+    UnavailableError,
+)
 from podstatus.kube.encoding.equality import semantic_equal
-from podstatus.kube.errors import ApiError, BusyError, ConflictError, GoneError, UnavailableError
 from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.pod_manager import PodManager

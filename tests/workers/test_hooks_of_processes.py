@@ -14,7 +14,7 @@ from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, PodFacts
 from podstatus.probes.http_hook import send_hook_request
-from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.workers.actions.model import ContainerKind, PodActions, StartContainer
 from tests.support.pod_services import PodServices
 from tests.support.processes.process_pods import pod_of

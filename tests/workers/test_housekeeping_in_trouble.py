@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.checkpoint.allocation_state import MemoryState
+from podstatus.checkpoint.allocation_checkpoint import MemoryState
 from podstatus.checkpoint.errors import CheckpointWriteError
 from podstatus.kube.objects.pod import PodUID
 from podstatus.testing.builders import make_pod

@@ -4,7 +4,7 @@ import pytest
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.pod_status import ContainerStatus
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.workers.lifecycle.state_machine import Eviction, PodLifecycle, PodWorkerState
 from tests.support.node_in_memory import NodeInMemory, a_pod
 from tests.support.status_fleet import MemoryOutbox

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.checkpoint.allocation_state import FileState
+from podstatus.checkpoint.allocation_checkpoint import FileState
 from podstatus.kube.objects.pod import PodUID
 from podstatus.workers.lifecycle.state_machine import admitted
 from podstatus.workers.pod_syncer import StillRunningError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.checkpoint.allocation_state import MemoryState
+from podstatus.checkpoint.allocation_checkpoint import MemoryState
 from podstatus.checkpoint.errors import CheckpointWriteError
 from tests.support.node_in_memory import NodeInMemory, a_pod
 from tests.workers.unmanaged import a_static_pod

@@ -16,7 +16,7 @@ from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.runtime.streams import OutputStream, StreamOptions, StreamUnavailableError
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
-from podstatus.workers.hooks import HookRunner
+from podstatus.workers.lifecycle_hooks import HookRunner
 from tests.support.fake_exec_runtime import FakeExecStream, MuteRuntime, TalkingRuntime
 from tests.support.world_in_memory import ListeningRecorder
 

@@ -8,7 +8,7 @@ from msgspec import structs
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ContainerRunState
 from podstatus.runtime.port import RuntimePod
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 from tests.support.pod_services import PodServices

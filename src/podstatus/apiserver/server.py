@@ -21,7 +21,7 @@ from podstatus.apiserver.http.messages import HttpRequest, Response, StreamRespo
 from podstatus.apiserver.http.router import parse_path
 from podstatus.apiserver.kubelet.kubelet_client import KubeletClient, KubeletClientConfig
 from podstatus.apiserver.listener import Listener
-from podstatus.apiserver.request.selectors import NAME, NAMESPACE
+from podstatus.apiserver.request.selector_parameters import NAME, NAMESPACE
 from podstatus.apiserver.resources import NAMESPACES
 from podstatus.apiserver.storage.store import StorageError, StorageKey, Store, StoreChange
 from podstatus.apiserver.storage.watch_cache import WatchCache

@@ -43,11 +43,11 @@ from podstatus.cli.options import Flags, with_settings
 from podstatus.cli.terminal import print_table
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
-from podstatus.client.errors import KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.transport import Timeouts
 from podstatus.client.sync_client import SyncClient
-from podstatus.kube.errors import ApiError, GoneError
+from podstatus.kube.api_errors import ApiError, GoneError
 from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.sandbox.isolation import (

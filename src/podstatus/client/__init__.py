@@ -24,7 +24,7 @@ from podstatus.client.auth.load_config import (
     load_config,
     token_config,
 )
-from podstatus.client.errors import CredentialsError, KubeconfigError, WatchIdleError
+from podstatus.client.config_errors import CredentialsError, KubeconfigError, WatchIdleError
 from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector

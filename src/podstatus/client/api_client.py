@@ -26,7 +26,7 @@ _WATCH_GRACE_SECONDS = 30.0
 class ApiClient:
     """A client of one API server, for use within `async with` and one event loop.
 
-    Objects are JSON text. All calls raise the errors of `podstatus.kube.errors`. Each request
+    Objects are JSON text. All calls raise the errors of `podstatus.kube.api_errors`. Each request
     returns within `timeouts`; before it, a call may wait for the rate limit or for an exec plugin,
     and after a 401 it sends a second request with renewed credentials.
     """

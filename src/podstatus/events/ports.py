@@ -6,7 +6,7 @@ from podstatus.kube.objects.event import Event
 
 
 class EventSink(Protocol):
-    """Writes events to the API server. Raises the errors of `podstatus.kube.errors`.
+    """Writes events to the API server. Raises the errors of `podstatus.kube.api_errors`.
 
     Every call must return, so the client needs timeouts: a call that blocks forever blocks all
     later events.

@@ -20,8 +20,8 @@ from podstatus.base.wake_up import WakeUp
 from podstatus.events.correlator import Create, EventCorrelator, Patch, Suppressed
 from podstatus.events.counts import DropReason, EventCounts
 from podstatus.events.new_event import PendingEvent, new_event
-from podstatus.events.policy import EventPolicy
 from podstatus.events.ports import EventSink
+from podstatus.events.rate_limits import EventPolicy
 from podstatus.events.sender import EventDelivery, EventSender, describe_event
 from podstatus.kube.objects.event import NORMAL, WARNING, Event, EventSource
 from podstatus.kube.objects.meta import ObjectReference

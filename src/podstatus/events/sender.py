@@ -14,9 +14,9 @@ from podstatus.base.failure_log import FailureLog
 from podstatus.base.rate_limiter import RateLimiter
 from podstatus.events.correlator import Create, Patch
 from podstatus.events.counts import DropReason
-from podstatus.events.policy import EventPolicy
 from podstatus.events.ports import EventSink
-from podstatus.kube.errors import (
+from podstatus.events.rate_limits import EventPolicy
+from podstatus.kube.api_errors import (
     ApiError,
     BusyError,
     ConflictError,

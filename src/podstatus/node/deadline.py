@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from podstatus.base.clock import Clock
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from podstatus.node.decide.pressure_conditions import (
     recovered_pressures,
 )
 from podstatus.node.decide.readings import MachineReading, UsageSnapshot
-from podstatus.node.machine.addresses import node_addresses
+from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.ports import HealthReporter
 from podstatus.node.settings import NodeSettings
 

@@ -13,7 +13,13 @@ from msgspec import structs
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
-from podstatus.kube.errors import ApiError, BusyError, ConflictError, GoneError, UnavailableError
+from podstatus.kube.api_errors import (
+    ApiError,
+    BusyError,
+    ConflictError,
+    GoneError,
+    UnavailableError,
+)
 from podstatus.kube.objects.cluster import Lease, LeaseSpec
 from podstatus.kube.objects.meta import ObjectMeta, OwnerReference
 from podstatus.kube.scalars.time import MicroTime

@@ -12,7 +12,7 @@ from podstatus.kube.objects.node import Node
 
 
 class NodeApi(Protocol):
-    """Nodes and leases of the API server. Raises the errors of `podstatus.kube.errors`."""
+    """Nodes and leases of the API server. Raises the errors of `podstatus.kube.api_errors`."""
 
     async def get_node(self, name: str) -> Node:
         """Read a node. Raises GoneError if there is none."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from podstatus.base.backoff import Backoff
 from podstatus.base.failure_log import FailureLog
-from podstatus.kube.errors import ApiError, ConflictError, DeniedError, GoneError
+from podstatus.kube.api_errors import ApiError, ConflictError, DeniedError, GoneError
 from podstatus.kube.objects.node import Node
 from podstatus.node.deadline import call_with_timeout
 from podstatus.node.decide.conditions import NodeEvent

@@ -12,7 +12,7 @@ from typing import Any
 from podstatus.base.failure_log import FailureLog
 from podstatus.base.wake_up import WakeUp
 from podstatus.events import reasons
-from podstatus.kube.errors import ApiError, GoneError
+from podstatus.kube.api_errors import ApiError, GoneError
 from podstatus.kube.objects.node import Node
 from podstatus.node.deadline import call_with_timeout
 from podstatus.node.decide.conditions import NodeEvent, is_ready, status_event

@@ -7,7 +7,7 @@ import logging
 from enum import Enum
 
 from podstatus.client import PODS, ApiClient, HttpPodApi
-from podstatus.kube.errors import ConflictError, GoneError, RejectedError
+from podstatus.kube.api_errors import ConflictError, GoneError, RejectedError
 from podstatus.kube.objects.pod import ApiUID, Pod, is_mirror_pod
 from podstatus.sources.decide.mirror_plan import is_current_mirror, mirror_body
 
@@ -23,7 +23,7 @@ class MirrorCreation(Enum):
 
 
 class MirrorClient:
-    """Creates and deletes mirror pods of one node. Raises the errors of `podstatus.kube.errors`."""
+    """Creates and deletes mirror pods of one node. Raises errors of `kube.api_errors`."""
 
     def __init__(self, client: ApiClient, node_name: str) -> None:
         self._client = client

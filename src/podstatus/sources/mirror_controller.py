@@ -16,7 +16,7 @@ from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.wake_up import WakeUp
 from podstatus.client.rest.failure_backoff import FailureBackoff
-from podstatus.kube.errors import ApiError, BusyError, UnavailableError
+from podstatus.kube.api_errors import ApiError, BusyError, UnavailableError
 from podstatus.kube.objects.pod import Pod
 from podstatus.sources.decide.mirror_plan import (
     CreateMirror,

@@ -15,7 +15,7 @@ from podstatus.status.decide.update import Termination
 
 
 class PodApi(Protocol):
-    """The API server's pods. Methods raise the errors of `podstatus.kube.errors`.
+    """The API server's pods. Methods raise the errors of `podstatus.kube.api_errors`.
 
     Every call must return, so the client needs timeouts: a call that hangs occupies one slot in
     flight, or with the upstream policy blocks all pods. Calls for different pods may overlap;

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from podstatus.kube.api_errors import ConflictError, GoneError
 from podstatus.kube.encoding.codec import from_document, to_document
-from podstatus.kube.errors import ConflictError, GoneError
 from podstatus.kube.objects.event import Event
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.msgspec_json import decode_json
+from podstatus.kube.api_errors import api_error
 from podstatus.kube.encoding.codec import from_document, to_document
-from podstatus.kube.errors import api_error
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
 from podstatus.kube.patch import apply_patch

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.msgspec_json import decode_json
+from podstatus.kube.api_errors import ApiError, api_error
 from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
-from podstatus.kube.errors import ApiError, api_error
 from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
 from podstatus.kube.patch.schema import POD

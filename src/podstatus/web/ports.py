@@ -78,7 +78,7 @@ class AgentDescription(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReviewClient(Protocol):
-    """Sends reviews to the API server. Raises the errors of `podstatus.kube.errors`."""
+    """Sends reviews to the API server. Raises the errors of `podstatus.kube.api_errors`."""
 
     async def review_token(self, spec: TokenReviewSpec) -> TokenReviewStatus:
         """Authenticate a bearer token by a TokenReview."""

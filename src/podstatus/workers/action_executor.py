@@ -27,7 +27,7 @@ from podstatus.workers.actions.termination_order import (
     termination_order,
 )
 from podstatus.workers.allocation.resize_actuator import ResizeActuator
-from podstatus.workers.hooks import HookRunner
+from podstatus.workers.lifecycle_hooks import HookRunner
 from podstatus.workers.ports import WorkObserver
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.runtime.port import ProbeResult
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 
 SECONDS = 90

@@ -7,7 +7,7 @@ import pytest
 from podstatus.agent.compose.runtime import find_runtime
 from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError
 from podstatus.runtime.port import Runtime, RuntimeDownError
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.testing.clock import FakeClock
 
 

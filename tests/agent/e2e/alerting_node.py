@@ -17,7 +17,7 @@ from podstatus.base.clock import Clock
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread
 
 SECONDS = 90

@@ -12,7 +12,7 @@ from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.agent.observer.status_view import ClusterStatusView
 from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.server_health import ServerHealth
-from podstatus.kube.errors import DeniedError
+from podstatus.kube.api_errors import DeniedError
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.support.fake_source import FakeSource, FakeStream

@@ -15,8 +15,8 @@ from podstatus.alerts.actions.remediations import TaintNode
 from podstatus.alerts.model import Action, Alert, AlertId, RuleSet, Subject
 from podstatus.alerts.ports import ActionError, RetryableError
 from podstatus.client import ApiClient, HttpNodeApi, kubeconfig_config
+from podstatus.kube.api_errors import ApiError, ConflictError, DeniedError
 from podstatus.kube.encoding.codec import to_document
-from podstatus.kube.errors import ApiError, ConflictError, DeniedError
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node, NodeSpec, Taint
 from podstatus.node.node_cache import NodeCache

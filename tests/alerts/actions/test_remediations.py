@@ -9,7 +9,7 @@ from msgspec import structs
 from podstatus.alerts.actions.remediations import AlertPods, DeletePod, RestartContainer
 from podstatus.alerts.model import Action, Alert, AlertId, Subject
 from podstatus.alerts.ports import ActionError, RetryableError
-from podstatus.kube.errors import (
+from podstatus.kube.api_errors import (
     ApiError,
     BusyError,
     ConflictError,

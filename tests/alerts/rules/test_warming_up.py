@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.alerts.rules.facts import FACTS
+from podstatus.alerts.rules.fact_variables import FACTS
 from podstatus.alerts.rules.warming_up import POD_WINDOW_FACTS, warming_up_node_facts
 from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
 

@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
 from podstatus.client.auth.exec_plugin.output_redaction import redact_line
-from podstatus.client.errors import CredentialsError
+from podstatus.client.config_errors import CredentialsError
 from podstatus.kube.scalars.time import Time
 from tests.client.auth.bad_plugins import CASES, SECRET, Case
 from tests.client.auth.plugins import Plugin, answer

@@ -20,7 +20,7 @@ pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
 from podstatus.client.auth.config import ResolvedClientConfig
 from podstatus.client.auth.load_config import kubeconfig_config
-from podstatus.client.errors import CredentialsError
+from podstatus.client.config_errors import CredentialsError
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.clock import FakeClock
 from tests.client.auth.plugins import V1, V1BETA1, Plugin

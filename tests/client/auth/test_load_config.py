@@ -16,7 +16,7 @@ from podstatus.client.auth.load_config import (
     load_config,
     token_config,
 )
-from podstatus.client.errors import KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 from podstatus.testing.apiserver import ApiServerThread, api_server
 from tests.client.kubeconfigs import data, document, write
 from tests.support.certificates import authority

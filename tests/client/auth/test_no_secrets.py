@@ -16,10 +16,10 @@ from podstatus.client.api_client import ApiClient
 from podstatus.client.auth.config import ResolvedClientConfig
 from podstatus.client.auth.load_config import kubeconfig_config, token_config
 from podstatus.client.auth.load_kubeconfig import load_kubeconfig
-from podstatus.client.errors import CredentialsError, KubeconfigError
+from podstatus.client.config_errors import CredentialsError, KubeconfigError
 from podstatus.client.kubeconfig.model import resolve_context
 from podstatus.client.rest.resources import NODES
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 from tests.client import bad_kubeconfigs
 from tests.client.auth import bad_plugins
 from tests.client.auth.plugins import Plugin

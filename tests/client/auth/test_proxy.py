@@ -3,7 +3,7 @@
 import pytest
 
 from podstatus.client.auth.proxy import select_proxy
-from podstatus.client.errors import KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 
 SERVER = "https://api.example.com:6443"
 PROXY = "http://proxy.example.com:3128"

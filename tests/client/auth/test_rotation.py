@@ -15,7 +15,7 @@ pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
 from podstatus.client.auth.config import ResolvedClientConfig
 from podstatus.client.auth.load_config import kubeconfig_config
-from podstatus.client.errors import CredentialsError
+from podstatus.client.config_errors import CredentialsError
 from podstatus.testing.clock import FakeClock
 from tests.client.auth.replace_file import replace
 from tests.client.auth.tls_servers import peer_name, tls_server

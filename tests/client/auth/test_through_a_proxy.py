@@ -11,7 +11,7 @@ import pytest
 from podstatus.client.api_client import ApiClient
 from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.rest.resources import PODS
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 from podstatus.testing.apiserver import ApiServerThread
 from tests.client.kubeconfigs import data, write
 

@@ -9,7 +9,7 @@ from podstatus.client.informer.object_store import Added, ObjectChange, Removed,
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.rest.resources import CONFIG_MAPS
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.client.informer.story import Story

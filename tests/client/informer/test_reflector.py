@@ -6,7 +6,7 @@ import math
 import pytest
 
 from podstatus.client.rest.resources import CONFIG_MAPS
-from podstatus.kube.errors import BusyError, RejectedError, UnavailableError
+from podstatus.kube.api_errors import BusyError, RejectedError, UnavailableError
 from podstatus.testing.clock import run_ready_tasks
 from tests.client.informer.reflecting import DOWN, Scene, names
 from tests.support.fake_source import FakeSource, expired

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from podstatus.client.errors import WatchIdleError
-from podstatus.kube.errors import ApiError, RejectedError, UnavailableError
+from podstatus.client.config_errors import WatchIdleError
+from podstatus.kube.api_errors import ApiError, RejectedError, UnavailableError
 from tests.client.informer.reflecting import Scene
 from tests.support.fake_source import FakeSource
 

@@ -25,8 +25,8 @@ from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.rest.request import MERGE
 from podstatus.client.rest.resources import CONFIG_MAPS
+from podstatus.kube.api_errors import ConflictError, GoneError, UnavailableError
 from podstatus.kube.encoding.codec import decode
-from podstatus.kube.errors import ConflictError, GoneError, UnavailableError
 from podstatus.kube.objects.cluster import ConfigMap
 from tests.client.informer.line_proxy import LineProxy, running
 from tests.client.informer.story import Story

@@ -14,7 +14,7 @@ from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.resource_version import ResourceVersion
 from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.client.rest.watch_events import ADDED, BOOKMARK, MODIFIED
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.client.informer.reflecting import DOWN, Scene, names

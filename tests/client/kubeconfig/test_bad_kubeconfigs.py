@@ -12,7 +12,7 @@ pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
 from podstatus.client.auth import files
 from podstatus.client.auth.load_config import kubeconfig_config
-from podstatus.client.errors import KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 from tests.client.bad_kubeconfigs import CASES, SECRET, Case
 from tests.client.kubeconfigs import document, write
 

@@ -10,7 +10,7 @@ import yaml
 pytest.importorskip("yaml", reason="needs podstatus[agent]")
 
 from podstatus.client.auth.load_kubeconfig import load_kubeconfig
-from podstatus.client.errors import KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 from podstatus.client.kubeconfig.model import Kubeconfig, merge_kubeconfigs, resolve_context
 from podstatus.client.kubeconfig.parse import parse_kubeconfig
 from podstatus.client.kubeconfig.validate import validate_context

@@ -11,7 +11,7 @@ from podstatus.client.auth.file_credentials import FileCredentials, StaticHeader
 from podstatus.client.auth.tls import TlsFiles
 from podstatus.client.rest.resources import NODES
 from podstatus.client.rest.transport import Timeouts
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 from tests.client.raw_server import chunk, chunked_head, hang, raw_server
 from tests.support.plain_access import PlainAccess
 

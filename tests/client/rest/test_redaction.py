@@ -12,7 +12,7 @@ pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 from podstatus.client.api_client import ApiClient
 from podstatus.client.rest.redaction import authorization_secrets, redact_secrets
 from podstatus.client.rest.resources import PODS
-from podstatus.kube.errors import ApiError
+from podstatus.kube.api_errors import ApiError
 from tests.client.raw_server import answer, raw_server
 from tests.support.plain_access import PlainAccess
 

@@ -9,7 +9,7 @@ from podstatus.base.metric_values import OVERFLOW_LABEL_VALUE
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import PODS, ApiClient, kubeconfig_config
 from podstatus.client.rest.server_health import RequestMetrics, ServerHealth, server_host
-from podstatus.kube.errors import ApiError
+from podstatus.kube.api_errors import ApiError
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.clock import FakeClock
 

@@ -11,7 +11,7 @@ import pytest
 from podstatus.client.api_client import ApiClient
 from podstatus.client.rest.resources import NODES
 from podstatus.client.rest.transport import Timeouts
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.servers.free_port import free_port
 from tests.client.raw_server import Say, hang, hang_up, raw_server

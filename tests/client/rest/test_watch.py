@@ -9,10 +9,10 @@ import pytest
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
 from podstatus.client.api_client import ApiClient
-from podstatus.client.errors import WatchIdleError
+from podstatus.client.config_errors import WatchIdleError
 from podstatus.client.rest.resources import CONFIG_MAPS, PODS
 from podstatus.client.rest.watch_events import WatchEvent
-from podstatus.kube.errors import ApiError, GoneError, UnavailableError
+from podstatus.kube.api_errors import ApiError, GoneError, UnavailableError
 from podstatus.testing.apiserver import ApiServerThread
 from tests.client.config_maps import config_map
 from tests.client.raw_server import answer, chunk, chunked_head, raw_server

@@ -10,7 +10,7 @@ import pytest
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.typed.pod_references import HttpPodObjects
-from podstatus.kube.errors import ApiError, RejectedError
+from podstatus.kube.api_errors import ApiError, RejectedError
 from podstatus.kube.scalars.time import Time
 from podstatus.runtime.process.reference_resolver import PodObjects
 from podstatus.testing.apiserver import ApiServerThread

@@ -9,7 +9,7 @@ import pytest
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.typed.pods import HttpPodApi
-from podstatus.kube.errors import ConflictError, GoneError, RejectedError
+from podstatus.kube.api_errors import ConflictError, GoneError, RejectedError
 from podstatus.kube.objects.pod import ApiUID
 from podstatus.status.ports import PodApi
 from podstatus.testing.apiserver import ApiServerThread

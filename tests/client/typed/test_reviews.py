@@ -10,7 +10,7 @@ pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.typed.reviews import HttpReviews
-from podstatus.kube.errors import ApiError, DeniedError, RejectedError
+from podstatus.kube.api_errors import ApiError, DeniedError, RejectedError
 from podstatus.kube.objects.authentication import (
     ResourceAttributes,
     SubjectAccessReviewSpec,

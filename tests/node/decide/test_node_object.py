@@ -10,7 +10,7 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.node_object import NodeBuilder, NodeFacts
 from podstatus.node.decide.pressure_conditions import parse_thresholds
-from podstatus.node.machine.addresses import node_addresses
+from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.settings import NodeSettings
 from tests.node.scene import INFO, MACHINE, SETTINGS
 

@@ -14,7 +14,7 @@ from podstatus.kube.patch import NODE, apply_patch
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.status_patch import has_changed, status_patch
-from podstatus.node.machine.addresses import node_addresses
+from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.settings import NodeSettings
 from tests.node.scene import NodeScene
 

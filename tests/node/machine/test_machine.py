@@ -13,8 +13,8 @@ from msgspec import structs
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, node_usage
-from podstatus.node.machine import addresses
-from podstatus.node.machine.addresses import node_addresses
+from podstatus.node.machine import node_addresses as addresses
+from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.machine.reader import DiskReader, read_disk, read_machine
 from podstatus.node.machine.system_info import architecture, kubelet_version, read_system_info
 from podstatus.node.machine.usage import NodeUsage

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from podstatus.kube.objects.pod import Pod
-from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.runtime.process.spec.capabilities import DEFAULT, SANDBOX_DEFAULT, capability_numbers
 from podstatus.runtime.streams import StreamOptions
 from tests.support.processes.process_pods import pod_of

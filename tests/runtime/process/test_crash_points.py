@@ -25,7 +25,7 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
-from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.testing.builders import make_pod
 from tests.runtime.process.shim_on_trial import wait_for
 from tests.support.processes.mortal_node import commands, end_family, processes_with

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.errors import DeniedError, UnavailableError
+from podstatus.kube.api_errors import DeniedError, UnavailableError
 from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.port import CannotStartError

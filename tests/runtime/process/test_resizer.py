@@ -17,9 +17,9 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import PodFacts, ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotResizeError, ResizesPods
-from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups
+from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.testing.builders import make_pod
 from tests.runtime.process.cgroups.cgroup_scene import Machine, resources
 from tests.support.processes.process_runtime import open_process_runtime

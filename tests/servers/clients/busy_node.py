@@ -14,9 +14,9 @@ import msgspec
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.rest.resources import PODS
+from podstatus.kube.api_errors import ApiError, ConflictError, GoneError, UnavailableError
 from podstatus.kube.conditions import find_condition
 from podstatus.kube.encoding.codec import decode
-from podstatus.kube.errors import ApiError, ConflictError, GoneError, UnavailableError
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.pods.pod_manager import PodManager

@@ -27,8 +27,8 @@ from podstatus.client import (
     pod_reflector,
 )
 from podstatus.client.informer.list_watch_calls import ObjectSelection
+from podstatus.kube.api_errors import ConflictError, GoneError, RejectedError
 from podstatus.kube.conditions import is_condition_true
-from podstatus.kube.errors import ConflictError, GoneError, RejectedError
 from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.kube.objects.pod import ApiUID
 from podstatus.testing.builders import make_status, running

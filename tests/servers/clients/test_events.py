@@ -14,7 +14,7 @@ from podstatus.events.correlator import AGGREGATE_PREFIX
 from podstatus.events.counts import EventCounts
 from podstatus.events.object_references import container_reference, node_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
-from podstatus.kube.errors import ConflictError, GoneError
+from podstatus.kube.api_errors import ConflictError, GoneError
 from podstatus.kube.objects.event import Event, EventSeries
 from podstatus.kube.objects.meta import ObjectMeta, ObjectReference
 from podstatus.kube.objects.pod import Pod

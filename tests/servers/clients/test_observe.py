@@ -16,8 +16,8 @@ from podstatus.client import ApiClient
 from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.rest.request import MERGE
 from podstatus.client.rest.resources import PODS
+from podstatus.kube.api_errors import GoneError
 from podstatus.kube.encoding.codec import decode
-from podstatus.kube.errors import GoneError
 from podstatus.kube.objects.pod import Pod
 from podstatus.observe.summary.pod import PodSummary, summarize_pod
 from podstatus.testing.servers.access import ServerAccess

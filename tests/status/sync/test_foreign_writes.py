@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from podstatus.kube.api_errors import UnavailableError
 from podstatus.kube.conditions import find_condition
 from podstatus.kube.encoding.codec import from_document
-from podstatus.kube.errors import UnavailableError
 from podstatus.kube.objects.meta import ManagedFieldsEntry
 from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.manager import StatusManager

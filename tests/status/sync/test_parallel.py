@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.kube.errors import BusyError, UnavailableError
+from podstatus.kube.api_errors import BusyError, UnavailableError
 from podstatus.kube.objects.pod import ApiUID, Pod
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager

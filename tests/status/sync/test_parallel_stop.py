@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy

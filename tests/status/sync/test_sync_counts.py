@@ -3,7 +3,7 @@
 import asyncio
 
 from podstatus import Pod, PodManager, StatusManager
-from podstatus.kube.errors import RejectedError
+from podstatus.kube.api_errors import RejectedError
 from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.counters import Counters
 from podstatus.testing.builders import make_pod, make_status, running

@@ -3,8 +3,8 @@
 import base64
 from typing import Any
 
+from podstatus.kube.api_errors import ApiError
 from podstatus.kube.encoding.codec import from_document
-from podstatus.kube.errors import ApiError
 from podstatus.kube.objects.authentication import TokenRequestStatus
 from podstatus.kube.objects.cluster import ConfigMap, Secret
 from podstatus.kube.objects.pod import Pod

@@ -9,13 +9,13 @@ import pytest
 
 from podstatus.base.clock import Clock
 from podstatus.base.system_clock import SystemClock
-from podstatus.kube.errors import GoneError
+from podstatus.kube.api_errors import GoneError
 from podstatus.kube.objects.authentication import TokenRequestStatus
 from podstatus.kube.objects.pod import Pod
-from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups.enforcer import OnUnlimited
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.launch_preparer import ContainerPreparer
+from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.runtime.process.records.launch import LogLimits
 from podstatus.runtime.process.sandbox.isolation import (
     Bubblewrap,

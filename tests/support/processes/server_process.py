@@ -22,7 +22,7 @@ from typing import Any
 
 from podstatus.apiserver import listener
 from podstatus.apiserver.handlers import watch as watching
-from podstatus.apiserver.request.selectors import object_fields
+from podstatus.apiserver.request.selector_parameters import object_fields
 from podstatus.apiserver.server import ApiServer, ApiServerOptions
 from podstatus.apiserver.storage import watch_cache
 from podstatus.apiserver.storage.store import Store

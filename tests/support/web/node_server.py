@@ -16,7 +16,7 @@ import pytest
 from podstatus.agent.compose.serving_certificate import ensure_certificate, server_context
 from podstatus.base.clock import Clock
 from podstatus.base.system_clock import SystemClock
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 from podstatus.kube.objects.authentication import (
     SubjectAccessReviewSpec,
     SubjectAccessReviewStatus,

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from podstatus.checkpoint.allocation_state import MemoryState
+from podstatus.checkpoint.allocation_checkpoint import MemoryState
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.workers.allocation.allocations import AllocationManager, ResourceInfoStore

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.checkpoint.allocation_state import MemoryState
+from podstatus.checkpoint.allocation_checkpoint import MemoryState
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.allocation import PodResourceInfo
 from podstatus.kube.objects.pod import Pod, PodUID

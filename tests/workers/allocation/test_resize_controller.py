@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from podstatus.base.clock import Clock
-from podstatus.checkpoint.allocation_state import FileState
+from podstatus.checkpoint.allocation_checkpoint import FileState
 from podstatus.kube.objects.containers import Container, ContainerResizePolicy
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.quantity import Quantity

@@ -33,14 +33,14 @@ from podstatus.alerts.actions.node_taints import AlertTaints
 from podstatus.base.clock import Clock
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
-from podstatus.checkpoint.allocation_state import FileState
+from podstatus.checkpoint.allocation_checkpoint import FileState
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.outbox_files import FileOutbox
 from podstatus.client import ApiClient, HttpNodeApi, HttpPodApi, RateLimiter, Timeouts
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.client.typed.events import HttpEventSink
 from podstatus.events import reasons
-from podstatus.events.policy import EventPolicy
+from podstatus.events.rate_limits import EventPolicy
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.objects.pod import PodUID
@@ -51,7 +51,7 @@ from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.runtime.instrumented import instrument
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import ContainerStats, ReportsProbes, Runtime
-from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.runtime.process.volume_refresher import Refresher
 from podstatus.status.ports import OutboxEntry
 from podstatus.web.handlers import HandlerDependencies

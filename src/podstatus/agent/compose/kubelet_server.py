@@ -21,7 +21,7 @@ from podstatus.base.clock import Clock
 from podstatus.client.api_client import ApiClient
 from podstatus.client.typed.reviews import HttpReviews
 from podstatus.kube.objects.pod import Pod
-from podstatus.node.machine.addresses import node_addresses
+from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.pods.pod_manager import PodManager
 from podstatus.runtime.pleg import Pleg
 from podstatus.runtime.port import RuntimePod

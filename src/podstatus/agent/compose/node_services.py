@@ -16,7 +16,7 @@ from podstatus.node.decide.conditions import AlertCondition, is_ready
 from podstatus.node.decide.pressure_conditions import parse_thresholds
 from podstatus.node.decide.pressure_trigger import PressureMonitor
 from podstatus.node.facts_collector import FactSources
-from podstatus.node.machine.addresses import node_addresses
+from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.machine.reader import DiskReader
 from podstatus.node.machine.system_info import kubelet_version, read_system_info
 from podstatus.node.machine.usage import NodeUsage

@@ -10,7 +10,7 @@ from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.base.service_heartbeats import Heartbeats
-from podstatus.checkpoint.allocation_state import FileState
+from podstatus.checkpoint.allocation_checkpoint import FileState
 from podstatus.checkpoint.outbox_files import FileOutbox
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.events import reasons
@@ -41,10 +41,10 @@ from podstatus.workers.allocation.resize_actuator import ResizeActuator
 from podstatus.workers.allocation.resize_controller import ResizeController
 from podstatus.workers.dependencies import WorkerDependencies
 from podstatus.workers.dispatcher import PodDispatcher
-from podstatus.workers.hooks import HookRunner
 from podstatus.workers.housekeeping import Housekeeping
 from podstatus.workers.lifecycle.pod_registry import PodRegistry
 from podstatus.workers.lifecycle.state_machine import PodLifecycle
+from podstatus.workers.lifecycle_hooks import HookRunner
 from podstatus.workers.pod_syncer import PodSyncer
 from podstatus.workers.pod_workers import PodWorkers
 from podstatus.workers.policy import WorkerPolicy

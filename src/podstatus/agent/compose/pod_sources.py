@@ -15,7 +15,7 @@ from podstatus.client import ApiClient
 from podstatus.events import reasons
 from podstatus.events.object_references import pod_reference
 from podstatus.events.recorder import EventRecorder
-from podstatus.kube.errors import ApiError
+from podstatus.kube.api_errors import ApiError
 from podstatus.kube.objects.pod import Pod, is_static_pod
 from podstatus.runtime.port import Runtime, RuntimeDownError
 from podstatus.sources.api_source import SOURCE as API

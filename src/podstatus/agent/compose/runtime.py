@@ -25,11 +25,11 @@ from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import Runtime, RuntimeDownError
-from podstatus.runtime.process.adapter import ProcessRuntime
 from podstatus.runtime.process.cgroups.discovery import CgroupsUnavailableError, find_cgroups
 from podstatus.runtime.process.cgroups.enforcer import OnUnlimited
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.launch_preparer import ContainerPreparer
+from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.runtime.process.records.launch import LogLimits
 from podstatus.runtime.process.sandbox.isolation import (
     Bubblewrap,
@@ -41,7 +41,7 @@ from podstatus.runtime.process.sandbox.seccomp_support import (
     SeccompUnavailableError,
     find_architecture,
 )
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 
 logger = logging.getLogger(__name__)
 

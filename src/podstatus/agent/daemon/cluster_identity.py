@@ -16,7 +16,7 @@ from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError
 from podstatus.base.msgspec_json import decode_json
 from podstatus.client import ApiClient
 from podstatus.client.rest.resources import NAMESPACES, ApiResource
-from podstatus.kube.errors import DeniedError, GoneError
+from podstatus.kube.api_errors import DeniedError, GoneError
 
 logger = logging.getLogger(__name__)
 

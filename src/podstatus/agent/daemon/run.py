@@ -47,7 +47,7 @@ from podstatus.apiserver.pki.certificates import CA_CERTIFICATE
 from podstatus.base.system_clock import wall_clock_ns
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
-from podstatus.client.errors import KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 from podstatus.workers.shutdown.plan import total_seconds
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import msgspec
 
 from podstatus.base.msgspec_json import decode_json
 from podstatus.client import PODS, ApiClient
-from podstatus.kube.errors import ApiError
+from podstatus.kube.api_errors import ApiError
 from podstatus.runtime.simulated.model.script import CONTAINER_PREFIX
 
 logger = logging.getLogger(__name__)

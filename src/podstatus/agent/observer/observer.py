@@ -24,7 +24,7 @@ from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import ApiClient
 from podstatus.client.rest.server_health import ServerHealth
-from podstatus.kube.errors import ApiError, BusyError, DeniedError, UnavailableError
+from podstatus.kube.api_errors import ApiError, BusyError, DeniedError, UnavailableError
 from podstatus.node.machine.system_info import kubelet_version
 from podstatus.observe.history.store import History, HistoryError, HistoryPod
 from podstatus.observe.history.writer import HistoryWriter

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from podstatus.alerts.ports import ActionError, RetryableError
-from podstatus.kube.errors import ApiError, DeniedError, RejectedError
+from podstatus.kube.api_errors import ApiError, DeniedError, RejectedError
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from podstatus.alerts.actions.node_taints import AlertTaints
 from podstatus.alerts.model import Action, Alert
 from podstatus.alerts.ports import ActionError, RetryableError
 from podstatus.client.typed.pods import HttpPodApi
-from podstatus.kube.errors import ConflictError, GoneError
+from podstatus.kube.api_errors import ConflictError, GoneError
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import ApiUID, Pod, is_static_pod
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState

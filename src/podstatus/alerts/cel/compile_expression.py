@@ -20,7 +20,7 @@ from cel_expr_python.ext import ext_optional, ext_strings
 
 from podstatus.alerts.evaluator.ports import RuleFailed
 from podstatus.alerts.model import Location, Scope
-from podstatus.alerts.rules.facts import FACTS, Fact, Facts
+from podstatus.alerts.rules.fact_variables import FACTS, Fact, Facts
 from podstatus.alerts.rules.static_checks import (
     CompileDiagnostic,
     CompileError,

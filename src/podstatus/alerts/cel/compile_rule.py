@@ -13,7 +13,7 @@ from podstatus.alerts.cel.compile_expression import (
 from podstatus.alerts.cel.template import Template, compile_template
 from podstatus.alerts.evaluator.ports import RuleCheck, RuleFailed
 from podstatus.alerts.model import Rule, Scope
-from podstatus.alerts.rules.facts import FACTS, SYNC_FACTS, trial_inputs
+from podstatus.alerts.rules.fact_variables import FACTS, SYNC_FACTS, trial_inputs
 from podstatus.alerts.rules.static_checks import CompileDiagnostic, CompileError
 
 _NO_SYNC = "it does not apply here: it uses sync facts, and this process sends no statuses"

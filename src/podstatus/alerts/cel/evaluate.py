@@ -26,7 +26,7 @@ from podstatus.alerts.evaluator.ports import (
     SubjectFacts,
 )
 from podstatus.alerts.model import Scope
-from podstatus.alerts.rules.facts import FACTS
+from podstatus.alerts.rules.fact_variables import FACTS
 
 OUT_OF_MEMORY = "std::bad_alloc"
 """The error of an expression that needs more memory than the process may use."""

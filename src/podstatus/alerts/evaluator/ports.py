@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from podstatus.alerts.model import Rule, Scope, Subject
-from podstatus.alerts.rules.facts import Facts
+from podstatus.alerts.rules.fact_variables import Facts
 from podstatus.alerts.rules.static_checks import CompileDiagnostic
 
 

@@ -21,7 +21,7 @@ from podstatus.alerts.model import (
     Subject,
     sort_diagnostics,
 )
-from podstatus.alerts.rules.facts import (
+from podstatus.alerts.rules.fact_variables import (
     CONTAINER_FACTS,
     FACTS,
     Fact,

@@ -5,7 +5,7 @@ import msgspec
 from podstatus.alerts.evaluator.ports import RuleCheck, RuleChecker
 from podstatus.alerts.model import Diagnostic, Rule, RuleSet, sort_diagnostics
 from podstatus.alerts.rules.literals import unknown_literals
-from podstatus.alerts.rules.rule_file import ParsedRules, read_rules
+from podstatus.alerts.rules.parse_rule_file import ParsedRules, read_rules
 from podstatus.alerts.rules.static_checks import CompileDiagnostic
 
 

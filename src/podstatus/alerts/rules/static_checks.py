@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from podstatus.alerts.model import Location
-from podstatus.alerts.rules.facts import CONTAINER_FACTS
+from podstatus.alerts.rules.fact_variables import CONTAINER_FACTS
 
 MAX_EXPANSIONS = 5
 """Calls in an expression that may enlarge their input. CEL does not limit the result: eight

@@ -4,7 +4,7 @@ Until then they are 0 or unknown, which does not show that a problem is over: a 
 active until they are complete.
 """
 
-from podstatus.alerts.rules.facts import SYNC_FACTS
+from podstatus.alerts.rules.fact_variables import SYNC_FACTS
 from podstatus.alerts.rules.windows import WINDOW_NANOS
 from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
 

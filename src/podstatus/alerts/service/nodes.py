@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.evaluator.ports import EvaluationRequest, RuleResults
 from podstatus.alerts.model import Alert, Subject
-from podstatus.alerts.rules.facts import UNKNOWN, Facts, NodeReadings, node_facts, sync_facts
+from podstatus.alerts.rules.fact_variables import (
+    UNKNOWN,
+    Facts,
+    NodeReadings,
+    node_facts,
+    sync_facts,
+)
 from podstatus.alerts.rules.warming_up import warming_up_node_facts
 from podstatus.observe.status_view import Freshness, NodeSummary, StatusView
 

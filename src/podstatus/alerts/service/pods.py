@@ -7,7 +7,7 @@ from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.engine.timers import TimerHeap
 from podstatus.alerts.evaluator.ports import EvaluationRequest, RuleResults
 from podstatus.alerts.model import Alert, Subject
-from podstatus.alerts.rules.facts import next_health_change, pod_facts
+from podstatus.alerts.rules.fact_variables import next_health_change, pod_facts
 from podstatus.alerts.rules.warming_up import POD_WINDOW_FACTS
 from podstatus.alerts.rules.windows import PodWindows
 from podstatus.kube.objects.pod import PodUID

@@ -13,7 +13,10 @@ from podstatus.apiserver.request.list_options import (
     parse_list_options,
     too_large_resource_version,
 )
-from podstatus.apiserver.request.selectors import parse_field_selector, parse_label_selector
+from podstatus.apiserver.request.selector_parameters import (
+    parse_field_selector,
+    parse_label_selector,
+)
 from podstatus.apiserver.storage.store import StorageKey, Store, StoredObject
 from podstatus.apiserver.storage.watch_cache import ResourceVersionTooOldError, WatchCache
 

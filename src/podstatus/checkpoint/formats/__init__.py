@@ -6,8 +6,8 @@
 | | `podstatus_resize_state` | resize statuses, which that kubelet does not store |
 | `KUBELET_V1_28` | `pod_status_manager_state` | requests of containers, resize statuses |
 
-Pure: text in, values out. Reading and writing files belongs to `checkpoint.allocation_state` and
-`checkpoint.atomic_dir`.
+Pure: text in, values out. Reading and writing files belongs to
+`checkpoint.allocation_checkpoint` and `checkpoint.atomic_dir`.
 
 Tests: tests/checkpoint/formats.
 """

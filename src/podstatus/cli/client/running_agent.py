@@ -13,7 +13,7 @@ from podstatus.agent.settings.load import ROOT_DIR_VARIABLE, default_root_dir
 from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
-from podstatus.client.errors import KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 
 
 class RequestError(Exception):

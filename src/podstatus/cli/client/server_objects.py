@@ -11,7 +11,7 @@ from podstatus.cli.client.running_agent import RequestError, ServerUnavailableEr
 from podstatus.client.rest.resources import EVENTS, NODES, PODS, ApiResource
 from podstatus.client.rest.watch_events import BOOKMARK
 from podstatus.client.sync_client import SyncClient
-from podstatus.kube.errors import ApiError, GoneError, UnavailableError
+from podstatus.kube.api_errors import ApiError, GoneError, UnavailableError
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import nested_str, nested_time
 

@@ -8,7 +8,7 @@ from podstatus.base.clock import Clock
 from podstatus.client.auth.config import Credentials
 from podstatus.client.auth.files import UnreadableError, read_file
 from podstatus.client.auth.tls import TlsFiles
-from podstatus.client.errors import CredentialsError
+from podstatus.client.config_errors import CredentialsError
 from podstatus.client.kubeconfig.validate import is_header_text
 
 _RELOAD_AFTER_NS = 10**9

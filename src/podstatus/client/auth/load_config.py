@@ -31,7 +31,7 @@ from podstatus.client.auth.load_kubeconfig import (
 )
 from podstatus.client.auth.proxy import select_proxy
 from podstatus.client.auth.tls import TlsFiles
-from podstatus.client.errors import CredentialsError, KubeconfigError
+from podstatus.client.config_errors import CredentialsError, KubeconfigError
 from podstatus.client.kubeconfig.model import (
     Kubeconfig,
     Pem,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from podstatus.client.auth.files import UnreadableError, read_file
-from podstatus.client.errors import KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 from podstatus.client.kubeconfig.model import Kubeconfig, merge_kubeconfigs
 from podstatus.client.kubeconfig.parse import parse_kubeconfig
 

@@ -14,7 +14,7 @@ import msgspec
 from cryptography import x509
 
 from podstatus.client.auth.files import UnreadableError, read_file
-from podstatus.client.errors import CredentialsError, KubeconfigError
+from podstatus.client.config_errors import CredentialsError, KubeconfigError
 from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.scalars.time import Time
 

@@ -33,7 +33,7 @@ class ObjectSelection(msgspec.Struct, frozen=True):
 
 
 class ListerWatcher(Protocol):
-    """Lists and watches objects. Methods raise the errors of `podstatus.kube.errors`, and must
+    """Lists and watches objects. Methods raise the errors of `podstatus.kube.api_errors`, and must
     not hang."""
 
     async def list(

@@ -10,7 +10,7 @@ from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSele
 from podstatus.client.informer.object_store import ListResult
 from podstatus.client.informer.resource_version import ResourceVersion
 from podstatus.client.informer.transform import Transform
-from podstatus.kube.errors import GoneError, UnavailableError
+from podstatus.kube.api_errors import GoneError, UnavailableError
 
 _MAX_PAGES = 10_000
 _MAX_BYTES = 1 << 30

@@ -16,7 +16,7 @@ from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.system_clock import SystemClock
 from podstatus.base.timeouts import wait_event_or_timeout
-from podstatus.client.errors import WatchIdleError
+from podstatus.client.config_errors import WatchIdleError
 from podstatus.client.informer.decode import ObjectKey, T
 from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSelection
 from podstatus.client.informer.lister import Lister
@@ -27,8 +27,8 @@ from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.failure_backoff import FailureBackoff
 from podstatus.client.rest.watch_events import WatchEvent
+from podstatus.kube.api_errors import GoneError, RejectedError, UnavailableError
 from podstatus.kube.encoding.wire_struct import Wire
-from podstatus.kube.errors import GoneError, RejectedError, UnavailableError
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from podstatus.client.errors import KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 from podstatus.kube.scalars.go_text import go_quoted
 
 

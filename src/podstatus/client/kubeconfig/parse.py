@@ -17,7 +17,7 @@ import msgspec
 import yaml
 
 from podstatus.base.msgspec_json import convert_json
-from podstatus.client.errors import KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 from podstatus.client.kubeconfig.model import Cluster, Context, ExecPlugin, Kubeconfig, Pem, User
 from podstatus.client.kubeconfig.raw import (
     RawCluster,

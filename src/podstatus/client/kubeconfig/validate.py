@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from podstatus.client.errors import KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 from podstatus.client.kubeconfig.model import Cluster, ExecPlugin, ResolvedContext, User
 from podstatus.client.kubeconfig.server_url import validate_server_url
 from podstatus.kube.scalars.go_text import go_quoted

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from podstatus.base.backoff import Backoff
 from podstatus.base.failure_log import FailureLog
-from podstatus.kube.errors import ApiError
+from podstatus.kube.api_errors import ApiError
 
 _SECOND = 1e9
 _MAX_RETRY_AFTER = 30.0

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from podstatus.kube.errors import RejectedError
+from podstatus.kube.api_errors import RejectedError
 
 _MAX_CACHED_PATHS = 1024
 """A node patches its pods repeatedly, and has some hundred of them."""

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.msgspec_json import decode_json
-from podstatus.kube.errors import ApiError, ConflictError, api_error
+from podstatus.kube.api_errors import ApiError, ConflictError, api_error
 
 _MAX_TEXT_LENGTH = 200
 """Characters of a response that is not a Status, such as a proxy's page: enough to recognise it."""

@@ -11,7 +11,7 @@ import msgspec
 from yarl import URL
 
 from podstatus.client.auth.config import ClientConfig, Credentials
-from podstatus.client.errors import WatchIdleError
+from podstatus.client.config_errors import WatchIdleError
 from podstatus.client.rest.redaction import authorization_secrets, redact_secrets
 from podstatus.client.rest.request import JSON, RestRequest
 from podstatus.client.rest.resolver import Resolver
@@ -19,7 +19,7 @@ from podstatus.client.rest.response_body import is_success, read_body
 from podstatus.client.rest.server_health import RequestMetrics, ServerHealth, server_host
 from podstatus.client.rest.status_error import read_status, status_error
 from podstatus.client.rest.transport_error import not_an_api_server, transport_error
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 
 _KEEP_ALIVE_SECONDS = 60.0
 """Idle connections are kept this long: longer than the 10 s between two full syncs, and shorter

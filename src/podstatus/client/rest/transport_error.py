@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 
 
 def transport_error(

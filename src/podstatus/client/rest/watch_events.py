@@ -7,7 +7,7 @@ from typing import Protocol
 import msgspec
 
 from podstatus.client.rest.status_error import read_status, status_error
-from podstatus.kube.errors import ApiError, UnavailableError
+from podstatus.kube.api_errors import ApiError, UnavailableError
 
 ADDED = "ADDED"
 MODIFIED = "MODIFIED"

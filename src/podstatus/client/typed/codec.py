@@ -3,10 +3,10 @@
 from typing import Protocol, TypeVar
 
 from podstatus.client.informer.managed_fields import decode_uncached
+from podstatus.kube.api_errors import RejectedError
 from podstatus.kube.encoding.codec import DecodeError, to_document
 from podstatus.kube.encoding.go_json import encode_document
 from podstatus.kube.encoding.wire_struct import Wire
-from podstatus.kube.errors import RejectedError
 
 W = TypeVar("W", bound=Wire)
 

@@ -8,7 +8,7 @@ from podstatus.client.informer.object_store import Added, ObjectChange, Removed,
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.rest.resources import LEASES, NODES
 from podstatus.client.typed.codec import decode_response, encode_body
-from podstatus.kube.errors import RejectedError
+from podstatus.kube.api_errors import RejectedError
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.objects.node import Node
 

@@ -6,9 +6,9 @@ from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.managed_fields import decode_uncached
 from podstatus.client.rest.resources import CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, ApiResource
 from podstatus.client.typed.codec import encode_body
+from podstatus.kube.api_errors import GoneError, RejectedError
 from podstatus.kube.encoding.codec import DecodeError
 from podstatus.kube.encoding.wire_struct import Wire
-from podstatus.kube.errors import GoneError, RejectedError
 from podstatus.kube.objects.authentication import (
     BoundObjectReference,
     TokenRequest,

@@ -12,8 +12,8 @@ from podstatus.client.informer.object_store import Added, ObjectChange, Removed,
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.rest.resources import PODS
 from podstatus.client.typed.codec import decode_response
+from podstatus.kube.api_errors import RejectedError
 from podstatus.kube.encoding.codec import decode
-from podstatus.kube.errors import RejectedError
 from podstatus.kube.objects.meta import ManagedFieldsEntry
 from podstatus.kube.objects.pod import ApiUID, Pod
 

@@ -17,7 +17,7 @@ ACCESS_REVIEWS = ApiResource("subjectaccessreviews", "authorization.k8s.io", nam
 
 
 class HttpReviews:
-    """Sends reviews. All calls raise the errors of `podstatus.kube.errors`."""
+    """Sends reviews. All calls raise the errors of `podstatus.kube.api_errors`."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client

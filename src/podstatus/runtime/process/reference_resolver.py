@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from podstatus.base.clock import Clock
-from podstatus.kube.errors import ApiError
+from podstatus.kube.api_errors import ApiError
 from podstatus.kube.objects.authentication import TokenRequestStatus
 from podstatus.kube.objects.cluster import ConfigMap, Secret
 from podstatus.kube.objects.pod import Pod, PodUID

@@ -4,6 +4,6 @@ Time comes from the clock that is passed in, so a test can run a day in a second
 never belongs here. Tests: tests/runtime/simulated.
 """
 
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 
 __all__ = ["SimulatedRuntime"]

@@ -13,8 +13,8 @@ from typing import Self
 
 from msgspec import structs
 
+from podstatus.kube.api_errors import UnavailableError
 from podstatus.kube.conditions import READY, is_condition_true
-from podstatus.kube.errors import UnavailableError
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, is_static_pod
 from podstatus.status.decide.plan import (
     PodSync,

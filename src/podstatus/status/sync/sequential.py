@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from typing import Self
 
-from podstatus.kube.errors import ApiError, GoneError
+from podstatus.kube.api_errors import ApiError, GoneError
 from podstatus.kube.objects.pod import ApiUID
 from podstatus.kube.patch import PatchError
 from podstatus.status.decide.plan import (

@@ -7,7 +7,7 @@ status_manager.go v1.36.4."""
 import asyncio
 import logging
 
-from podstatus.kube.errors import BusyError, ConflictError, GoneError
+from podstatus.kube.api_errors import BusyError, ConflictError, GoneError
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.describe import deletion_blocker

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import structs
 
-from podstatus.checkpoint.allocation_state import FileState, PodResourceState
+from podstatus.checkpoint.allocation_checkpoint import FileState, PodResourceState
 from podstatus.checkpoint.errors import CheckpointError
 from podstatus.checkpoint.formats import KUBELET_V1_28, KUBELET_V1_36
 from podstatus.kube.encoding.codec import from_document

@@ -21,7 +21,7 @@ import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.base.log_rate import LogRateLimiter
-from podstatus.kube.errors import ApiError
+from podstatus.kube.api_errors import ApiError
 from podstatus.kube.objects.authentication import (
     ResourceAttributes,
     SubjectAccessReviewSpec,

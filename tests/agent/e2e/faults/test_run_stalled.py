@@ -13,7 +13,7 @@ from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimePod
-from podstatus.runtime.simulated.adapter import SimulatedRuntime
+from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.agent.e2e.alerting_node import AlertingNode, SetClock
 from tests.agent.e2e.faults.heartbeats import ImpatientHeartbeats

@@ -13,7 +13,7 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState
-from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.testing.builders import make_pod
 from tests.support.processes.mortal_node import end_family, processes_with
 from tests.support.processes.process_runtime import open_process_runtime

@@ -22,7 +22,7 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunSta
 from podstatus.kube.objects.volumes import HostPathVolumeSource, Volume
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process import shim_control, shim_program
-from podstatus.runtime.process.adapter import ProcessRuntime
+from podstatus.runtime.process.process_runtime import ProcessRuntime
 from podstatus.testing.builders import make_pod
 from tests.runtime.process.shim_on_trial import DEADLINE, wait_for
 from tests.support.processes.mortal_node import end_family, processes_with

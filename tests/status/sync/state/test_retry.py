@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from podstatus.kube.errors import ApiError, api_error
+from podstatus.kube.api_errors import ApiError, api_error
 from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.sync.state.retry import (
     Failure,

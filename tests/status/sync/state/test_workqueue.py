@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podstatus.kube.errors import UnavailableError, api_error
+from podstatus.kube.api_errors import UnavailableError, api_error
 from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.sync.state.workqueue import Priority, SyncQueue

@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from podstatus.kube.errors import UnavailableError, api_error
+from podstatus.kube.api_errors import UnavailableError, api_error
 from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.status.policy import ParallelSyncOptions
 from podstatus.status.sync.state.retry import TRANSIENT_FAILURES, Failure, Retry

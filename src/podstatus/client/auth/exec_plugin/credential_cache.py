@@ -14,7 +14,7 @@ from podstatus.client.auth.config import Credentials
 from podstatus.client.auth.exec_plugin.exec_credential import PluginCredential
 from podstatus.client.auth.exec_plugin.run_plugin import PluginCommand
 from podstatus.client.auth.tls import KeyPair, PemContent, TlsFiles, UnusableTlsError
-from podstatus.client.errors import CredentialsError
+from podstatus.client.config_errors import CredentialsError
 from podstatus.client.kubeconfig.model import Pem
 
 logger = logging.getLogger(__name__)

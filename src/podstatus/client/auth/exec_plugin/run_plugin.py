@@ -21,7 +21,7 @@ from podstatus.client.auth.exec_plugin.exec_credential import (
     parse_credential,
 )
 from podstatus.client.auth.exec_plugin.output_redaction import redact_line
-from podstatus.client.errors import CredentialsError
+from podstatus.client.config_errors import CredentialsError
 from podstatus.client.kubeconfig.model import Cluster, ExecPlugin
 from podstatus.client.kubeconfig.validate import ALWAYS, NEVER
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.backoff import Backoff
-from podstatus.kube.errors import (
+from podstatus.kube.api_errors import (
     ApiError,
     BusyError,
     ConflictError,

@@ -1,6 +1,6 @@
 import pytest
 
-from podstatus.kube.errors import (
+from podstatus.kube.api_errors import (
     ApiError,
     BusyError,
     ConflictError,

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.checkpoint.allocation_state import FileState, MemoryState
+from podstatus.checkpoint.allocation_checkpoint import FileState, MemoryState
 from podstatus.checkpoint.errors import (
     CheckpointError,
     CheckpointWriteError,

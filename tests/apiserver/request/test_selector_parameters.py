@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.apiserver.http.errors import StatusError
-from podstatus.apiserver.request.selectors import (
+from podstatus.apiserver.request.selector_parameters import (
     FieldRequirement,
     object_fields,
     parse_field_selector,

@@ -1,15 +1,15 @@
 """Errors before a request is sent, and on a watch.
 
 KubeconfigError        the configuration is invalid: a person has to correct it
-UnavailableError       (of `podstatus.kube.errors`)
+UnavailableError       (of `podstatus.kube.api_errors`)
 ├── CredentialsError   no valid credentials at present: back off, as for an unavailable server
 └── WatchIdleError     a watch had no data for too long: watch again, it may only have been idle
 
-Errors of servers and of the network are in `podstatus.kube.errors`. No message contains a token, a
-password or a key.
+Errors of servers and of the network are in `podstatus.kube.api_errors`. No message contains a
+token, a password or a key.
 """
 
-from podstatus.kube.errors import UnavailableError
+from podstatus.kube.api_errors import UnavailableError
 
 
 class KubeconfigError(Exception):

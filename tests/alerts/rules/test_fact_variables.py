@@ -7,7 +7,7 @@ import pytest
 
 from podstatus.alerts.cel.compile_expression import Environment
 from podstatus.alerts.evaluator.ports import RuleFailed
-from podstatus.alerts.rules.facts import (
+from podstatus.alerts.rules.fact_variables import (
     CONTAINER_FACTS,
     NODE_FACTS,
     POD_FACTS,

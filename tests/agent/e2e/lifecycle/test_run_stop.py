@@ -53,7 +53,7 @@ def test_an_agent_at_rest_ends(tmp_path: Path) -> None:
             started.wait_serving()
             started.cluster.wait_ready("web", "worker")
         check_end(*agents)
-        assert all("stopped; containers keep running until" in started.log() for started in agents)
+        assert all("stopped; the containers keep running" in started.log() for started in agents)
 
 
 def test_one_that_starts_fifty_pods_ends(tmp_path: Path) -> None:

@@ -244,7 +244,7 @@ def test_an_api_server_that_is_away_for_more_than_a_minute(node: Alerting) -> No
         until(lambda: time.monotonic() - began > 40.0)
         node.wait("NodeLeaseLate", NODE, "firing")
         late = node.wait("StatusSyncLagging", NODE, "firing")
-        assert "does not answer" in late["annotations"]["description"]
+        assert "does not respond" in late["annotations"]["description"]
         assert time.monotonic() - began > 60.0
     finally:
         node.access.inject()

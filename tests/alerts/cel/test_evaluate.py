@@ -66,6 +66,17 @@ def test_what_is_slow_once_is_not_blamed() -> None:
     assert costs.over_share() == {}
 
 
+def test_the_cheapest_of_slow_rules_is_not_blamed() -> None:
+    costs = RoundCosts(3, 81)
+    # More than a share: it was the first in a new fork.
+    costs.add(0.002, "Good")
+    slow = [f"Slow{number}" for number in range(80)]
+    assert any(costs.add(0.004, name) for name in slow)
+    over = costs.over_share()
+    assert "Good" not in over
+    assert len(over) > 50
+
+
 def test_a_round_goes_on_with_a_new_budget() -> None:
     costs = RoundCosts(1, 2)
     assert costs.add(1.0, "Bad")

@@ -20,6 +20,9 @@ _MIN_SHARE = 0.0002
 """Seconds per evaluation for which no rule is disabled, however many rules there are."""
 _MIN_USED = 0.001
 """The same for the total of a round: one page fault in a cheap rule is no reason."""
+_CHEAP_PART = 0.1
+"""The cheapest rules that together used at most this part of the budget are never disabled: the
+first evaluation in a new fork also pays for copying pages."""
 SLOW_GROUP_SECONDS = _MIN_SHARE
 SLOW_GROUP_TIMES = 3
 """A group that takes longer than this so many times is split, to find the slow rule."""
@@ -50,8 +53,13 @@ class RoundCosts:
         Resets the budget: without these rules, the others may continue.
         """
         used, self._used, self._left = self._used, {}, self.budget
-        return {
-            rule: seconds / times
-            for rule, (seconds, times) in used.items()
-            if seconds > _MIN_USED and seconds / times > self._share
-        }
+        over: dict[str, float] = {}
+        cheapest = 0.0
+        means = {rule: seconds / times for rule, (seconds, times) in used.items()}
+        for rule in sorted(means, key=means.__getitem__):
+            seconds, _ = used[rule]
+            cheapest += seconds
+            is_cheap = cheapest <= self.budget * _CHEAP_PART or seconds <= _MIN_USED
+            if means[rule] > self._share and not is_cheap:
+                over[rule] = means[rule]
+        return over

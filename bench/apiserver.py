@@ -27,7 +27,7 @@ import msgspec
 
 from podstatus import Pod, decode
 from podstatus.apiserver.pki.certificates import Certificates
-from podstatus.apiserver.pki.credentials import ensure_token
+from podstatus.apiserver.pki.token_and_kubeconfig import ensure_token
 from podstatus.apiserver.request.selector_parameters import object_fields
 from podstatus.apiserver.server import ApiServer
 from podstatus.apiserver.state_dir import StateDir

@@ -21,8 +21,8 @@ from pathlib import Path
 from podstatus import Pod, PodManager, StatusManager
 from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
 from podstatus.base.system_clock import SystemClock
-from podstatus.observe.history.status_writer import StatusHistoryWriter
-from podstatus.observe.history.store import History
+from podstatus.observe.history.sqlite_store import History
+from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.testing.builders import make_pod, make_status, running
 

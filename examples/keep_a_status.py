@@ -10,7 +10,7 @@ from podstatus import PodManager, StatusManager, SyncPolicy
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import FakeDeletionSafety
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 
 
 async def main() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.logging_setup import configure_logging
-from podstatus.agent.daemon.run import AgentContext, AgentInfo, run_agent
+from podstatus.agent.daemon.run_agent import AgentContext, AgentInfo, run_agent
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.port import ProbeResult

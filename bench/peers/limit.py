@@ -20,7 +20,7 @@ from podstatus.client.api_client import ApiClient
 from podstatus.client.rest.request import STRATEGIC_MERGE
 from podstatus.client.rest.resources import PODS
 from podstatus.testing.clock import FakeClock
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 
 Patch = tuple[URL, bytes]
 

@@ -26,7 +26,7 @@ from podstatus.status.manager import StatusManager
 from podstatus.status.ports import Outbox, OutboxEntry
 from podstatus.testing.builders import ended, make_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 from tests.checkpoint import victims
 
 KILLS = 100

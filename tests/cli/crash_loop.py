@@ -1,7 +1,7 @@
 """The history of a pod that crash-loops and recovers."""
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.transitions import compare_statuses as kinds
 from podstatus.observe.transitions.compare_statuses import Transition

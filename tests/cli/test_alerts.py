@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from podstatus.cli.app import app
+from podstatus.cli.register_commands import app
 from podstatus.client.auth import files
 
 RIGHT = """\

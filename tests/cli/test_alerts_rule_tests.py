@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from podstatus.cli.app import app
+from podstatus.cli.register_commands import app
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.store import History, HistoryEntry
+from podstatus.observe.history.sqlite_store import History, HistoryEntry
 from podstatus.observe.transitions.compare_statuses import Transition
 
 RULES = "rules: [{name: Slow, expr: pod.phase == 'Pending', for: 1m}]"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from podstatus.cli.app import app
+from podstatus.cli.register_commands import app
 from tests.cli.fake_node import FakeNode, fake_node
 
 

@@ -8,8 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.apiserver.pki import credentials
-from podstatus.cli.app import app
+from podstatus.apiserver.pki import token_and_kubeconfig
 from podstatus.cli.doctor_checks import (
     HINT,
     OK,
@@ -23,6 +22,7 @@ from podstatus.cli.doctor_checks import (
     check_python,
     check_rights,
 )
+from podstatus.cli.register_commands import app
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import running_api_server
 from tests.support.processes.api_servers import NODES, RealServer
@@ -163,8 +163,10 @@ def test_the_user_of_a_node_may_be_that_node_and_no_other(
     access = real_server.process.node_access(NODES[0])
     kubeconfig = tmp_path / "kubeconfig"
     authority = access.authority.read_bytes()
-    client = credentials.ClientCredentials(url=access.url, token=access.token, authority=authority)
-    kubeconfig.write_bytes(credentials.kubeconfig(client))
+    client = token_and_kubeconfig.ClientCredentials(
+        url=access.url, token=access.token, authority=authority
+    )
+    kubeconfig.write_bytes(token_and_kubeconfig.kubeconfig(client))
     options = ("--kubeconfig", str(kubeconfig), "--runtime", "simulated", "--port", "0")
     more = ("--root-dir", str(tmp_path / "root"))
     result, found = doctor(*options, *more, "--hostname-override", NODES[0])

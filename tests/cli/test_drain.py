@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.compose.drain_progress import describe_remaining
-from podstatus.cli.app import app
+from podstatus.cli.register_commands import app
 from tests.cli.fake_node import fake_node
 
 DRAINED = (

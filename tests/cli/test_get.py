@@ -10,9 +10,9 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDir
-from podstatus.cli.app import app
 from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.client.server_objects import ServerObjects
+from podstatus.cli.register_commands import app
 from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.cli.render.tables import Table, cell_style
 from podstatus.cli.terminal import render

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from podstatus.cli.app import app
 from podstatus.cli.get_alerts import alert_table
+from podstatus.cli.register_commands import app
 from podstatus.cli.render.tables import cell_style
 from podstatus.kube.scalars.time import Time
 from podstatus.web.v1.alerts import alert_view

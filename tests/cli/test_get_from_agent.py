@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from podstatus.cli.app import app
+from podstatus.cli.register_commands import app
 from podstatus.cli.render.tables import cell_style
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.processes.on_terminal import on_terminal

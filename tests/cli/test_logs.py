@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from podstatus.cli.app import app
 from podstatus.cli.default_container import DEFAULT_CONTAINER_ANNOTATION
+from podstatus.cli.register_commands import app
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.certificates import authority

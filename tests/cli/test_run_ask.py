@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from podstatus.cli.app import app
+from podstatus.cli.register_commands import app
 from tests.support.processes.agent_process import (
     ENVIRONMENT,
     NODE,

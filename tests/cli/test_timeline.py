@@ -12,9 +12,9 @@ from msgspec import structs
 from typer.testing import CliRunner, Result
 
 from podstatus.cli import timeline as timeline_command
-from podstatus.cli.app import app
+from podstatus.cli.register_commands import app
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.web.v1.wire import transition_view
 from tests.cli.crash_loop import BEGIN, SECOND, crash_loop
 from tests.cli.fake_node import FakeNode, fake_node

@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.cli import watch as watch_command
-from podstatus.cli.app import app
-from podstatus.cli.client import agent_client
+from podstatus.cli.client import https_client
 from podstatus.cli.client.pod_feed import PodFeed
 from podstatus.cli.client.sse import SseEvent, SseLineTooLongError, parse_sse
 from podstatus.cli.client.staleness import Staleness
+from podstatus.cli.register_commands import app
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.processes.agent_process import ENVIRONMENT, SECONDS, until
 from tests.support.processes.programs import COMMAND
@@ -163,7 +163,7 @@ def test_wide_says_why(node: FakeNode, tmp_path: Path) -> None:
 def test_a_watch_may_be_silent_for_longer_than_an_answer_may_take(
     node: FakeNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_client, "_RESPONSE_TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(https_client, "_RESPONSE_TIMEOUT_SECONDS", 2.0)
     node.watches = [[sent(1, "pod", pod("web")) + SYNCED, sent(3, "deleted", gone("web"))]]
     node.may_go_on.clear()
     threading.Timer(3.0, node.may_go_on.set).start()
@@ -272,7 +272,7 @@ def test_the_last_line_says_that_an_observer_hears_nothing() -> None:
 def test_staleness_is_reported_when_it_begins_and_ends(tmp_path: Path) -> None:
     messages: list[str] = []
     with fake_node(tmp_path, node="", observes=True) as node:
-        silence = Staleness(lambda: agent_client.find_agent(tmp_path, {}), messages.append)
+        silence = Staleness(lambda: https_client.find_agent(tmp_path, {}), messages.append)
         for status in (SILENT, SILENT, None, HEARD, HEARD):
             node.responses["/v1/status"] = status
             silence.poll_once()

@@ -11,9 +11,9 @@ pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
 from podstatus.base.rate_limiter import RateLimiter
 from podstatus.client.api_client import ApiClient
+from podstatus.client.rest.http_transport import Timeouts
 from podstatus.client.rest.request import MERGE
 from podstatus.client.rest.resources import CONFIG_MAPS, LEASES, NODES, PODS
-from podstatus.client.rest.transport import Timeouts
 from podstatus.kube.api_errors import (
     ApiError,
     BusyError,

@@ -20,8 +20,8 @@ from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.informer.lister import Lister
 from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector_state import ReflectorState
+from podstatus.client.rest.http_transport import Timeouts
 from podstatus.client.rest.resources import PODS
-from podstatus.client.rest.transport import Timeouts
 from podstatus.client.rest.watch_events import MAX_EVENT_BYTES, WatchEvent, WatchStream
 from podstatus.client.typed.events import HttpEventSink
 from podstatus.client.typed.nodes import HttpNodeApi

@@ -4,7 +4,7 @@ from podstatus.node.compose import NodeHeartbeats, build_node
 from podstatus.node.facts_collector import FactSources
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
-from podstatus.testing.node_api import InMemoryNodeApi
+from podstatus.testing.in_memory_node_api import InMemoryNodeApi
 from tests.node.scene import INFO, FakeEvents, FakeHealth
 from tests.support.pod_services import ignore
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from podstatus.alerts.cel.compile_rule import Environments
 from podstatus.alerts.defaults import default_rules
 from podstatus.alerts.rules.durations import parse_duration
-from podstatus.cli.app import app
+from podstatus.cli.register_commands import app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "alerts.md").read_text()
 YAML = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from podstatus.agent.settings.schema.settings_table import SETTINGS
-from podstatus.cli.app import app
+from podstatus.cli.register_commands import app
 from podstatus.observe.summary.health import HealthState
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()

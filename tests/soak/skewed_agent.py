@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 from podstatus.agent.compose.agent import NodeAgent
-from podstatus.agent.daemon.run import AgentContext
+from podstatus.agent.daemon.run_agent import AgentContext
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli import run as run_command
-from podstatus.cli.app import app
+from podstatus.cli.register_commands import app
 
 SIZE = 8
 

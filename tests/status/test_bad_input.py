@@ -13,7 +13,7 @@ from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.testing.builders import make_pod, make_status, running
 from podstatus.testing.fakes import FakeDeletionSafety, RecordingNotifier
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 
 
 class Node:

@@ -17,7 +17,7 @@ from podstatus.pods.pod_manager import PodManager
 from podstatus.status.pod_allocations import allocation_from_pod
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 
 
 def cpu(amount: str) -> ResourceRequirements:

@@ -43,7 +43,7 @@ from podstatus.testing.builders import (
 )
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import FakeDeletionSafety, RecordingNotifier
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 
 RUNNING = make_status("Running", running("app"), Ready="True")
 

@@ -21,7 +21,7 @@ from podstatus.testing.builders import (
 )
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import FakeDeletionSafety
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 
 SECOND = 1_000_000_000
 CREATED = Time.parse("2100-01-01T00:00:00Z")

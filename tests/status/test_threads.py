@@ -25,7 +25,7 @@ from podstatus.testing.builders import (
     waiting,
 )
 from podstatus.testing.fakes import FakeDeletionSafety, RecordingNotifier
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 
 THREADS = 16
 ROUNDS = 150

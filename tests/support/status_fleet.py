@@ -15,7 +15,7 @@ from podstatus.status.ports import OutboxEntry, PodReference
 from podstatus.testing.builders import make_pod, make_status, running
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.fakes import CountingObserver, FakeDeletionSafety
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 
 RUNNING = make_status("Running", running("app", ready=False), Ready="False")
 READY = make_status("Running", running("app"), Ready="True")

@@ -21,7 +21,7 @@ from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunSta
 from podstatus.runtime.port import RuntimeDownError, RuntimePod
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.testing.fakes import FakeEventSink
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 
 _SECOND = 1_000_000_000
 

@@ -31,7 +31,7 @@ from podstatus.alerts.rule_tests.run import (
 from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
 from podstatus.cli.terminal import write
 from podstatus.kube.scalars.go_text import go_duration
-from podstatus.observe.history.store import HistoryEntry, HistoryError, open_history_reader
+from podstatus.observe.history.sqlite_store import HistoryEntry, HistoryError, open_history_reader
 
 _DEFAULT_RULES = "default"
 _HISTORY_FILE = "history.db"

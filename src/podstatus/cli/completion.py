@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import typer
 
-from podstatus.cli.client.agent_client import find_agent
-from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.https_client import find_agent
+from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.running_agent import RequestError
 from podstatus.kube.unstructured import nested_list, nested_str
 

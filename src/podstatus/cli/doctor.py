@@ -42,10 +42,11 @@ from podstatus.cli.doctor_checks import (
 from podstatus.cli.options import Flags, with_settings
 from podstatus.cli.terminal import print_table
 from podstatus.client.auth.config import ClientConfig
-from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
+from podstatus.client.auth.in_cluster_config import in_cluster_config
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.config_errors import KubeconfigError
+from podstatus.client.rest.http_transport import Timeouts
 from podstatus.client.rest.resources import ApiResource
-from podstatus.client.rest.transport import Timeouts
 from podstatus.client.sync_client import SyncClient
 from podstatus.kube.api_errors import ApiError, GoneError
 from podstatus.kube.scalars.time import Time

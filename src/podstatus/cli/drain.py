@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from podstatus.agent.compose.drain_progress import count_pods, describe_progress, describe_remaining
-from podstatus.cli.client.agent_client import AgentClient, find_agent
+from podstatus.cli.client.https_client import AgentClient, find_agent
 from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.get import RootDirOption, report_errors, usage_error
 from podstatus.cli.terminal import write

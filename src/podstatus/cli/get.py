@@ -14,9 +14,9 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from podstatus.cli.client.agent_client import AgentClient, find_agent
 from podstatus.cli.client.agent_objects import AgentObjects
-from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.https_client import AgentClient, find_agent
+from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.running_agent import (
     RequestError,
     ServerUnavailableError,
@@ -35,8 +35,8 @@ from podstatus.cli.get_alerts import ALERT_KINDS, print_alerts
 from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.cli.render.tables import Table, object_table, with_health
 from podstatus.cli.terminal import fail, print_table, write, write_json, write_yaml
+from podstatus.client.rest.http_transport import Timeouts
 from podstatus.client.rest.resources import PODS
-from podstatus.client.rest.transport import Timeouts
 from podstatus.client.sync_client import SyncClient
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from podstatus.alerts.ports import DeliveryState
-from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.render.tables import Table
 from podstatus.cli.terminal import print_table, write, write_json, write_yaml

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from podstatus.cli.client.agent_client import find_agent
+from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.completion import complete_pod
 from podstatus.cli.default_container import ContainerNotFoundError, choose_container

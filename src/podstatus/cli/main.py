@@ -9,7 +9,7 @@ def main() -> None:
     """Run the command line; without the packages of the extra `agent`, name the missing one."""
     guard_time_module()
     try:
-        from podstatus.cli.app import app  # noqa: PLC0415 - may not be installed
+        from podstatus.cli.register_commands import app  # noqa: PLC0415 - may not be installed
     except ModuleNotFoundError as error:
         sys.exit(
             f"podstatus: the package {error.name} is not installed; install all packages of the "

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from podstatus.agent.daemon.logging_setup import configure_logging
-from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError, AgentInfo, run_agent
+from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentError, AgentInfo, run_agent
 from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observer import build_observer
 from podstatus.agent.observer.settings import OBSERVE_SETTINGS, load_observe_settings

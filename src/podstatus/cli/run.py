@@ -9,7 +9,7 @@ import typer
 
 from podstatus.agent.compose.agent import build_node_agent
 from podstatus.agent.daemon.logging_setup import configure_logging
-from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError, AgentInfo, run_agent
+from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentError, AgentInfo, run_agent
 from podstatus.agent.daemon.supervisor import Supervisor
 from podstatus.agent.settings.load import (
     RESTART_REASON_VARIABLE,

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from podstatus.agent.compose.agent import NodeAgent
-from podstatus.agent.daemon.run import AgentContext, BuildAgent, RunnableAgent
+from podstatus.agent.daemon.run_agent import AgentContext, BuildAgent, RunnableAgent
 from podstatus.base.programs import find_program
 
 

@@ -9,8 +9,8 @@ import typer
 from msgspec import structs
 
 from podstatus.base.control_chars import escape_control_chars
-from podstatus.cli.client.agent_client import find_agent
-from podstatus.cli.client.query_client import QueryClient, to_history_entry
+from podstatus.cli.client.https_client import find_agent
+from podstatus.cli.client.query_api_client import QueryClient, to_history_entry
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.completion import complete_pod
@@ -29,7 +29,7 @@ from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, draw_timeline
 from podstatus.cli.timeline_view.event_lines import event_digest, event_list
 from podstatus.cli.timeline_view.intervals import build_chart
 from podstatus.kube.scalars.duration import DurationError, parse_duration
-from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.transitions.compare_statuses import FINISHED
 from podstatus.web.v1.wire import PodView, TransitionsResponse
 

@@ -16,9 +16,9 @@ import typer
 from msgspec import structs
 
 from podstatus.base.control_chars import escape_control_chars
-from podstatus.cli.client.agent_client import find_agent
+from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.pod_feed import PodChange, PodFeed
-from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.sse import SseEvent, SseLineTooLongError

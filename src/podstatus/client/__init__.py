@@ -18,12 +18,8 @@ except ModuleNotFoundError as error:
 from podstatus.base.rate_limiter import RateLimiter
 from podstatus.client.api_client import ApiClient
 from podstatus.client.auth.config import ClientConfig, Credentials
-from podstatus.client.auth.load_config import (
-    in_cluster_config,
-    kubeconfig_config,
-    load_config,
-    token_config,
-)
+from podstatus.client.auth.in_cluster_config import in_cluster_config
+from podstatus.client.auth.load_config import kubeconfig_config, load_config, token_config
 from podstatus.client.config_errors import CredentialsError, KubeconfigError, WatchIdleError
 from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
@@ -31,6 +27,7 @@ from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_counts import ReflectorCounts
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.transform import Transform
+from podstatus.client.rest.http_transport import Timeouts
 from podstatus.client.rest.resources import (
     CONFIG_MAPS,
     EVENTS,
@@ -42,7 +39,6 @@ from podstatus.client.rest.resources import (
     SERVICE_ACCOUNTS,
     ApiResource,
 )
-from podstatus.client.rest.transport import Timeouts
 from podstatus.client.rest.watch_events import WatchEvent
 from podstatus.client.sync_client import SyncClient
 from podstatus.client.typed.nodes import HttpNodeApi, node_reflector

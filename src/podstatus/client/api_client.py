@@ -7,6 +7,7 @@ from typing import Self
 
 from podstatus.base.rate_limiter import RateLimiter
 from podstatus.client.auth.config import ClientConfig
+from podstatus.client.rest.http_transport import ResponseStream, Timeouts, Transport
 from podstatus.client.rest.request import (
     JSON,
     MAX_LIST_BYTES,
@@ -16,7 +17,6 @@ from podstatus.client.rest.request import (
 )
 from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.server_health import ServerHealth
-from podstatus.client.rest.transport import ResponseStream, Timeouts, Transport
 from podstatus.client.rest.watch_events import WatchStream
 
 _WATCH_GRACE_SECONDS = 30.0

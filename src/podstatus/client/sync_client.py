@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from podstatus.base.rate_limiter import RateLimiter
 from podstatus.client.api_client import ApiClient, WatchContext
 from podstatus.client.auth.config import ClientConfig
-from podstatus.client.rest.transport import Timeouts
+from podstatus.client.rest.http_transport import Timeouts
 from podstatus.client.rest.watch_events import WatchEvent, WatchStream
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.kube.objects.pod import ApiUID, Pod

@@ -22,8 +22,8 @@ from podstatus.kube.objects.pod_status import (
     ContainerUser,
 )
 from podstatus.kube.objects.runtime_facts import ContainerFacts, ContainerRunState, PodFacts
-from podstatus.pods.container_resources import container_resources
 from podstatus.pods.phase import RESTARTING_ALL_CONTAINERS
+from podstatus.pods.resources_in_status import container_resources
 
 CONTAINER_STATUS_UNKNOWN = "ContainerStatusUnknown"
 UNSEEN_EXIT_CODE = 137

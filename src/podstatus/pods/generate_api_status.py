@@ -38,7 +38,6 @@ from podstatus.kube.scalars.time import Time
 from podstatus.pods.active_deadline import DEADLINE_EXCEEDED, DEADLINE_MESSAGE, past_active_deadline
 from podstatus.pods.apply_probe_results import Prober, ProbeResults
 from podstatus.pods.container_attempts import attempts_newest_first
-from podstatus.pods.container_resources import pod_resources
 from podstatus.pods.container_status import (
     ContainerStatusContext,
     StartFailure,
@@ -47,6 +46,7 @@ from podstatus.pods.container_status import (
 )
 from podstatus.pods.phase import get_phase
 from podstatus.pods.pod_ips import with_host_ips, with_pod_ips
+from podstatus.pods.resources_in_status import pod_resources
 from podstatus.status.decide import generate_conditions as generate
 
 DEFAULT_GATES = FeatureGates()

@@ -10,7 +10,7 @@ from aiohttp import web
 from podstatus.alerts.ports import AlertReader
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.metrics.pages import MetricPages
-from podstatus.observe.status_view import StatusView
+from podstatus.observe.ports import StatusView
 from podstatus.runtime.port import RuntimePod
 from podstatus.web.errors import SECURITY_HEADERS, not_found
 from podstatus.web.kubelet.stats import stats_summary

@@ -17,7 +17,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
 from podstatus.observe.metrics.pages import MetricPages
 from podstatus.observe.metrics.watch_counters import WatchCounts
-from podstatus.observe.status_view import StatusView
+from podstatus.observe.ports import StatusView
 from podstatus.runtime.streams import Logs, Streaming, StreamOptions
 from podstatus.web.data_handlers import (
     handle_metrics,
@@ -48,7 +48,7 @@ from podstatus.web.kubelet.pods import (
 from podstatus.web.ports import AgentDescription, Drain, NodePods, ServerOptions, UsageProvider
 from podstatus.web.query_parameters import exec_command, log_request, read_query, stream_options
 from podstatus.web.routes import ROUTES, Route, RouteKind, RouteMatch
-from podstatus.web.watch.service import WatchService
+from podstatus.web.watch.serve_watch import WatchService
 
 _STOP_SECONDS = 0.5
 _CLOSE_SECONDS = 0.2

@@ -12,9 +12,9 @@ import pytest
 
 from podstatus.agent.compose import agent as build_node
 from podstatus.agent.compose.agent import NodeAgent, health_url
-from podstatus.agent.daemon import apiserver_process, run
+from podstatus.agent.daemon import apiserver_process, run_agent
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run import AgentContext, AgentError
+from podstatus.agent.daemon.run_agent import AgentContext, AgentError
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
@@ -150,7 +150,7 @@ async def test_a_port_that_is_taken_comes_with_a_cure_that_works(
 def test_what_the_end_takes_at_most_fits_into_the_time_it_has() -> None:
     drain = 1.5 * build_node._DRAIN_SECONDS
     moment = 0.5
-    assert drain + apiserver_process._STOP_TIMEOUT_SECONDS + moment <= run._STOP_SECONDS
+    assert drain + apiserver_process._STOP_TIMEOUT_SECONDS + moment <= run_agent._STOP_SECONDS
 
 
 def test_an_address_of_version_6_is_put_into_brackets() -> None:

@@ -15,7 +15,7 @@ from podstatus.events.object_references import container_reference, node_referen
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import ApiUID, PodUID
 from podstatus.observe.history.agent_downtime import last_alive
-from podstatus.observe.history.store import HistoryEntry, open_history_reader
+from podstatus.observe.history.sqlite_store import HistoryEntry, open_history_reader
 from podstatus.status.ports import PodReference
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, run_ready_tasks

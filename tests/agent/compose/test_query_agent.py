@@ -14,7 +14,7 @@ import aiohttp
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.compose.kubelet_server import ensure_server_files
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run import AgentContext
+from podstatus.agent.daemon.run_agent import AgentContext
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config

@@ -11,12 +11,12 @@ import pytest
 
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run import AgentContext
+from podstatus.agent.daemon.run_agent import AgentContext
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
-from podstatus.observe.history.store import HistoryError
-from podstatus.observe.status_view import StatusView
+from podstatus.observe.history.sqlite_store import HistoryError
+from podstatus.observe.ports import StatusView
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.testing.apiserver import ApiServerThread
 from tests.agent.compose.query_scene import PARTITION, PODS, a_pod, ask

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from podstatus.agent.daemon import run
+from podstatus.agent.daemon import run_agent
 from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer, EmbeddedServerAccess
 from podstatus.agent.daemon.root_dir import RootDirError
-from podstatus.agent.daemon.run import AgentContext, AgentError, ListenAddresses
+from podstatus.agent.daemon.run_agent import AgentContext, AgentError, ListenAddresses
 from podstatus.cli import run as run_command
-from podstatus.cli.app import app
+from podstatus.cli.register_commands import app
 
 
 class FakeAgent:
@@ -67,7 +67,7 @@ class SlowServer(EmbeddedApiServer):
 
 behaviour = sys.argv.pop(1)
 if behaviour == "slow-server":
-    run.EmbeddedApiServer = SlowServer  # type: ignore[attr-defined]
+    run_agent.EmbeddedApiServer = SlowServer  # type: ignore[attr-defined]
 run_command.PROGRAM = (sys.executable, "-m", "tests.agent.daemon.fake_agent", behaviour)
 kind = DrainingAgent if behaviour.startswith("drain") else FakeAgent
 run_command.build_node_agent = partial(kind, behaviour)  # type: ignore[attr-defined, assignment]

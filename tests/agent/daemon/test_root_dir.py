@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDir, RootDirError, read_endpoints
-from podstatus.agent.daemon.run import _to_agent_error
+from podstatus.agent.daemon.run_agent import _to_agent_error
 from podstatus.apiserver.state_dir import lock_holder
 
 TOKEN = "t"  # noqa: S105 - of a test

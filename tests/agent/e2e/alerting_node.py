@@ -9,7 +9,7 @@ from typing import Any
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.compose.alert_rules import load_alert_rules
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run import AgentContext
+from podstatus.agent.daemon.run_agent import AgentContext
 from podstatus.agent.settings.load import load_settings
 from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.ports import AlertReader

@@ -13,14 +13,14 @@ import pytest
 
 from podstatus.agent.compose.kubelet_server import ensure_server_files
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run import AgentContext, AgentError
+from podstatus.agent.daemon.run_agent import AgentContext, AgentError
 from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.history_scope import SCOPE_FILE
 from podstatus.agent.observer.observer import ClusterObserver, build_observer
 from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
-from podstatus.observe.history.store import History, HistoryError, HistoryPod
+from podstatus.observe.history.sqlite_store import History, HistoryError, HistoryPod
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.support.data.deployment_pods import pod, status
 

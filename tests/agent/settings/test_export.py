@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from podstatus.agent.settings.export import about_agent, export_flags, kubelet_configuration
 from podstatus.agent.settings.load import load_settings
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.agent.settings.schema.kubelet_config import parse_config
+from podstatus.agent.settings.schema.parse_kubelet_config import parse_config
 from podstatus.agent.settings.schema.settings_table import SETTINGS
 from podstatus.kube.scalars.duration import format_duration, parse_duration
 from podstatus.web.kubelet.zpages import configz

@@ -9,7 +9,7 @@ from podstatus.alerts.rule_tests.cases import RuleTest, read_rule_tests
 from podstatus.alerts.rule_tests.replay import HistoryDriver
 from podstatus.alerts.rule_tests.run import RuleTestResult, run_rule_test
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.transitions.compare_statuses import Transition
 from tests.support.alert_rules import SECOND, BlockingLocalEvaluator, load

@@ -21,7 +21,7 @@ from podstatus.alerts.rules.fact_variables import (
 from podstatus.alerts.rules.windows import WindowCounts
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
+from podstatus.observe.ports import Freshness, NodeSummary, SyncState
 from podstatus.observe.summary.container_state import (
     ContainerStateSummary,
     parse_container_state,

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from podstatus.alerts.rules.fact_variables import FACTS
 from podstatus.alerts.rules.warming_up import POD_WINDOW_FACTS, warming_up_node_facts
-from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
+from podstatus.observe.ports import Freshness, NodeSummary, SyncState
 
 SECOND = 1_000_000_000
 MEASURED = {"cpu": 0.1, "memory": 0.2, "disk": 0.3}

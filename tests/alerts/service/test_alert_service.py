@@ -19,7 +19,7 @@ from podstatus.alerts.service.alert_service import AlertService, Readiness
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.ports import NodeSummary
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary
 from podstatus.testing.clock import FakeClock

@@ -17,7 +17,11 @@ import pytest
 import yaml
 
 from podstatus.apiserver.pki.certificates import LOOPBACK_NAMES, Certificates, renew_periodically
-from podstatus.apiserver.pki.credentials import ClientCredentials, ensure_token, write_client_files
+from podstatus.apiserver.pki.token_and_kubeconfig import (
+    ClientCredentials,
+    ensure_token,
+    write_client_files,
+)
 from podstatus.apiserver.state_dir import StateDir, StateDirError, StateDirLockedError
 from podstatus.testing.clock import FakeClock
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.checkpoint.formats import v1_28, v1_36
-from podstatus.checkpoint.formats.go_json_encode import encode_go_json, fnv1a_32
+from podstatus.checkpoint.formats.checksum import fnv1a_32
+from podstatus.checkpoint.formats.go_json_encode import encode_go_json
 from podstatus.checkpoint.formats.go_json_scanner import MalformedError
 from podstatus.checkpoint.formats.v1_28 import UnsupportedFieldError
 from podstatus.kube.objects.allocation import Allocations, PodResourceInfo

@@ -11,7 +11,7 @@ from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, Symbols, draw_timel
 from podstatus.cli.timeline_view.event_lines import event_digest, event_list
 from podstatus.cli.timeline_view.intervals import build_chart
 from podstatus.cli.timeline_view.time_axis import TimeAxis, format_duration
-from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.transitions import compare_statuses as kinds
 from tests.cli.crash_loop import BEGIN, SECOND, crash_loop, moment
 

@@ -10,12 +10,8 @@ import pytest
 pytest.importorskip("aiohttp", reason="needs podstatus[agent]")
 
 from podstatus.client.auth.config import ClientConfig
-from podstatus.client.auth.load_config import (
-    in_cluster_config,
-    kubeconfig_config,
-    load_config,
-    token_config,
-)
+from podstatus.client.auth.in_cluster_config import in_cluster_config
+from podstatus.client.auth.load_config import kubeconfig_config, load_config, token_config
 from podstatus.client.config_errors import KubeconfigError
 from podstatus.testing.apiserver import ApiServerThread, api_server
 from tests.client.kubeconfigs import data, document, write

@@ -9,8 +9,8 @@ from podstatus.client.api_client import ApiClient
 from podstatus.client.auth.config import ResolvedClientConfig
 from podstatus.client.auth.file_credentials import FileCredentials, StaticHeader
 from podstatus.client.auth.tls import TlsFiles
+from podstatus.client.rest.http_transport import Timeouts
 from podstatus.client.rest.resources import NODES
-from podstatus.client.rest.transport import Timeouts
 from podstatus.kube.api_errors import UnavailableError
 from tests.client.raw_server import chunk, chunked_head, hang, raw_server
 from tests.support.plain_access import PlainAccess

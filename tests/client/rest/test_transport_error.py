@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from podstatus.client.api_client import ApiClient
+from podstatus.client.rest.http_transport import Timeouts
 from podstatus.client.rest.resources import NODES
-from podstatus.client.rest.transport import Timeouts
 from podstatus.kube.api_errors import UnavailableError
 from podstatus.testing.apiserver import ApiServerThread
 from podstatus.testing.servers.free_port import free_port

@@ -7,8 +7,8 @@ from msgspec import structs
 from podstatus import Pod, PodManager, StatusManager
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.status_writer import StatusHistoryWriter
-from podstatus.observe.history.store import History, HistoryEntry
+from podstatus.observe.history.sqlite_store import History, HistoryEntry
+from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 from podstatus.testing.clock import FakeClock
 

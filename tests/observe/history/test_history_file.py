@@ -14,8 +14,13 @@ import pytest
 
 from podstatus import PodStatus
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.status_writer import Retention, StatusHistoryWriter
-from podstatus.observe.history.store import History, HistoryEntry, HistoryError, open_history_reader
+from podstatus.observe.history.sqlite_store import (
+    History,
+    HistoryEntry,
+    HistoryError,
+    open_history_reader,
+)
+from podstatus.observe.history.status_listener import Retention, StatusHistoryWriter
 from podstatus.observe.summary.pod import summarize_pod
 from podstatus.observe.transitions.compare_statuses import PHASE, Transition
 from podstatus.testing.builders import make_pod

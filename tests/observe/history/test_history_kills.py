@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.history.store import History
+from podstatus.observe.history.sqlite_store import History
 from podstatus.observe.transitions.compare_statuses import PHASE
 from tests.observe.history.write_history import PERIOD
 

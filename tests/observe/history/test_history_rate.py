@@ -10,8 +10,8 @@ import pytest
 from podstatus import Pod, PodManager, PodStatus, StatusManager
 from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.status_writer import StatusHistoryWriter
-from podstatus.observe.history.store import History, open_history_reader
+from podstatus.observe.history.sqlite_store import History, open_history_reader
+from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.observe.transitions.compare_statuses import Transition, status_transitions
 from podstatus.testing.builders import make_pod, make_status, running
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.history.status_writer import StatusHistoryWriter
-from podstatus.observe.history.store import History, HistoryError, open_history_reader
+from podstatus.observe.history.sqlite_store import History, HistoryError, open_history_reader
+from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.clock import FakeClock
 

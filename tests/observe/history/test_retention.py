@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from podstatus.observe.history.status_writer import Retention, StatusHistoryWriter
-from podstatus.observe.history.store import History
+from podstatus.observe.history.sqlite_store import History
+from podstatus.observe.history.status_listener import Retention, StatusHistoryWriter
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.clock import FakeClock
 

@@ -10,7 +10,7 @@ import pytest
 
 from podstatus import PodStatus
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.store import History, HistoryEntry, HistoryError, HistoryPod
+from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError, HistoryPod
 from podstatus.observe.history.writer import HistoryWriter
 from podstatus.observe.summary.pod import PodSummary, summarize_pod
 from podstatus.observe.transitions.tracker import SUMMARY_SOURCE, TransitionTracker

@@ -22,8 +22,8 @@ from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange, Updated
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
+from podstatus.client.rest.http_transport import Timeouts
 from podstatus.client.rest.resources import NAMESPACES, PODS
-from podstatus.client.rest.transport import Timeouts
 from podstatus.client.typed.pods import HttpPodApi, pod_reflector
 from podstatus.kube.conditions import find_condition
 from podstatus.kube.encoding.codec import decode

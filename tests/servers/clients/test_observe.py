@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from podstatus.cli.client.query_client import decode_response
+from podstatus.cli.client.query_api_client import decode_response
 from podstatus.client import ApiClient
 from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.rest.request import MERGE
@@ -144,7 +144,7 @@ def moments(looks_on: ObserverProcess) -> list[Document]:
 
 
 def _all_noted(looks_on: ObserverProcess) -> list[Any]:
-    from podstatus.observe.history.store import open_history_reader  # noqa: PLC0415
+    from podstatus.observe.history.sqlite_store import open_history_reader  # noqa: PLC0415
 
     with open_history_reader(looks_on.root_dir / "history.db") as history:
         return history.entries_after(0, limit=100_000)

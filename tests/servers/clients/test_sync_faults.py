@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
 
-from podstatus.client.rest.transport import Timeouts
+from podstatus.client.rest.http_transport import Timeouts
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.status.sync.state.circuit_breaker import PROBE_FRACTION
 from tests.servers.clients.faulty_proxy import Asked, Fault, Refusal, Trouble

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from podstatus.agent.settings.schema.kubelet_config import parse_config
+from podstatus.agent.settings.schema.parse_kubelet_config import parse_config
 from podstatus.alerts.rules.yaml_reader import YamlReader
 from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 

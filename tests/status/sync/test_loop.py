@@ -9,7 +9,7 @@ from podstatus.status.policy import SyncPolicy
 from podstatus.testing.builders import make_pod, make_status
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import FakeDeletionSafety
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 from tests.support.status_node import HangingApi, Node, in_loop
 
 RUNNING = make_status("Running")

@@ -15,7 +15,7 @@ from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.status.sync.syncer import SyncCounts
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 from tests.support.status_fleet import READY, RUNNING, Fleet, RecordedEvents, saying
 
 pytestmark = pytest.mark.timeout(120)

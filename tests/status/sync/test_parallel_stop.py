@@ -13,7 +13,7 @@ from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.status.ports import OutboxEntry
 from podstatus.testing.builders import ended, make_pod, make_status, running
 from podstatus.testing.clock import run_ready_tasks
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 from tests.status.sync.parallel_scene import SUCCEEDED, HangingOutbox
 from tests.support.status_fleet import READY, Fleet, MemoryOutbox
 

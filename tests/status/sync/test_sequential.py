@@ -17,7 +17,7 @@ from podstatus.testing.builders import (
     running,
     waiting,
 )
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 from tests.support.status_node import Node, condition_of
 
 STATIC, MIRROR = make_static_pod(), make_static_pod(mirror=True)

@@ -14,7 +14,7 @@ from podstatus.status.decide.versioned_status import MAX_UNSENT, VersionedStatus
 from podstatus.testing.builders import make_pod, make_static_pod, make_status
 from podstatus.testing.clock import run_ready_tasks
 from podstatus.testing.fakes import RecordingNotifier
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 from tests.support.status_node import HangingApi, Node, deleting, in_loop
 
 PENDING, RUNNING, FAILED = make_status("Pending"), make_status("Running"), make_status("Failed")

@@ -9,7 +9,7 @@ import pytest
 
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.ports import NodeSummary
 from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
 from podstatus.observe.transitions.compare_statuses import EVENT

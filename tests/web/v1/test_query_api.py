@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.store import HistoryEntry
-from podstatus.observe.status_view import Freshness, NodeSummary
+from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.ports import Freshness, NodeSummary
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary
 from podstatus.observe.transitions.compare_statuses import EVENT, Transition

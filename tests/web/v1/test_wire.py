@@ -14,11 +14,11 @@ from msgspec import structs
 import podstatus.cli
 from podstatus.alerts.model import RuleState
 from podstatus.alerts.ports import DeliveryState
-from podstatus.cli.client.query_client import QueryClient, decode_response
+from podstatus.cli.client.query_api_client import QueryClient, decode_response
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.ports import NodeSummary
 from podstatus.observe.summary.container_state import (
     ContainerStateSummary,
     format_container_state,

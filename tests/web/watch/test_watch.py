@@ -10,13 +10,13 @@ import pytest
 
 from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.status_writer import HistoryCounts
-from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.history.status_listener import HistoryCounts
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.compare_statuses import Transition
 from podstatus.web.watch.pod_stream import WatchTiming
-from podstatus.web.watch.service import WatchLimits, WatchService
+from podstatus.web.watch.serve_watch import WatchLimits, WatchService
 from tests.support.web.node_server import TOKEN, Scene, play, until
 from tests.support.web.sse_client import Copy, Event, Parser, watching
 

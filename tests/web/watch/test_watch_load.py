@@ -17,7 +17,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from podstatus.web.watch.service import WatchLimits
+from podstatus.web.watch.serve_watch import WatchLimits
 from tests.web.watch.watch_clients import MAX_MEGABYTES, Client, Sleeper, Verifier
 
 PODS, CLIENTS, VERIFYING, SECONDS, RATE = 5_000, 50, 5, 20, 200

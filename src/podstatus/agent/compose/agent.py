@@ -24,7 +24,7 @@ from podstatus.agent.compose.runtime import (
 from podstatus.agent.compose.start_server import start_server
 from podstatus.agent.compose.status_view import NodeStatusView
 from podstatus.agent.daemon.restart_services import run_with_restarts
-from podstatus.agent.daemon.run import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
+from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
 from podstatus.agent.daemon.sample_pods import create_sample_pods
 from podstatus.agent.settings.export import about_agent
 from podstatus.agent.settings.model import AgentSettings

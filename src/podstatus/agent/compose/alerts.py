@@ -34,7 +34,7 @@ from podstatus.client import ApiClient, HttpPodApi
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.node import Taint
 from podstatus.node.decide.conditions import AlertCondition
-from podstatus.observe.status_view import StatusView
+from podstatus.observe.ports import StatusView
 from podstatus.runtime.pleg import Pleg
 
 logger = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from podstatus.kube.objects.meta import NamedPod, ObjectReference
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.agent_downtime import AgentDowntime, last_alive
 from podstatus.observe.history.async_reader import AsyncHistoryReader
-from podstatus.observe.history.status_writer import StatusHistoryWriter
-from podstatus.observe.history.store import History, HistoryEntry, HistoryError
+from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError
+from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.observe.history.writer import HistoryCounts, Retention
 from podstatus.observe.transitions.compare_statuses import FOREIGN_WRITE, SYNC, Transition
 from podstatus.status.counters import Counters

@@ -32,7 +32,7 @@ from podstatus.observe.metrics.resource_collector import (
 from podstatus.observe.metrics.sli_collector import HealthCheck, HealthCheckCollector
 from podstatus.observe.metrics.watch_counters import WatchCounts
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.observe.status_view import StatusView
+from podstatus.observe.ports import StatusView
 from podstatus.runtime.pleg import Pleg
 
 

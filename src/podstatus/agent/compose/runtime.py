@@ -12,11 +12,11 @@ from pathlib import Path
 import msgspec
 
 from podstatus import __version__
-from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError
+from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
 from podstatus.client import ApiClient
-from podstatus.client.auth.load_config import SERVICE_ACCOUNT
+from podstatus.client.auth.in_cluster_config import SERVICE_ACCOUNT
 from podstatus.client.auth.load_kubeconfig import load_kubeconfig
 from podstatus.client.typed.pod_references import HttpPodObjects
 from podstatus.events import reasons

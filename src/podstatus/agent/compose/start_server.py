@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack
 
 from podstatus.agent.compose.kubelet_server import KubeletServer
 from podstatus.agent.compose.serving_certificate import KubeletServerError
-from podstatus.agent.daemon.run import AgentError
+from podstatus.agent.daemon.run_agent import AgentError
 
 
 async def start_server(server: KubeletServer | None, stack: AsyncExitStack) -> str:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podstatus.agent.daemon.agent_log_rotation import MAX_LOG_BYTES, run_log_rotation
-from podstatus.apiserver.pki.credentials import ENDPOINTS, KUBECONFIG
+from podstatus.apiserver.pki.token_and_kubeconfig import ENDPOINTS, KUBECONFIG
 from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.apiserver.storage.marker import MarkerError, MarkerFile
 from podstatus.apiserver.storage.sqlite_file import DATABASE

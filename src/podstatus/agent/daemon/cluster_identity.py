@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.agent.daemon.root_dir import RootDir, RootDirError
-from podstatus.agent.daemon.run import EXIT_CONFIG, AgentError
+from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentError
 from podstatus.base.msgspec_json import decode_json
 from podstatus.client import ApiClient
 from podstatus.client.rest.resources import NAMESPACES, ApiResource

@@ -16,7 +16,11 @@ import msgspec
 
 from podstatus.apiserver.kubelet.kubelet_client import KubeletClientConfig
 from podstatus.apiserver.pki.certificates import KUBELET_CLIENT, Certificates, renew_periodically
-from podstatus.apiserver.pki.credentials import ClientCredentials, ensure_token, write_client_files
+from podstatus.apiserver.pki.token_and_kubeconfig import (
+    ClientCredentials,
+    ensure_token,
+    write_client_files,
+)
 from podstatus.apiserver.state_dir import StateDir, StateDirError
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.system_clock import SystemClock, wall_clock_ns

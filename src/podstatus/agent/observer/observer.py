@@ -13,7 +13,7 @@ from podstatus.agent.compose.history import HistoryFile
 from podstatus.agent.compose.kubelet_server import KubeletServer
 from podstatus.agent.compose.start_server import start_server
 from podstatus.agent.daemon.root_dir import RootDirError
-from podstatus.agent.daemon.run import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
+from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
 from podstatus.agent.observer.cluster_view import ClusterView, ObserverScope
 from podstatus.agent.observer.history_scope import history_start
 from podstatus.agent.observer.settings import OBSERVE_SETTINGS
@@ -26,7 +26,7 @@ from podstatus.client import ApiClient
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.api_errors import ApiError, BusyError, DeniedError, UnavailableError
 from podstatus.node.machine.system_info import kubelet_version
-from podstatus.observe.history.store import History, HistoryError, HistoryPod
+from podstatus.observe.history.sqlite_store import History, HistoryError, HistoryPod
 from podstatus.observe.history.writer import HistoryWriter
 from podstatus.observe.metrics.model import LazySamples, Samples
 from podstatus.observe.metrics.pages import MetricPages

@@ -10,7 +10,7 @@ from typing import Any
 
 from podstatus import __version__
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.agent.settings.schema.kubelet_config import API_VERSION, KIND
+from podstatus.agent.settings.schema.parse_kubelet_config import API_VERSION, KIND
 from podstatus.agent.settings.schema.scalars import BYTES
 from podstatus.agent.settings.schema.setting import Setting
 from podstatus.agent.settings.schema.settings_table import SETTINGS

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.agent.settings.schema.kubelet_config import ConfigFile, parse_config
+from podstatus.agent.settings.schema.parse_kubelet_config import ConfigFile, parse_config
 from podstatus.agent.settings.schema.scalars import BOOL, NODE_NAME, PATH, PATHS, PROCESS, RUNTIMES
 from podstatus.agent.settings.schema.setting import (
     InvalidValueError,
@@ -23,7 +23,7 @@ from podstatus.agent.settings.schema.setting import (
 )
 from podstatus.agent.settings.schema.settings_table import BY_NAME, SETTINGS
 from podstatus.client.auth.files import UnreadableError, read_file
-from podstatus.client.auth.load_config import is_in_cluster
+from podstatus.client.auth.in_cluster_config import is_in_cluster
 from podstatus.kube.objects.node import Taint
 
 _PREFIX = "PODSTATUS_"

@@ -32,7 +32,7 @@ from podstatus.alerts.rules.fact_variables import (
 )
 from podstatus.alerts.rules.yaml_reader import YamlReader
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
+from podstatus.observe.ports import Freshness, NodeSummary, SyncState
 from podstatus.observe.summary.container_state import (
     RUNNING,
     TERMINATED,

@@ -14,7 +14,7 @@ from podstatus.alerts.rule_tests.run import EngineEvaluation
 from podstatus.alerts.service.pods import PodSubjects
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.container_state import RUNNING, TERMINATED
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary

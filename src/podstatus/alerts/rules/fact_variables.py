@@ -15,7 +15,7 @@ from podstatus.alerts.rules.windows import WindowCounts
 from podstatus.kube.objects.pod import is_terminal_phase
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
+from podstatus.observe.ports import Freshness, NodeSummary, SyncState
 from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.health import (
     STUCK_DELETION_SECONDS,

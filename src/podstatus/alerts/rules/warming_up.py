@@ -6,7 +6,7 @@ active until they are complete.
 
 from podstatus.alerts.rules.fact_variables import SYNC_FACTS
 from podstatus.alerts.rules.windows import WINDOW_NANOS
-from podstatus.observe.status_view import Freshness, NodeSummary, SyncState
+from podstatus.observe.ports import Freshness, NodeSummary, SyncState
 
 POD_WINDOW_FACTS = frozenset(("pod.readyChanges10m", "pod.restarts10m", "pod.foreignWrites10m"))
 """Incomplete until a pod has been watched for the length of the window."""

@@ -35,7 +35,7 @@ from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.status_view import StatusView
+from podstatus.observe.ports import StatusView
 
 logger = logging.getLogger(__name__)
 

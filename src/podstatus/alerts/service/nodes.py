@@ -14,7 +14,7 @@ from podstatus.alerts.rules.fact_variables import (
     sync_facts,
 )
 from podstatus.alerts.rules.warming_up import warming_up_node_facts
-from podstatus.observe.status_view import Freshness, NodeSummary, StatusView
+from podstatus.observe.ports import Freshness, NodeSummary, StatusView
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Encode values as Go's json.Marshal does, and compute the checksum of a text."""
+"""Encode values as Go's json.Marshal does."""
 
 import re
 from collections.abc import Mapping
@@ -14,9 +14,6 @@ from podstatus.kube.scalars.quantity import Quantity
 
 _ESCAPED = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 """Escaped by Go in addition to what JSON requires: HTML characters and invalid UTF-8."""
-
-_FNV_OFFSET = 0x811C9DC5
-_FNV_PRIME = 0x01000193
 
 
 def encode_go_json(value: object) -> str:
@@ -64,11 +61,3 @@ def _quote(text: str) -> str:
 def _escape(match: re.Match[str]) -> str:
     char = match[0]
     return r"\ufffd" if "\ud800" <= char <= "\udfff" else f"\\u{ord(char):04x}"
-
-
-def fnv1a_32(data: bytes) -> int:
-    """Return the 32-bit FNV-1a hash, the checksum of checkpoints."""
-    checksum = _FNV_OFFSET
-    for byte in data:
-        checksum = (checksum ^ byte) * _FNV_PRIME & 0xFFFFFFFF
-    return checksum

@@ -9,8 +9,9 @@ from typing import TypeVar
 
 from msgspec import field
 
+from podstatus.checkpoint.formats.checksum import fnv1a_32
 from podstatus.checkpoint.formats.go_json_decode import decode_onto
-from podstatus.checkpoint.formats.go_json_encode import encode_go_json, fnv1a_32
+from podstatus.checkpoint.formats.go_json_encode import encode_go_json
 from podstatus.checkpoint.formats.go_json_scanner import MalformedError
 from podstatus.kube.encoding.wire_struct import Wire
 from podstatus.kube.objects.allocation import PodResourceInfo, PodResources, ResizeStatuses

@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 
 from podstatus.base.msgspec_json import decode_json
-from podstatus.cli.client.agent_client import AgentClient
+from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.pod_from_summary import pod_document
-from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.client.server_objects import Document, ObjectList, ResourceKind
 from podstatus.client.rest.resources import EVENTS, PODS
 from podstatus.kube.unstructured import nested_str
-from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.ports import NodeSummary
 from podstatus.web.v1.wire import TransitionView
 
 

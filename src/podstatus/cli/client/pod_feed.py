@@ -1,6 +1,6 @@
 """The client-side pod cache of a watch."""
 
-from podstatus.cli.client.query_client import decode_response
+from podstatus.cli.client.query_api_client import decode_response
 from podstatus.cli.client.sse import SseEvent
 from podstatus.kube.objects.pod import PodUID
 from podstatus.web.v1.wire import ClosingEvent, DeletedEvent, PodView

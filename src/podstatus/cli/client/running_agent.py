@@ -12,7 +12,8 @@ from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDirError, read_e
 from podstatus.agent.settings.load import ROOT_DIR_VARIABLE, default_root_dir
 from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.client.auth.config import ClientConfig
-from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
+from podstatus.client.auth.in_cluster_config import in_cluster_config
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.config_errors import KubeconfigError
 
 

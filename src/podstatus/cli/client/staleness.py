@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from podstatus.cli.client.agent_client import AgentClient
-from podstatus.cli.client.query_client import QueryClient
+from podstatus.cli.client.https_client import AgentClient
+from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.terminal import write
 from podstatus.observe.summary.health import format_duration

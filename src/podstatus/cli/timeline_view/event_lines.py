@@ -27,7 +27,7 @@ from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.timeline_view.chart import BLOCKS, Symbols
 from podstatus.cli.timeline_view.intervals import short_state
 from podstatus.cli.timeline_view.time_axis import MILLISECOND, format_time_of_day, format_timestamp
-from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.transitions import compare_statuses as kinds
 from podstatus.observe.transitions.compare_statuses import Transition
 

@@ -14,7 +14,7 @@ import msgspec
 
 from podstatus.cli.timeline_view.time_axis import SECOND
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.summary.container_state import (
     ContainerStateSummary,
     format_container_state,

@@ -8,7 +8,7 @@ from podstatus.base.clock import Clock
 from podstatus.client.auth.config import Credentials
 from podstatus.client.auth.files import UnreadableError, read_file
 from podstatus.client.auth.tls import TlsFiles
-from podstatus.client.config_errors import CredentialsError
+from podstatus.client.config_errors import CredentialsError, KubeconfigError
 from podstatus.client.kubeconfig.validate import is_header_text
 
 _RELOAD_AFTER_NS = 10**9
@@ -65,6 +65,13 @@ class FileCredentials:
         self._current = _updated(self._current, self._header.authorization(), tls)
         self._reloaded_at = self._clock.monotonic()
         return self._current
+
+    def validate(self, source: str) -> None:
+        """Raise KubeconfigError for missing files now, not with the first request."""
+        try:
+            self.reload()
+        except (CredentialsError, KubeconfigError) as error:
+            raise KubeconfigError(f"{source} cannot be used: {error}") from error
 
 
 def _updated(

@@ -23,7 +23,11 @@ from podstatus.client.auth.file_credentials import (
     StaticHeader,
     TokenFile,
 )
-from podstatus.client.auth.files import UnreadableError, read_file
+from podstatus.client.auth.in_cluster_config import (
+    SERVICE_ACCOUNT,
+    in_cluster_config,
+    is_in_cluster,
+)
 from podstatus.client.auth.load_kubeconfig import (
     discover_kubeconfig,
     load_kubeconfig,
@@ -31,7 +35,7 @@ from podstatus.client.auth.load_kubeconfig import (
 )
 from podstatus.client.auth.proxy import select_proxy
 from podstatus.client.auth.tls import TlsFiles
-from podstatus.client.config_errors import CredentialsError, KubeconfigError
+from podstatus.client.config_errors import KubeconfigError
 from podstatus.client.kubeconfig.model import (
     Kubeconfig,
     Pem,
@@ -39,13 +43,10 @@ from podstatus.client.kubeconfig.model import (
     User,
     resolve_context,
 )
-from podstatus.client.kubeconfig.server_url import host_and_port, is_loopback, validate_server_url
+from podstatus.client.kubeconfig.server_url import is_loopback, validate_server_url
 from podstatus.client.kubeconfig.validate import is_header_text, validate_context
 
 logger = logging.getLogger(__name__)
-
-SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a cluster mounts the service account of a pod."""
 
 
 def load_config(
@@ -87,41 +88,6 @@ def kubeconfig_config(
     )
 
 
-def in_cluster_config(
-    folder: Path | str = SERVICE_ACCOUNT,
-    *,
-    environment: Mapping[str, str] | None = None,
-    clock: Clock | None = None,
-) -> ResolvedClientConfig:
-    """Load the service account of the pod in which this process runs.
-
-    Upstream: InClusterConfig, rest/config.go, client-go v0.36.4.
-    """
-    environment = os.environ if environment is None else environment
-    if not is_in_cluster(environment):
-        raise KubeconfigError(
-            "not running in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not "
-            "set; pass a kubeconfig"
-        )
-    folder = Path(folder)
-    host, port = environment["KUBERNETES_SERVICE_HOST"], environment["KUBERNETES_SERVICE_PORT"]
-    server = f"https://{host_and_port(host, port)}"
-    source = f"the service account in {folder}"
-    _check_server(server, "KUBERNETES_SERVICE_HOST and _PORT")
-    authority = Pem(field="CA of the cluster", path=str(folder / "ca.crt"))
-    credentials = FileCredentials(
-        TokenFile(str(folder / "token")), TlsFiles(authority=authority), clock or SystemClock()
-    )
-    _validate_now(credentials, source)
-    return ResolvedClientConfig(
-        server=server,
-        source=source,
-        namespace=environment.get("POD_NAMESPACE") or _namespace(folder / "namespace"),
-        credential_provider=credentials,
-        proxy=select_proxy(server, "", environment),
-    )
-
-
 def token_config(
     server: str,
     token: str,
@@ -144,7 +110,7 @@ def token_config(
     pem = None if authority is None else Pem(field="authority", path=str(authority))
     tls = TlsFiles(authority=pem) if url.scheme == "https" else None
     credentials = FileCredentials(StaticHeader(f"Bearer {token}"), tls, clock or SystemClock())
-    _validate_now(credentials, "the token for it")
+    credentials.validate("the token for it")
     return ResolvedClientConfig(
         server=server,
         source="a token",
@@ -152,12 +118,6 @@ def token_config(
         credential_provider=credentials,
         proxy=select_proxy(server, "", os.environ if environment is None else environment),
     )
-
-
-def is_in_cluster(environment: Mapping[str, str]) -> bool:
-    """Whether the environment has the variables that a cluster sets in its pods."""
-    variables = ("KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT")
-    return all(environment.get(name) for name in variables)
 
 
 def _resolve_config(
@@ -205,7 +165,7 @@ def _credential_provider(
         insecure=cluster.insecure,
     )
     credentials = FileCredentials(_header(user), tls, clock)
-    _validate_now(credentials, context.source)
+    credentials.validate(context.source)
     if user.plugin is None:
         return credentials
     if user.token or user.token_file or user.username or user.certificate:
@@ -225,21 +185,6 @@ def _header(user: User) -> AuthHeader:
     return StaticHeader(None)
 
 
-def _validate_now(credentials: FileCredentials, source: str) -> None:
-    """Raise KubeconfigError for missing files now, not with the first request."""
-    try:
-        credentials.reload()
-    except (CredentialsError, KubeconfigError) as error:
-        raise KubeconfigError(f"{source} cannot be used: {error}") from error
-
-
 def _check_server(server: str, what: str) -> None:
     if problem := validate_server_url(server):
         raise KubeconfigError(f"{what}: {problem}")
-
-
-def _namespace(path: Path) -> str:
-    try:
-        return read_file(path).decode(errors="replace").strip() or "default"
-    except UnreadableError:
-        return "default"

@@ -13,7 +13,7 @@ from pathlib import Path
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.observe.history.status_writer import StatusHistoryWriter
+from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.observe.transitions.compare_statuses import AGENT_DOWNTIME, Transition
 
 _PERIOD_SECONDS = 1.0

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from podstatus.observe.history.store import HistoryEntry, HistoryReader, open_history_reader
+from podstatus.observe.history.sqlite_store import HistoryEntry, HistoryReader, open_history_reader
 
 
 class AsyncHistoryReader:

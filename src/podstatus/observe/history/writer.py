@@ -26,7 +26,7 @@ from podstatus.base.failure_log import FailureLog
 from podstatus.events import reasons
 from podstatus.kube.objects.meta import NamedPod
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.store import History, HistoryEntry, HistoryError
+from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError
 from podstatus.observe.history.write_queue import (
     MAX_BYTES,
     MAX_ENTRIES,

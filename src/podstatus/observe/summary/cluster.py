@@ -15,7 +15,7 @@ from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
-from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.ports import NodeSummary
 from podstatus.observe.summary.node import cpu_and_memory_requests, summarize_node
 from podstatus.observe.summary.pod import PodSummary, summarize_pod
 

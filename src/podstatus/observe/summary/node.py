@@ -14,7 +14,7 @@ from podstatus.kube.objects.usage import Usage
 from podstatus.kube.pod_resources import pod_requests
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.node.decide.readings import UsageSnapshot
-from podstatus.observe.status_view import NodeSummary
+from podstatus.observe.ports import NodeSummary
 
 _SUMMARY_RESOURCES = ("cpu", "memory")
 

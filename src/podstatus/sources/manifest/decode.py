@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
+from podstatus.kube.defaults import set_pod_defaults
 from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
 from podstatus.kube.objects.pod import CONFIG_MIRROR, Pod
 from podstatus.kube.patch.schema import POD
 from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.kube.scalars.time import Time
-from podstatus.kube.validation.defaults import set_pod_defaults
 from podstatus.kube.validation.pod_spec import validate_new_pod
 from podstatus.kube.validation.strict_fields import strict_field_errors
 from podstatus.kube.validation.unmarshal import unmarshal_error, value_fits_schema

@@ -17,7 +17,7 @@ from podstatus.testing.fakes import (
     RecordingNotifier,
     RecordingStartupLatency,
 )
-from podstatus.testing.pod_api import ApiCall, InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import ApiCall, InMemoryPodApi
 from podstatus.testing.replay.answers import relative_times
 
 K = TypeVar("K")

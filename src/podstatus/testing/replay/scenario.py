@@ -23,7 +23,7 @@ from podstatus.testing.fakes import (
     RecordingNotifier,
     RecordingStartupLatency,
 )
-from podstatus.testing.pod_api import InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 from podstatus.testing.replay.answers import START_TEXT
 from podstatus.testing.replay.observed import StateSnapshot, diff
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podstatus.apiserver.pki.certificates import CA_CERTIFICATE
-from podstatus.apiserver.pki.credentials import ENDPOINTS, KUBECONFIG
+from podstatus.apiserver.pki.token_and_kubeconfig import ENDPOINTS, KUBECONFIG
 
 Document = dict[str, Any]
 

@@ -15,7 +15,11 @@ from typing import NamedTuple
 
 from podstatus.apiserver.kubelet.kubelet_client import KubeletClientConfig
 from podstatus.apiserver.pki.certificates import KUBELET_CLIENT, Certificates
-from podstatus.apiserver.pki.credentials import ClientCredentials, ensure_token, write_client_files
+from podstatus.apiserver.pki.token_and_kubeconfig import (
+    ClientCredentials,
+    ensure_token,
+    write_client_files,
+)
 from podstatus.apiserver.server import ApiServer, ApiServerOptions, selectable_fields
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.apiserver.storage.sqlite_file import DATABASE

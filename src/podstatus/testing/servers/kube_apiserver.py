@@ -23,7 +23,11 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from podstatus.apiserver.pki.certificates import CA_CERTIFICATE, KUBELET_CLIENT, Certificates
-from podstatus.apiserver.pki.credentials import ClientCredentials, ensure_token, write_client_files
+from podstatus.apiserver.pki.token_and_kubeconfig import (
+    ClientCredentials,
+    ensure_token,
+    write_client_files,
+)
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.base.system_clock import wall_clock_ns
 from podstatus.testing.servers.access import ServerAccess

@@ -6,7 +6,7 @@ import msgspec
 
 from podstatus.alerts.model import Alert, AlertState, Severity
 from podstatus.alerts.ports import AlertReader
-from podstatus.observe.status_view import Freshness
+from podstatus.observe.ports import Freshness
 from podstatus.web.query_parameters import Query
 from podstatus.web.v1.filters import list_values, parse_choice
 from podstatus.web.v1.wire import AlertsResponse, AlertView, rfc3339_millis

@@ -10,8 +10,8 @@ import msgspec
 
 from podstatus.alerts.ports import AlertReader
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.store import HistoryEntry, HistoryError
-from podstatus.observe.status_view import StatusView, SupportsPodSync
+from podstatus.observe.history.sqlite_store import HistoryEntry, HistoryError
+from podstatus.observe.ports import StatusView, SupportsPodSync
 from podstatus.observe.summary.health import pod_health
 from podstatus.observe.transitions.compare_statuses import EVENT
 from podstatus.web.errors import bad_request, not_found, too_long, unavailable

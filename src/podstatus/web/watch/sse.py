@@ -12,7 +12,7 @@ import msgspec
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.web.v1.wire import (
     ClosingEvent,

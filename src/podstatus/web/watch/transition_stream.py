@@ -9,8 +9,8 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from podstatus.base.clock import Clock
-from podstatus.observe.history.store import HistoryEntry
-from podstatus.observe.status_view import StatusView
+from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.ports import StatusView
 from podstatus.web.watch.pod_stream import WatchTiming
 from podstatus.web.watch.request import TRANSITIONS_EPOCH, ResumePoint, WatchRequest
 from podstatus.web.watch.sse import (

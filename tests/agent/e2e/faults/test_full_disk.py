@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.history.store import HistoryEntry, open_history_reader
+from podstatus.observe.history.sqlite_store import HistoryEntry, open_history_reader
 from tests.agent.e2e.faults.small_disk import fill, small_disk
 from tests.support.processes.agent_process import (
     Cluster,

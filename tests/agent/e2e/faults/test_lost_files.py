@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.history.store import open_history_reader
+from podstatus.observe.history.sqlite_store import open_history_reader
 from tests.support.processes.agent_process import agent, make_pod, until
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.observe.history.store import HistoryEntry, open_history_reader
+from podstatus.observe.history.sqlite_store import HistoryEntry, open_history_reader
 from tests.support.processes.agent_process import Cluster, is_ready, until
 from tests.support.processes.mortal_node import mortal_node, pod_of
 

@@ -25,8 +25,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from podstatus.client import PODS, ApiClient, kubeconfig_config
-from podstatus.observe.history.store import open_history_reader
-from podstatus.web.watch.service import WatchLimits
+from podstatus.observe.history.sqlite_store import open_history_reader
+from podstatus.web.watch.serve_watch import WatchLimits
 from tests.support.processes.agent_process import NODE, AgentProcess, agent
 from tests.web.watch.watch_clients import MAX_MEGABYTES, Client, Sleeper, Verifier
 

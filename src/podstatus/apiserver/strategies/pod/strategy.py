@@ -18,12 +18,12 @@ from podstatus.apiserver.strategies.pod.admission import admit_create, admit_upd
 from podstatus.apiserver.strategies.pod.resize import prepare_resize, validate_pod_resize
 from podstatus.apiserver.strategies.pod.status import validate_pod_status_update
 from podstatus.apiserver.strategies.pod.update import validate_pod_update
+from podstatus.kube.defaults import set_pod_defaults, sync_pod_ip
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.encoding.equality import semantic_equal
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.qos import compute_pod_qos
-from podstatus.kube.validation.defaults import set_pod_defaults, sync_pod_ip
 from podstatus.kube.validation.field_errors import FieldError
 from podstatus.kube.validation.pod_spec import validate_new_pod
 

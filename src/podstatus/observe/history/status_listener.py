@@ -8,7 +8,7 @@ tasks.create_task(writer.run())
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.observe.history.store import History
+from podstatus.observe.history.sqlite_store import History
 from podstatus.observe.history.write_queue import MAX_BYTES, MAX_ENTRIES
 from podstatus.observe.history.writer import HistoryCounts, HistoryWriter, Retention
 from podstatus.observe.transitions.tracker import STATUS_SOURCE, TransitionTracker

@@ -19,7 +19,7 @@ from podstatus.kube.scalars.time import Time
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.ports import PodApi
 from podstatus.testing.builders import make_pod, make_status
-from podstatus.testing.pod_api import ApiCall, InMemoryPodApi
+from podstatus.testing.in_memory_pod_api import ApiCall, InMemoryPodApi
 
 T = TypeVar("T")
 

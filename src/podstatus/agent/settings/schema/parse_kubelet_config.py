@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from podstatus.agent.settings.schema.kubelet_fields import FIELDS
+from podstatus.agent.settings.schema.known_kubelet_fields import FIELDS
 from podstatus.agent.settings.schema.setting import RawValue, abbreviate
 from podstatus.agent.settings.schema.settings_table import SETTINGS
 from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds

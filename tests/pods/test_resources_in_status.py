@@ -9,7 +9,7 @@ from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.kube.objects.runtime_facts import PodFacts, ResourceFacts
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.pods.container_resources import container_resources, pod_resources
+from podstatus.pods.resources_in_status import container_resources, pod_resources
 from podstatus.testing.builders import ended, running
 from tests.support.container_facts import exited, runs
 

@@ -6,8 +6,8 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.history.status_writer import HistoryCounts
-from podstatus.observe.history.store import HistoryEntry
+from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.history.status_listener import HistoryCounts
 from podstatus.observe.snapshot_cache import SnapshotCache
 
 

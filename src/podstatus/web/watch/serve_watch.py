@@ -16,9 +16,9 @@ from aiohttp import web
 
 from podstatus.base.clock import Clock
 from podstatus.base.net.sockets import enable_keepalive, transport_socket
-from podstatus.observe.history.store import HistoryError
+from podstatus.observe.history.sqlite_store import HistoryError
 from podstatus.observe.metrics.watch_counters import CloseReason, LimitScope, WatchCounts
-from podstatus.observe.status_view import StatusView
+from podstatus.observe.ports import StatusView
 from podstatus.web.errors import SECURITY_HEADERS, HttpError, too_long, unavailable
 from podstatus.web.query_parameters import read_query
 from podstatus.web.v1.handlers import MAX_QUERY_BYTES

@@ -46,7 +46,8 @@ from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.apiserver.pki.certificates import CA_CERTIFICATE
 from podstatus.base.system_clock import wall_clock_ns
 from podstatus.client.auth.config import ClientConfig
-from podstatus.client.auth.load_config import in_cluster_config, kubeconfig_config
+from podstatus.client.auth.in_cluster_config import in_cluster_config
+from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.config_errors import KubeconfigError
 from podstatus.workers.shutdown.plan import total_seconds
 

@@ -163,3 +163,29 @@ def test_what_was_taken_over_is_taken_again_as_it_is_and_can_be_copied() -> None
     frozen = freeze(PodStatus(allocated_resources={"cpu": Quantity("1")}))
     assert freeze(frozen) is frozen
     assert pickle.loads(pickle.dumps(frozen)) == copy.deepcopy(frozen) == frozen  # noqa: S301
+
+
+def test_equal_parts_are_taken_from_the_known_copy() -> None:
+    amounts = {"cpu": Quantity("1")}
+    known = freeze(PodStatus(conditions=(PodCondition(type="Ready"),), allocated_resources=amounts))
+    again = freeze(
+        PodStatus(
+            phase="Running",
+            conditions=(PodCondition(type="Ready"),),
+            allocated_resources=amounts,
+            host_ips=(HostIP(ip="192.0.2.1"),),
+        ),
+        known,
+    )
+    assert (again.conditions, again.phase) == (known.conditions, "Running")
+    assert again.conditions is known.conditions
+    assert again.host_ips == (HostIP(ip="192.0.2.1"),)
+    amounts["cpu"] = Quantity("2")
+    assert again.allocated_resources == {"cpu": "1"}
+
+
+def test_other_parts_are_checked_though_there_is_a_known_copy() -> None:
+    known = freeze(PodStatus(conditions=(PodCondition(type="Ready"),)))
+    wrong = PodStatus(conditions=(PodCondition(type=cast(Any, 1)),))
+    with pytest.raises(FieldTypeError, match=r"conditions\[0\]\.type"):
+        freeze(wrong, known)

@@ -67,7 +67,7 @@ def outcome(value: Any) -> object:
 
 
 def outcome_of_walking(value: Any) -> object:
-    def refuse(_: object) -> NoReturn:
+    def refuse(*_: object) -> NoReturn:
         raise UnusualError
 
     with mock.patch.object(frozen_copy, "compiled_copier", return_value=refuse):

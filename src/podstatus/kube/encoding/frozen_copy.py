@@ -45,13 +45,14 @@ def require_type(value: object, type_: type[Wire]) -> None:
         raise TypeError(f"expected a {type_.__name__}, got {actual}{advice}")
 
 
-def freeze(value: W) -> W:
+def freeze(value: W, known: W | None = None) -> W:
     """Return the value with all types checked, maps copied and frozen, and lists as tuples.
 
+    `known` is an earlier copy; parts that are equal are taken from it, without further checks.
     Raises FieldTypeError for a wrong type and QuantityError for an invalid quantity.
     """
     try:
-        return cast(W, compiled_copier(type(value))(value))
+        return cast(W, compiled_copier(type(value))(value, known))
     except UnusualError:
         return _copy_by_field(value)
 

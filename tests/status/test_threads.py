@@ -13,8 +13,10 @@ from msgspec import structs
 from podstatus import FeatureGates, Pod, PodManager, PodStatus, StatusManager, SyncPolicy
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
-from podstatus.status.decide.normalize import normalize_status
+from podstatus.status.decide.normalize_and_compare import (
+    is_pod_status_by_kubelet_equal,
+    normalize_status,
+)
 from podstatus.status.decide.versioned_status import VersionedStatus, next_version
 from podstatus.testing.builders import (
     ended,

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+_SECOND = 1_000_000_000
+
 
 class Clock(Protocol):
     """A source of time for services."""
@@ -14,3 +16,8 @@ class Clock(Protocol):
 
     async def wait(self, seconds: float) -> None:
         """Sleep for this many seconds."""
+
+
+def monotonic_seconds(clock: Clock) -> float:
+    """Return the monotonic time in seconds."""
+    return clock.monotonic() / _SECOND

@@ -40,6 +40,9 @@ _BY_KUBELET = {
     (True, True): _ALWAYS_BY_KUBELET | {POD_READY_TO_START_CONTAINERS, ALL_CONTAINERS_RESTARTING},
 }
 
+SHARED_CONDITIONS = frozenset({DISRUPTION_TARGET})
+"""Conditions of which the node is one of several writers."""
+
 Conditions = Sequence[PodCondition]
 
 
@@ -58,7 +61,7 @@ def conditions_by_kubelet(gates: FeatureGates) -> frozenset[str]:
 
 def pod_condition_shared_by_kubelet(condition_type: str) -> bool:
     """Return whether the node is one of several writers of this condition."""
-    return condition_type == DISRUPTION_TARGET
+    return condition_type in SHARED_CONDITIONS
 
 
 def find_condition(conditions: Conditions | None, condition_type: str) -> PodCondition | None:

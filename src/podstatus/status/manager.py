@@ -6,6 +6,7 @@ Upstream: the Manager interface of status_manager.go v1.36.4.
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from msgspec import structs
@@ -13,6 +14,7 @@ from msgspec import structs
 from podstatus.base.clock import Clock
 from podstatus.base.system_clock import SystemClock
 from podstatus.base.wake_up import WakeUp
+from podstatus.kube.conditions import conditions_by_kubelet
 from podstatus.kube.encoding.frozen_copy import freeze, require_type
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import ResourceRequirements
@@ -39,8 +41,6 @@ from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
     AllocationState,
     NoPodEvents,
-    NoStartupLatency,
-    NoStatusObserver,
     Outbox,
     PodApi,
     PodDeletionSafetyProvider,
@@ -59,6 +59,8 @@ from podstatus.status.sync.outbox_writer import OutboxWriter
 from podstatus.status.sync.syncer import SyncCounts, Syncer
 
 logger = logging.getLogger(__name__)
+
+_condition_type = attrgetter("type")
 
 
 class StatusManager:
@@ -104,12 +106,12 @@ class StatusManager:
         recompute_status: Callable[[PodUID], bool] = lambda _: False,
         heartbeat: Callable[[], None] = lambda: None,
     ) -> None:
-        observer = NoStatusObserver() if observer is None else observer
         check_port(pods, PodLookup, "pods")
         check_port(safety, PodDeletionSafetyProvider, "safety")
         if startup_latency is not None:
             check_port(startup_latency, PodStartupLatencyStateHelper, "startup_latency")
-        check_port(observer, StatusObserver, "observer")
+        if observer is not None:
+            check_port(observer, StatusObserver, "observer")
         if events is not None:
             check_port(events, PodEvents, "events")
         if outbox is not None:
@@ -120,6 +122,7 @@ class StatusManager:
         policy = policy or SyncPolicy()
         self._pods = pods
         self._gates = gates
+        self._own_conditions = conditions_by_kubelet(gates)
         wake_up = WakeUp[Wake]()
         self._store = StatusStore(
             pods, observer, on_changed=partial(wake_up.set, Wake.CHANGED), clock=clock, gates=gates
@@ -135,9 +138,7 @@ class StatusManager:
                 pod_manager=pods,
                 safety=safety,
                 startup_latency=(
-                    NoStartupLatency()
-                    if startup_latency is None
-                    else SafeStartupLatency(startup_latency)
+                    None if startup_latency is None else SafeStartupLatency(startup_latency)
                 ),
                 allocations=self._allocations,
                 events=NoPodEvents() if events is None else events,
@@ -235,19 +236,16 @@ class StatusManager:
         """
         check_pod(pod)
         require_type(status, PodStatus)
-        status = structs.replace(freeze(status), observed_generation=pod.metadata.generation)
+        cached = self._store.entry(pod.uid)
+        status = freeze(status, None if cached is None else cached.status)
+        status = structs.replace(status, observed_generation=pod.metadata.generation)
         # Always resend the status of a pod that is being deleted: it may be deletable now.
         is_deleting = pod.metadata.deletion_timestamp is not None
-        if foreign := foreign_conditions(pod, status, self._gates):
-            logger.error(
-                "status sets conditions that other components own, they are not sent: pod=%s/%s "
-                "uid=%s conditions=%s",
-                *pod.full_name,
-                pod.uid,
-                ",".join(foreign),
-            )
+        if not self._own_conditions.issuperset(map(_condition_type, status.conditions or ())):
+            _log_foreign_conditions(pod, status, self._gates)
         outcome, entry = self._store.update(pod, status, force=is_deleting)
-        _log_outcome(pod, outcome)
+        if isinstance(outcome, UpdateRejected) or logger.isEnabledFor(logging.DEBUG):
+            _log_outcome(pod, outcome)
         return PodStatus() if entry is None else entry.status, isinstance(outcome, UpdateAccepted)
 
     def set_container_readiness(self, pod_uid: str, container_id: str, *, ready: bool) -> None:
@@ -476,6 +474,18 @@ def _log_outcome(pod: Pod, outcome: UpdateOutcome) -> None:
                     status.phase,
                     describe_containers(status),
                 )
+
+
+def _log_foreign_conditions(pod: Pod, status: PodStatus, gates: FeatureGates) -> None:
+    """Log a programmer error: the status has conditions that it must not set."""
+    if foreign := foreign_conditions(pod, status, gates):
+        logger.error(
+            "status sets conditions that other components own, they are not sent: pod=%s/%s "
+            "uid=%s conditions=%s",
+            *pod.full_name,
+            pod.uid,
+            ",".join(foreign),
+        )
 
 
 def _log_termination(pod: Pod, status: PodStatus) -> None:

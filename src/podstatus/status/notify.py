@@ -97,12 +97,16 @@ class DeferredObserver:
         """Queue the call of the observer."""
         self._callbacks.put(partial(self._observer.resizes_in_progress, count))
 
-    def status_synced(self, duration_seconds: float) -> None:
-        """Queue the call of the observer."""
-        self._callbacks.put(partial(self._observer.status_synced, duration_seconds))
+    def status_synced(
+        self, uid: PodUID, namespace: str, name: str, duration_seconds: float | None
+    ) -> None:
+        """Queue the calls of the observer, with the pod if it is a `SyncLatencyObserver`.
 
-    def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
-        """Queue the call if the observer is a `SyncLatencyObserver`."""
+        Without a duration, the updates had been acknowledged before.
+        """
+        if duration_seconds is None:
+            return
+        self._callbacks.put(partial(self._observer.status_synced, duration_seconds))
         if self._latency_observer is not None:
             self._callbacks.put(
                 partial(self._latency_observer.pod_synced, uid, namespace, name, duration_seconds)
@@ -128,28 +132,18 @@ class SafeStartupLatency:
         _call_safely(partial(self._startup_latency.delete_pod_startup_state, uid))
 
 
-class Notifiers:
-    """The registered notifiers; their calls go through the callback queue."""
+class DeferredNotifier:
+    """Queues notifications made under the lock until it is released."""
 
-    def __init__(self, callbacks: CallbackQueue) -> None:
+    def __init__(self, notifier: PodUpdateNotifier, callbacks: CallbackQueue) -> None:
+        self._notifier = notifier
         self._callbacks = callbacks
-        self._notifiers: tuple[PodUpdateNotifier, ...] = ()
 
-    def add(self, notifier: PodUpdateNotifier) -> None:
-        """Register a notifier for all further statuses."""
-        self._notifiers = (*self._notifiers, notifier)
-
-    def updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
-        """Queue `on_pod_updated` for every notifier."""
-        for notifier in self._notifiers:
-            current = structs.replace(pod, status=status)
-            self._callbacks.put(
-                partial(notifier.on_pod_updated, current, status, is_added=is_added)
-            )
-
-    def removed(self, pod: Pod, status: PodStatus) -> None:
-        """Queue `on_pod_removed` for every notifier, with the final status."""
-        for notifier in self._notifiers:
-            self._callbacks.put(
-                partial(notifier.on_pod_removed, structs.replace(pod, status=status))
-            )
+    def stored(self, pod: Pod, status: PodStatus, *, is_added: bool, is_finished: bool) -> None:
+        """Queue `on_pod_removed` with a final status, otherwise `on_pod_updated`."""
+        current = structs.replace(pod, status=status)
+        if is_finished:
+            call = partial(self._notifier.on_pod_removed, current)
+        else:
+            call = partial(self._notifier.on_pod_updated, current, status, is_added=is_added)
+        self._callbacks.put(call)

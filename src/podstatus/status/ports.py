@@ -246,35 +246,6 @@ def _is_public_method(name: str, value: object) -> bool:
     return not name.startswith("_") and callable(value)
 
 
-class NoStartupLatency:
-    """Null implementation of `PodStartupLatencyStateHelper`: measures nothing."""
-
-    def record_status_updated(self, pod: Pod) -> None:
-        """Do nothing: startups are not measured."""
-
-    def delete_pod_startup_state(self, uid: PodUID) -> None:
-        """Do nothing: there is no state."""
-
-
-class NoStatusObserver:
-    """Null implementation of `StatusObserver`: counts nothing."""
-
-    def container_terminated(self, termination: Termination) -> None:
-        """Do nothing: terminations are not counted."""
-
-    def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
-        """Do nothing: resizes are not counted."""
-
-    def resizes_in_progress(self, count: int) -> None:
-        """Do nothing: resizes are not counted."""
-
-    def status_synced(self, duration_seconds: float) -> None:
-        """Do nothing: durations are not recorded."""
-
-    def sync_failed(self, failure: str) -> None:
-        """Do nothing: failures are not counted."""
-
-
 class NoPodEvents:
     """Null implementation of `PodEvents`: records no events."""
 

@@ -15,7 +15,7 @@ from podstatus.status.decide.resize import (
     with_in_progress,
     with_pending,
 )
-from podstatus.status.ports import StatusObserver
+from podstatus.status.notify import DeferredObserver
 
 
 class ResizeStore:
@@ -25,7 +25,7 @@ class ResizeStore:
     an entry is removed, and pending resizes otherwise only when one is added or cleared.
     """
 
-    def __init__(self, observer: StatusObserver) -> None:
+    def __init__(self, observer: DeferredObserver | None) -> None:
         self._conditions: dict[PodUID, ResizeConditions] = {}
         self._observer = observer
 
@@ -92,7 +92,9 @@ class ResizeStore:
             self._count_pending()
 
     def _count_pending(self) -> None:
-        self._observer.pending_resizes(pending_by_reason(self._conditions.values()))
+        if self._observer is not None:
+            self._observer.pending_resizes(pending_by_reason(self._conditions.values()))
 
     def _count_in_progress(self) -> None:
-        self._observer.resizes_in_progress(count_in_progress(self._conditions.values()))
+        if self._observer is not None:
+            self._observer.resizes_in_progress(count_in_progress(self._conditions.values()))

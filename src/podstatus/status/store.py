@@ -31,7 +31,7 @@ from podstatus.status.decide.versioned_status import (
     VersionedStatus,
     next_version,
 )
-from podstatus.status.notify import CallbackQueue, DeferredObserver, Notifiers
+from podstatus.status.notify import CallbackQueue, DeferredNotifier, DeferredObserver
 from podstatus.status.ports import OutboxEntry, PodLookup, PodUpdateNotifier, StatusObserver
 from podstatus.status.resize_conditions import ResizeStore
 
@@ -50,21 +50,24 @@ class StatusStore:
     def __init__(
         self,
         pods: PodLookup,
-        observer: StatusObserver,
+        observer: StatusObserver | None,
         *,
         on_changed: Callable[[], None],
         clock: Clock,
         gates: FeatureGates,
     ) -> None:
-        """`on_changed` is called after a status was stored, before the notifiers; it is quick."""
+        """`on_changed` is called after a status was stored, before the notifiers; it is quick.
+
+        Without an observer, nothing is counted.
+        """
         self._pods = pods
         self._on_changed = on_changed
         self._clock = clock
         self._gates = gates
         self._lock = threading.Lock()
         self._callbacks = CallbackQueue()
-        self._notifiers = Notifiers(self._callbacks)
-        self._observer = DeferredObserver(observer, self._callbacks)
+        self._notifiers: tuple[DeferredNotifier, ...] = ()
+        self._observer = None if observer is None else DeferredObserver(observer, self._callbacks)
         self._resizes = ResizeStore(self._observer)
         self._entries: dict[PodUID, VersionedStatus] = {}
         self._changed: dict[PodUID, None] = {}
@@ -109,7 +112,7 @@ class StatusStore:
         return pod, outcome
 
     def _update(self, pod: Pod, status: PodStatus, *, force: bool, finished: bool) -> UpdateOutcome:
-        uid, now = pod.uid, self._now()
+        uid, now = pod.uid, Time.from_unix_nanos(self._clock.now())
         cached = self._entries.get(uid)
         outcome = decide_update(
             pod,
@@ -122,26 +125,32 @@ class StatusStore:
         )
         if isinstance(outcome, UpdateRejected):
             return outcome
-        for termination in outcome.terminations:
-            self._observer.container_terminated(termination)
+        if self._observer is not None:
+            for termination in outcome.terminations:
+                self._observer.container_terminated(termination)
         if isinstance(outcome, UpdateAccepted):
             # A finished pod stays finished, but a static pod may come back with the same UID.
             is_finished = finished or (
                 cached is not None and cached.finished and not is_static_pod(pod)
             )
-            self._put(uid, next_version(cached, pod, outcome.status, finished=is_finished, now=now))
-            if is_finished:
-                self._notifiers.removed(pod, outcome.status)
-            else:
-                added = cached is None and pod.metadata.deletion_timestamp is None
-                self._notifiers.updated(pod, outcome.status, is_added=added)
+            self._entries[uid] = next_version(
+                cached, pod, outcome.status, finished=is_finished, now=now
+            )
+            self._changed[uid] = None
+            self._forced.discard(uid)
+            self._restored.pop(uid, None)
+            added = cached is None and pod.metadata.deletion_timestamp is None
+            for notifier in self._notifiers:
+                notifier.stored(pod, outcome.status, is_added=added, is_finished=is_finished)
         return outcome
 
     def _deliver(self, outcome: UpdateOutcome) -> None:
+        """Call what the outcome has queued; without an observer and notifiers, nothing is."""
         match outcome:
             case UpdateAccepted():
                 self._on_changed()
-                self._callbacks.flush()
+                if self._observer is not None or self._notifiers:
+                    self._callbacks.flush()
             case UpdateUnchanged(terminations) if terminations:
                 self._callbacks.flush()
 
@@ -150,12 +159,6 @@ class StatusStore:
         mirror = self._pods.mirror_pod_by_pod(pod)
         observed = pod.status if mirror is None else mirror.status
         return newer_status(self._restored.get(pod.uid), observed)
-
-    def _put(self, uid: PodUID, entry: VersionedStatus) -> None:
-        self._entries[uid] = entry
-        self._changed[uid] = None
-        self._forced.discard(uid)
-        self._restored.pop(uid, None)
 
     # Read
 
@@ -195,7 +198,7 @@ class StatusStore:
     def add_notifier(self, notifier: PodUpdateNotifier) -> None:
         """Call the notifier for every status that is stored from now on."""
         with self._lock:
-            self._notifiers.add(notifier)
+            self._notifiers += (DeferredNotifier(notifier, self._callbacks),)
 
     def update_resizes(self, change: Callable[[ResizeStore, Time], Result]) -> Result:
         """Change resize conditions at the current time, and return the result of `change`."""
@@ -295,16 +298,18 @@ class StatusStore:
             cached = self._entries.get(uid)
             if cached is not None and sent.unsent:
                 self._entries[uid] = cached.acknowledged(sent)
-            if (seconds := sent.unsent_seconds(self._now())) is not None:
-                self._observer.status_synced(seconds)
-                self._observer.pod_synced(uid, sent.namespace, sent.name, seconds)
-        self._callbacks.flush(wait=False)
+            if self._observer is not None:
+                seconds = sent.unsent_seconds(self._now())
+                self._observer.status_synced(uid, sent.namespace, sent.name, seconds)
+        if self._observer is not None:
+            self._callbacks.flush(wait=False)
         return cached
 
     def count_failure(self, failure: str) -> None:
         """Report a failed sync to the observer."""
-        self._observer.sync_failed(failure)
-        self._callbacks.flush(wait=False)
+        if self._observer is not None:
+            self._observer.sync_failed(failure)
+            self._callbacks.flush(wait=False)
 
     def remove_deleted(self, uid: PodUID) -> None:
         """Remove all state of a pod that was deleted from the API server."""

@@ -31,8 +31,10 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod, is_terminal_phase
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.pods.pod_manager import PodManager
-from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
-from podstatus.status.decide.normalize import normalize_status
+from podstatus.status.decide.normalize_and_compare import (
+    is_pod_status_by_kubelet_equal,
+    normalize_status,
+)
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.testing.fakes import FakeDeletionSafety

@@ -13,7 +13,7 @@ from podstatus.kube.objects.pod_status import (
 )
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
-from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
+from podstatus.status.decide.normalize_and_compare import is_pod_status_by_kubelet_equal
 from podstatus.testing.builders import make_status, running
 
 READY = PodCondition(type="Ready", status="True", reason="Why", message="Well")

@@ -7,9 +7,9 @@ from podstatus.kube.objects.containers import Container, EphemeralContainer
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodStatus
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
-from podstatus.status.decide.normalize import (
+from podstatus.status.decide.normalize_and_compare import (
     MAX_TERMINATION_BYTES,
+    is_pod_status_by_kubelet_equal,
     normalize_status,
     sort_container_statuses,
     sort_init_container_statuses,

@@ -14,7 +14,7 @@ from podstatus.kube.patch import apply_patch
 from podstatus.kube.patch.schema import POD
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
-from podstatus.status.decide.normalize import normalize_status
+from podstatus.status.decide.normalize_and_compare import normalize_status
 from podstatus.testing.fakes import FakeDeletionSafety
 from tests.support.data.strategies import FOREIGN, OURS, pods, statuses
 

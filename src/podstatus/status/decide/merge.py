@@ -73,7 +73,9 @@ def merge_pod_status(
     )
     if held_back:
         merged = structs.replace(merged, phase=old.phase, reason=old.reason, message=old.message)
-    return MergeResult(_clear_readiness_if_terminal(pod, old, merged, now), restamped)
+    if is_terminal_phase(merged.phase):
+        merged = _clear_readiness(pod, old, merged, now)
+    return MergeResult(merged, restamped)
 
 
 def _merge_conditions(
@@ -94,14 +96,10 @@ def _merge_conditions(
     return conditions
 
 
-def _clear_readiness_if_terminal(
-    pod: Pod, old: PodStatus, merged: PodStatus, now: Time
-) -> PodStatus:
+def _clear_readiness(pod: Pod, old: PodStatus, merged: PodStatus, now: Time) -> PodStatus:
     """Never show a terminal phase together with Ready=True (kubernetes#108594)."""
-    if not is_terminal_phase(merged.phase) or not (
-        is_condition_true(merged.conditions, READY)
-        or is_condition_true(merged.conditions, CONTAINERS_READY)
-    ):
+    is_ready = is_condition_true(merged.conditions, READY)
+    if not is_ready and not is_condition_true(merged.conditions, CONTAINERS_READY):
         return merged
     for generate in (
         generate_containers_ready_condition_for_terminal_phase,

@@ -17,8 +17,10 @@ from podstatus.kube.objects.pod import (
     is_terminal_phase,
 )
 from podstatus.kube.objects.pod_status import PodStatus
-from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
-from podstatus.status.decide.normalize import normalize_status
+from podstatus.status.decide.normalize_and_compare import (
+    is_pod_status_by_kubelet_equal,
+    normalize_status,
+)
 from podstatus.status.decide.versioned_status import VersionedStatus
 from podstatus.status.ports import PodLookup, UIDTranslations
 
@@ -101,12 +103,15 @@ def resolve_api_object(
 
 
 def needs_update(sync: PodSync, sent_version: int, pod_manager: PodLookup) -> bool:
-    """Whether the newest version was not sent, or the pod can be deleted.
+    """Whether the newest version was not sent, or the pod can be deleted."""
+    return sent_version < sync.entry.version or is_deletable(sync, pod_manager)
+
+
+def is_deletable(sync: PodSync, pod_manager: PodLookup) -> bool:
+    """Whether the pod can be deleted as far as the watch shows.
 
     The API UID is looked up among regular pods, so a static pod is never deleted here.
     """
-    if sent_version < sync.entry.version:
-        return True
     pod = pod_manager.pod_by_uid(PodUID(sync.api_uid))
     return pod is not None and can_be_deleted(pod, finished=sync.entry.finished)
 

@@ -24,9 +24,12 @@ from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
 from podstatus.kube.scalars.time import Time
-from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
 from podstatus.status.decide.legal_transitions import check_container_state_transition
-from podstatus.status.decide.normalize import normalize_conditions, normalize_containers
+from podstatus.status.decide.normalize_and_compare import (
+    is_pod_status_by_kubelet_equal,
+    normalize_conditions,
+    normalize_containers,
+)
 
 
 class ContainerType(Enum):
@@ -118,9 +121,10 @@ def decide_update(
 
     `last_known` is the cached status, or the API server's status if none is cached.
     """
-    reason = check_container_state_transition(last_known, status, pod.spec, gates)
-    if reason is not None:
-        return UpdateRejected(reason)
+    if pod.spec.restart_policy != "Always":  # otherwise every transition is legal
+        reason = check_container_state_transition(last_known, status, pod.spec, gates)
+        if reason is not None:
+            return UpdateRejected(reason)
     status = structs.replace(
         status,
         start_time=last_known.start_time or status.start_time or now,

@@ -7,6 +7,7 @@ import msgspec
 from podstatus.base.clock import Clock
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import PodUID
+from podstatus.status.notify import SafeStartupLatency
 from podstatus.status.pod_allocations import PodAllocations
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
@@ -14,10 +15,7 @@ from podstatus.status.ports import (
     PodDeletionSafetyProvider,
     PodEvents,
     PodLookup,
-    PodStartupLatencyStateHelper,
 )
-
-_SECOND = 1_000_000_000
 
 
 class SyncContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,14 +24,10 @@ class SyncContext(msgspec.Struct, frozen=True, kw_only=True):
     client: PodApi
     pod_manager: PodLookup
     safety: PodDeletionSafetyProvider
-    startup_latency: PodStartupLatencyStateHelper
+    startup_latency: SafeStartupLatency | None
     allocations: PodAllocations
     events: PodEvents
     recompute_status: Callable[[PodUID], bool]
     clock: Clock
     gates: FeatureGates
     policy: SyncPolicy
-
-    def monotonic_seconds(self) -> float:
-        """Return the monotonic time in seconds."""
-        return self.clock.monotonic() / _SECOND

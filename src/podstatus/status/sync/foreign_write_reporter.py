@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from podstatus.base.clock import monotonic_seconds
 from podstatus.kube.objects.meta import ManagedFieldsEntry
 from podstatus.kube.objects.pod import Pod
 from podstatus.status.decide.foreign_writes import (
@@ -32,7 +33,7 @@ class ForeignWriteReporter:
     """Reports foreign writes once they are corrected; the pods' states hold them until then."""
 
     def __init__(self, context: SyncContext) -> None:
-        self._context = context
+        self._clock = context.clock
         self._client = context.client
         self._events = context.events
         self._gates = context.gates
@@ -61,7 +62,7 @@ class ForeignWriteReporter:
             if value != write.after:
                 message = foreign_write_message(write, writer, value)
                 logger.info("foreign write corrected: %s message=%s", sync, message)
-                now = self._context.monotonic_seconds()
+                now = monotonic_seconds(self._clock)
                 foreign, is_new = foreign.try_report((write.part, writer), now)
                 if is_new:
                     self._warn(sync, message)

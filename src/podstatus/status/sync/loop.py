@@ -178,25 +178,22 @@ class SyncLoop:
         if self._syncer is None:
             logger.info("no client, statuses are cached but not sent")
             return
-        async with self._syncer:
-            await self._sync_with(self._syncer, run)
-
-    async def _sync_with(self, syncer: Syncer, run: _Run) -> None:
-        reasons: frozenset[Wake] = frozenset()
-        # Ignore a STOP that an earlier run left behind.
-        while not run.out_of_time and not (run.stopping and Wake.STOP in reasons):
-            self._heartbeat()
-            reasons = await self._wake_up.wait()
-            if Wake.CHANGED in reasons:
-                await self._sync_batch(syncer, full=False)
-            if Wake.PERIOD in reasons:
+        async with self._syncer as syncer:
+            reasons: frozenset[Wake] = frozenset()
+            # Ignore a STOP that an earlier run left behind.
+            while not run.out_of_time and not (run.stopping and Wake.STOP in reasons):
+                self._heartbeat()
+                reasons = await self._wake_up.wait()
+                if Wake.CHANGED in reasons:
+                    await self._sync_batch(syncer, full=False)
+                if Wake.PERIOD in reasons:
+                    await self._sync_batch(syncer, full=True)
+            if not run.out_of_time:
+                # Last attempt for failed statuses and held-back phases.
                 await self._sync_batch(syncer, full=True)
-        if not run.out_of_time:
-            # Last attempt for failed statuses and held-back phases.
-            await self._sync_batch(syncer, full=True)
-            await syncer.drain()
-            # And for syncs that were in flight at the stop request and failed since.
-            await syncer.drain()
+                await syncer.drain()
+                # And for syncs that were in flight at the stop request and failed since.
+                await syncer.drain()
 
     async def _sync_batch(self, syncer: Syncer, *, full: bool) -> None:
         try:

@@ -30,12 +30,14 @@ class OutboxWriter:
 
     def __init__(self, outbox: Outbox | None) -> None:
         self._outbox = outbox
+        self.versions: dict[PodUID, int] = {}
+        """The versions that the outbox has to contain; 0 for an entry from before a restart."""
         self._stored: dict[PodUID, int] = {}
         """The versions on disk; 0 for an entry from before a restart, or being written."""
-        self._desired: dict[PodUID, VersionedStatus | None] = {}
+        self.unwritten: dict[PodUID, VersionedStatus | None] = {}
         """Entries that differ from the disk; None removes the entry."""
         self._failed: dict[PodUID, VersionedStatus | None] = {}
-        """Entries of `_desired` that could not be written; retried after `retain_only`."""
+        """Entries of `unwritten` that could not be written; retried after `retain_only`."""
         self._written: dict[PodUID, asyncio.Event] = {}
         """Set after an attempt to write the entry that the outbox has to contain."""
 
@@ -43,7 +45,7 @@ class OutboxWriter:
         """Return the number of pods that the outbox contains, or will contain. Thread-safe."""
         return len(self._stored) + sum(
             entry is not None and uid not in self._stored
-            for uid, entry in tuple(self._desired.items())
+            for uid, entry in tuple(self.unwritten.items())
         )
 
     @property
@@ -63,15 +65,17 @@ class OutboxWriter:
             )
             return ()
         self._stored.update((undelivered.uid, 0) for undelivered in loaded)
+        self.versions.update(self._stored)
         return loaded
 
     # What the outbox has to contain
 
     def put(self, uid: PodUID, entry: VersionedStatus) -> bool:
         """Store this entry, the pod's newest one; False if there is nothing to write."""
-        if self._outbox is None or not entry.unsent or self._version(uid) == entry.version:
+        if self._outbox is None or not entry.unsent or self.versions.get(uid) == entry.version:
             return False
-        self._desired[uid] = entry
+        self.unwritten[uid] = entry
+        self.versions[uid] = entry.version
         return True
 
     def put_if_terminated(self, uid: PodUID, entry: VersionedStatus) -> None:
@@ -85,35 +89,28 @@ class OutboxWriter:
         `newest` is the pod's cached entry. The versions of a removed pod restart at 1: an entry
         with a higher version than the newest one is an old one.
         """
-        stored = self._version(uid)
-        if not version < (stored or 0) <= (0 if newest is None else newest.version):
+        if not version < self.versions.get(uid, 0) <= (0 if newest is None else newest.version):
             self.drop(uid)
 
     def drop(self, uid: PodUID) -> None:
         """Remove the entry of a deleted pod, whatever its version."""
+        self.versions.pop(uid, None)
         if uid in self._stored:
-            self._desired[uid] = None
-        elif self._desired.pop(uid, None) is not None:
+            self.unwritten[uid] = None
+        elif self.unwritten.pop(uid, None) is not None:
             self._notify(uid)
 
     def retain_only(self, uids: Collection[PodUID]) -> None:
         """Remove all entries except those of these pods, and retry what has failed."""
         self._failed.clear()
-        for uid in [uid for uid in (*self._stored, *self._desired) if uid not in uids]:
+        for uid in [uid for uid in (*self._stored, *self.unwritten) if uid not in uids]:
             self.drop(uid)
-
-    def _version(self, uid: PodUID) -> int | None:
-        """Return the version that the outbox contains, or will contain; None without an entry."""
-        if uid not in self._desired:
-            return self._stored.get(uid)
-        desired = self._desired[uid]
-        return None if desired is None else desired.version
 
     # The disk
 
     async def wait_written(self, uid: PodUID) -> None:
         """Wait until the pod's entry is on disk, or the attempt has failed or takes too long."""
-        if uid not in self._desired or self._has_failed(uid):
+        if uid not in self.unwritten or self._has_failed(uid):
             return
         written = self._written.setdefault(uid, asyncio.Event())
         try:
@@ -135,11 +132,11 @@ class OutboxWriter:
                 self._notify(uid)
 
     def _next_batch(self) -> dict[PodUID, VersionedStatus | None]:
-        remaining = (item for item in self._desired.items() if not self._has_failed(item[0]))
+        remaining = (item for item in self.unwritten.items() if not self._has_failed(item[0]))
         return dict(itertools.islice(remaining, _MAX_CONCURRENT_IO))
 
     def _has_failed(self, uid: PodUID) -> bool:
-        return uid in self._failed and self._failed[uid] is self._desired.get(uid)
+        return uid in self._failed and self._failed[uid] is self.unwritten.get(uid)
 
     async def _write(self, outbox: Outbox, uid: PodUID, desired: VersionedStatus | None) -> None:
         """Write one entry in a thread, as disk I/O must not block the event loop."""
@@ -156,7 +153,7 @@ class OutboxWriter:
             self._failed[uid] = desired
         else:
             self._record_written(uid, desired)
-        if self._desired.get(uid, desired) is desired:
+        if self.unwritten.get(uid, desired) is desired:
             self._notify(uid)
 
     def _record_written(self, uid: PodUID, desired: VersionedStatus | None) -> None:
@@ -165,8 +162,8 @@ class OutboxWriter:
             self._stored.pop(uid, None)
         else:
             self._stored[uid] = desired.version
-        if uid in self._desired and self._desired[uid] is desired:
-            del self._desired[uid]
+        if uid in self.unwritten and self.unwritten[uid] is desired:
+            del self.unwritten[uid]
 
     def _notify(self, uid: PodUID) -> None:
         written = self._written.pop(uid, None)

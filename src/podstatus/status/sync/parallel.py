@@ -13,14 +13,14 @@ from typing import Self
 
 from msgspec import structs
 
+from podstatus.base.clock import monotonic_seconds
 from podstatus.kube.api_errors import UnavailableError
 from podstatus.kube.conditions import READY, is_condition_true
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, is_static_pod
 from podstatus.status.decide.plan import (
     PodSync,
-    needs_update,
+    is_deletable,
     plan_full,
-    resolve_api_object,
 )
 from podstatus.status.ports import PodReference
 from podstatus.status.store import StatusStore
@@ -29,7 +29,7 @@ from podstatus.status.sync.foreign_write_reporter import ForeignWriteReporter
 from podstatus.status.sync.log_plan import log_plan
 from podstatus.status.sync.outbox_writer import OutboxWriter
 from podstatus.status.sync.sequential import is_cancelled
-from podstatus.status.sync.state.pod_sync_state import PodSyncState
+from podstatus.status.sync.state.pod_sync_state import ForeignWriteState, PodSyncState
 from podstatus.status.sync.state.retry import Failure, Retry
 from podstatus.status.sync.state.workqueue import Priority, SyncQueue
 from podstatus.status.sync.status_sender import StatusSender
@@ -63,6 +63,7 @@ class ParallelSyncer:
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._context = context
+        self._clock = context.clock
         self._pod_manager = context.pod_manager
         self._sender = sender
         self._statuses = statuses
@@ -124,7 +125,7 @@ class ParallelSyncer:
         if observed:
             self._check_foreign_writes(observed)
         self._pending.update(changed)
-        now = self._context.monotonic_seconds()
+        now = monotonic_seconds(self._clock)
         queued = self._enqueue(tuple(self._pending), Priority.ORDINARY, now)
         # The timer handles due retries too, but only runs within `async with`.
         if due := self._queue.pop_due(now):
@@ -133,8 +134,11 @@ class ParallelSyncer:
         if full:
             queued |= self._enqueue(self._plan_full(), Priority.RECONCILE, now)
             self._outbox.retain_only(self._statuses.uids())
-        self._start_ready(now)
-        self._persist_blocked()
+            self._start_ready(now)
+        if not self._queue.is_healthy:
+            self._persist_blocked()
+        if self._outbox.unwritten:
+            self._start_outbox_writer()
         return len(queued)
 
     async def wait_idle(self) -> None:
@@ -148,12 +152,12 @@ class ParallelSyncer:
         While the circuit breaker is open, one round of probes is sent; if all fail, give up.
         """
         self._enqueue(
-            self._queue.retry_all_transient(), Priority.ORDINARY, self._context.monotonic_seconds()
+            self._queue.retry_all_transient(), Priority.ORDINARY, monotonic_seconds(self._clock)
         )
         was_open = False
         while self._queue.allow_probe_now() and not was_open:
             was_open = self._queue.is_circuit_open
-            self._start_ready(self._context.monotonic_seconds())
+            self._start_ready(monotonic_seconds(self._clock))
             await self.wait_idle()
             was_open = was_open and self._queue.is_circuit_open
         await self.wait_idle()
@@ -211,14 +215,15 @@ class ParallelSyncer:
         if entry is None:
             self._queue.forget(uid)
             return None, None
-        sync = resolve_api_object(uid, entry, self._pod_manager.uid_translations())
-        if sync is None:
+        api_uid = self._pod_manager.uid_translations().pod_to_mirror.get(uid, ApiUID(uid))
+        if not api_uid:
             self._pending[uid] = None  # a static pod that has no mirror pod yet
             return None, None
         pod = self._pod_manager.pod_by_uid(uid)
         if pod is not None and is_static_pod(pod):
             pod = self._pod_manager.mirror_pod_by_pod(pod)
-        return sync, pod if pod is not None and ApiUID(pod.uid) == sync.api_uid else None
+        observed = pod if pod is not None and ApiUID(pod.uid) == api_uid else None
+        return PodSync(uid, api_uid, entry), observed
 
     def _check_foreign_writes(self, uids: Iterable[PodUID]) -> None:
         """Check observed pods for foreign writes, and queue their correction."""
@@ -231,7 +236,7 @@ class ParallelSyncer:
                 self._requeue_after_error(uid, error)
 
     def _check_foreign_write(self, sync: PodSync, observed: Pod) -> None:
-        now = self._context.monotonic_seconds()
+        now = monotonic_seconds(self._clock)
         state = self._queue.state(sync.uid, sync.api_uid)
         state, must_correct = state.observed(observed, self._context.gates, now)
         if not must_correct:
@@ -250,15 +255,12 @@ class ParallelSyncer:
         if self._tasks is None:
             return
         while (uid := self._queue.get(now)) is not None:
-            self._spawn_worker(self._tasks, uid)
+            task = self._tasks.create_task(self._sync_worker(uid))
+            self._workers.add(task)
+            task.add_done_callback(self._workers.discard)
         at = self._queue.next_wakeup(now)
         if at is not None and (self._timer is None or at < self._timer[0]):
             self._set_timer(self._tasks, at, max(at - now, MIN_WAIT_SECONDS))
-
-    def _spawn_worker(self, tasks: asyncio.TaskGroup, uid: PodUID) -> None:
-        task = tasks.create_task(self._sync_worker(uid))
-        self._workers.add(task)
-        task.add_done_callback(self._workers.discard)
 
     def _set_timer(self, tasks: asyncio.TaskGroup, at: float, seconds: float) -> None:
         if self._timer is not None:
@@ -266,21 +268,19 @@ class ParallelSyncer:
         self._timer = at, tasks.create_task(self._run_timer(at, seconds))
 
     async def _run_timer(self, at: float, seconds: float) -> None:
-        await self._context.clock.wait(seconds)
+        await self._clock.wait(seconds)
         self._timer = None
         # A clock that rounds may return a time just before `at`.
-        due = max(at, self._context.monotonic_seconds())
+        due = max(at, monotonic_seconds(self._clock))
         # Lowest priority, so that failing pods do not delay healthy ones.
         self._enqueue(self._queue.pop_due(due), Priority.RECONCILE, due)
-        self._start_ready(self._context.monotonic_seconds())
+        self._start_ready(monotonic_seconds(self._clock))
 
     def _persist_blocked(self) -> None:
         """Store terminations that cannot be sent now: an outage may outlast this process."""
-        if not self._queue.is_healthy:
-            for uid, entry in self._statuses.entries().items():
-                if self._queue.is_blocked(uid):
-                    self._outbox.put_if_terminated(uid, entry)
-        self._start_outbox_writer()
+        for uid, entry in self._statuses.entries().items():
+            if self._queue.is_blocked(uid):
+                self._outbox.put_if_terminated(uid, entry)
 
     def _start_outbox_writer(self) -> None:
         """Write the outbox in a task, without waiting for the disk."""
@@ -293,16 +293,14 @@ class ParallelSyncer:
 
     async def _sync_worker(self, uid: PodUID) -> None:
         """Sync a pod, then further pods from the queue."""
-        for _ in range(MAX_SYNCS_PER_TASK):
+        for left in reversed(range(MAX_SYNCS_PER_TASK)):
             await self._sync_one(uid)
-            now = self._context.monotonic_seconds()
-            next_uid = self._queue.get(now) if self._tasks is not None else None
+            now = monotonic_seconds(self._clock)
+            next_uid = self._queue.get(now) if left and self._tasks is not None else None
             self._start_ready(now)
             if next_uid is None:
                 return
             uid = next_uid
-        if self._tasks is not None:
-            self._spawn_worker(self._tasks, uid)
 
     async def _sync_one(self, uid: PodUID) -> None:
         """Sync one pod; its errors do not affect other pods."""
@@ -320,13 +318,14 @@ class ParallelSyncer:
         except Exception as error:  # noqa: BLE001 - an external port
             self._requeue_after_error(uid, error)
         self._queue.done(uid)
-        self._start_outbox_writer()
+        if self._outbox.unwritten:
+            self._start_outbox_writer()
         if sync is not None:
             # During the sync, foreign writes cannot be distinguished from the node's own write.
             self._check_foreign_writes([uid])
             entry = self._statuses.entry(uid)
             if entry is not None and (needs_sync or entry.version != sync.entry.version):
-                self._enqueue([uid], Priority.ORDINARY, self._context.monotonic_seconds())
+                self._enqueue([uid], Priority.ORDINARY, monotonic_seconds(self._clock))
 
     async def _sync(self, sync: PodSync, observed: Pod | None) -> bool:
         """Sync the pod if it has to be sent or deleted, or is retried after a failure.
@@ -334,14 +333,20 @@ class ParallelSyncer:
         Returns whether it was only a probe, so that the pod has to be synced now.
         """
         state = self._queue.state(sync.uid, sync.api_uid)
-        if state.retry is None and not needs_update(sync, state.sent_version, self._pod_manager):
+        is_sent = state.retry is None and state.sent_version >= sync.entry.version
+        if is_sent and not is_deletable(sync, self._pod_manager):
             return False
         try:
+            if sync.entry.finished and not state.is_probe:
+                # Before any request: reading the managed fields may take half a minute.
+                await self._store_final(sync)
             if state.is_probe:
                 # Only a GET: a server that fails the patches of some pods counts as available.
                 await self._sender.read(sync)
+            elif state.foreign.pending:
+                await self._correct_foreign_writes(sync, state.foreign, observed)
             else:
-                await self._send(sync, state, observed)
+                await self._sender.sync(sync, observed)
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
@@ -351,21 +356,18 @@ class ParallelSyncer:
             self._on_failure(sync, error)
             return False
         if released := self._queue.succeeded(sync.uid):
-            self._enqueue(released, Priority.ORDINARY, self._context.monotonic_seconds())
+            self._enqueue(released, Priority.ORDINARY, monotonic_seconds(self._clock))
         return state.is_probe
 
-    async def _send(self, sync: PodSync, state: PodSyncState, observed: Pod | None) -> None:
-        # Before any request: reading the managed fields may take half a minute.
-        if sync.entry.finished:
-            await self._store_final(sync)
-        if not state.foreign.pending:
-            await self._sender.sync(sync, observed)
-            return
-        writes = await self._reporter.identify_writers(sync, state.foreign, observed)
+    async def _correct_foreign_writes(
+        self, sync: PodSync, foreign: ForeignWriteState, observed: Pod | None
+    ) -> None:
+        """Send the status, and report the writers of the values that it replaces."""
+        writes = await self._reporter.identify_writers(sync, foreign, observed)
         _, observed = self._resolve(sync.uid)
         pod = await self._sender.sync(sync, observed)
         if pod is not None:
-            foreign = self._reporter.report(sync, state.foreign, writes, pod)
+            foreign = self._reporter.report(sync, foreign, writes, pod)
             self._queue.update(sync.uid, lambda state: structs.replace(state, foreign=foreign))
 
     async def _store_final(self, sync: PodSync) -> None:
@@ -378,7 +380,7 @@ class ParallelSyncer:
         await self._outbox.wait_written(sync.uid)
 
     def _on_failure(self, sync: PodSync, error: Exception) -> None:
-        now = self._context.monotonic_seconds()
+        now = monotonic_seconds(self._clock)
         retry, released = self._queue.failed(
             sync.uid, sync.entry.version, error, now=now, jitter=self._jitter()
         )
@@ -386,6 +388,7 @@ class ParallelSyncer:
             self._pending[sync.uid] = None  # no back-off configured: retry in the next batch
         self._statuses.count_failure(retry.failure.value)
         self._persist_blocked()
+        self._start_outbox_writer()
         self._log_failure(sync, retry, error)
         self._enqueue(released, Priority.ORDINARY, now)
 

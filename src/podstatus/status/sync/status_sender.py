@@ -7,6 +7,7 @@ status_manager.go v1.36.4."""
 import asyncio
 import logging
 
+from podstatus.base.clock import monotonic_seconds
 from podstatus.kube.api_errors import BusyError, ConflictError, GoneError
 from podstatus.kube.objects.pod import ApiUID, Pod, PodUID, is_mirror_pod, is_static_pod
 from podstatus.kube.scalars.time import Time
@@ -55,7 +56,9 @@ class StatusPatcher:
             logger.debug("patching status: %s patch=%s", sync, patch.body.decode())
         sent = await self._client.patch_pod_status(pod.namespace, pod.name, patch.body)
         logger.info("pod status sent: %s status_version=%d", sync, sync.entry.version)
-        self._context.startup_latency.record_status_updated(_require_pod(sent, "patch_pod_status"))
+        _require_pod(sent, "patch_pod_status")
+        if self._context.startup_latency is not None:
+            self._context.startup_latency.record_status_updated(sent)
         return sent
 
     async def delete_if_finished(self, sync: PodSync, pod: Pod) -> None:
@@ -78,7 +81,8 @@ class StatusPatcher:
     async def _forget(self, uid: PodUID) -> None:
         """Remove all state of a deleted pod. Errors of the allocation state are logged."""
         self._statuses.remove_deleted(uid)
-        self._context.startup_latency.delete_pod_startup_state(uid)
+        if self._context.startup_latency is not None:
+            self._context.startup_latency.delete_pod_startup_state(uid)
         if not self._context.allocations.is_persistent:
             return
         try:
@@ -108,7 +112,7 @@ class StatusSender:
         *,
         read_first: bool,
     ) -> None:
-        self._context = context
+        self._clock = context.clock
         self._pod_manager = context.pod_manager
         self._patcher = patcher
         self._statuses = statuses
@@ -155,26 +159,28 @@ class StatusSender:
             self._outbox.drop(sync.uid)
             return None
         state = self._queue.state(sync.uid, ApiUID(pod.uid))
-        self._queue.put(sync.uid, state.read(pod, self._context.monotonic_seconds()))
+        self._queue.put(sync.uid, state.read(pod, monotonic_seconds(self._clock)))
         return pod
 
     async def _send(self, sync: PodSync, observed: Pod | None) -> Pod | None:
         """Return the pod after the patch; None if another pod has the name by now."""
         state = self._queue.state(sync.uid, sync.api_uid)
-        now = self._context.monotonic_seconds()
-        base = None if self._read_first else state.patch_base(observed, now)
+        base = None
+        if not self._read_first:
+            base = state.patch_base(observed, monotonic_seconds(self._clock))
         if base is not None:
             try:
-                return await self._patch(sync, base)
+                return await self._patch(sync, base, state)
             except ConflictError:
                 # The object was replaced: read the current one.
                 self._queue.update(sync.uid, PodSyncState.object_replaced)
         base = await self.read(sync)
-        return None if base is None else await self._patch(sync, base)
-
-    async def _patch(self, sync: PodSync, base: Pod) -> Pod:
+        if base is None:
+            return None
         # The UID differs from `sync.api_uid` if the mirror pod was recreated.
-        state = self._queue.state(sync.uid, ApiUID(base.uid))
+        return await self._patch(sync, base, self._queue.state(sync.uid, ApiUID(base.uid)))
+
+    async def _patch(self, sync: PodSync, base: Pod, state: PodSyncState) -> Pod:
         self._queue.put(sync.uid, state.patch_started())
         try:
             return await self._patcher.send(sync, base)
@@ -184,10 +190,11 @@ class StatusSender:
 
     def _record_acknowledged(self, sync: PodSync, pod: Pod) -> None:
         state = self._queue.state(sync.uid, ApiUID(pod.uid))
-        now = self._context.monotonic_seconds()
-        self._queue.put(sync.uid, state.acknowledged(pod, sync.entry.version, now))
+        state = state.acknowledged(pod, sync.entry.version, monotonic_seconds(self._clock))
+        self._queue.put(sync.uid, state)
         newest = self._statuses.acknowledge(sync.uid, sync.entry)
-        if pod.status.phase == sync.entry.status.phase:  # otherwise it is held back and follows
+        is_held_back = pod.status.phase != sync.entry.status.phase
+        if sync.uid in self._outbox.versions and not is_held_back:
             self._outbox.acknowledge(sync.uid, sync.entry.version, newest)
 
     def _is_unobserved_mirror(self, sync: PodSync, mirror: Pod) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, Self
 
 import msgspec
 
@@ -30,7 +30,7 @@ class Syncer(Protocol):
     def corrects_foreign_writes(self) -> bool:
         """Whether it checks a pod's copy on the API server as soon as the watch delivers it."""
 
-    async def __aenter__(self) -> object:
+    async def __aenter__(self) -> Self:
         """Prepare for sync batches in this event loop."""
 
     async def __aexit__(

@@ -34,9 +34,9 @@ from podstatus.pods.container_status import StartFailure
 from podstatus.pods.generate_api_status import generate_api_pod_status
 from podstatus.pods.phase import get_phase
 from podstatus.status.decide import generate_conditions as generate
-from podstatus.status.decide import legal_transitions, normalize, terminate
-from podstatus.status.decide.equality import is_pod_status_by_kubelet_equal
+from podstatus.status.decide import legal_transitions, normalize_and_compare, terminate
 from podstatus.status.decide.merge import merge_pod_status, prepare_status_patch
+from podstatus.status.decide.normalize_and_compare import is_pod_status_by_kubelet_equal
 from podstatus.status.decide.readiness import find_container_status
 from podstatus.testing.replay.answers import START, relative_times
 from podstatus.testing.replay.facts import parse_facts
@@ -234,7 +234,7 @@ def _time_round_trip(a: VectorArguments) -> object:
 
 _VECTORS: dict[str, Vector] = {
     "mergePodStatus": _merge,
-    "normalizeStatus": lambda a: normalize.normalize_status(a.pod, a.status()),
+    "normalizeStatus": lambda a: normalize_and_compare.normalize_status(a.pod, a.status()),
     "isPodStatusByKubeletEqual": lambda a: is_pod_status_by_kubelet_equal(
         a.status("oldStatus"), a.status(), a.gates
     ),
@@ -281,10 +281,10 @@ _VECTORS: dict[str, Vector] = {
         a.conditions, a.condition
     ),
     "UpdatePodCondition": _update_condition,
-    "SortInitContainerStatuses": lambda a: normalize.sort_init_container_statuses(
+    "SortInitContainerStatuses": lambda a: normalize_and_compare.sort_init_container_statuses(
         a.pod.spec, a.containers
     ),
-    "SortContainerStatuses": lambda a: normalize.sort_container_statuses(a.containers),
+    "SortContainerStatuses": lambda a: normalize_and_compare.sort_container_statuses(a.containers),
     "PodConditionByKubelet": lambda a: conditions.pod_condition_by_kubelet(
         a["conditionType"], a.gates
     ),

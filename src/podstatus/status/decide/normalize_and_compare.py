@@ -1,14 +1,24 @@
-"""Normalise statuses so that equal ones compare equal: whole seconds, sorted lists, cut messages.
+"""Normalise statuses, and compare the parts of two normalised ones that the kubelet owns.
 
 The API server stores whole seconds only, so fractions are dropped before a status is compared
-with the server's copy. Upstream: normalizeStatus, status_manager.go v1.36.4.
+with the server's copy; lists are sorted and termination messages cut.
+Upstream: normalizeStatus and isPodStatusByKubeletEqual, status_manager.go v1.36.4.
 """
 
+from collections.abc import Callable
+from functools import partial
 from heapq import heappop, heappush
 from operator import attrgetter
 
 from msgspec import structs
 
+from podstatus.kube.conditions import (
+    SHARED_CONDITIONS,
+    Conditions,
+    conditions_by_kubelet,
+)
+from podstatus.kube.encoding.equality import semantic_equal
+from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodSpec
@@ -42,16 +52,16 @@ def normalize_conditions(status: PodStatus) -> PodStatus:
 
 def normalize_containers(pod: Pod, status: PodStatus) -> PodStatus:
     """Normalise only the container statuses and the start time."""
+    regular, ephemeral = status.container_statuses, status.ephemeral_container_statuses
+    init = status.init_container_statuses
     return structs.replace(
         status,
         start_time=status.start_time and status.start_time.truncated(),
-        container_statuses=_normalize_and_sort(pod.spec, status.container_statuses),
-        init_container_statuses=sort_init_container_statuses(
-            pod.spec, _normalize_container_list(pod.spec, status.init_container_statuses)
-        ),
-        ephemeral_container_statuses=_normalize_and_sort(
-            pod.spec, status.ephemeral_container_statuses
-        ),
+        container_statuses=regular and sort_container_statuses(_normalize_all(pod.spec, regular)),
+        init_container_statuses=init
+        and sort_init_container_statuses(pod.spec, _normalize_all(pod.spec, init)),
+        ephemeral_container_statuses=ephemeral
+        and sort_container_statuses(_normalize_all(pod.spec, ephemeral)),
     )
 
 
@@ -104,18 +114,8 @@ def _message_limit(spec: PodSpec) -> int:
     return MAX_TERMINATION_BYTES // max(1, containers)
 
 
-def _normalize_and_sort(
-    spec: PodSpec, statuses: ContainerStatuses | None
-) -> ContainerStatuses | None:
-    return (
-        sort_container_statuses(_normalize_container_list(spec, statuses)) if statuses else statuses
-    )
-
-
-def _normalize_container_list(
-    spec: PodSpec, statuses: ContainerStatuses | None
-) -> ContainerStatuses | None:
-    return statuses and tuple([_normalize_container(spec, status) for status in statuses])
+def _normalize_all(spec: PodSpec, statuses: ContainerStatuses) -> ContainerStatuses:
+    return tuple(map(partial(_normalize_container, spec), statuses))
 
 
 def _normalize_container(spec: PodSpec, status: ContainerStatus) -> ContainerStatus:
@@ -156,3 +156,42 @@ def _normalize_condition(condition: PodCondition) -> PodCondition:
     return structs.replace(
         condition, last_probe_time=probe_time, last_transition_time=transition_time
     )
+
+
+def is_pod_status_by_kubelet_equal(old: PodStatus, new: PodStatus, gates: FeatureGates) -> bool:
+    """Whether two normalised statuses are equal in the parts that the kubelet owns.
+
+    Conditions owned by the kubelet are compared by status, reason and message. Conditions of
+    other owners and the resource claim statuses are ignored.
+    """
+    return _our_conditions_equal(old.conditions, new.conditions, gates) and semantic_equal(
+        structs.replace(
+            old,
+            conditions=new.conditions,
+            resource_claim_statuses=new.resource_claim_statuses,
+            extended_resource_claim_status=new.extended_resource_claim_status,
+            node_allocatable_resource_claim_statuses=new.node_allocatable_resource_claim_statuses,
+        ),
+        new,
+    )
+
+
+_ConditionValue = tuple[str, str, str, str]
+_condition_value: Callable[[PodCondition], _ConditionValue] = attrgetter(
+    "type", "status", "reason", "message"
+)
+
+
+def _our_conditions_equal(
+    old: Conditions | None, new: Conditions | None, gates: FeatureGates
+) -> bool:
+    if old == new:
+        return True
+    before, after = [*map(_condition_value, old or ())], [*map(_condition_value, new or ())]
+    if before == after:
+        return True
+    ours = conditions_by_kubelet(gates) | SHARED_CONDITIONS
+    # Among duplicates of a type, the last wins.
+    return {it[0]: it for it in before if it[0] in ours} == {
+        it[0]: it for it in after if it[0] in ours
+    }

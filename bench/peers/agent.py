@@ -11,6 +11,7 @@ from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.logging_setup import configure_logging
 from podstatus.agent.daemon.run_agent import AgentContext, AgentInfo, run_agent
 from podstatus.agent.settings.load import load_settings
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
@@ -43,7 +44,10 @@ def main(root: str) -> None:
     changes = Path(root, "changes")
 
     def build(context: AgentContext) -> NodeAgent:
-        return NodeAgent(context, LoggingRuntime(context.root.folder("runtime"), changes))
+        clock = SystemClock()
+        return NodeAgent(
+            context, clock, Heartbeats(clock), lambda it: LoggingRuntime(it.folder, changes)
+        )
 
     asyncio.run(run_agent(settings, build, _print_url))
 

@@ -9,10 +9,11 @@ from msgspec import structs
 from podstatus.kube.objects.node import Node, NodeCondition, NodeSystemInfo
 from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.quantity import Quantity
-from podstatus.node.compose import NodeHeartbeats, NodeServices, build_node
+from podstatus.node.compose import NodeCallbacks, NodeServices, build_node
 from podstatus.node.decide.conditions import AlertCondition
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, UsageSnapshot
 from podstatus.node.facts_collector import FactSources
+from podstatus.node.node_cache import NodeCache
 from podstatus.node.ports import NodeApi
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
@@ -100,6 +101,7 @@ class NodeScene:
         self.machine: MachineReading | None = MACHINE
         self.recoveries = 0
         self.stated: tuple[AlertCondition, ...] | None = ()
+        self.own_node = NodeCache(Node())
         self.services: NodeServices = build_node(
             settings,
             FactSources(
@@ -112,13 +114,12 @@ class NodeScene:
             api=api or self.server,
             events=self.events,
             clock=self.clock,
-            heartbeats=NodeHeartbeats(ignore, ignore),
-            on_recovered=self._recovered,
+            node_cache=self.own_node,
+            callbacks=NodeCallbacks(ignore, ignore, self._recovered),
             random=lambda: chance,
         )
         self.status = self.services.status
         self.lease = self.services.lease
-        self.own_node = self.services.node_cache
 
     def snapshot(self) -> UsageSnapshot | None:
         if self.machine is None:

@@ -1,7 +1,9 @@
 """The Node gets the agent's port once the agent listens."""
 
-from podstatus.node.compose import NodeHeartbeats, build_node
+from podstatus.kube.objects.node import Node
+from podstatus.node.compose import NodeCallbacks, build_node
 from podstatus.node.facts_collector import FactSources
+from podstatus.node.node_cache import NodeCache
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.in_memory_node_api import InMemoryNodeApi
@@ -13,6 +15,7 @@ async def test_the_node_shows_the_port_as_soon_as_there_is_one() -> None:
     ports = [0, 10250, 4711]
 
     async def run() -> list[int]:
+        node_cache = NodeCache(Node())
         services = build_node(
             NodeSettings(name="n", node_ips=("10.0.0.7",)),
             FactSources(
@@ -25,13 +28,13 @@ async def test_the_node_shows_the_port_as_soon_as_there_is_one() -> None:
             api=InMemoryNodeApi(),
             events=FakeEvents(),
             clock=FakeClock(),
-            heartbeats=NodeHeartbeats(ignore, ignore),
-            on_recovered=ignore,
+            node_cache=node_cache,
+            callbacks=NodeCallbacks(ignore, ignore, ignore),
         )
         shown = []
         while ports:
             services.refresh_draft()
-            node = services.node_cache.current()
+            node = node_cache.current()
             shown.append(node.status.daemon_endpoints.kubelet_endpoint.port)
             ports.pop(0)
         return shown

@@ -12,7 +12,9 @@ import time
 from pathlib import Path
 
 from podstatus.agent.compose.agent import NodeAgent
+from podstatus.agent.compose.runtime import build_runtime
 from podstatus.agent.daemon.run_agent import AgentContext
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli import run as run_command
 from podstatus.cli.register_commands import app
@@ -44,7 +46,7 @@ def main() -> None:
     clock = SkewedClock(Path(sys.argv.pop(1)))
 
     def build(context: AgentContext) -> NodeAgent:
-        return NodeAgent(context, clock=clock)
+        return NodeAgent(context, clock, Heartbeats(clock), build_runtime)
 
     run_command.build_node_agent = build  # type: ignore[attr-defined]
     app()

@@ -20,18 +20,19 @@ from podstatus.node.status_service import NodeStatusService
 class NodeServices(NamedTuple):
     """The services that `build_node` returns."""
 
-    node_cache: NodeCache
     status: NodeStatusService
     lease: LeaseService
     refresh_draft: Callable[[], None]
     """Rebuild the Node that would be registered from the current facts."""
 
 
-class NodeHeartbeats(NamedTuple):
-    """Heartbeats of the services that `build_node` returns."""
+class NodeCallbacks(NamedTuple):
+    """What the services that `build_node` returns call."""
 
-    status: Callable[[], None]
-    lease: Callable[[], None]
+    status_heartbeat: Callable[[], None]
+    lease_heartbeat: Callable[[], None]
+    on_recovered: Callable[[], None]
+    """Called after an outage that was longer than the lease duration."""
 
 
 def build_node(
@@ -41,29 +42,29 @@ def build_node(
     api: NodeApi,
     events: NodeEvents,
     clock: Clock,
-    heartbeats: NodeHeartbeats,
-    on_recovered: Callable[[], None],
+    node_cache: NodeCache,
+    callbacks: NodeCallbacks,
     random: Callable[[], float] = random,
 ) -> NodeServices:
-    """Build the services of a node. Raises ValueError if `eviction_hard` is invalid.
+    """Build the services of a node, and set the draft of `node_cache`.
 
-    `on_recovered` is called after an outage that was longer than the lease duration.
+    Raises ValueError if `eviction_hard` is invalid.
     """
     thresholds = parse_thresholds(settings.eviction_hard)
     collector = NodeFactsCollector(settings, sources, thresholds=thresholds, clock=clock)
     builder = NodeBuilder(settings, thresholds)
-    node_cache = NodeCache(builder.new_node(collector.facts()).node)
 
     def refresh_draft() -> None:
         node_cache.set_draft(builder.new_node(collector.facts()).node)
 
+    refresh_draft()
     dependencies = NodeDependencies(
         api=api,
         node_cache=node_cache,
         builder=builder,
         collector=collector,
         clock=clock,
-        heartbeat=heartbeats.status,
+        heartbeat=callbacks.status_heartbeat,
     )
     registration = Registration(dependencies, random=random)
     status = NodeStatusService(settings, dependencies, registration, events=events, random=random)
@@ -73,8 +74,8 @@ def build_node(
         clock=clock,
         node_uid=lambda: node_cache.uid,
         duration=settings.lease_duration_seconds,
-        on_recovered=on_recovered,
+        on_recovered=callbacks.on_recovered,
         random=random,
-        heartbeat=heartbeats.lease,
+        heartbeat=callbacks.lease_heartbeat,
     )
-    return NodeServices(node_cache, status, lease, refresh_draft)
+    return NodeServices(status, lease, refresh_draft)

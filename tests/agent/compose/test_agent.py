@@ -12,10 +12,13 @@ import pytest
 
 from podstatus.agent.compose import agent as build_node
 from podstatus.agent.compose.agent import NodeAgent, health_url
+from podstatus.agent.compose.build_dependencies import BuildRuntime
+from podstatus.agent.compose.runtime import build_runtime
 from podstatus.agent.daemon import apiserver_process, run_agent
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run_agent import AgentContext, AgentError
 from podstatus.agent.settings.load import load_settings
+from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
 from podstatus.client import kubeconfig_config
 from podstatus.runtime.port import ProbeResult
@@ -35,8 +38,8 @@ def server(tmp_path: Path) -> Iterator[ApiServerThread]:
 async def a_node(
     folder: Path,
     server: ApiServerThread,
-    runtime: SimulatedRuntime | None = None,
     *,
+    runtime: BuildRuntime = build_runtime,
     healthz_port: str | None = None,
 ) -> AsyncIterator[asyncio.Task[None]]:
     """A node; the task that it runs in, once it serves."""
@@ -52,7 +55,8 @@ async def a_node(
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
         access = kubeconfig_config(server.kubeconfig)
-        agent = NodeAgent(AgentContext(settings=settings, root=root, access=access), runtime)
+        context, clock = AgentContext(settings=settings, root=root, access=access), SystemClock()
+        agent = NodeAgent(context, clock, Heartbeats(clock), runtime)
         task = asyncio.create_task(agent.run(serving.set_result))
         try:
             async with asyncio.timeout(SECONDS):
@@ -127,7 +131,7 @@ async def test_probes_that_break_off_do_not_end_the_node(
     tmp_path: Path, server: ApiServerThread
 ) -> None:
     runtime = ForgetfulRuntime()
-    async with a_node(tmp_path, server, runtime) as task:
+    async with a_node(tmp_path, server, runtime=lambda _: runtime) as task:
         await until(lambda: runtime.asked == 2 or task.done())
         assert not task.done()
 

@@ -10,6 +10,8 @@ import pytest
 from podstatus.agent.compose.history import AgentHistory, RecordingCounters, RecordingEvents
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.load import load_settings
+from podstatus.agent.settings.model import AgentSettings
+from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.events.object_references import container_reference, node_reference, pod_reference
 from podstatus.events.recorder import EventRecorder
@@ -20,14 +22,26 @@ from podstatus.status.ports import PodReference
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from podstatus.testing.fakes import FakeEventSink
+from tests.support.pod_services import ignore
 
 POD = make_pod("web")
+
+
+def a_history(settings: AgentSettings, folder: Path, clock: Clock) -> AgentHistory:
+    return AgentHistory(
+        settings,
+        folder,
+        clock,
+        translate_uid=lambda uid: PodUID(uid.removeprefix("mirror-")),
+        on_foreign_write=ignore,
+        on_loss=ignore,
+    )
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> AgentHistory:
     settings = load_settings({"root_dir": str(tmp_path)}, {}).settings
-    return AgentHistory(settings, tmp_path, FakeClock())
+    return a_history(settings, tmp_path, FakeClock())
 
 
 def noted(history: AgentHistory) -> list[HistoryEntry]:
@@ -70,7 +84,6 @@ def test_a_foreign_write_is_recorded_for_the_pod_and_its_event_for_the_node(
     recorder = EventRecorder(
         FakeEventSink(), host="node", clock=FakeClock(), on_recorded=history.record_event
     )
-    history.translate_uid = lambda uid: PodUID(uid.removeprefix("mirror-"))
     events = RecordingEvents(StatusEvents(recorder, "node"), history)
     pod = PodReference("default", "web", ApiUID("mirror-uid-web"))
     events.warn(pod, reasons.FOREIGN_STATUS_WRITE, "Condition Ready was set")
@@ -94,7 +107,7 @@ def test_a_status_that_is_late_is_noted_with_its_time(history: AgentHistory) -> 
 
 def test_without_a_history_nothing_is_noted_and_nothing_fails(tmp_path: Path) -> None:
     settings = load_settings({"root_dir": str(tmp_path), "history": "false"}, {}).settings
-    history = AgentHistory(settings, tmp_path, FakeClock())
+    history = a_history(settings, tmp_path, FakeClock())
     history.record_event(pod_reference(POD), "Normal", "Started", "")
     history.record_foreign_write(pod_reference(POD), "")
     history.record_slow_sync(POD.uid, "default", "web", 5.0)
@@ -105,7 +118,7 @@ def test_without_a_history_nothing_is_noted_and_nothing_fails(tmp_path: Path) ->
 def next_history(tmp_path: Path, clock: FakeClock) -> AgentHistory:
     """The history of the next agent."""
     settings = load_settings({"root_dir": str(tmp_path)}, {}).settings
-    return AgentHistory(settings, tmp_path, clock)
+    return a_history(settings, tmp_path, clock)
 
 
 def leave(history: AgentHistory) -> None:

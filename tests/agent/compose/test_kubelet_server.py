@@ -16,6 +16,7 @@ from podstatus.agent.compose.kubelet_server import (
     KubeletServer,
     ensure_server_certificate,
     ensure_server_files,
+    server_url,
 )
 from podstatus.agent.compose.serving_certificate import (
     KubeletServerError,
@@ -183,31 +184,28 @@ async def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
         port = KubeletServer(
             settings,
             ensure_server_files(settings, tmp_path, SystemClock().now()),
-            HandlerDependencies(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path),
             ApiClient(PlainAccess("http://127.0.0.1:1")),
             SystemClock(),
+            node_name="n",
         )
+        sources = HandlerDependencies(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path)
         message = (
             f"cannot listen on 127.0.0.1 port {number}: address already in use; "
             r"stop the process that uses it, or pass another --port \(0 picks a free one\)"
         )
         with pytest.raises(KubeletServerError, match=message):
-            await port.start()
-        assert port.port == 0
+            await port.start(sources)
+        assert (port.port, port.url) == (0, "")
 
 
 @pytest.mark.parametrize(
     ("address", "url"),
     [
-        ("127.0.0.1", "https://127.0.0.1:0"),
-        ("0.0.0.0", "https://127.0.0.1:0"),  # noqa: S104
-        ("::", "https://[::1]:0"),
-        ("10.0.0.7", "https://10.0.0.7:0"),
+        ("127.0.0.1", "https://127.0.0.1:10250"),
+        ("0.0.0.0", "https://127.0.0.1:10250"),  # noqa: S104
+        ("::", "https://[::1]:10250"),
+        ("10.0.0.7", "https://10.0.0.7:10250"),
     ],
 )
-def test_the_url_can_be_asked_from_this_machine(tmp_path: Path, address: str, url: str) -> None:
-    settings = load_settings({"hostname_override": "n", "address": address}, {}).settings
-    files = ensure_server_files(settings, tmp_path, NOW)
-    sources = HandlerDependencies(pods=FakePods(), runtime=None, checks=dict, logs=tmp_path)
-    client = ApiClient(PlainAccess("http://127.0.0.1:1"))
-    assert KubeletServer(settings, files, sources, client, SystemClock()).url == url
+def test_the_url_can_be_asked_from_this_machine(address: str, url: str) -> None:
+    assert server_url(address, 10250) == url

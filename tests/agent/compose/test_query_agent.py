@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from podstatus.agent.compose.agent import NodeAgent
+from podstatus.agent.compose.agent import build_node_agent
 from podstatus.agent.compose.kubelet_server import ensure_server_files
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run_agent import AgentContext
@@ -68,7 +68,7 @@ async def a_node(folder: Path, server: ApiServerThread) -> AsyncIterator[Client]
     with RootDir(settings.root_dir) as root:
         files = ensure_server_files(settings, root.folder("pki"), SystemClock().now())
         access = kubeconfig_config(server.kubeconfig)
-        agent = NodeAgent(
+        agent = build_node_agent(
             AgentContext(settings=settings, root=root, access=access, server_files=files)
         )
         task = asyncio.create_task(agent.run(serving.set_result))

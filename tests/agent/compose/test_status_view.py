@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.compose.agent import NodeAgent
+from podstatus.agent.compose.agent import build_node_agent
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run_agent import AgentContext
 from podstatus.agent.settings.load import load_settings
@@ -41,7 +41,7 @@ async def a_node(folder: Path, server: ApiServerThread, **flags: str) -> AsyncIt
     serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
         access = kubeconfig_config(server.kubeconfig)
-        agent = NodeAgent(AgentContext(settings=settings, root=root, access=access))
+        agent = build_node_agent(AgentContext(settings=settings, root=root, access=access))
         task = asyncio.create_task(agent.run(serving.set_result))
         try:
             async with asyncio.timeout(SECONDS):

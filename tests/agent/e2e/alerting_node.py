@@ -76,6 +76,8 @@ class AlertingNode:
         self.settings = settings
         self.runtime = SimulatedRuntime(self.clock)
         self.heartbeats: Heartbeats | None = None
+        self.is_stalled: Callable[[], bool] = bool
+        """Whether a service of the running agent has missed its heartbeat."""
         self.agent: NodeAgent | None = None
 
     @asynccontextmanager
@@ -104,7 +106,9 @@ class AlertingNode:
                 access=kubeconfig_config(self.server.kubeconfig),
                 alert_rules=None if rules is None else load_alert_rules([file], evaluator),
             )
-            agent = NodeAgent(surroundings, self.runtime, self.clock, heartbeats=self.heartbeats)
+            heartbeats = self.heartbeats or Heartbeats(self.clock)
+            self.is_stalled = lambda: bool(heartbeats.stalled())
+            agent = NodeAgent(surroundings, self.clock, heartbeats, lambda _: self.runtime)
             self.agent = agent
             task = asyncio.create_task(agent.run(serving.set_result))
             try:

@@ -42,7 +42,9 @@ async def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_pat
     async with asyncio.timeout(30):
         clock, cluster = FakeClock(), FakeCluster()
         contact, history = ServerHealth(clock), HistoryFile(settings, tmp_path)
-        view = ClusterView(cluster, ObserverScope(), SnapshotCache(), clock=clock)
+        view = ClusterView(
+            cluster, ObserverScope(), SnapshotCache(), clock=clock, history_writer=None
+        )
         known = ClusterStatusView(view, server_health=contact, history=history)
         contact.record_response()
         assert not known.freshness().server_reachable
@@ -74,7 +76,9 @@ async def test_the_age_of_a_lease_does_not_depend_on_the_time_that_is_set() -> N
 
     async def play() -> None:
         clock, cluster = FakeClock("2100-01-01T00:00:00Z"), FakeCluster()
-        view = ClusterView(cluster, ObserverScope(), SnapshotCache(), clock=clock)
+        view = ClusterView(
+            cluster, ObserverScope(), SnapshotCache(), clock=clock, history_writer=None
+        )
         renew(cluster, "2099-12-31T23:59:55.000000Z")
         task = asyncio.ensure_future(view.leases.run())
         await run_ready_tasks()

@@ -81,9 +81,8 @@ def test_a_lost_file_is_noticed_and_a_new_one_begins(
 ) -> None:
     path = tmp_path / "history.db"
     history = checkpointed(path)
-    writer = StatusHistoryWriter(history, clock=FakeClock())
     happened: list[str] = []
-    writer.on_loss = happened.append
+    writer = StatusHistoryWriter(history, clock=FakeClock(), on_loss=happened.append)
 
     async def scene() -> None:
         update(writer, "web", "Pending")

@@ -3,10 +3,11 @@
 import logging
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from podstatus.agent.compose.alert_rules import AlertRules
+from podstatus.agent.compose.dependencies import AgentDependencies
 from podstatus.agent.compose.node_services import AgentNodeServices
 from podstatus.agent.compose.pod_services import PodServices
 from podstatus.agent.settings.model import AgentSettings
@@ -21,21 +22,19 @@ from podstatus.alerts.delivery.dispatcher import AlertDispatcher
 from podstatus.alerts.delivery.store import AlertStore, AlertStoreError
 from podstatus.alerts.engine.engine import Engine
 from podstatus.alerts.evaluator.evaluator_thread import EvaluatorThread
-from podstatus.alerts.model import Action, Alert
+from podstatus.alerts.model import Action, Alert, RuleSet
 from podstatus.alerts.notifiers.alertmanager import AlertmanagerNotifier
 from podstatus.alerts.notifiers.event import EventNotifier, SubjectEventRecorder
 from podstatus.alerts.notifiers.http_post import HttpPostClient
 from podstatus.alerts.notifiers.log import LogNotifier
 from podstatus.alerts.notifiers.webhook import WebhookNotifier
 from podstatus.alerts.ports import AlertNotifier, BatchAlertNotifier, Remediation
-from podstatus.alerts.service.alert_service import AlertService, Readiness
+from podstatus.alerts.service.alert_service import AlertService, Readiness, firing_actions
 from podstatus.base.clock import Clock
-from podstatus.client import ApiClient, HttpPodApi
-from podstatus.events.recorder import EventRecorder
+from podstatus.client import HttpPodApi
 from podstatus.kube.objects.node import Taint
 from podstatus.node.decide.conditions import AlertCondition
 from podstatus.observe.ports import StatusView
-from podstatus.runtime.pleg import Pleg
 
 logger = logging.getLogger(__name__)
 
@@ -45,41 +44,55 @@ _DEFAULT_ACTIONS = (Action(kind="log"), Action(kind="event"))
 _ALERTMANAGER_ACTION = Action(kind="alertmanager")
 
 
+class FiringAlerts:
+    """What the firing alerts request of the Node; nothing if alerts are disabled."""
+
+    def __init__(self, settings: AgentSettings, rules: AlertRules | None, clock: Clock) -> None:
+        self._clock = clock
+        self._rule_set = _no_rule_set if rules is None else rules.rule_set
+        self.engine = Engine(() if rules is None else rules.rules, instance_id=secrets.token_hex(4))
+        self.actions = {} if rules is None else rules.actions(_default_actions(settings))
+
+    def node_conditions(self) -> tuple[AlertCondition, ...]:
+        """Return the Node conditions of all firing alerts."""
+        return alert_conditions(self._firing(), self._clock.monotonic())
+
+    def desired_taints(self) -> tuple[Taint, ...]:
+        """Return the Node taints of all firing alerts."""
+        return desired_taints(self._firing(), self._rule_set)
+
+    def _firing(self) -> Iterator[tuple[Alert, Action]]:
+        return firing_actions(self.engine.alerts().values(), self.actions)
+
+
 class AlertServices:
     """The alert services of a node, connected with each other."""
 
     def __init__(
         self,
-        settings: AgentSettings,
-        root: Path,
+        dependencies: AgentDependencies,
         rules: AlertRules,
+        firing: FiringAlerts,
         status_view: StatusView,
         pods: PodServices,
         node: AgentNodeServices,
         taints: AlertTaints,
-        pleg: Pleg,
-        recorder: EventRecorder,
-        client: ApiClient,
         *,
-        is_synced: Callable[[], bool],
         url: Callable[[], str],
-        heartbeat: Callable[[], None],
-        clock: Clock,
     ) -> None:
-        """`is_synced`: True once the snapshot cache has all pods; `url`: the agent's URL."""
-        self._clock = clock
-        self._rules = rules
+        """`url` returns the agent's URL, empty before it listens."""
+        settings, clock = dependencies.settings, dependencies.clock
         self._base_url = url
         self._http = HttpPostClient(clock=clock)
         self._evaluator = EvaluatorThread(rules.evaluator)
-        self._store = _open_store(root / ALERTS_FILE)
-        alert_pods = AlertPods(pods.pod_manager, is_synced=lambda: pods.mux.all_sources_ready)
+        self._store = _open_store(dependencies.root.path / ALERTS_FILE)
+        alert_pods = AlertPods(pods.pod_manager, is_synced=pods.all_sources_ready)
         remediations: dict[str, Remediation] = {
-            "restartContainer": RestartContainer(alert_pods, pleg, pods.probe_results),
-            "deletePod": DeletePod(alert_pods, HttpPodApi(client)),
+            "restartContainer": RestartContainer(alert_pods, dependencies.pleg, pods.probe_results),
+            "deletePod": DeletePod(alert_pods, HttpPodApi(dependencies.clients.node)),
             TAINT: TaintNode(taints),
         }
-        events = SubjectEventRecorder(recorder)
+        events = SubjectEventRecorder(dependencies.recorder)
         notifiers: dict[str, AlertNotifier | BatchAlertNotifier] = {
             "log": LogNotifier(),
             "event": EventNotifier(events),
@@ -90,7 +103,7 @@ class AlertServices:
                 url=settings.alertmanager_url or "",
                 link=self._alert_url,
             ),
-            CONDITION: NodeConditionNotifier(node.status.request_sync, clock=clock),
+            CONDITION: NodeConditionNotifier(dependencies.signals.node_changed, clock=clock),
         }
         for kind, remediation in remediations.items():
             notifiers[kind] = GuardedRemediation(
@@ -103,22 +116,17 @@ class AlertServices:
             )
         self.service = AlertService(
             status_view,
-            Engine(rules.rules, instance_id=secrets.token_hex(4)),
+            firing.engine,
             self._evaluator,
             AlertDispatcher(notifiers, self._store, clock=clock, random=random.random),
-            actions=rules.actions(_default_actions(settings)),
-            readiness=Readiness(pods=is_synced, nodes=lambda: _is_node_synced(node)),
+            actions=firing.actions,
+            readiness=Readiness(pods=pods.is_snapshot_complete, nodes=node.is_synced),
             clock=clock,
-            heartbeat=heartbeat,
+            heartbeat=dependencies.heartbeats.register(
+                "alerts", max_silent_seconds=60, is_vital=False
+            ),
         )
-
-    def node_conditions(self) -> tuple[AlertCondition, ...]:
-        """Return the Node conditions of all firing alerts."""
-        return alert_conditions(self.service.firing(), self._clock.monotonic())
-
-    def desired_taints(self) -> tuple[Taint, ...]:
-        """Return the Node taints of all firing alerts."""
-        return desired_taints(self.service.firing(), self._rules.rule_set)
+        dependencies.signals.foreign_write.connect(self.service.foreign_write)
 
     async def close(self) -> None:
         """Close the evaluator process, all connections and the alert database."""
@@ -142,9 +150,8 @@ def _default_actions(settings: AgentSettings) -> tuple[Action, ...]:
     )
 
 
-def _is_node_synced(node: AgentNodeServices) -> bool:
-    """True once this agent process has read the Node and renewed its lease."""
-    return node.node_cache.server_copy is not None and node.lease.age_seconds is not None
+def _no_rule_set(_rule: str) -> RuleSet:
+    return RuleSet()
 
 
 def _open_store(path: Path) -> AlertStore | None:

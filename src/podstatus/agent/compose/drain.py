@@ -6,55 +6,14 @@ from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from podstatus.agent.compose.drain_progress import describe_progress, describe_remaining
-from podstatus.agent.compose.node_services import AgentNodeServices
-from podstatus.agent.compose.pod_services import PodServices
 from podstatus.agent.daemon.systemd import is_shutting_down
 from podstatus.agent.settings.model import AUTO, DRAIN, AgentSettings
-from podstatus.base.clock import Clock
-from podstatus.kube.objects.pod import Pod
-from podstatus.runtime.pleg import Pleg
-from podstatus.workers.admission.admit import AdmissionRejected
 from podstatus.workers.shutdown.manager import ShutdownManager
 from podstatus.workers.shutdown.plan import total_seconds
 
 _POLL_SECONDS = 0.1
 _REPORT_SECONDS = 1.0
 """Maximum wait for the API server to have the Node as not Ready."""
-
-
-class NodeDrain:
-    """Access to the shutdown manager for services that are built before it."""
-
-    def __init__(self) -> None:
-        self._shutdown: ShutdownManager | None = None
-
-    def build(
-        self,
-        settings: AgentSettings,
-        pods: PodServices,
-        node: AgentNodeServices,
-        pleg: Pleg,
-        clock: Clock,
-    ) -> ShutdownManager:
-        """Build the shutdown manager; until then no drain is in progress."""
-        self._shutdown = ShutdownManager(
-            pods.pod_registry,
-            pods.workers,
-            pleg,
-            settings.shutdown_periods,
-            events=node.events,
-            clock=clock,
-            on_change=node.status.request_sync,
-        )
-        return self._shutdown
-
-    def problem(self) -> str | None:
-        """Return why a drain makes the node not Ready, None if no drain is in progress."""
-        return None if self._shutdown is None else self._shutdown.problem()
-
-    def rejection(self, pod: Pod) -> AdmissionRejected | None:
-        """Return why a drain rejects a new pod, None if it does not."""
-        return None if self._shutdown is None else self._shutdown.rejection_for(pod)
 
 
 async def drain_node(

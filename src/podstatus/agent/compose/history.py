@@ -97,19 +97,33 @@ SLOW_SYNC_SECONDS = 1.0
 class AgentHistory(HistoryFile):
     """The history of a node agent, if it is enabled and usable."""
 
-    def __init__(self, settings: AgentSettings, root: Path, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: AgentSettings,
+        root: Path,
+        clock: Clock,
+        *,
+        translate_uid: Callable[[str], PodUID],
+        on_foreign_write: Callable[[PodUID], None],
+        on_loss: Callable[[str], None],
+    ) -> None:
+        """`translate_uid` maps the UID of a mirror pod to that of its static pod.
+
+        `on_foreign_write` is called for each foreign status write, with or without a history,
+        `on_loss` in the event loop with the reason when the file was lost.
+        """
         # Before the database is opened, which may change the file's mtime.
         since = last_alive(root / HISTORY_FILE)
         super().__init__(settings, root)
         self.writer: StatusHistoryWriter | None = None
         self.downtime: AgentDowntime | None = None
         """Must be registered as a status notifier before `writer`."""
-        self.translate_uid: Callable[[str], PodUID] = PodUID
-        """Maps the UID of a mirror pod to that of its static pod."""
-        self.on_foreign_write: Callable[[PodUID], None] = lambda _: None
-        """Called for each foreign status write, with or without a history."""
+        self._translate_uid = translate_uid
+        self._on_foreign_write = on_foreign_write
         if self.store is not None:
-            writer = StatusHistoryWriter(self.store, clock=clock, retention=self.retention)
+            writer = StatusHistoryWriter(
+                self.store, clock=clock, retention=self.retention, on_loss=on_loss
+            )
             self.set_counts_source(lambda: writer.counts)
             self.writer = writer
             pods = self.store.pod_uids()
@@ -129,14 +143,14 @@ class AgentHistory(HistoryFile):
 
     def record_foreign_write(self, pod: NamedPod, message: str) -> None:
         """Record that another client wrote a pod status and the agent corrected it."""
-        self.on_foreign_write(self.translate_uid(pod.uid))
+        self._on_foreign_write(self._translate_uid(pod.uid))
         if self.writer is not None:
             reason = reasons.FOREIGN_STATUS_WRITE
             transition = Transition(kind=FOREIGN_WRITE, reason=reason, message=message)
             self.writer.add_entry(self._own_reference(pod), transition)
 
     def _own_reference(self, pod: NamedPod) -> ObjectReference:
-        uid = self.translate_uid(pod.uid)
+        uid = self._translate_uid(pod.uid)
         return ObjectReference(namespace=pod.namespace, name=pod.name, uid=uid)
 
 

@@ -61,7 +61,7 @@ def ensure_server_certificate(settings: AgentSettings, pki: Path, now: int) -> t
     if certificate is not None or key is not None:
         missing = "--tls-cert-file" if certificate is None else "--tls-private-key-file"
         raise KubeletServerError(f"{missing} is missing; pass a certificate and its key, or none")
-    addresses = [it.address for it in node_addresses(node_settings(settings))]
+    addresses = [it.address for it in node_addresses(node_settings(settings, None))]
     return ensure_certificate(pki, settings.node_name, addresses, now)
 
 
@@ -94,22 +94,18 @@ class KubeletServer:
         self,
         settings: AgentSettings,
         files: KubeletServerFiles,
-        sources: HandlerDependencies,
         client: ApiClient,
         clock: Clock,
         *,
-        node_name: str | None = None,
+        node_name: str,
     ) -> None:
         """`client` sends TokenReviews and SubjectAccessReviews.
 
-        Requests are authorized for the Node `node_name`: None means the agent's own, an empty
-        name all nodes.
+        Requests are authorized for the Node `node_name`, or for all nodes if it is empty.
         """
         self._settings = settings
         self._files = files
-        self._sources = sources
-        name = settings.node_name if node_name is None else node_name
-        self._options = _server_options(settings, files.token, name)
+        self._options = _server_options(settings, files.token, node_name)
         self._reviews = HttpReviews(client)
         self._clock = clock
         self._server: NodeServer | None = None
@@ -122,15 +118,14 @@ class KubeletServer:
 
     @property
     def url(self) -> str:
-        """The URL for clients on this machine."""
-        host = reachable_host(self._settings.address)
-        return f"https://[{host}]:{self._port}" if ":" in host else f"https://{host}:{self._port}"
+        """The URL for clients on this machine; empty before `start`."""
+        return server_url(self._settings.address, self._port) if self._port else ""
 
-    async def start(self) -> int:
+    async def start(self, sources: HandlerDependencies) -> int:
         """Start to listen and return the port. Raises KubeletServerError."""
         files, settings = self._files, self._settings
         server = NodeServer(
-            Handlers(self._sources, self._options, self._clock),
+            Handlers(sources, self._options, self._clock),
             Authorizer(self._options, self._reviews, self._clock),
             ssl_context=server_context(files.certificate, files.key, files.client_ca),
             host=settings.address,
@@ -153,6 +148,12 @@ class KubeletServer:
         server, self._server = self._server, None
         if server is not None:
             await server.stop()
+
+
+def server_url(address: str, port: int) -> str:
+    """Return the URL for clients on this machine of a server that listens on `address`."""
+    host = reachable_host(address)
+    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 
 
 def _server_options(settings: AgentSettings, token: str, node_name: str) -> ServerOptions:

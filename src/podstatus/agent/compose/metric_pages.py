@@ -2,14 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from podstatus.agent.compose.dependencies import AgentDependencies
 from podstatus.agent.compose.node_services import AgentNodeServices
 from podstatus.agent.compose.pod_services import PodServices
 from podstatus.alerts.metrics import alert_metrics
 from podstatus.alerts.ports import AlertReader
-from podstatus.base.clock import Clock
-from podstatus.base.service_heartbeats import Heartbeats
-from podstatus.client.rest.server_health import RequestMetrics
-from podstatus.events.recorder import EventRecorder
 from podstatus.observe.metrics.connection_collector import request_metrics, watch_metrics
 from podstatus.observe.metrics.kubelet_collector import (
     KubeletMetricsSource,
@@ -31,31 +28,24 @@ from podstatus.observe.metrics.resource_collector import (
 )
 from podstatus.observe.metrics.sli_collector import HealthCheck, HealthCheckCollector
 from podstatus.observe.metrics.watch_counters import WatchCounts
-from podstatus.observe.metrics.work_counters import WorkCounts
 from podstatus.observe.ports import StatusView
-from podstatus.runtime.pleg import Pleg
+from podstatus.runtime.port import ContainerStats
 
 
 def build_metric_pages(
-    node_name: str,
-    work: WorkCounts,
+    dependencies: AgentDependencies,
     pods: PodServices,
     node: AgentNodeServices,
-    pleg: Pleg,
-    recorder: EventRecorder,
     status_view: StatusView,
     *,
     alerts: AlertReader | None,
-    requests: RequestMetrics,
     watch_counts: WatchCounts,
-    has_container_stats: bool,
-    heartbeats: Heartbeats,
     checks: Callable[[], Mapping[str, HealthCheck]],
-    clock: Clock,
 ) -> MetricPages:
-    """Build all metric pages. `has_container_stats`: the runtime reports container usage."""
+    """Build all metric pages. `alerts`: None if alerts are disabled."""
+    work, pleg, recorder = dependencies.work_counts, dependencies.pleg, dependencies.recorder
     state = KubeletMetricsSource(
-        node_name=node_name,
+        node_name=dependencies.settings.node_name,
         counts=pods.counters.snapshot,
         work=work,
         desired_pods=pods.pod_manager.pods,
@@ -66,18 +56,20 @@ def build_metric_pages(
         last_relist=lambda: pleg.last_listed,
     )
     agent = AgentMetricsSource(
-        counts=pods.counters.snapshot, events=lambda: recorder.counts, heartbeats=heartbeats
+        counts=pods.counters.snapshot,
+        events=lambda: recorder.counts,
+        heartbeats=dependencies.heartbeats,
     )
     used = ResourceMetricsSource(
         snapshot=lambda: node.usage.snapshot,
         running=pleg.pods,
-        measures_containers=has_container_stats,
+        measures_containers=isinstance(dependencies.counted_runtime, ContainerStats),
     )
 
     def everything() -> Iterator[Samples | LazySamples]:
         yield from kubelet_metrics(state)
-        yield from request_metrics(requests)
-        yield from podstatus_metrics(status_view, clock)
+        yield from request_metrics(dependencies.server_health.requests)
+        yield from podstatus_metrics(status_view, dependencies.clock)
         yield from agent_metrics(agent)
         yield from watch_metrics(watch_counts)
         yield from process_metrics()

@@ -3,15 +3,14 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from podstatus import __version__
+from podstatus.agent.compose.dependencies import AgentDependencies
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.base.clock import Clock
-from podstatus.base.service_heartbeats import Heartbeats
-from podstatus.client import ApiClient, HttpNodeApi, node_reflector
+from podstatus.client import HttpNodeApi, node_reflector
 from podstatus.events.object_references import node_reference
 from podstatus.events.recorder import EventRecorder
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.node.compose import NodeHeartbeats, build_node
+from podstatus.node.compose import NodeCallbacks, build_node
 from podstatus.node.decide.conditions import AlertCondition, is_ready
 from podstatus.node.decide.pressure_conditions import parse_thresholds
 from podstatus.node.decide.pressure_trigger import PressureMonitor
@@ -25,7 +24,7 @@ from podstatus.node.settings import NodeSettings
 from podstatus.runtime.port import ContainerStats, NodeLabels, PodStats, ResizesPods, Runtime
 
 
-class _NodeEventRecorder:
+class NodeEventRecorder:
     """Records events about the agent's Node."""
 
     def __init__(self, recorder: EventRecorder, name: str) -> None:
@@ -33,9 +32,11 @@ class _NodeEventRecorder:
         self._about = node_reference(name)
 
     def normal(self, reason: str, message: str) -> None:
+        """Record an event of type Normal."""
         self._recorder.normal(self._about, reason, message)
 
     def warn(self, reason: str, message: str) -> None:
+        """Record an event of type Warning."""
         self._recorder.warn(self._about, reason, message)
 
 
@@ -44,25 +45,19 @@ class AgentNodeServices:
 
     def __init__(
         self,
-        settings: AgentSettings,
-        client: ApiClient,
-        runtime: Runtime,
-        recorder: EventRecorder,
+        shared: AgentDependencies,
         *,
-        runtime_problem: NodeHealthCheck,
         shutting_down: NodeHealthCheck,
         on_recovered: Callable[[], None],
-        heartbeats: Heartbeats,
-        clock: Clock,
-        port: Callable[[], int] = int,
-        alert_conditions: Callable[[], tuple[AlertCondition, ...] | None] = tuple,
+        port: Callable[[], int],
+        alert_conditions: Callable[[], tuple[AlertCondition, ...]],
     ) -> None:
-        own_settings = node_settings(settings, runtime)
-        self.events = _NodeEventRecorder(recorder, own_settings.name)
-        thresholds = parse_thresholds(own_settings.eviction_hard)
-        pressure = PressureMonitor(thresholds, self._report_pressure, clock=clock)
+        runtime, clock, heartbeats = shared.counted_runtime, shared.clock, shared.heartbeats
+        settings = node_settings(shared.settings, runtime)
+        thresholds = parse_thresholds(settings.eviction_hard)
+        pressure = PressureMonitor(thresholds, shared.signals.node_changed, clock=clock)
         self.usage = NodeUsage(
-            DiskReader(settings.root_dir),
+            DiskReader(shared.settings.root_dir),
             clock=clock,
             pods=_pod_usage(runtime),
             containers=runtime.container_usage if isinstance(runtime, ContainerStats) else dict,
@@ -70,7 +65,7 @@ class AgentNodeServices:
             on_reading=pressure.observe,
         )
         self._services = build_node(
-            own_settings,
+            settings,
             FactSources(
                 info=read_system_info(
                     kubelet_version=kubelet_version(__version__),
@@ -78,48 +73,56 @@ class AgentNodeServices:
                 ),
                 usage=lambda: self.usage.snapshot,
                 health=NodeHealth(
-                    runtime_problem, self.usage.problem, shutting_down, heartbeats=heartbeats
+                    shared.pleg.unhealthy_reason,
+                    self.usage.problem,
+                    shutting_down,
+                    heartbeats=heartbeats,
                 ),
                 port=port,
                 alert_conditions=alert_conditions,
             ),
-            api=HttpNodeApi(client),
-            events=self.events,
+            api=HttpNodeApi(shared.clients.node),
+            events=shared.node_events,
             clock=clock,
-            heartbeats=NodeHeartbeats(
-                status=heartbeats.register("node-status", max_silent_seconds=60),
-                lease=heartbeats.register("lease", max_silent_seconds=60),
+            node_cache=shared.node_cache,
+            callbacks=NodeCallbacks(
+                status_heartbeat=heartbeats.register("node-status", max_silent_seconds=60),
+                lease_heartbeat=heartbeats.register("lease", max_silent_seconds=60),
+                on_recovered=on_recovered,
             ),
-            on_recovered=on_recovered,
         )
-        self.node_cache = self._services.node_cache
+        self._node_cache = shared.node_cache
         self.status = self._services.status
         self.lease = self._services.lease
-        self.reflector = node_reflector(client, own_settings.name, self.node_cache)
-        self._host_ips = tuple(
-            it.address for it in node_addresses(own_settings) if it.type == "InternalIP"
-        )
+        self.reflector = node_reflector(shared.clients.node, settings.name, shared.node_cache)
+        shared.signals.node_changed.connect(self.status.request_sync)
 
     async def collect_once(self) -> None:
         """Read the machine's capacity, so that pods can be admitted before registration."""
         await self.usage.sample_once()
         self._services.refresh_draft()
 
-    def _report_pressure(self) -> None:
-        self.status.request_sync()
-
     def is_reported_not_ready(self) -> bool:
         """True if the API server's copy of the Node is not Ready."""
-        server_copy = self.node_cache.server_copy
+        server_copy = self._node_cache.server_copy
         return server_copy is not None and not is_ready(server_copy.status.conditions)
 
-    def host_ips(self) -> tuple[str, ...]:
-        """Return the internal IPs of the node, for `status.hostIPs` of its pods."""
-        return self._host_ips
+    def is_synced(self) -> bool:
+        """True once this agent process has read the Node and renewed its lease."""
+        return self._node_cache.server_copy is not None and self.lease.age_seconds is not None
 
 
-def node_settings(settings: AgentSettings, runtime: Runtime | None = None) -> NodeSettings:
-    """Derive the settings of the Node from those of the agent and from its runtime."""
+def host_ips(settings: AgentSettings) -> tuple[str, ...]:
+    """Return the internal IPs of the node."""
+    addresses = node_addresses(node_settings(settings, None))
+    return tuple(it.address for it in addresses if it.type == "InternalIP")
+
+
+def node_settings(settings: AgentSettings, runtime: Runtime | None) -> NodeSettings:
+    """Derive the settings of the Node from those of the agent.
+
+    Labels and features of the runtime are missing without one; addresses do not depend on it.
+    """
     return NodeSettings(
         name=settings.node_name,
         labels=dict(settings.node_labels),

@@ -1,38 +1,31 @@
 """Build the pod services: pod manager, mux, workers, probes, resize, status manager."""
 
-from collections.abc import Callable, Sequence
 from functools import partial
 
-import msgspec
-
-from podstatus.agent.compose.history import AgentHistory, RecordingCounters, RecordingEvents
+from podstatus.agent.compose.dependencies import AgentDependencies, Signal
+from podstatus.agent.compose.history import RecordingCounters, RecordingEvents
+from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
 from podstatus.agent.compose.status_events import StatusEvents
-from podstatus.agent.settings.model import AgentSettings
-from podstatus.base.clock import Clock
-from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.checkpoint.allocation_checkpoint import FileState
 from podstatus.checkpoint.outbox_files import FileOutbox
 from podstatus.client.typed.pods import HttpPodApi
 from podstatus.events import reasons
 from podstatus.events.object_references import container_reference
-from podstatus.events.recorder import EventRecorder
-from podstatus.kube.objects.node import Node
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.time import UNSET_TIME, Time
-from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.pods.pod_manager import PodManager
+from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.probes.check_dispatch import ProbeChecker
 from podstatus.probes.http_hook import send_hook_request
 from podstatus.probes.workers import ProbeWorkers
-from podstatus.runtime.pleg import Pleg
-from podstatus.runtime.port import ProbeResult, ReportsProbes, ResizesPods, Runtime
-from podstatus.sources.mux import Mux
+from podstatus.runtime.port import ProbeResult, ReportsProbes, ResizesPods
+from podstatus.sources.decide.pod_changes import PodConfigChange
+from podstatus.sources.mux import Mux, RejectedPod
 from podstatus.status.manager import StatusManager
 from podstatus.status.ports import OutboxEntry
 from podstatus.status.startup_latency_tracker import StartupLatencyTracker
 from podstatus.workers.action_executor import ActionExecutor
 from podstatus.workers.actions.crash_loop_backoff import CrashLoopBackoff
-from podstatus.workers.admission.admit import AdmissionRejected, AdmissionResult, admit
+from podstatus.workers.admission.admit import AdmissionResult, admit
 from podstatus.workers.admission.resource_fit import RequestedResources, pod_capacity
 from podstatus.workers.allocation.allocate_on_admission import PodAdmission
 from podstatus.workers.allocation.allocations import AllocationManager
@@ -51,65 +44,47 @@ from podstatus.workers.policy import WorkerPolicy
 from podstatus.workers.ports import NoopProbeManager
 from podstatus.workers.probe_result_store import ProbeResultStore
 from podstatus.workers.resize.decision import ResizeDecision, decide_resize
-
-
-class PodDependencies(msgspec.Struct, frozen=True, kw_only=True):
-    """What the pod services need from the rest of the agent."""
-
-    settings: AgentSettings
-    clock: Clock
-    heartbeats: Heartbeats
-    recorder: EventRecorder
-    current_node: Callable[[], Node]
-    host_ips: Callable[[], Sequence[str]]
-    source_names: frozenset[str]
-    """The sources that must deliver before pods are cleaned up."""
-    on_mirror: Callable[[], None]
-    """Called when a mirror pod or its static pod changes."""
-    rejection: Callable[[Pod], AdmissionRejected | None]
-    """Returns why the draining node rejects a pod, None if it does not."""
-    history: AgentHistory
-    on_pod_changed: Callable[[PodUID], None]
-    """Called when a pod is added to, updated in or removed from the pod manager."""
-    work_counts: WorkCounts
+from podstatus.workers.shutdown.manager import ShutdownManager
 
 
 class PodServices:
     """The pod services of a node, connected with each other."""
 
-    def __init__(
-        self,
-        dependencies: PodDependencies,
-        runtime: Runtime,
-        pleg: Pleg,
-        pod_api: HttpPodApi,
-        state: FileState,
-        outbox: FileOutbox[OutboxEntry],
-    ) -> None:
+    def __init__(self, dependencies: AgentDependencies, source_names: frozenset[str]) -> None:
+        """`source_names`: the sources that must deliver before pods are cleaned up."""
         settings, clock, recorder = dependencies.settings, dependencies.clock, dependencies.recorder
+        runtime, signals = dependencies.counted_runtime, dependencies.signals
+        root, history = dependencies.root, dependencies.history
+        state = FileState(root.folder("checkpoints"))
         self._recorder = recorder
-        self._on_mirror = dependencies.on_mirror
-        self.counters = RecordingCounters(dependencies.history)
-        self.pod_manager = PodManager()
-        dependencies.history.translate_uid = self.pod_manager.translate_pod_uid
-        self.pod_registry = PodRegistry(self.pod_manager, all_sources_ready=self._all_delivered)
+        self._signals = signals
+        self.counters = RecordingCounters(history)
+        self.pod_manager = dependencies.pod_manager
+        changes: Signal[[PodConfigChange]] = Signal()
+        rejections: Signal[[RejectedPod]] = Signal()
+        self.mux = Mux(source_names, changes, on_rejected=rejections)
+        self.pod_registry = PodRegistry(self.pod_manager, all_sources_ready=self.all_sources_ready)
         self.startup_latency = StartupLatencyTracker(self.counters, clock=clock)
         self.status_manager = StatusManager(
-            pod_api,
+            HttpPodApi(dependencies.clients.pods),
             self.pod_manager,
             self.pod_registry,
             startup_latency=self.startup_latency,
             observer=self.counters,
-            events=RecordingEvents(
-                StatusEvents(recorder, settings.node_name), dependencies.history
-            ),
-            outbox=outbox,
+            events=RecordingEvents(StatusEvents(recorder, settings.node_name), history),
+            outbox=FileOutbox(root.folder("outbox"), OutboxEntry),
             state=state,
             clock=clock,
             gates=settings.feature_gates,
             recompute_status=self._recompute_status,
             heartbeat=dependencies.heartbeats.register("status", max_silent_seconds=60),
         )
+        self.snapshot_updater = SnapshotUpdater(
+            SnapshotCache(), self.pod_manager, self.status_manager
+        )
+        for notifier in (history.downtime, self.snapshot_updater, history.writer):
+            if notifier is not None:
+                self.status_manager.add_notifier(notifier)
         policy = WorkerPolicy(
             sync_frequency=settings.sync_frequency,
             keep_terminated_pod_volumes=settings.keep_terminated_pod_volumes,
@@ -119,7 +94,7 @@ class PodServices:
         # ProbeWorkers record an event for each failed check themselves, as upstream does.
         unhealthy = self._report_unhealthy if probes_itself else _already_reported
         self.probe_results = ProbeResultStore(
-            self.status_manager, self.wake, unhealthy, _prober_start(dependencies)
+            self.status_manager, signals.pod_changed, unhealthy, _prober_start(dependencies)
         )
         self.probes = ProbeWorkers(
             ProbeChecker(runtime, clock=clock),
@@ -134,11 +109,11 @@ class PodServices:
             self.allocations,
             self.status_manager,
             recorder,
-            on_completed=self._resources_freed,
+            on_completed=signals.resources_freed,
         )
         shared = WorkerDependencies(
             runtime=runtime,
-            pleg=pleg,
+            pleg=dependencies.pleg,
             pod_manager=self.pod_manager,
             registry=self.pod_registry,
             statuses=self.status_manager,
@@ -173,51 +148,60 @@ class PodServices:
             on_init_finished=self.startup_latency.record_init_container_finished,
         )
         self.workers = PodWorkers(shared, self.pod_syncer, on_finished=self._pod_finished)
+        signals.pod_changed.connect(self.workers.wake)
+        self.shutdown = ShutdownManager(
+            self.pod_registry,
+            self.workers,
+            dependencies.pleg,
+            settings.shutdown_periods,
+            events=dependencies.node_events,
+            clock=clock,
+            on_change=signals.node_changed,
+        )
         occupancy = RequestTotals(self.pod_registry, self.allocations)
         self.resize_controller = ResizeController(
             shared,
             self.allocations,
             occupancy,
-            decide=partial(_decide_resize, dependencies, runtime),
-            wake=self.wake,
-            all_sources_ready=self._all_delivered,
+            decide=partial(_decide_resize, dependencies),
+            wake=signals.pod_changed,
+            all_sources_ready=self.all_sources_ready,
             heartbeat=dependencies.heartbeats.register("resizes", max_silent_seconds=400),
         )
+        signals.resources_freed.connect(self.resize_controller.retry)
         self.dispatcher = PodDispatcher(
             shared,
             self.workers,
-            PodAdmission(self.allocations, occupancy, partial(_admit, dependencies)),
+            PodAdmission(self.allocations, occupancy, partial(_admit, dependencies, self.shutdown)),
             self.resize_controller,
             startup_latency=self.startup_latency,
-            on_mirror=dependencies.on_mirror,
-            on_pod_change=dependencies.on_pod_changed,
+            on_mirror=signals.mirror_changed,
+            on_pod_change=self.snapshot_updater.pod_changed,
         )
-        self.mux = Mux(
-            dependencies.source_names,
-            self.dispatcher.handle,
-            on_rejected=self.dispatcher.report_rejected,
-        )
+        changes.connect(self.dispatcher.handle)
+        rejections.connect(self.dispatcher.report_rejected)
         self.housekeeping = Housekeeping(
             shared,
             self.workers,
             self.pod_syncer,
-            all_sources_ready=self._all_delivered,
+            all_sources_ready=self.all_sources_ready,
             heartbeat=dependencies.heartbeats.register("housekeeping", max_silent_seconds=60),
         )
 
-    def wake(self, uid: PodUID) -> None:
-        """Sync a pod as soon as possible."""
-        self.workers.wake(uid)
+    def all_sources_ready(self) -> bool:
+        """True once every source has delivered its pods."""
+        return self.mux.all_sources_ready
+
+    def is_snapshot_complete(self) -> bool:
+        """True while the snapshot cache has all pods of all sources."""
+        return self.mux.all_sources_ready and self.snapshot_updater.is_idle
 
     def _recompute_status(self, uid: PodUID) -> bool:
         return self.dispatcher.resync(uid)
 
     def _pod_finished(self, _life: PodLifecycle) -> None:
-        self._on_mirror()
-        self._resources_freed()
-
-    def _resources_freed(self) -> None:
-        self.resize_controller.retry()
+        self._signals.mirror_changed()
+        self._signals.resources_freed()
 
     def _report_unhealthy(self, result: ProbeResult) -> None:
         pod = self.pod_manager.pod_by_uid(result.uid)
@@ -226,44 +210,42 @@ class PodServices:
             message = f"{result.probe.capitalize()} probe failed: {result.output}"
             self._recorder.warn(about, reasons.UNHEALTHY, message)
 
-    def _all_delivered(self) -> bool:
-        return self.mux.all_sources_ready
-
 
 def _already_reported(_: ProbeResult) -> None:
     """ProbeWorkers have recorded the event already."""
 
 
-def _prober_start(dependencies: PodDependencies) -> Time:
+def _prober_start(dependencies: AgentDependencies) -> Time:
     """The start time for the kubelet's readiness rule; unset: keep the last readiness."""
     if dependencies.settings.ready_after_restart != "kubelet":
         return UNSET_TIME
     return Time.from_unix_nanos(dependencies.clock.now())
 
 
-def _admit(dependencies: PodDependencies, pod: Pod, others: RequestedResources) -> AdmissionResult:
-    """Admit or reject a pod against the current Node."""
-    if (rejected := dependencies.rejection(pod)) is not None:
+def _admit(
+    dependencies: AgentDependencies,
+    shutdown: ShutdownManager,
+    pod: Pod,
+    others: RequestedResources,
+) -> AdmissionResult:
+    """Admit or reject a pod against the current Node; a draining node rejects."""
+    if (rejected := shutdown.rejection_for(pod)) is not None:
         return rejected
-    node = dependencies.current_node()
+    node = dependencies.node_cache.current()
     max_pods = pod_capacity(node, dependencies.settings.max_pods)
     return admit(pod, node=node, others=others, max_pods=max_pods)
 
 
 def _decide_resize(
-    dependencies: PodDependencies,
-    runtime: Runtime,
-    pod: Pod,
-    allocated: Pod,
-    others: RequestedResources,
+    dependencies: AgentDependencies, pod: Pod, allocated: Pod, others: RequestedResources
 ) -> ResizeDecision:
     """Decide a resize against the current Node."""
-    node = dependencies.current_node()
+    node = dependencies.node_cache.current()
     return decide_resize(
         pod,
         allocated,
         node=node,
         others=others,
         max_pods=pod_capacity(node, dependencies.settings.max_pods),
-        supports_resize=isinstance(runtime, ResizesPods),
+        supports_resize=isinstance(dependencies.counted_runtime, ResizesPods),
     )

@@ -4,20 +4,16 @@ import asyncio
 import logging
 from contextlib import suppress
 
-from podstatus.agent.compose.node_services import AgentNodeServices
+from podstatus.agent.compose.dependencies import AgentDependencies
 from podstatus.agent.compose.pod_services import PodServices
 from podstatus.agent.daemon.cluster_identity import ClusterIdentity
-from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.clock import Clock
-from podstatus.base.service_heartbeats import Heartbeats
-from podstatus.client import ApiClient
 from podstatus.events import reasons
 from podstatus.events.object_references import pod_reference
-from podstatus.events.recorder import EventRecorder
 from podstatus.kube.api_errors import ApiError
 from podstatus.kube.objects.pod import Pod, is_static_pod
-from podstatus.runtime.port import Runtime, RuntimeDownError
+from podstatus.runtime.port import RuntimeDownError
 from podstatus.sources.api_source import SOURCE as API
 from podstatus.sources.api_source import ApiSource
 from podstatus.sources.file_source import SOURCE as FILE
@@ -47,28 +43,17 @@ def source_names(settings: AgentSettings) -> frozenset[str]:
 class SourceServices:
     """The pod sources. The agent runs the results of `build` and `mirror_controller`."""
 
-    def __init__(
-        self,
-        settings: AgentSettings,
-        root: RootDir,
-        client: ApiClient,
-        pods: PodServices,
-        node: AgentNodeServices,
-        recorder: EventRecorder,
-        runtime: Runtime,
-        *,
-        heartbeats: Heartbeats,
-        clock: Clock,
-    ) -> None:
-        self._settings = settings
-        self._root = root
-        self._client = client
+    def __init__(self, dependencies: AgentDependencies, pods: PodServices) -> None:
+        self._settings = settings = dependencies.settings
+        self._root = root = dependencies.root
+        self._client = client = dependencies.clients.pods
         self._pods = pods
-        self._node = node
-        self._recorder = recorder
-        self._runtime = runtime
-        self._heartbeats = heartbeats
-        self._clock = clock
+        self._node_events = dependencies.node_events
+        self._recorder = dependencies.recorder
+        self._runtime = dependencies.runtime
+        self._heartbeats = dependencies.heartbeats
+        self._clock = dependencies.clock
+        node_cache = dependencies.node_cache
         self._cluster_identity = ClusterIdentity(
             client, root, embedded=settings.embedded, has_pods=self._has_pods
         )
@@ -78,12 +63,13 @@ class SourceServices:
                 static_pods=self._static_pods,
                 mirror_pods=pods.pod_manager.mirror_pods,
                 may_remove=self._may_remove_mirror,
-                node_uid=lambda: node.node_cache.uid or None,
+                node_uid=lambda: node_cache.uid or None,
             ),
-            clock=clock,
+            clock=self._clock,
             on_problem=self._report_mirror_problem,
-            heartbeat=heartbeats.register("mirrors", max_silent_seconds=120),
+            heartbeat=self._heartbeats.register("mirrors", max_silent_seconds=120),
         )
+        dependencies.signals.mirror_changed.connect(self.mirror_controller.wake)
 
     async def check_server(self) -> None:
         """Check the identity of the API server before the first request that changes anything.
@@ -152,7 +138,7 @@ class SourceServices:
         )
 
     def _report_manifest_problem(self, problem: ManifestProblem) -> None:
-        self._node.events.warn(reasons.INVALID_MANIFEST, f"Cannot read static pods from {problem}")
+        self._node_events.warn(reasons.INVALID_MANIFEST, f"Cannot read static pods from {problem}")
 
     def _report_mirror_problem(self, pod: Pod, problem: str) -> None:
         self._recorder.warn(pod_reference(pod), reasons.FAILED_CREATE_MIRROR_POD, problem)

@@ -14,6 +14,7 @@ import msgspec
 from podstatus import __version__
 from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentError
 from podstatus.agent.settings.model import AgentSettings
+from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.base.clock import Clock
 from podstatus.client import ApiClient
 from podstatus.client.auth.in_cluster_config import SERVICE_ACCOUNT
@@ -62,6 +63,13 @@ class RuntimeDependencies(msgspec.Struct, frozen=True, kw_only=True):
     host_ips: Callable[[], Sequence[str]]
     allocatable: Callable[[], Mapping[str, Quantity]]
     clock: Clock
+
+
+def build_runtime(dependencies: RuntimeDependencies) -> Runtime:
+    """Build the runtime of `--runtime`. Raises AgentError."""
+    if dependencies.settings.runtime == PROCESS:
+        return build_process_runtime(dependencies)
+    return find_runtime(dependencies.settings.runtime, dependencies.folder, dependencies.clock)
 
 
 def build_process_runtime(dependencies: RuntimeDependencies) -> ProcessRuntime:

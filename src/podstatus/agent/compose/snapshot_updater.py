@@ -28,7 +28,7 @@ class SnapshotUpdater:
     def __init__(
         self, cache: SnapshotCache, pod_manager: PodManager, status_manager: StatusManager
     ) -> None:
-        self._cache = cache
+        self.cache = cache
         self._pod_manager = pod_manager
         self._status_manager = status_manager
         self._pending: OrderedDict[PodUID, None] = OrderedDict()
@@ -83,10 +83,10 @@ class SnapshotUpdater:
     def _update(self, uid: PodUID) -> None:
         pod = self._pod_manager.pod_by_uid(uid)
         if pod is None:
-            self._cache.remove(uid)
+            self.cache.remove(uid)
             return
         status = self._status_manager.pod_status(uid)
         # Just after a start, the status from the API server is the newest one.
-        self._cache.put(
+        self.cache.put(
             summarize_pod(pod if status is None else structs.replace(pod, status=status))
         )

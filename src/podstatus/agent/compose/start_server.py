@@ -5,9 +5,12 @@ from contextlib import AsyncExitStack
 from podstatus.agent.compose.kubelet_server import KubeletServer
 from podstatus.agent.compose.serving_certificate import KubeletServerError
 from podstatus.agent.daemon.run_agent import AgentError
+from podstatus.web.handlers import HandlerDependencies
 
 
-async def start_server(server: KubeletServer | None, stack: AsyncExitStack) -> str:
+async def start_server(
+    server: KubeletServer | None, sources: HandlerDependencies, stack: AsyncExitStack
+) -> str:
     """Start the server and return its URL, empty without a server. `stack` stops it.
 
     Raises AgentError.
@@ -15,7 +18,7 @@ async def start_server(server: KubeletServer | None, stack: AsyncExitStack) -> s
     if server is None:
         return ""
     try:
-        await server.start()
+        await server.start(sources)
     except KubeletServerError as error:
         raise AgentError(str(error)) from error
     stack.push_async_callback(server.stop)

@@ -3,12 +3,9 @@
 from collections.abc import Mapping
 from operator import is_
 
-from podstatus.agent.compose.history import AgentHistory
+from podstatus.agent.compose.dependencies import AgentDependencies
 from podstatus.agent.compose.node_services import AgentNodeServices
 from podstatus.agent.compose.pod_services import PodServices
-from podstatus.agent.compose.snapshot_updater import SnapshotUpdater
-from podstatus.base.clock import Clock
-from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.objects.pod import PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.scalars.time import Time
@@ -17,7 +14,6 @@ from podstatus.observe.history.status_listener import HistoryCounts
 from podstatus.observe.ports import Freshness, NodeSummary, PodSyncProgress, SyncState
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.node import requested_resources, summarize_node, used_fractions
-from podstatus.runtime.pleg import Pleg
 
 
 class NodeStatusView:
@@ -25,35 +21,27 @@ class NodeStatusView:
 
     def __init__(
         self,
+        dependencies: AgentDependencies,
         pods: PodServices,
         node: AgentNodeServices,
-        pleg: Pleg,
-        *,
-        server_health: ServerHealth,
-        history: AgentHistory,
-        clock: Clock,
     ) -> None:
         self._pods = pods
         self._node = node
-        self._pleg = pleg
-        self._server_health = server_health
-        self._history = history
-        self._clock = clock
-        self._cache = SnapshotCache()
+        self._node_cache = dependencies.node_cache
+        self._pleg = dependencies.pleg
+        self._server_health = dependencies.server_health
+        self._history = dependencies.history
+        self._clock = dependencies.clock
         self._requested: tuple[list[PodSpec], Mapping[str, str]] = ([], {})
-        self.updater = SnapshotUpdater(self._cache, pods.pod_manager, pods.status_manager)
-        pods.status_manager.add_notifier(self.updater)
-        if history.writer is not None:
-            pods.status_manager.add_notifier(history.writer)
 
     @property
     def snapshot_cache(self) -> SnapshotCache:
         """All pods of the node, each with its newest status."""
-        return self._cache
+        return self._pods.snapshot_updater.cache
 
     def nodes(self) -> Mapping[str, NodeSummary]:
         """Return the agent's own Node by name."""
-        node = self._node.node_cache.current()
+        node = self._node_cache.current()
         running = [
             pod.spec
             for pod in self._pods.pod_manager.pods()

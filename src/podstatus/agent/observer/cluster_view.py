@@ -56,7 +56,7 @@ class ClusterView:
         cache: SnapshotCache,
         *,
         clock: Clock,
-        history_writer: HistoryWriter[PodSummary] | None = None,
+        history_writer: HistoryWriter[PodSummary] | None,
     ) -> None:
         """`history_writer` records the transitions of pods; None: no history."""
         self.cache = cache

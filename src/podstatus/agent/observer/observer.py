@@ -67,13 +67,11 @@ HEAP_TRIMMED = "returned the memory of the initial list to the operating system"
 class ClusterObserver:
     """The cluster observer: all its services, connected. It writes nothing to the cluster."""
 
-    def __init__(
-        self, context: AgentContext, scope: ObserverScope, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, context: AgentContext, scope: ObserverScope, clock: Clock) -> None:
         settings, root = context.settings, context.root
         self._context = context
         self._scope = scope
-        self._clock = clock = clock or SystemClock()
+        self._clock = clock
         self._heartbeats = Heartbeats(clock)
         self._connect_error = ""
         """Why the last request to the API server failed."""
@@ -90,20 +88,20 @@ class ClusterObserver:
         self._metric_pages = MetricPages(
             {"": self._metrics, "slis": HealthCheckCollector(self._checks)}
         )
-        self._server: KubeletServer | None = None
-        if context.server_files is not None:
-            sources = HandlerDependencies(
-                checks=self._checks,
-                routes=OBSERVER_ROUTES,
-                logs=root.folder("logs"),
-                view=self.status_view,
-                agent_info=self._about_agent(),
-                metrics=self._metric_pages,
-            )
-            # Clients need permission for all nodes: the observer is none of them.
-            self._server = KubeletServer(
-                settings, context.server_files, sources, self._client, clock, node_name=""
-            )
+        self._handlers = HandlerDependencies(
+            checks=self._checks,
+            routes=OBSERVER_ROUTES,
+            logs=root.folder("logs"),
+            view=self.status_view,
+            agent_info=self._about_agent(),
+            metrics=self._metric_pages,
+        )
+        # Clients need permission for all nodes: the observer is none of them.
+        self._server = (
+            None
+            if context.server_files is None
+            else KubeletServer(settings, context.server_files, self._client, clock, node_name="")
+        )
 
     def _build_history_writer(self, history: History) -> HistoryWriter[PodSummary]:
         writer = HistoryWriter(
@@ -124,7 +122,7 @@ class ClusterObserver:
             await stack.enter_async_context(self._client)
             is_reachable = await self._check_access()
             # Before the initial list, so that a port in use is reported at once.
-            url = await start_server(self._server, stack)
+            url = await start_server(self._server, self._handlers, stack)
             previous_pods = await self._previous_pods()
             async with asyncio.TaskGroup() as tasks:
                 if self._history_writer is not None:
@@ -257,4 +255,4 @@ class ClusterObserver:
 
 def build_observer(context: AgentContext, scope: ObserverScope) -> ClusterObserver:
     """Build the observer without starting it. Raises AgentError."""
-    return ClusterObserver(context, scope)
+    return ClusterObserver(context, scope, SystemClock())

@@ -12,7 +12,7 @@ After a start no alert resolves before the state is complete again.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import structs
@@ -127,13 +127,6 @@ class AlertService:
         if not problem:
             return receivers
         return [*receivers, DeliveryState(name=_STORE_NAME, problem=problem)]
-
-    def firing(self) -> Iterable[tuple[Alert, Action]]:
-        """Yield each firing alert, with monotonic times, and each of its actions."""
-        for alert in self._engine.alerts().values():
-            if alert.state == "firing":
-                for action in self._actions.get(alert.rule, ()):
-                    yield alert, action
 
     # Notifications
 
@@ -264,6 +257,16 @@ class AlertService:
             if len(self._resolved) <= _MAX_RESOLVED and first.resolved >= oldest:
                 return
             del self._resolved[first.id]
+
+
+def firing_actions(
+    alerts: Iterable[Alert], actions: Mapping[str, Sequence[Action]]
+) -> Iterator[tuple[Alert, Action]]:
+    """Yield each firing alert with each of its actions; `actions` by rule name."""
+    for alert in alerts:
+        if alert.state == "firing":
+            for action in actions.get(alert.rule, ()):
+                yield alert, action
 
 
 def _rules_of_receivers(actions: Mapping[str, Sequence[Action]]) -> dict[str, tuple[str, ...]]:

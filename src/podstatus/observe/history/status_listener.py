@@ -5,12 +5,14 @@ status_manager.add_notifier(writer)
 tasks.create_task(writer.run())
 """
 
+from collections.abc import Callable
+
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.history.sqlite_store import History
 from podstatus.observe.history.write_queue import MAX_BYTES, MAX_ENTRIES
-from podstatus.observe.history.writer import HistoryCounts, HistoryWriter, Retention
+from podstatus.observe.history.writer import HistoryCounts, HistoryWriter, Retention, ignore
 from podstatus.observe.transitions.tracker import STATUS_SOURCE, TransitionTracker
 
 __all__ = ["HistoryCounts", "Retention", "StatusHistoryWriter"]
@@ -27,6 +29,7 @@ class StatusHistoryWriter(HistoryWriter[Pod]):
         retention: Retention | None = None,
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
+        on_loss: Callable[[str], None] = ignore,
     ) -> None:
         super().__init__(
             history,
@@ -35,6 +38,7 @@ class StatusHistoryWriter(HistoryWriter[Pod]):
             retention=retention,
             max_entries=max_entries,
             max_bytes=max_bytes,
+            on_loss=on_loss,
         )
 
     def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:  # noqa: ARG002

@@ -99,6 +99,10 @@ class HistoryCounts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 QueueEntry: TypeAlias = QueuedState[Any] | QueuedTransition
 
 
+def ignore(*_: object) -> None:
+    """For a writer without a heartbeat, or without a listener."""
+
+
 class HistoryWriter(Generic[P]):
     """Records changes of pods. Methods that add an entry are thread-safe."""
 
@@ -111,8 +115,10 @@ class HistoryWriter(Generic[P]):
         retention: Retention | None = None,
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
-        heartbeat: Callable[[], None] = lambda: None,
+        heartbeat: Callable[[], None] = ignore,
+        on_loss: Callable[[str], None] = ignore,
     ) -> None:
+        """`on_loss` is called in the event loop with the reason when a file was lost."""
         self._history = history
         self._tracker = tracker
         self._clock = clock
@@ -134,8 +140,7 @@ class HistoryWriter(Generic[P]):
         """What happened to the lost file, until the new one has an entry about it."""
         self._files_replaced = 0
         self._unreported_losses: list[str] = []
-        self.on_loss: Callable[[str], None] = lambda _: None
-        """Called in the event loop with the reason when a file was lost."""
+        self._on_loss = on_loss
 
     # Adding entries
 
@@ -237,7 +242,7 @@ class HistoryWriter(Generic[P]):
 
     def _report_losses(self) -> None:
         while self._unreported_losses:
-            self.on_loss(self._unreported_losses.pop())
+            self._on_loss(self._unreported_losses.pop())
 
     async def prune_once(self) -> None:
         """Delete entries that are too old, and the oldest if the file is too large."""

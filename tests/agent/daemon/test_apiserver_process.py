@@ -13,9 +13,9 @@ import pytest
 from podstatus.agent.daemon.apiserver_process import (
     ApiServerStartError,
     EmbeddedApiServer,
-    EmbeddedServerAccess,
     NodeTrust,
 )
+from podstatus.agent.daemon.serve_apiserver import READY_FD_VARIABLE, EmbeddedServerAccess
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.base.backoff import Backoff
 from podstatus.base.system_clock import SystemClock
@@ -130,6 +130,29 @@ async def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
             await server.start()
     assert (tmp_path / "log.1").stat().st_size == 11 * 2**20
     assert log.stat().st_size < 100
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("", "no output"),
+        ('{"url": "https://127', "no output"),
+        ("serving https://127.0.0.1:1\n", "DecodeError: JSON is malformed"),
+        ('{"url": "https://127.0.0.1:1"}\n', "ValidationError: Object missing required field"),
+    ],
+)
+async def test_a_child_without_a_whole_message_does_not_serve(
+    tmp_path: Path, written: str, reason: str
+) -> None:
+    code = (
+        "import os, sys; pipe = open(int(os.environ[sys.argv[1]]), 'w'); pipe.write(sys.argv[2]); "
+        "pipe.close(); sys.stdin.read()"
+    )
+    command = (sys.executable, "-c", code, READY_FD_VARIABLE, written)
+    async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0, command=command) as server:
+        with pytest.raises(ApiServerStartError, match=f"did not start: {reason}"):
+            await server.start()
+        assert server.pid is None
 
 
 async def test_the_child_gets_the_address_of_the_agent(tmp_path: Path) -> None:

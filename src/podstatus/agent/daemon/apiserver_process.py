@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podstatus.agent.daemon.agent_log_rotation import MAX_LOG_BYTES, run_log_rotation
-from podstatus.apiserver.pki.token_and_kubeconfig import ENDPOINTS, KUBECONFIG
+from podstatus.agent.daemon.serve_apiserver import READY_FD_VARIABLE, EmbeddedServerAccess
 from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.apiserver.storage.marker import MarkerError, MarkerFile
 from podstatus.apiserver.storage.sqlite_file import DATABASE
@@ -44,17 +44,6 @@ _MAX_ERROR_LINES = 5
 
 class ApiServerStartError(Exception):
     """The child did not start; the message has its last output."""
-
-
-class EmbeddedServerAccess(msgspec.Struct, frozen=True):
-    """URL and credentials of the embedded API server."""
-
-    url: str
-    token: str
-    kubeconfig: bytes
-
-    def __repr__(self) -> str:
-        return f"EmbeddedServerAccess({self.url!r}, …)"
 
 
 class NodeTrust(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +103,7 @@ class EmbeddedApiServer:
         await self._wait_for_lock()
         try:
             return await self._start()
-        except (OSError, msgspec.MsgspecError, KeyError) as error:
+        except (OSError, msgspec.MsgspecError) as error:
             # For example: disk full, or out of memory.
             await self.stop()
             raise ApiServerStartError(
@@ -130,24 +119,37 @@ class EmbeddedApiServer:
             options += ["--node-address", self._node_trust.address]
         with _open_log(self._log) as log:
             begin = log.tell()
+            message = await _read_message(await self._spawn(options, log))
+        if not message:
+            await self.stop()
+            raise ApiServerStartError(self._start_error(begin))
+        access = decode_json(message, EmbeddedServerAccess)
+        self._port = urlsplit(access.url).port or 0
+        self._cluster_id = self._cluster_id or self._read_cluster_id()
+        return access
+
+    async def _spawn(self, options: Sequence[str], log: BinaryIO) -> BinaryIO:
+        """Start the child; return the pipe on which it reports that it serves."""
+        own_end, child_end = os.pipe()
+        pipe = os.fdopen(own_end, "rb")
+        try:
             self._process = await asyncio.create_subprocess_exec(
                 *self._command,
                 *options,
                 stdin=PIPE,
-                stdout=PIPE,
+                stdout=log,
                 stderr=log,
-                env=child_environment(os.environ),
+                env=child_environment(os.environ) | {READY_FD_VARIABLE: str(child_end)},
+                pass_fds=(child_end,),
                 # Ctrl-C must not reach the child: the agent sends its last statuses to it.
                 start_new_session=True,
             )
-            serves = await self._wait_ready(self._process, log)
-        if not serves:
-            await self.stop()
-            raise ApiServerStartError(self._start_error(begin))
-        files = self._read_access()
-        self._port = urlsplit(files.url).port or 0
-        self._cluster_id = self._cluster_id or self._read_cluster_id()
-        return files
+        except BaseException:
+            pipe.close()
+            raise
+        finally:
+            os.close(child_end)
+        return pipe
 
     async def run(self) -> None:
         """Restart the child whenever it exits, until cancelled or closed."""
@@ -202,22 +204,6 @@ class EmbeddedApiServer:
                 return  # the child fails with a better message
             await self._clock.wait(_LOCK_POLL_SECONDS)
 
-    async def _wait_ready(self, process: Process, log: BinaryIO) -> bool:
-        """Return True once the child prints its kubectl command, False if it exits before."""
-        assert process.stdout is not None  # noqa: S101 - started with a pipe
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_START_TIMEOUT_SECONDS):
-                while line := await process.stdout.readline():
-                    log.write(line)
-                    if b"kubectl" in line:
-                        return True
-        return False
-
-    def _read_access(self) -> EmbeddedServerAccess:
-        endpoints = decode_json((self._folder / ENDPOINTS).read_bytes(), dict[str, str])
-        kubeconfig = (self._folder / KUBECONFIG).read_bytes()
-        return EmbeddedServerAccess(endpoints["apiserver"], endpoints["token"], kubeconfig)
-
     def _read_cluster_id(self) -> str:
         with suppress(MarkerError):
             marker, _ = MarkerFile(self._folder / DATABASE).read()
@@ -232,6 +218,21 @@ class EmbeddedApiServer:
         last = "\n".join(output.splitlines()[-_MAX_ERROR_LINES:]).removeprefix("podstatus: ")
         last = last.replace("--port", "--apiserver-port")  # the agent's name of that flag
         return f"the API server did not start: {last or 'no output'} (see {self._log})"
+
+
+async def _read_message(pipe: BinaryIO) -> bytes:
+    """Return the line of the child; empty if it exits before, or exceeds the start timeout."""
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), pipe
+    )
+    try:
+        async with asyncio.timeout(_START_TIMEOUT_SECONDS):
+            return await reader.readuntil()
+    except (TimeoutError, asyncio.IncompleteReadError):
+        return b""
+    finally:
+        transport.close()
 
 
 def _open_log(path: Path) -> BinaryIO:

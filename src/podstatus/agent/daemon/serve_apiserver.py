@@ -8,7 +8,7 @@ import signal
 import ssl
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -19,12 +19,15 @@ from podstatus.apiserver.pki.certificates import KUBELET_CLIENT, Certificates, r
 from podstatus.apiserver.pki.token_and_kubeconfig import (
     ClientCredentials,
     ensure_token,
+    kubeconfig,
     write_client_files,
 )
 from podstatus.apiserver.state_dir import StateDir, StateDirError
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.base.system_clock import SystemClock, wall_clock_ns
 
+READY_FD_VARIABLE = "PODSTATUS_READY_FD"
+"""Environment variable of a child process: the inherited pipe for its `EmbeddedServerAccess`."""
 _STDIN = 0
 _LOOPBACK_BY_WILDCARD = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not listened on
 
@@ -84,6 +87,20 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Storage location of the objects, for the banner."""
 
 
+class EmbeddedServerAccess(msgspec.Struct, frozen=True, kw_only=True):
+    """URL and credentials of a server, written to the pipe of READY_FD_VARIABLE when it serves.
+
+    One line of JSON. The pipe closes without it if the server does not start.
+    """
+
+    url: str
+    token: str
+    kubeconfig: bytes
+
+    def __repr__(self) -> str:
+        return f"EmbeddedServerAccess({self.url!r}, …)"
+
+
 BuildServer = Callable[[ApiServerConfig], StartableServer]
 AnnounceServer = Callable[[ServerInfo], None]
 
@@ -132,6 +149,9 @@ async def _serve_from(
         access = ClientCredentials(url=url, token=parts.token, authority=authority)
         where = f"in {folder.path}" if settings.root_dir else "in memory"
         announce(ServerInfo(url=url, kubeconfig=write_client_files(folder, access), where=where))
+        _report_ready(
+            EmbeddedServerAccess(url=url, token=parts.token, kubeconfig=kubeconfig(access))
+        )
         renewing = asyncio.create_task(
             renew_periodically(folder, parts.ssl_context, [settings.host], SystemClock())
         )
@@ -139,6 +159,16 @@ async def _serve_from(
         renewing.cancel()
     finally:
         await server.stop()
+
+
+def _report_ready(access: EmbeddedServerAccess) -> None:
+    """Write to the parent's pipe, if there is one."""
+    descriptor = os.environ.pop(READY_FD_VARIABLE, "")
+    # A parent that has exited closed standard input, too, and the server stops.
+    with suppress(BrokenPipeError):
+        if descriptor:
+            with os.fdopen(int(descriptor), "wb") as pipe:
+                pipe.write(msgspec.json.encode(access) + b"\n")
 
 
 async def _start(server: StartableServer, settings: ApiServerSettings) -> int:

@@ -26,6 +26,11 @@ def moment(
     transition = Transition(
         kind=kind, subject=subject, before=before, after=after, reason=reason, message=message
     )
+    if kinds.has_duration(kind) and after.endswith(" s"):
+        duration = float(after.removesuffix(" s"))
+        transition = Transition(
+            kind=kind, duration_seconds=duration, reason=reason, message=message
+        )
     if kind == kinds.CONTAINER:
         transition = Transition(
             kind=kind,

@@ -164,7 +164,7 @@ def test_an_agent_that_finds_a_pod_late_was_there_since_its_start(
     assert later.downtime is not None
     later.downtime.on_pod_updated(POD, POD.status, is_added=True)
     _, away = noted(later)
-    assert (away.transition.after, away.at) == ("12.500 s", began)
+    assert (away.transition.duration_seconds, away.at) == (12.5, began)
 
 
 def test_who_reads_the_history_does_not_look_like_an_agent(

@@ -163,7 +163,7 @@ tests:
 
 
 def entry(
-    seconds: float, kind: str, name: str = "web", state: str = "", **more: str
+    seconds: float, kind: str, name: str = "web", state: str = "", **more: str | float
 ) -> HistoryEntry:
     return HistoryEntry(
         at=AT + round(seconds * SECOND),
@@ -186,7 +186,7 @@ HISTORY = [
     entry(90, "restart", subject="app", before="1", after="2"),
     entry(100, "event", after="Warning", reason="BackOff"),
     entry(100, "foreign", reason="ForeignStatusWrite", message="another client"),
-    entry(800, "deletion", after="30 s"),
+    entry(800, "deletion", duration_seconds=30.0),
     entry(840, "finished"),
 ]
 
@@ -222,6 +222,8 @@ def test_a_history_without_moments_has_no_alerts() -> None:
 
 def test_nothing_happens_after_the_last_moment_of_a_history() -> None:
     rule_test = rehearsals("{at: 7d, expect: []}", history="x.db")
-    play = partial(HistoryDriver, entries=[*HISTORY[2:3], entry(800, "deletion", after="30 s")])
+    play = partial(
+        HistoryDriver, entries=[*HISTORY[2:3], entry(800, "deletion", duration_seconds=30.0)]
+    )
     outcome = run_rule_test(rule_test, *PLAYED, play)
     assert lines(outcome) == []

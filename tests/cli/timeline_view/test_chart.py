@@ -322,7 +322,7 @@ def test_what_was_noted_just_before_an_absence_was_seen() -> None:
 
 
 def test_an_absence_that_is_none_is_left_alone() -> None:
-    for odd in ("", "soon", "-5 s", "nan s", "inf s", "1e999 s"):
+    for odd in ("", "soon", "0 s", "-5 s"):
         moments = [AWAY[0], moment(60, kinds.AGENT_DOWNTIME, "", ("", odd))]
         assert row(drawn(moments, 100, 31), "phase").startswith("█ Running █"), odd
 
@@ -359,7 +359,18 @@ def test_durations_have_two_units(seconds: float, text: str) -> None:
 
 
 states = st.sampled_from(
-    ["", "True", "False", "Running", "Failed", "running", "waiting X", "5000.000 s", EVIL]
+    [
+        "",
+        "True",
+        "False",
+        "Running",
+        "Failed",
+        "running",
+        "waiting X",
+        "5000.000 s",
+        "1e300 s",
+        EVIL,
+    ]
 )
 happenings = st.builds(
     moment,

@@ -6,11 +6,12 @@ import sqlite3
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from podstatus import PodStatus
 from podstatus.kube.objects.pod import PodUID
@@ -22,7 +23,13 @@ from podstatus.observe.history.sqlite_store import (
 )
 from podstatus.observe.history.status_listener import Retention, StatusHistoryWriter
 from podstatus.observe.summary.pod import summarize_pod
-from podstatus.observe.transitions.compare_statuses import PHASE, Transition
+from podstatus.observe.transitions.compare_statuses import (
+    AGENT_DOWNTIME,
+    DELETION,
+    PHASE,
+    SYNC,
+    Transition,
+)
 from podstatus.testing.builders import make_pod
 from podstatus.testing.clock import FakeClock
 
@@ -42,6 +49,34 @@ def moments(count: int, *, pods: int = 10, first: int = 0) -> list[HistoryEntry]
         )
         for number in range(first, first + count)
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "seconds"),
+    [
+        (AGENT_DOWNTIME, "46.940 s", 46.94),
+        (AGENT_DOWNTIME, "0.000 s", 0.0),
+        (SYNC, "12.3 s", 12.3),
+        (DELETION, "30 s", 30.0),
+        (DELETION, "", None),
+        (AGENT_DOWNTIME, "-5.000 s", None),
+        (AGENT_DOWNTIME, "soon", None),
+        (AGENT_DOWNTIME, "inf s", None),
+        (PHASE, "30 s", None),
+    ],
+)
+def test_durations_of_earlier_builds_are_read_as_numbers(
+    tmp_path: Path, kind: str, row: str, seconds: float | None
+) -> None:
+    earlier = structs.replace(moments(1)[0], transition=Transition(kind=kind, after=row))
+    with closing(History.open(tmp_path / "history.db")) as history:
+        history.append([earlier])
+        (entry,) = history.entries_after(0, limit=2)
+        assert entry.transition.duration_seconds == seconds
+        assert entry.transition.after_text == row
+        history.append([entry])
+        _, again = history.entries_after(0, limit=2)
+        assert again.transition == entry.transition
 
 
 def on_disk(path: Path) -> int:

@@ -342,6 +342,14 @@ def test_a_transition_survives_the_round_trip() -> None:
         reason="R",
         message="m",
     )
-    at = 1_800_000_000_123_000_000
-    entry = HistoryEntry(id=7, at=at, uid=PodUID("u"), namespace="ns", name="p", transition=change)
-    assert parse_transition(transition_view(entry)) == entry
+    away = Transition(kind="away", duration_seconds=12.5)
+    for each in (change, away):
+        entry = HistoryEntry(
+            id=7,
+            at=1_800_000_000_123_000_000,
+            uid=PodUID("u"),
+            namespace="ns",
+            name="p",
+            transition=each,
+        )
+        assert parse_transition(transition_view(entry)) == entry

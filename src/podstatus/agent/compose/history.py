@@ -139,7 +139,7 @@ class AgentHistory(HistoryFile):
         """Record the duration of a status sync, if it reaches SLOW_SYNC_SECONDS."""
         if self.writer is not None and seconds >= SLOW_SYNC_SECONDS:
             pod = ObjectReference(namespace=namespace, name=name, uid=uid)
-            self.writer.add_entry(pod, Transition(kind=SYNC, after=f"{seconds:.1f} s"))
+            self.writer.add_entry(pod, Transition(kind=SYNC, duration_seconds=seconds))
 
     def record_foreign_write(self, pod: NamedPod, message: str) -> None:
         """Record that another client wrote a pod status and the agent corrected it."""

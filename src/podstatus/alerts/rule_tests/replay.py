@@ -89,8 +89,7 @@ def _readiness(pod: PodSummary, change: Transition, _: Time) -> PodSummary:
 
 
 def _deletion(pod: PodSummary, change: Transition, at: Time) -> PodSummary:
-    number = change.after.removesuffix(" s")
-    grace = int(number) if number.isdecimal() else _DEFAULT_GRACE
+    grace = _DEFAULT_GRACE if change.duration_seconds is None else round(change.duration_seconds)
     return replace(pod, deleting=Time.from_unix_nanos(at.unix_nanos() + grace * _SECOND))
 
 

@@ -66,7 +66,7 @@ def _subject(change: Transition) -> str:
 def _describe(change: Transition, arrow: str) -> str:
     cause = ": ".join(filter(None, (change.reason, change.message)))
     if change.kind not in _STATES:
-        return to_single_line(" ".join(filter(None, (change.after, cause))))
+        return to_single_line(" ".join(filter(None, (change.after_text, cause))))
     states = f"{change.before_text} {arrow} {change.after_text or '(none)'}".lstrip()
     # The text of a container state contains its reason already.
     if change.reason and change.reason in change.after_text:
@@ -142,7 +142,9 @@ def _digest(entries: Iterable[HistoryEntry], symbols: Symbols) -> Iterator[_Even
             yield from _event_lines(at, changes, symbols)
         elif part == kinds.AGENT_DOWNTIME:
             yield _EventLine(
-                at=at, text=to_single_line(f"agent away for {changes[0].after}"), style="magenta"
+                at=at,
+                text=to_single_line(f"agent away for {changes[0].after_text}"),
+                style="magenta",
             )
         else:
             yield _EventLine(at=at, text=to_single_line("; ".join(_describe_changes(changes))))
@@ -215,11 +217,11 @@ def _describe_change(change: Transition) -> str:
         case kinds.CONDITION | kinds.PHASE:
             return change.after or "(none)"
         case _:
-            return change.after
+            return change.after_text
 
 
 def _event_text(change: Transition, symbols: Symbols) -> str:
     symbol = symbols.warning if transition_style(change) else symbols.event
-    reason = change.reason or f"{change.kind} {change.after}".rstrip()
+    reason = change.reason or f"{change.kind} {change.after_text}".rstrip()
     text = " ".join(filter(None, (symbol, reason, change.subject)))
     return to_single_line(f"{text}: {change.message}" if change.message else text)

@@ -90,6 +90,8 @@ _PHASE = (kinds.PHASE, "")
 _READY = (kinds.CONDITION, "Ready")
 _EVENTS = (kinds.EVENT, "")
 _AWAY = "agent away"
+_MAX_AWAY_SECONDS = 1e9
+"""31 years: a longer downtime is drawn as this one."""
 _RESYNC_NANOS = 2_000_000_000
 """Time after its start in which a restarted agent records the current states."""
 _ORDER = (kinds.PHASE, kinds.CONDITION, kinds.CONTAINER, kinds.EVENT)
@@ -213,7 +215,7 @@ class _ChartBuilder:
             case kinds.FINISHED:
                 self._finish(uid)
             case kinds.AGENT_DOWNTIME:
-                self._agent_away(uid, change.after)
+                self._agent_away(uid, change.duration_seconds or 0.0)
             case kinds.EVENT | kinds.FOREIGN_WRITE | kinds.SYNC:
                 warning = change.after == "Warning" or change.kind == kinds.FOREIGN_WRITE
                 self._mark(_EVENTS, Mark(at=self._at, is_warning=warning))
@@ -243,10 +245,12 @@ class _ChartBuilder:
         for owner, part in [key for key in self._open if key[0] == uid]:
             self._switch(owner, part, "", Severity.DONE)
 
-    def _agent_away(self, uid: PodUID, duration: str) -> None:
+    def _agent_away(self, uid: PodUID, seconds: float) -> None:
         """Insert an interval without an agent; the state before it is assumed to continue."""
         # Not before the last entry: the downtime is accurate to the second only.
-        since = max(self._at - _parse_nanos(duration), self._last_seen.get(uid, 0))
+        since = max(
+            self._at - round(min(seconds, _MAX_AWAY_SECONDS) * SECOND), self._last_seen.get(uid, 0)
+        )
         if since >= self._at:
             return
         for owner, part in [key for key in self._open if key[0] == uid]:
@@ -304,14 +308,6 @@ def _phase_state(phase: str) -> tuple[str, Severity]:
 
 def _container_state(state: ContainerStateSummary | None) -> tuple[str, Severity]:
     return short_state(state), container_severity(state)
-
-
-def _parse_nanos(length: str) -> int:
-    """Parse a recorded duration such as `12.345 s`; 0 if it is invalid."""
-    try:
-        return max(0, round(float(length.removesuffix(" s")) * SECOND))
-    except (ValueError, OverflowError):
-        return 0
 
 
 def _have_same_states(row: ChartRow, other: ChartRow) -> bool:

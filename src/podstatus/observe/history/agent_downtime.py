@@ -70,7 +70,7 @@ class AgentDowntime:
         if pod.uid not in self._unreported_pods:
             return
         self._unreported_pods.discard(pod.uid)
-        downtime = Transition(kind=AGENT_DOWNTIME, after=f"{self._downtime_seconds:.3f} s")
+        downtime = Transition(kind=AGENT_DOWNTIME, duration_seconds=self._downtime_seconds)
         self._writer.add_entry(pod, downtime, at=self._started_at)
 
     def on_pod_removed(self, pod: Pod) -> None:

@@ -14,6 +14,7 @@ file is set aside, and a new one begins.
 """
 
 import math
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -41,6 +42,7 @@ from podstatus.observe.transitions.compare_statuses import (
     FOREIGN_WRITE,
     SYNC,
     Transition,
+    has_duration,
 )
 from podstatus.observe.transitions.resume import TransitionKey, TransitionValue
 
@@ -78,6 +80,8 @@ SELECT uid, namespace, name
 FROM pods JOIN moments ON moments.id = (SELECT max(id) FROM moments WHERE pod = pods.id)
 WHERE kind <> ? AND moments.id > ?
 """
+_DURATION = re.compile(r"(\d{1,10}(?:\.\d{1,9})?) s")
+"""A duration as `after` of its row."""
 _NON_STATE_KINDS = (EVENT, SYNC, FOREIGN_WRITE, AGENT_DOWNTIME)
 """Kinds that are not part of a pod's state, and may follow its end."""
 _MAX_TEXT_LENGTH = 1024
@@ -471,6 +475,9 @@ def _decode_entry(
 def _decode_transition(
     kind: str, subject: str, before: str, after: str, reason: str, message: str
 ) -> Transition:
+    if has_duration(kind) and (duration := _DURATION.fullmatch(after)):
+        seconds = float(duration[1])
+        return Transition(kind=kind, duration_seconds=seconds, reason=reason, message=message)
     if kind != CONTAINER:
         return Transition(
             kind=kind, subject=subject, before=before, after=after, reason=reason, message=message

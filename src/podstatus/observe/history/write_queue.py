@@ -29,8 +29,8 @@ class QueuedState(msgspec.Struct, Generic[S], frozen=True, gc=False):
     namespace: str
     name: str
     state: S
-    deletion: str | None
-    """Text of its deletion, the grace period; None if it is not being deleted."""
+    deletion: Transition | None
+    """None if it is not being deleted."""
     size: int
 
 

@@ -313,7 +313,7 @@ class HistoryWriter(Generic[P]):
         at = self._clock.now()
         gap = Transition(
             kind=AGENT_DOWNTIME,
-            after="0.000 s",
+            duration_seconds=0.0,
             reason=reasons.HISTORY_LOST,
             message=self._loss_message,
         )

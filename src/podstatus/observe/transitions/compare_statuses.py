@@ -32,7 +32,9 @@ EVENT = "event"
 SYNC = "sync"
 FOREIGN_WRITE = "foreign"
 AGENT_DOWNTIME = "away"
-"""No agent ran before this entry, for the duration in `after`."""
+"""No agent ran before this entry, for its duration."""
+_DURATION_DIGITS = {DELETION: 0, SYNC: 1, AGENT_DOWNTIME: 3}
+"""Decimal places of the seconds, by the kinds that have a duration."""
 
 
 class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -48,6 +50,9 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     state_before: ContainerStateSummary | None = None
     """Of a `container` transition, which has no `before` and `after`; None: there was none."""
     state_after: ContainerStateSummary | None = None
+    duration_seconds: float | None = None
+    """Grace period of a `deletion`, time that a `sync` took or that the agent was `away`: these
+    have no `before` and `after`. None: unknown."""
     reason: str = ""
     message: str = ""
 
@@ -58,8 +63,15 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def after_text(self) -> str:
-        """The value after as text."""
+        """The value after as text: `Running`, `waiting CrashLoopBackOff`, `12.345 s`."""
+        if self.duration_seconds is not None:
+            return f"{self.duration_seconds:.{_DURATION_DIGITS.get(self.kind, 3)}f} s"
         return format_container_state(self.state_after) if self.state_after else self.after
+
+
+def has_duration(kind: str) -> bool:
+    """Return whether transitions of this kind have `duration_seconds` instead of `after`."""
+    return kind in _DURATION_DIGITS
 
 
 class Condition(Protocol):

@@ -88,8 +88,8 @@ class TransitionSource(msgspec.Struct, Generic[P, S], frozen=True, kw_only=True)
     """Returns the state to retain for the next comparison."""
     diff: Callable[[S | None, S], list[Transition]]
     """Returns the transitions between two states."""
-    deletion: Callable[[P], str | None]
-    """Returns the text of its deletion, the grace period; None if it is not being deleted."""
+    deletion: Callable[[P], Transition | None]
+    """Returns its deletion, with the grace period; None if it is not being deleted."""
     estimate_size: Callable[[S], int]
     """Returns the estimated memory of a state, in bytes."""
 
@@ -147,7 +147,7 @@ class TransitionTracker(Generic[P, S]):
         self._names[uid] = entry.namespace, entry.name
         if deletion is not None and uid not in self._deleting:
             self._deleting.add(uid)
-            transitions.insert(0, Transition(kind=DELETION, after=deletion))
+            transitions.insert(0, deletion)
         return transitions
 
     def baselines(self) -> Iterator[tuple[NamedPod, list[Transition]]]:
@@ -189,19 +189,19 @@ def _status_of(pod: Pod) -> PodStatus:
     return pod.status
 
 
-def _status_deletion(pod: Pod) -> str | None:
+def _status_deletion(pod: Pod) -> Transition | None:
     if pod.metadata.deletion_timestamp is None:
         return None
     grace = pod.metadata.deletion_grace_period_seconds
-    return "" if grace is None else f"{grace} s"
+    return Transition(kind=DELETION, duration_seconds=grace)
 
 
 def _identity(pod: PodSummary) -> PodSummary:
     return pod
 
 
-def _summary_deletion(pod: PodSummary) -> str | None:
-    return "" if pod.deleting else None
+def _summary_deletion(pod: PodSummary) -> Transition | None:
+    return Transition(kind=DELETION) if pod.deleting else None
 
 
 STATUS_SOURCE: TransitionSource[Pod, PodStatus] = TransitionSource(

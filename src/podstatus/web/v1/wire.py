@@ -57,6 +57,8 @@ class TransitionView(CamelStruct, frozen=True, kw_only=True, omit_defaults=True)
     state_before: ContainerStateSummary | None = None
     """State, reason and exit code of a container; left out: there was no state."""
     state_after: ContainerStateSummary | None = None
+    duration_seconds: float | None = None
+    """Grace period of a deletion, time that a sync took or that the agent was away."""
     reason: str = ""
     message: str = ""
 
@@ -240,6 +242,7 @@ def transition_view(entry: HistoryEntry) -> TransitionView:
         after=transition.after,
         state_before=transition.state_before,
         state_after=transition.state_after,
+        duration_seconds=transition.duration_seconds,
         reason=transition.reason,
         message=transition.message,
     )
@@ -260,6 +263,7 @@ def parse_transition(view: TransitionView) -> HistoryEntry:
             after=view.after,
             state_before=view.state_before,
             state_after=view.state_after,
+            duration_seconds=view.duration_seconds,
             reason=view.reason,
             message=view.message,
         ),

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from podstatus.base.daemon_thread import run_in_daemon_thread
+from podstatus.base.daemon_thread import SharedCalls, run_in_daemon_thread
 
 _ENDS_WHILE_A_THREAD_WORKS = """
 import asyncio, time
@@ -54,3 +54,25 @@ async def _give_up() -> None:
 
 def test_a_process_ends_while_a_thread_works() -> None:
     subprocess.run([sys.executable, "-c", _ENDS_WHILE_A_THREAD_WORKS], check=True, timeout=60)
+
+
+async def test_callers_of_the_same_call_share_a_thread_and_may_give_up_alone() -> None:
+    calls, answers = SharedCalls(), threading.Event()
+    asked: list[str] = []
+
+    def work(name: str) -> str:
+        asked.append(name)
+        answers.wait(30)
+        return f"answer to {name}"
+
+    first, second, other = (asyncio.create_task(calls.call(work, it)) for it in ("a", "a", "b"))
+    await asyncio.sleep(0)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    answers.set()
+    assert await second == "answer to a"
+    assert await other == "answer to b"
+    assert sorted(asked) == ["a", "b"]
+    assert await calls.call(work, "a") == "answer to a"
+    assert len(asked) == 3

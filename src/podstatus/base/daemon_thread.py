@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
+Argument = TypeVar("Argument")
 Result = TypeVar("Result")
 
 
@@ -34,6 +35,27 @@ async def run_in_daemon_thread(
 
     threading.Thread(target=run, name=f"podstatus-{_thread_name(work)}", daemon=True).start()
     return await done
+
+
+class SharedCalls:
+    """Calls in daemon threads, at most one at a time for a function and its argument.
+
+    Callers that come meanwhile share it: a disk or a name server that hangs takes one thread. For
+    one event loop.
+    """
+
+    def __init__(self) -> None:
+        self._pending: dict[tuple[Callable[..., Any], Any], asyncio.Task[Any]] = {}
+
+    async def call(self, work: Callable[[Argument], Result], argument: Argument) -> Result:
+        """Return `work(argument)` or raise its exception; a caller may give up alone."""
+        key = work, argument
+        if key not in self._pending:
+            call = asyncio.create_task(run_in_daemon_thread(work, argument))
+            call.add_done_callback(lambda _: self._pending.pop(key))
+            self._pending[key] = call
+        result: Result = await asyncio.shield(self._pending[key])
+        return result
 
 
 def _set_result(

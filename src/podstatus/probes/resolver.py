@@ -4,11 +4,10 @@ A probe may name a host whose DNS server never answers. The resolver of asyncio 
 the default thread pool, which the agent needs to write files.
 """
 
-import asyncio
 import ipaddress
 import socket
 
-from podstatus.base.daemon_thread import run_in_daemon_thread
+from podstatus.base.daemon_thread import SharedCalls
 
 HostAddress = tuple[socket.AddressFamily, str]
 
@@ -17,23 +16,15 @@ class HostResolver:
     """Resolves names with getaddrinfo. Not thread-safe: use from one event loop."""
 
     def __init__(self) -> None:
-        self._pending: dict[str, asyncio.Task[list[HostAddress]]] = {}
+        self._lookups = SharedCalls()
 
     async def resolve(self, host: str) -> list[HostAddress]:
         """The addresses of a host name or IP literal. Raises OSError. There is no timeout."""
         try:
             version = ipaddress.ip_address(host).version
         except ValueError:
-            return await asyncio.shield(self._pending_lookup(host))
+            return await self._lookups.call(_addresses, host)
         return [(socket.AF_INET if version == 4 else socket.AF_INET6, host)]
-
-    def _pending_lookup(self, host: str) -> "asyncio.Task[list[HostAddress]]":
-        """The lookup in progress, shared by all callers."""
-        if host not in self._pending:
-            lookup = asyncio.create_task(run_in_daemon_thread(_addresses, host))
-            lookup.add_done_callback(lambda _: self._pending.pop(host))
-            self._pending[host] = lookup
-        return self._pending[host]
 
 
 def _addresses(host: str) -> list[HostAddress]:

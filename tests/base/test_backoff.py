@@ -58,3 +58,8 @@ def test_no_delay_exceeds_the_maximum(
 def test_invalid_values_are_rejected(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="expected"):
         Backoff(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("uptime", "failures"), [(0.0, 4), (60.0, 4), (60.1, 1)])
+def test_a_long_uptime_counts_as_a_success(uptime: float, failures: int) -> None:
+    assert after(3, Backoff()).failed_after(uptime, reset_after=60.0).failures == failures

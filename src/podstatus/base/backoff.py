@@ -37,6 +37,10 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
         """Return the back-off after one more failure."""
         return structs.replace(self, failures=self.failures + 1)
 
+    def failed_after(self, uptime_seconds: float, *, reset_after: float) -> "Backoff":
+        """Return the back-off of a process that ended; a long uptime counts as a success."""
+        return (self.reset() if uptime_seconds > reset_after else self).failed()
+
     def reset(self) -> "Backoff":
         """Return the back-off after a success."""
         return structs.replace(self, failures=0) if self.failures else self

@@ -5,12 +5,14 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
 import pytest
 
 from podstatus.agent.daemon.apiserver_process import (
+    APISERVER_COMMAND,
     ApiServerStartError,
     EmbeddedApiServer,
     NodeTrust,
@@ -27,13 +29,27 @@ ROOT = Path(__file__).parents[3]
 AT_ONCE = Backoff(initial_seconds=0.0, max_seconds=0.0)
 
 
+def a_server(
+    folder: Path,
+    *,
+    port: int = 0,
+    clock: SystemClock | None = None,
+    command: Sequence[str] = APISERVER_COMMAND,
+) -> EmbeddedApiServer:
+    trust = NodeTrust(authority=folder / "agent.crt", address="127.0.0.1")
+    clock = clock or SystemClock()
+    return EmbeddedApiServer(
+        folder, folder / "log", port=port, clock=clock, node_trust=trust, command=command
+    )
+
+
 async def namespaces(folder: Path) -> bytes:
     async with ApiClient(kubeconfig_config(folder / "kubeconfig")) as client:
         return await client.list(NAMESPACES)
 
 
 async def test_it_serves_and_ends(tmp_path: Path) -> None:
-    async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0) as server:
+    async with a_server(tmp_path) as server:
         files = await server.start()
         assert b"kube-system" in await namespaces(tmp_path)
         assert files.kubeconfig == (tmp_path / "kubeconfig").read_bytes()
@@ -48,7 +64,14 @@ class Watched(EmbeddedApiServer):
     """One that says when it has started."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, folder / "log", port=0, backoff=AT_ONCE)
+        super().__init__(
+            folder,
+            folder / "log",
+            port=0,
+            clock=SystemClock(),
+            node_trust=NodeTrust(authority=folder / "agent.crt", address="127.0.0.1"),
+            backoff=AT_ONCE,
+        )
         self.started = asyncio.Event()
 
     async def start(self) -> EmbeddedServerAccess:
@@ -97,15 +120,14 @@ async def test_the_server_of_a_killed_agent_is_waited_for(tmp_path: Path) -> Non
             if len(waits) == 3:
                 last.close()
 
-    log = tmp_path / "log"
-    async with EmbeddedApiServer(tmp_path, log, port=0, clock=Clock()) as server:
+    async with a_server(tmp_path, clock=Clock()) as server:
         assert (await server.start()).url
     assert len(waits) == 3
 
 
 async def test_a_server_that_cannot_start_says_why_in_our_words(tmp_path: Path) -> None:
     async def run(port: int) -> None:
-        async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=port) as server:
+        async with a_server(tmp_path, port=port) as server:
             await server.start()
 
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -125,7 +147,7 @@ async def test_a_long_log_is_put_aside(tmp_path: Path) -> None:
         file.truncate(11 * 2**20)
 
     command = (sys.executable, "-c", "print('kaput')")
-    async with EmbeddedApiServer(tmp_path, log, port=0, command=command) as server:
+    async with a_server(tmp_path, command=command) as server:
         with pytest.raises(ApiServerStartError, match="did not start: kaput"):
             await server.start()
     assert (tmp_path / "log.1").stat().st_size == 11 * 2**20
@@ -149,20 +171,15 @@ async def test_a_child_without_a_whole_message_does_not_serve(
         "pipe.close(); sys.stdin.read()"
     )
     command = (sys.executable, "-c", code, READY_FD_VARIABLE, written)
-    async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0, command=command) as server:
+    async with a_server(tmp_path, command=command) as server:
         with pytest.raises(ApiServerStartError, match=f"did not start: {reason}"):
             await server.start()
         assert server.pid is None
 
 
 async def test_the_child_gets_the_address_of_the_agent(tmp_path: Path) -> None:
-    trust = NodeTrust(authority=tmp_path / "agent.crt", address="127.0.0.1")
-
     command = (sys.executable, "-c", "import sys; print(' '.join(sys.argv[1:]))")
-    log = tmp_path / "log"
-    async with EmbeddedApiServer(
-        tmp_path, log, port=0, node_trust=trust, command=command
-    ) as server:
+    async with a_server(tmp_path, command=command) as server:
         pattern = f"--node-certificate-authority {tmp_path}/agent.crt --node-address 127.0.0.1"
         with pytest.raises(ApiServerStartError, match=pattern):
             await server.start()
@@ -170,7 +187,7 @@ async def test_the_child_gets_the_address_of_the_agent(tmp_path: Path) -> None:
 
 async def test_a_machine_that_has_no_room_for_a_process_is_no_end_of_ours(tmp_path: Path) -> None:
     nowhere = (str(tmp_path / "python"),)
-    async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0, command=nowhere) as server:
+    async with a_server(tmp_path, command=nowhere) as server:
         with pytest.raises(ApiServerStartError, match="No such file"):
             await server.start()
         assert server.pid is None
@@ -181,7 +198,7 @@ async def test_an_emptied_folder_is_not_served_after_a_restart(tmp_path: Path) -
         for file in tmp_path.glob("objects.db*"):
             file.unlink()
 
-    async with EmbeddedApiServer(tmp_path, tmp_path / "log", port=0) as server:
+    async with a_server(tmp_path) as server:
         await server.start()
         await server.stop()
         await asyncio.to_thread(remove_objects)

@@ -12,7 +12,6 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 from urllib.parse import urlsplit
 
@@ -27,7 +26,6 @@ from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.msgspec_json import decode_json
 from podstatus.base.programs import child_environment, python_module_command
-from podstatus.base.system_clock import SystemClock
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +34,7 @@ _START_TIMEOUT_SECONDS = 30.0
 """A start takes about 1 s on an idle machine."""
 _STOP_TIMEOUT_SECONDS = 1.0
 """Then the child is killed: the whole agent stops within 5 s."""
+_BACKOFF = Backoff(initial_seconds=0.2, max_seconds=10.0)
 _BACKOFF_RESET_SECONDS = 60.0
 """Reset the back-off after this much uptime."""
 _LOCK_POLLS, _LOCK_POLL_SECONDS = 50, 0.1
@@ -64,18 +63,18 @@ class EmbeddedApiServer:
         log: Path,
         *,
         port: int,
-        clock: Clock | None = None,
-        node_trust: NodeTrust | None = None,
+        clock: Clock,
+        node_trust: NodeTrust,
         command: Sequence[str] = APISERVER_COMMAND,
-        backoff: Backoff | None = None,
+        backoff: Backoff = _BACKOFF,
     ) -> None:
         self._folder = folder
         self._log = log
         self._port = port
-        self._clock = clock or SystemClock()
+        self._clock = clock
         self._command = command
         self._node_trust = node_trust
-        self._backoff = backoff or Backoff(initial_seconds=0.2, max_seconds=10.0)
+        self._backoff = backoff
         self._process: Process | None = None
         self._closed = False
         self._cluster_id = ""
@@ -84,12 +83,7 @@ class EmbeddedApiServer:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._closed = True
         await self.stop()
 
@@ -112,11 +106,10 @@ class EmbeddedApiServer:
 
     async def _start(self) -> EmbeddedServerAccess:
         options = ["--root-dir", str(self._folder), "--port", str(self._port), "--stop-at-eof"]
+        options += ["--node-certificate-authority", str(self._node_trust.authority)]
+        options += ["--node-address", self._node_trust.address]
         if self._cluster_id:
             options += ["--cluster-id", self._cluster_id]
-        if self._node_trust is not None:
-            options += ["--node-certificate-authority", str(self._node_trust.authority)]
-            options += ["--node-address", self._node_trust.address]
         with _open_log(self._log) as log:
             begin = log.tell()
             message = await _read_message(await self._spawn(options, log))
@@ -159,9 +152,8 @@ class EmbeddedApiServer:
             code = await self._process.wait() if self._process else None
             if self._closed:
                 return
-            if self._clock.monotonic() - started > _BACKOFF_RESET_SECONDS * 1e9:
-                backoff = backoff.reset()
-            backoff = backoff.failed()
+            uptime = (self._clock.monotonic() - started) / 1e9
+            backoff = backoff.failed_after(uptime, reset_after=_BACKOFF_RESET_SECONDS)
             seconds = backoff.delay(random.random())  # noqa: S311 - not a secret
             logger.warning("API server exited, restarting it: code=%s wait=%.1fs", code, seconds)
             await self._clock.wait(seconds)

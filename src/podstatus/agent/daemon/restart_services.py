@@ -37,9 +37,8 @@ async def run_with_restarts(
         try:
             return await run()
         except Exception:
-            if clock.monotonic() - began > _BACKOFF_RESET_SECONDS * _SECOND:
-                backoff = backoff.reset()
-            backoff = backoff.failed()
+            uptime = (clock.monotonic() - began) / _SECOND
+            backoff = backoff.failed_after(uptime, reset_after=_BACKOFF_RESET_SECONDS)
             seconds = backoff.delay(random())
             logger.exception("service failed, restarting it: service=%s wait=%.1fs", name, seconds)
         await clock.wait(seconds)

@@ -44,7 +44,7 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.apiserver.pki.certificates import CA_CERTIFICATE
-from podstatus.base.system_clock import wall_clock_ns
+from podstatus.base.system_clock import SystemClock, wall_clock_ns
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.in_cluster_config import in_cluster_config
 from podstatus.client.auth.load_config import kubeconfig_config
@@ -333,7 +333,7 @@ async def _api_server(
     log, port = root.apiserver_log, settings.apiserver_port
     nodes = NodeTrust(authority=certificate, address=reachable_host(settings.address))
     async with EmbeddedApiServer(
-        root.folder("apiserver"), log, port=port, node_trust=nodes
+        root.folder("apiserver"), log, port=port, clock=SystemClock(), node_trust=nodes
     ) as child:
         try:
             files = await child.start()

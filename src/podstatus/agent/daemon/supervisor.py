@@ -10,7 +10,7 @@ import random
 import signal
 from asyncio.subprocess import PIPE, Process
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,13 +18,16 @@ import msgspec
 
 from podstatus.agent.daemon.root_dir import RESTARTS_FILE
 from podstatus.agent.settings.load import RESTART_REASON_VARIABLE
+from podstatus.base.atomic_file import replace_file
 from podstatus.base.backoff import Backoff
 from podstatus.base.clock import Clock
 from podstatus.base.programs import child_environment
+from podstatus.base.timeouts import wait_event_or_timeout
 from podstatus.kube.scalars.time import Time
 
 _FINAL_EXIT_CODES = (0, 2)
 _START_FAILED_CODE = 1
+_BACKOFF = Backoff(initial_seconds=1.0, max_seconds=300.0)
 _BACKOFF_RESET_SECONDS = 600.0
 """Reset the back-off after this much uptime, as the kubelet does for a container."""
 _MAX_RECORDS = 100
@@ -59,23 +62,22 @@ class Supervisor:
         *,
         clock: Clock,
         write_stderr: Callable[[bytes], object],
-        backoff: Backoff | None = None,
-        environment: Mapping[str, str] | None = None,
+        backoff: Backoff = _BACKOFF,
     ) -> None:
         """`write_stderr` receives the child's standard error and the supervisor's messages."""
         self._command = command
         self._records_path = root_dir / RESTARTS_FILE
         self._clock = clock
         self._write_stderr = write_stderr
-        self._backoff = backoff or Backoff(initial_seconds=1.0, max_seconds=300.0)
-        self._environment = child_environment(os.environ if environment is None else environment)
+        self._backoff = backoff
+        self._environment = child_environment(os.environ)
         self._process: Process | None = None
         self._stopped = asyncio.Event()
 
     async def run(self) -> int:
         """Run until the agent exits for good; return its exit code."""
         while True:
-            started = self._clock.now()
+            started = self._clock.monotonic()
             try:
                 code, lines = await self._run_once()
             except OSError as error:  # for example: out of memory
@@ -85,7 +87,8 @@ class Supervisor:
             agent_exit = self._record_exit(code, lines, started)
             self._write_stderr(f"podstatus: {agent_exit}; restarting it\n".encode())
             self._environment[RESTART_REASON_VARIABLE] = str(agent_exit)
-            if await self._wait_stopped(agent_exit.restart_in_seconds):
+            await wait_event_or_timeout(self._stopped, self._clock, agent_exit.restart_in_seconds)
+            if self._stopped.is_set():
                 return 0
 
     def stop(self, number: int) -> None:
@@ -128,14 +131,11 @@ class Supervisor:
         return tuple(line.decode(errors="replace").rstrip() for line in lines)
 
     def _record_exit(self, code: int, lines: tuple[str, ...], started: int) -> AgentExit:
-        now = self._clock.now()
-        lived = max(0, now - started) / 1e9
-        if lived > _BACKOFF_RESET_SECONDS:
-            self._backoff = self._backoff.reset()
-        self._backoff = self._backoff.failed()
+        lived = (self._clock.monotonic() - started) / 1e9
+        self._backoff = self._backoff.failed_after(lived, reset_after=_BACKOFF_RESET_SECONDS)
         wait = self._backoff.delay(random.random())  # noqa: S311 - not a secret
         agent_exit = AgentExit(
-            at=Time.from_unix_nanos(now).truncated().wire or "",
+            at=Time.from_unix_nanos(self._clock.now()).truncated().wire or "",
             lived_seconds=round(lived, 3),
             exit_code=code if code >= 0 else None,
             signal=_signal_name(-code) if code < 0 else None,
@@ -152,27 +152,11 @@ class Supervisor:
             )
             lines = [*records[-_MAX_RECORDS + 1 :], msgspec.json.encode(agent_exit)]
             self._records_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            temporary = self._records_path.with_suffix(".tmp")
-            temporary.touch(mode=0o600)
-            temporary.write_bytes(b"".join(line + b"\n" for line in lines))
-            temporary.replace(self._records_path)
+            replace_file(self._records_path, b"".join(line + b"\n" for line in lines))
         except OSError as error:
             self._write_stderr(
                 f"podstatus: cannot record the exit in {self._records_path}: {error}\n".encode()
             )
-
-    async def _wait_stopped(self, seconds: float) -> bool:
-        async with asyncio.TaskGroup() as group:
-            stopped = group.create_task(self._stopped.wait())
-            waited = group.create_task(_wait(self._clock, seconds))
-            await asyncio.wait({stopped, waited}, return_when=asyncio.FIRST_COMPLETED)
-            stopped.cancel()
-            waited.cancel()
-        return self._stopped.is_set()
-
-
-async def _wait(clock: Clock, seconds: float) -> None:
-    await clock.wait(seconds)
 
 
 def _signal_name(number: int) -> str:

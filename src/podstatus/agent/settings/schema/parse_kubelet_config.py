@@ -21,7 +21,7 @@ API_VERSION = "kubelet.config.k8s.io/v1beta1"
 _BY_FIELD = {setting.field: setting for setting in SETTINGS if setting.field}
 _GROUPS = {field[:end] for field in _BY_FIELD for end, letter in enumerate(field) if letter == "."}
 """Paths of the maps that contain supported fields."""
-_BY_FLAG = {setting.flag.replace("-", "").lower(): setting for setting in SETTINGS}
+_BY_FLAG = {setting.name.replace("_", ""): setting for setting in SETTINGS}
 _GROUP_FIELDS = {
     "authentication": frozenset({"anonymous", "webhook", "x509"}),
     "authentication.webhook": frozenset({"cacheTTL", "enabled"}),

@@ -34,8 +34,6 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     """The field of AgentSettings."""
-    flag: str
-    """Without the dashes: `max-pods`."""
     value_type: ValueType
     help: str
     """One sentence."""
@@ -51,6 +49,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     group: str = "Node"
 
     @property
+    def flag(self) -> str:
+        """Without the leading dashes: `max-pods`."""
+        return self.name.replace("_", "-")
+
+    @property
     def option(self) -> str:
         """The flag with its leading dashes."""
         return f"--{self.flag}"
@@ -58,7 +61,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def variable(self) -> str:
         """The name of the environment variable."""
-        return f"PODSTATUS_{self.flag.replace('-', '_').upper()}"
+        return f"PODSTATUS_{self.name.upper()}"
 
 
 class RawValue(msgspec.Struct, frozen=True):

@@ -31,7 +31,6 @@ _PLACES, _NODE, _PODS, _SERVER, _AGENT = "Places", "Node", "Pods", "API server",
 SETTINGS = (
     Setting(
         name="root_dir",
-        flag="root-dir",
         value_type=PATH,
         help="Directory where the agent stores its state: API server data, checkpoints, "
         "certificates, logs and history.",
@@ -40,7 +39,6 @@ SETTINGS = (
     ),
     Setting(
         name="config",
-        flag="config",
         value_type=PATH,
         help="Path to a KubeletConfiguration file in YAML or JSON.",
         default_help="none",
@@ -48,7 +46,6 @@ SETTINGS = (
     ),
     Setting(
         name="kubeconfig",
-        flag="kubeconfig",
         value_type=PATH,
         help="Path to the kubeconfig of the cluster to join. If it is not set and --in-cluster is "
         "false, the agent starts an embedded API server.",
@@ -57,7 +54,6 @@ SETTINGS = (
     ),
     Setting(
         name="in_cluster",
-        flag="in-cluster",
         value_type=BOOL,
         help="Join the cluster in which the agent runs as a pod, using the service account of "
         "that pod.",
@@ -66,21 +62,18 @@ SETTINGS = (
     ),
     Setting(
         name="hostname_override",
-        flag="hostname-override",
         value_type=NODE_NAME,
         help="Node name to use instead of the hostname.",
         default_help="the hostname",
     ),
     Setting(
         name="runtime",
-        flag="runtime",
         value_type=RUNTIME,
         help="Container runtime: process, simulated, or a custom class given as module:Class.",
         default_help="process if the API server is embedded; otherwise the flag is required",
     ),
     Setting(
         name="isolation",
-        flag="isolation",
         value_type=choice(("auto", "bubblewrap", "none")),
         help="How the process runtime isolates pods: bubblewrap, none, or auto, which uses "
         "bubblewrap if it works on this machine and none otherwise.",
@@ -88,7 +81,6 @@ SETTINGS = (
     ),
     Setting(
         name="register_node",
-        flag="register-node",
         field="registerNode",
         value_type=BOOL,
         help="Register the node with the API server; if false, wait until the Node object exists.",
@@ -96,7 +88,6 @@ SETTINGS = (
     ),
     Setting(
         name="register_with_taints",
-        flag="register-with-taints",
         field="registerWithTaints",
         value_type=TAINTS,
         help="Taints to register the node with; an empty string means no taints.",
@@ -105,28 +96,24 @@ SETTINGS = (
     ),
     Setting(
         name="node_labels",
-        flag="node-labels",
         value_type=LABELS,
         help="Labels to add when registering the node.",
         default="",
     ),
     Setting(
         name="node_capacity",
-        flag="node-capacity",
         value_type=AMOUNTS,
         help="Capacity to report instead of the detected one, such as cpu=2,memory=4Gi.",
         default="",
     ),
     Setting(
         name="node_ip",
-        flag="node-ip",
         value_type=ADDRESS,
         help="IP address of the Node.",
         default_help="the outbound IP address of this machine",
     ),
     Setting(
         name="provider_id",
-        flag="provider-id",
         field="providerID",
         value_type=TEXT,
         help="ID of this machine at its cloud provider, set as spec.providerID of the Node.",
@@ -134,7 +121,6 @@ SETTINGS = (
     ),
     Setting(
         name="kube_reserved",
-        flag="kube-reserved",
         field="kubeReserved",
         value_type=AMOUNTS,
         help="Resources reserved for the agent, such as cpu=100m,memory=200Mi; they are "
@@ -143,7 +129,6 @@ SETTINGS = (
     ),
     Setting(
         name="system_reserved",
-        flag="system-reserved",
         field="systemReserved",
         value_type=AMOUNTS,
         help="Resources reserved for other processes on the machine; they are subtracted from "
@@ -152,7 +137,6 @@ SETTINGS = (
     ),
     Setting(
         name="pods_per_core",
-        flag="pods-per-core",
         field="podsPerCore",
         value_type=integer(0),
         help="Maximum number of pods per CPU core; the total never exceeds --max-pods. 0 means no "
@@ -161,7 +145,6 @@ SETTINGS = (
     ),
     Setting(
         name="max_pods",
-        flag="max-pods",
         field="maxPods",
         value_type=integer(0),
         help="Maximum number of pods on the node.",
@@ -169,7 +152,6 @@ SETTINGS = (
     ),
     Setting(
         name="eviction_hard",
-        flag="eviction-hard",
         field="evictionHard",
         value_type=THRESHOLDS,
         help="Thresholds below which the node reports a pressure condition. The agent never "
@@ -181,7 +163,6 @@ SETTINGS = (
     ),
     Setting(
         name="eviction_pressure_transition_period",
-        flag="eviction-pressure-transition-period",
         field="evictionPressureTransitionPeriod",
         value_type=PERIOD,
         help="How long to keep reporting a pressure condition after it was last observed.",
@@ -189,7 +170,6 @@ SETTINGS = (
     ),
     Setting(
         name="node_status_update_frequency",
-        flag="node-status-update-frequency",
         field="nodeStatusUpdateFrequency",
         value_type=PERIOD,
         help="How often to compute the node status.",
@@ -197,7 +177,6 @@ SETTINGS = (
     ),
     Setting(
         name="node_status_report_frequency",
-        flag="node-status-report-frequency",
         field="nodeStatusReportFrequency",
         value_type=PERIOD,
         help="How often to send the node status if it has not changed.",
@@ -205,7 +184,6 @@ SETTINGS = (
     ),
     Setting(
         name="node_lease_duration_seconds",
-        flag="node-lease-duration-seconds",
         field="nodeLeaseDurationSeconds",
         value_type=integer(1),
         help="Duration of the node lease in seconds; the agent renews the lease at intervals of "
@@ -214,7 +192,6 @@ SETTINGS = (
     ),
     Setting(
         name="pod_manifest_path",
-        flag="pod-manifest-path",
         field="staticPodPath",
         value_type=PATH,
         help="Path to a directory with static pod manifests, or to a single manifest file.",
@@ -223,7 +200,6 @@ SETTINGS = (
     ),
     Setting(
         name="manifest_url",
-        flag="manifest-url",
         field="staticPodURL",
         value_type=URL,
         help="URL to fetch static pod manifests from.",
@@ -233,7 +209,6 @@ SETTINGS = (
     ),
     Setting(
         name="manifest_url_header",
-        flag="manifest-url-header",
         field="staticPodURLHeader",
         value_type=HEADERS,
         help="HTTP headers to send in requests to --manifest-url, such as "
@@ -244,7 +219,6 @@ SETTINGS = (
     ),
     Setting(
         name="file_check_frequency",
-        flag="file-check-frequency",
         field="fileCheckFrequency",
         value_type=PERIOD,
         help="How often to check --pod-manifest-path for changes.",
@@ -253,7 +227,6 @@ SETTINGS = (
     ),
     Setting(
         name="http_check_frequency",
-        flag="http-check-frequency",
         field="httpCheckFrequency",
         value_type=PERIOD,
         help="How often to check --manifest-url for changes.",
@@ -262,7 +235,6 @@ SETTINGS = (
     ),
     Setting(
         name="sync_frequency",
-        flag="sync-frequency",
         field="syncFrequency",
         value_type=PERIOD,
         help="Maximum interval between two syncs of a pod.",
@@ -271,7 +243,6 @@ SETTINGS = (
     ),
     Setting(
         name="max_container_restart_period",
-        flag="max-container-restart-period",
         field="crashLoopBackOff.maxContainerRestartPeriod",
         value_type=_RESTART_PERIOD,
         help="Maximum back-off delay before a crashing container is restarted.",
@@ -280,7 +251,6 @@ SETTINGS = (
     ),
     Setting(
         name="container_log_max_size",
-        flag="container-log-max-size",
         field="containerLogMaxSize",
         value_type=BYTES,
         help="Maximum size of a container log file before it is rotated.",
@@ -289,7 +259,6 @@ SETTINGS = (
     ),
     Setting(
         name="container_log_max_files",
-        flag="container-log-max-files",
         field="containerLogMaxFiles",
         value_type=integer(2),
         help="Maximum number of log files per container.",
@@ -298,7 +267,6 @@ SETTINGS = (
     ),
     Setting(
         name="ready_after_restart",
-        flag="ready-after-restart",
         value_type=choice(("last", "kubelet")),
         help="Readiness to report for a container after a restart of the agent, until the first "
         "readiness probe of the container completes. last: the last reported value; "
@@ -309,7 +277,6 @@ SETTINGS = (
     ),
     Setting(
         name="keep_terminated_pod_volumes",
-        flag="keep-terminated-pod-volumes",
         value_type=BOOL,
         help="Keep the directories of terminated pods, including their volumes.",
         default="false",
@@ -317,7 +284,6 @@ SETTINGS = (
     ),
     Setting(
         name="feature_gates",
-        flag="feature-gates",
         field="featureGates",
         value_type=GATES,
         help="Kubernetes feature gates to enable or disable, such as ContainerRestartRules=false.",
@@ -326,7 +292,6 @@ SETTINGS = (
     ),
     Setting(
         name="kube_api_qps",
-        flag="kube-api-qps",
         field="kubeAPIQPS",
         value_type=integer(0),
         help="Maximum number of pod-related requests to the API server per second; 0 means no "
@@ -336,7 +301,6 @@ SETTINGS = (
     ),
     Setting(
         name="kube_api_burst",
-        flag="kube-api-burst",
         field="kubeAPIBurst",
         value_type=integer(1),
         help="Maximum burst of pod-related requests to the API server; has no effect if "
@@ -346,7 +310,6 @@ SETTINGS = (
     ),
     Setting(
         name="event_qps",
-        flag="event-qps",
         field="eventRecordQPS",
         value_type=integer(0),
         help="Maximum number of events to create per second; 0 means no limit.",
@@ -355,7 +318,6 @@ SETTINGS = (
     ),
     Setting(
         name="event_burst",
-        flag="event-burst",
         field="eventBurst",
         value_type=integer(1),
         help="Maximum burst of events to create; has no effect if --event-qps is 0.",
@@ -364,7 +326,6 @@ SETTINGS = (
     ),
     Setting(
         name="apiserver_port",
-        flag="apiserver-port",
         value_type=PORT,
         help="Port of the embedded API server on 127.0.0.1; 0 picks a free port.",
         default_help="6443, or a free port if --port is 0",
@@ -372,7 +333,6 @@ SETTINGS = (
     ),
     Setting(
         name="address",
-        flag="address",
         field="address",
         value_type=ADDRESS,
         help="IP address that the agent's HTTPS server listens on.",
@@ -381,7 +341,6 @@ SETTINGS = (
     ),
     Setting(
         name="port",
-        flag="port",
         field="port",
         value_type=PORT,
         help="Port of the agent's HTTPS server; 0 picks a free port, and the other servers then "
@@ -391,7 +350,6 @@ SETTINGS = (
     ),
     Setting(
         name="tls_cert_file",
-        flag="tls-cert-file",
         field="tlsCertFile",
         value_type=PATH,
         help="Path to the PEM-encoded serving certificate of the HTTPS server, followed by any "
@@ -401,7 +359,6 @@ SETTINGS = (
     ),
     Setting(
         name="tls_private_key_file",
-        flag="tls-private-key-file",
         field="tlsPrivateKeyFile",
         value_type=PATH,
         help="Path to the PEM-encoded private key for --tls-cert-file.",
@@ -410,7 +367,6 @@ SETTINGS = (
     ),
     Setting(
         name="client_ca_file",
-        flag="client-ca-file",
         field="authentication.x509.clientCAFile",
         value_type=PATH,
         help="Path to a PEM-encoded CA bundle that client certificates are verified against; "
@@ -420,7 +376,6 @@ SETTINGS = (
     ),
     Setting(
         name="authentication_token_webhook",
-        flag="authentication-token-webhook",
         field="authentication.webhook.enabled",
         value_type=BOOL,
         help="Authenticate bearer tokens with the TokenReview API of the API server.",
@@ -429,7 +384,6 @@ SETTINGS = (
     ),
     Setting(
         name="authentication_token_webhook_cache_ttl",
-        flag="authentication-token-webhook-cache-ttl",
         field="authentication.webhook.cacheTTL",
         value_type=_ANY_DURATION,
         help="How long to cache responses from the TokenReview API.",
@@ -438,7 +392,6 @@ SETTINGS = (
     ),
     Setting(
         name="authorization_mode",
-        flag="authorization-mode",
         field="authorization.mode",
         value_type=choice(("AlwaysAllow", "Webhook")),
         help="Authorization mode of the HTTPS server. AlwaysAllow: allow all requests from "
@@ -449,7 +402,6 @@ SETTINGS = (
     ),
     Setting(
         name="authorization_webhook_cache_authorized_ttl",
-        flag="authorization-webhook-cache-authorized-ttl",
         field="authorization.webhook.cacheAuthorizedTTL",
         value_type=_ANY_DURATION,
         help="How long to cache 'authorized' responses from the SubjectAccessReview API.",
@@ -458,7 +410,6 @@ SETTINGS = (
     ),
     Setting(
         name="authorization_webhook_cache_unauthorized_ttl",
-        flag="authorization-webhook-cache-unauthorized-ttl",
         field="authorization.webhook.cacheUnauthorizedTTL",
         value_type=_ANY_DURATION,
         help="How long to cache 'unauthorized' responses from the SubjectAccessReview API.",
@@ -467,7 +418,6 @@ SETTINGS = (
     ),
     Setting(
         name="streaming_connection_idle_timeout",
-        flag="streaming-connection-idle-timeout",
         field="streamingConnectionIdleTimeout",
         value_type=_ANY_DURATION,
         help="Maximum time that a streaming connection can be idle before it is closed; 0 means "
@@ -477,7 +427,6 @@ SETTINGS = (
     ),
     Setting(
         name="max_streams",
-        flag="max-streams",
         value_type=integer(1),
         help="Maximum number of concurrent log and exec streams.",
         default="100",
@@ -485,7 +434,6 @@ SETTINGS = (
     ),
     Setting(
         name="healthz_bind_address",
-        flag="healthz-bind-address",
         field="healthzBindAddress",
         value_type=ADDRESS,
         help="IP address that the /healthz server listens on.",
@@ -494,7 +442,6 @@ SETTINGS = (
     ),
     Setting(
         name="healthz_port",
-        flag="healthz-port",
         field="healthzPort",
         value_type=PORT,
         help="Port of the /healthz server; 0 disables it.",
@@ -503,7 +450,6 @@ SETTINGS = (
     ),
     Setting(
         name="on_stop",
-        flag="on-stop",
         value_type=choice((AUTO, KEEP, DRAIN)),
         help="What to do with the pods when the agent stops. keep: leave them running; drain: "
         "terminate them first; auto: drain if the machine is shutting down, otherwise keep.",
@@ -512,7 +458,6 @@ SETTINGS = (
     ),
     Setting(
         name="shutdown_grace_period",
-        flag="shutdown-grace-period",
         field="shutdownGracePeriod",
         value_type=_SHUTDOWN_PERIOD,
         help="Total time given to pods to terminate when the node is shut down or drained. "
@@ -522,7 +467,6 @@ SETTINGS = (
     ),
     Setting(
         name="shutdown_grace_period_critical_pods",
-        flag="shutdown-grace-period-critical-pods",
         field="shutdownGracePeriodCriticalPods",
         value_type=_SHUTDOWN_PERIOD,
         help="Part of --shutdown-grace-period that is reserved for critical pods, which are "
@@ -532,7 +476,6 @@ SETTINGS = (
     ),
     Setting(
         name="shutdown_grace_period_by_pod_priority",
-        flag="shutdown-grace-period-by-pod-priority",
         field="shutdownGracePeriodByPodPriority",
         value_type=PERIODS,
         help="Grace periods in seconds by pod priority, such as 0=20,2000000000=10; they "
@@ -542,7 +485,6 @@ SETTINGS = (
     ),
     Setting(
         name="history",
-        flag="history",
         value_type=BOOL,
         help="Record pod status transitions and events in the file history.db in the root "
         "directory.",
@@ -551,7 +493,6 @@ SETTINGS = (
     ),
     Setting(
         name="history_days",
-        flag="history-days",
         value_type=integer(1, 3650),
         help="Number of days for which the history is retained.",
         default="7",
@@ -559,7 +500,6 @@ SETTINGS = (
     ),
     Setting(
         name="history_size",
-        flag="history-size",
         value_type=BYTES,
         help="Maximum size of the history; when it is exceeded, the oldest entries are removed.",
         default="256Mi",
@@ -567,7 +507,6 @@ SETTINGS = (
     ),
     Setting(
         name="alerts",
-        flag="alerts",
         value_type=BOOL,
         help="Evaluate the default alert rules and the rules from --alert-rules.",
         default="true",
@@ -575,7 +514,6 @@ SETTINGS = (
     ),
     Setting(
         name="alert_rules",
-        flag="alert-rules",
         value_type=PATHS,
         help="Comma-separated list of alert rule files in YAML.",
         default="",
@@ -583,7 +521,6 @@ SETTINGS = (
     ),
     Setting(
         name="alertmanager_url",
-        flag="alertmanager-url",
         value_type=URL,
         help="URL of the Alertmanager to send alerts to, except alerts from rules that define "
         "their own actions.",
@@ -593,7 +530,6 @@ SETTINGS = (
     ),
     Setting(
         name="samples",
-        flag="samples",
         value_type=BOOL,
         help="Create two sample pods if the embedded API server has no pods.",
         default="true",
@@ -601,7 +537,6 @@ SETTINGS = (
     ),
     Setting(
         name="supervise",
-        flag="supervise",
         value_type=BOOL,
         help="Run the agent in a child process and restart it if it fails; each exit is "
         "recorded in restarts.jsonl in the root directory.",
@@ -610,7 +545,6 @@ SETTINGS = (
     ),
     Setting(
         name="v",
-        flag="v",
         short="v",
         field="logging.verbosity",
         value_type=integer(0, 10),
@@ -621,7 +555,6 @@ SETTINGS = (
     ),
     Setting(
         name="log_format",
-        flag="log-format",
         field="logging.format",
         value_type=choice(("text", "json")),
         help="Format of the log messages.",

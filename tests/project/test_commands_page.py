@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer
 
-from podstatus.agent.settings.schema.settings_table import SETTINGS
+from podstatus.agent.settings.model import SETTINGS
 from podstatus.cli.register_commands import app
 from podstatus.observe.summary.health import HealthState
 

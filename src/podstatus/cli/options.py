@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from podstatus.agent.settings.load import flag_text
+from podstatus.agent.settings.model import SETTINGS
 from podstatus.agent.settings.schema.scalars import BOOL
 from podstatus.agent.settings.schema.setting import Setting
-from podstatus.agent.settings.schema.settings_table import SETTINGS
 
 Flags = dict[str, str | None]
 StopAtEofOption = Annotated[

@@ -1,13 +1,14 @@
 """Settings: sources, precedence, and all errors at once."""
 
+import pwd
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, get_origin, get_type_hints
 
 import pytest
 
 from podstatus.agent.settings.load import LoadedSettings, SettingsError, load_settings
-from podstatus.agent.settings.model import AgentSettings
-from podstatus.agent.settings.schema.settings_table import BY_NAME, SETTINGS
+from podstatus.agent.settings.model import BY_NAME, SETTINGS, AgentSettings
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity
@@ -267,6 +268,17 @@ def test_the_default_root_dir_is_in_the_users_data_folder() -> None:
     )
 
 
+def test_a_user_without_a_home_directory_can_name_the_root_dir(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_user(uid: int) -> None:
+        raise KeyError(uid)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", no_user)
+    assert by_flag("root_dir", "/r").root_dir == Path("/r")
+
+
 MISTAKES: list[tuple[str, str, str]] = [
     ("max_pods", "many", '"many" is not an integer of at least 0'),
     ("max_pods", "-1", "-1 is not an integer of at least 0"),
@@ -522,11 +534,13 @@ def test_headers_are_not_shown() -> None:
     assert "abc" not in repr(settings)
 
 
-def test_every_setting_has_a_place_in_the_value_and_names_of_its_own() -> None:
-    names = {setting.name for setting in SETTINGS}
-    renamed = {"hostname_override": "node_name"}
-    assert {renamed.get(name, name) for name in names} == set(AgentSettings.__struct_fields__)
-    for attribute in ("flag", "variable", "field"):
-        values = [getattr(setting, attribute) for setting in SETTINGS]
-        values = [value for value in values if value]
-        assert len(values) == len(set(values))
+def test_every_default_has_the_type_of_its_field() -> None:
+    settings = found().settings
+    for name, hint in get_type_hints(AgentSettings).items():
+        kind = hint if isinstance(hint, UnionType) else get_origin(hint) or hint
+        assert isinstance(getattr(settings, name), kind), name
+
+
+def test_no_field_of_a_file_is_used_twice() -> None:
+    fields = [setting.field for setting in SETTINGS if setting.field]
+    assert len(fields) == len(set(fields))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from podstatus.agent.settings.model import SETTINGS
 from podstatus.agent.settings.schema.setting import Setting
-from podstatus.agent.settings.schema.settings_table import SETTINGS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "settings.md").read_text()
 ROWS = [

@@ -11,9 +11,9 @@ from podstatus.agent.settings.load import (
     default_root_dir,
     load_settings,
 )
+from podstatus.agent.settings.model import BY_NAME, SETTINGS
 from podstatus.agent.settings.schema.scalars import NODE_NAME
 from podstatus.agent.settings.schema.setting import InvalidValueError, Setting, abbreviate
-from podstatus.agent.settings.schema.settings_table import BY_NAME, SETTINGS
 
 _NO_RUNTIME = "simulated"
 """AgentSettings needs a runtime; an observer never uses it."""
@@ -117,7 +117,8 @@ def _with_defaults(
     flags: Mapping[str, str | None], variables: Mapping[str, str], environment: Mapping[str, str]
 ) -> dict[str, str | None]:
     """The given flags, plus the observer's defaults of settings given neither way."""
-    defaults = {it.name: it.default for it in OBSERVE_SETTINGS if it.default is not None}
+    own = (it for it in OBSERVE_SETTINGS if it is not BY_NAME[it.name])
+    defaults = {it.name: it.default for it in own if it.default is not None}
     defaults["root_dir"] = str(default_observer_dir(environment))
     unset = {
         name: text for name, text in defaults.items() if not variables.get(BY_NAME[name].variable)

@@ -9,11 +9,10 @@ from pathlib import PurePath
 from typing import Any
 
 from podstatus import __version__
-from podstatus.agent.settings.model import AgentSettings
+from podstatus.agent.settings.model import SETTINGS, AgentSettings
 from podstatus.agent.settings.schema.parse_kubelet_config import API_VERSION, KIND
 from podstatus.agent.settings.schema.scalars import BYTES
 from podstatus.agent.settings.schema.setting import Setting
-from podstatus.agent.settings.schema.settings_table import SETTINGS
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
@@ -31,7 +30,7 @@ def kubelet_configuration(settings: AgentSettings) -> dict[str, Any]:
     """Return the supported KubeletConfiguration fields with their values, without secrets."""
     document: dict[str, Any] = {"kind": KIND, "apiVersion": API_VERSION}
     for setting in SETTINGS:
-        value = _value(settings, setting)
+        value = getattr(settings, setting.name)
         if not setting.field or setting.secret or value is None:
             continue
         *groups, name = setting.field.split(".")
@@ -47,13 +46,8 @@ def export_flags(settings: AgentSettings, table: Sequence[Setting] = SETTINGS) -
     return {
         setting.flag: CLASSIFIED if setting.secret and value else _to_text(setting, value)
         for setting in table
-        for value in (_value(settings, setting),)
+        for value in (getattr(settings, setting.name),)
     }
-
-
-def _value(settings: AgentSettings, setting: Setting) -> Any:
-    name = "node_name" if setting.name == "hostname_override" else setting.name
-    return getattr(settings, name)
 
 
 def _to_document(setting: Setting, value: Any) -> Any:

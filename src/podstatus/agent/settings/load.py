@@ -5,15 +5,16 @@ SettingsError     settings are invalid; lists all errors, each with its origin
 
 import platform
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from podstatus.agent.settings.model import AgentSettings
+from podstatus.agent.settings.model import BY_NAME, SETTINGS, AgentSettings
 from podstatus.agent.settings.schema.parse_kubelet_config import ConfigFile, parse_config
-from podstatus.agent.settings.schema.scalars import BOOL, NODE_NAME, PATH, PATHS, PROCESS, RUNTIMES
+from podstatus.agent.settings.schema.scalars import BOOL, NODE_NAME, PROCESS, RUNTIMES
 from podstatus.agent.settings.schema.setting import (
     InvalidValueError,
     RawValue,
@@ -21,7 +22,6 @@ from podstatus.agent.settings.schema.setting import (
     error_line,
     parse_value,
 )
-from podstatus.agent.settings.schema.settings_table import BY_NAME, SETTINGS
 from podstatus.client.auth.files import UnreadableError, read_file
 from podstatus.client.auth.in_cluster_config import is_in_cluster
 from podstatus.kube.objects.node import Taint
@@ -32,7 +32,6 @@ ROOT_DIR_VARIABLE = "PODSTATUS_ROOT_DIR"
 """Read by all commands, not only by `run`."""
 RESTART_REASON_VARIABLE = "PODSTATUS_RESTARTED"
 """Set by the supervisor for the restarted agent: how the previous one exited. Not a setting."""
-_DEFAULT_PORTS = {"port": 10250, "healthz_port": 10248, "apiserver_port": 6443}
 
 
 class SettingsError(Exception):
@@ -66,17 +65,15 @@ def load_settings(
     `on_terminal`: standard error is a terminal, so the default verbosity is 0.
     Raises SettingsError.
     """
-    reading = _Loader(environment, on_terminal=on_terminal)
+    loader = _Loader(environment, on_terminal=on_terminal)
     by_flag = _values_from_flags(flags)
-    by_variable = _values_from_variables(environment)
-    file = reading.file(by_flag.get("config") or by_variable.get("config"))
-    values = {
-        setting.name: reading.value(setting, by_flag, by_variable, file.values)
-        for setting in SETTINGS
-    }
-    settings = reading.settings(values)
-    if settings is None:
-        raise SettingsError(tuple(reading.errors))
+    by_variable = dict(_values_from_variables(environment))
+    file = loader.file(by_flag.get("config") or by_variable.get("config"))
+    given = loader.parse(by_flag, by_variable, file.values)
+    settings = loader.settings(given)
+    errors = (*loader.errors, *_conflicts(settings, given, environment))
+    if errors:
+        raise SettingsError(errors)
     return LoadedSettings(settings, (*file.warnings, *_warnings(environment)))
 
 
@@ -103,114 +100,112 @@ class _Loader:
         self.errors += file.errors
         return file
 
-    def value(self, setting: Setting, *sources: Mapping[str, RawValue]) -> Any:
-        """The value of the first source that has one. Errors of all sources are collected."""
-        values = []
-        for raw in (source[setting.name] for source in sources if setting.name in source):
-            try:
-                values.append(parse_value(setting, raw))
-            except* InvalidValueError as errors:
-                self.errors += (error_line(setting, raw, error) for error in _flatten(errors))
-        if values:
-            value = values[0]
-        elif setting.default is None:
-            return None
-        else:
-            value = setting.value_type.parse_text(setting.default)
-        if setting.value_type is PATHS:
-            return tuple(Path(path).expanduser().absolute() for path in value)
-        return Path(value).expanduser().absolute() if setting.value_type is PATH else value
+    def parse(self, *sources: Mapping[str, RawValue]) -> dict[str, Any]:
+        """The valid values by setting name; the first source that has one wins."""
+        given: dict[str, Any] = {}
+        for setting in SETTINGS:
+            for raw in (source[setting.name] for source in sources if setting.name in source):
+                try:
+                    value = parse_value(setting, raw)
+                except* InvalidValueError as errors:
+                    self.errors += (error_line(setting, raw, error) for error in _flatten(errors))
+                else:
+                    given.setdefault(setting.name, value)
+        return given
 
-    def settings(self, values: dict[str, Any]) -> AgentSettings | None:
-        """The settings, computed defaults included; None if there are errors."""
-        values["root_dir"] = (values["root_dir"] or default_root_dir(self._environment)).absolute()
-        values["node_name"] = values.pop("hostname_override") or self._host_name()
-        values["v"] = (0 if self._on_terminal else 2) if values["v"] is None else values["v"]
-        self._choose_server(values)
-        self._choose_taints(values)
-        self._choose_ports(values)
-        self._choose_authorization(values)
-        self._choose_periods(values)
-        if self.errors:
-            return None
-        return AgentSettings(**values)
+    def settings(self, given: Mapping[str, Any]) -> AgentSettings:
+        """The given values, with defaults for the others."""
+        settings = AgentSettings(**{**_fixed_defaults(), **given})
+        in_cluster = settings.kubeconfig is None and is_in_cluster(self._environment)
+        settings = replace(settings, in_cluster=given.get("in_cluster", in_cluster))
+        settings = replace(self._with_computed_defaults(settings), **given)
+        # As a default, 0 picks a free port.
+        return replace(settings, healthz_port=None) if given.get("healthz_port") == 0 else settings
+
+    def _with_computed_defaults(self, settings: AgentSettings) -> AgentSettings:
+        """Set what depends on other settings or on the machine."""
+        is_external, any_port = not settings.embedded, settings.port == 0
+        needs_taint = is_external and settings.runtime == PROCESS
+        return replace(
+            settings,
+            root_dir=settings.root_dir or default_root_dir(self._environment).absolute(),
+            hostname_override=settings.hostname_override or self._host_name(),
+            # Keeps DaemonSets of an external cluster from running as processes of this machine.
+            register_with_taints=(PROCESS_TAINT,) if needs_taint else (),
+            apiserver_port=0 if any_port else settings.apiserver_port,
+            # With the embedded API server, its CA authenticates all clients; no reviews are needed.
+            authentication_token_webhook=is_external,
+            authorization_mode="Webhook" if is_external else "AlwaysAllow",
+            healthz_port=0 if any_port else settings.healthz_port,
+            shutdown_grace_period_critical_pods=settings.shutdown_grace_period // 3,
+            v=0 if self._on_terminal else settings.v,
+        )
 
     def _host_name(self) -> str:
         try:
-            name: str = NODE_NAME.parse_text(platform.node())
+            return NODE_NAME.parse_text(platform.node())
         except InvalidValueError as error:
             self.errors.append(f"hostname: {error}; pass --hostname-override")
             return ""
-        return name
 
-    def _choose_server(self, values: dict[str, Any]) -> None:
-        kubeconfig, in_cluster = values["kubeconfig"], values["in_cluster"]
-        if kubeconfig is not None and not kubeconfig.is_file():
-            self.errors.append(
-                f"--kubeconfig: no kubeconfig at {kubeconfig}; pass an existing file, or leave it "
-                "out to use the embedded API server"
-            )
-        if kubeconfig is not None and in_cluster:
-            self.errors.append("--in-cluster: cannot be combined with --kubeconfig")
-        if in_cluster and not is_in_cluster(self._environment):
-            self.errors.append(
-                "--in-cluster: not running in a pod, KUBERNETES_SERVICE_HOST and "
-                "KUBERNETES_SERVICE_PORT are not set; pass --kubeconfig"
-            )
-        if kubeconfig is None and in_cluster is None:
-            values["in_cluster"] = in_cluster = is_in_cluster(self._environment)
-        values["in_cluster"] = bool(in_cluster)
-        if values["runtime"] is not None:
-            return
-        if kubeconfig is not None or in_cluster:
-            cause = "with --kubeconfig" if kubeconfig is not None else "in a pod of a cluster"
-            self.errors.append(
-                f"--runtime: required {cause}; pass {', '.join(RUNTIMES)} or module:Class"
-                + ("" if kubeconfig else ", or --no-in-cluster to use the embedded API server")
-            )
-        values["runtime"] = RUNTIMES[0]
 
-    def _choose_taints(self, values: dict[str, Any]) -> None:
-        if values["register_with_taints"] is not None:
-            return
-        is_external = values["kubeconfig"] is not None or values["in_cluster"]
-        # Keeps DaemonSets of an external cluster from running as processes of this machine.
-        needs_taint = is_external and values["runtime"] == PROCESS
-        values["register_with_taints"] = (PROCESS_TAINT,) if needs_taint else ()
+def _fixed_defaults() -> dict[str, Any]:
+    return {
+        it.name: None if it.default is None else it.value_type.parse_text(it.default)
+        for it in SETTINGS
+    }
 
-    def _choose_authorization(self, values: dict[str, Any]) -> None:
-        """With the embedded API server, its CA authenticates all clients; no reviews are needed."""
-        is_embedded = values["kubeconfig"] is None and not values["in_cluster"]
-        if values["authentication_token_webhook"] is None:
-            values["authentication_token_webhook"] = not is_embedded
-        if values["authorization_mode"] is None:
-            values["authorization_mode"] = "AlwaysAllow" if is_embedded else "Webhook"
 
-    def _choose_periods(self, values: dict[str, Any]) -> None:
-        total = values["shutdown_grace_period"]
-        critical = values["shutdown_grace_period_critical_pods"]
-        if critical is None:
-            critical = values["shutdown_grace_period_critical_pods"] = total // 3
-        if critical > total:
-            self.errors.append(
-                f"--shutdown-grace-period-critical-pods: {critical:g} s exceeds the {total:g} s of "
-                "--shutdown-grace-period, of which it is a part"
-            )
+def _conflicts(
+    settings: AgentSettings, given: Mapping[str, Any], environment: Mapping[str, str]
+) -> Iterator[str]:
+    """The errors of settings that do not fit each other or the machine."""
+    yield from _cluster_conflicts(settings, environment)
+    if not settings.embedded and "runtime" not in given:
+        yield _missing_runtime(settings)
+    yield from _port_conflicts(settings)
+    total = settings.shutdown_grace_period
+    critical = settings.shutdown_grace_period_critical_pods
+    if critical > total:
+        yield (
+            f"--shutdown-grace-period-critical-pods: {critical:g} s exceeds the {total:g} s of "
+            "--shutdown-grace-period, of which it is a part"
+        )
 
-    def _choose_ports(self, values: dict[str, Any]) -> None:
-        is_explicit = values["healthz_port"] is not None
-        any_port = values["port"] == 0
-        for name, port in _DEFAULT_PORTS.items():
-            if values[name] is None:
-                values[name] = 0 if any_port else port
-        if is_explicit and values["healthz_port"] == 0:
-            values["healthz_port"] = None
-        option_by_port: dict[int, str] = {}
-        for name in _DEFAULT_PORTS:
-            port, option = values[name], BY_NAME[name].option
-            if port and port in option_by_port:
-                self.errors.append(f"{option}: {port} is already used by {option_by_port[port]}")
-            option_by_port.setdefault(port, option)
+
+def _cluster_conflicts(settings: AgentSettings, environment: Mapping[str, str]) -> Iterator[str]:
+    kubeconfig = settings.kubeconfig
+    if kubeconfig is not None and not kubeconfig.is_file():
+        yield (
+            f"--kubeconfig: no kubeconfig at {kubeconfig}; pass an existing file, or leave it "
+            "out to use the embedded API server"
+        )
+    if kubeconfig is not None and settings.in_cluster:
+        yield "--in-cluster: cannot be combined with --kubeconfig"
+    if settings.in_cluster and not is_in_cluster(environment):
+        yield (
+            "--in-cluster: not running in a pod, KUBERNETES_SERVICE_HOST and "
+            "KUBERNETES_SERVICE_PORT are not set; pass --kubeconfig"
+        )
+
+
+def _missing_runtime(settings: AgentSettings) -> str:
+    runtimes = f"pass {', '.join(RUNTIMES)} or module:Class"
+    if settings.kubeconfig is not None:
+        return f"--runtime: required with --kubeconfig; {runtimes}"
+    return (
+        f"--runtime: required in a pod of a cluster; {runtimes}, or --no-in-cluster to use the "
+        "embedded API server"
+    )
+
+
+def _port_conflicts(settings: AgentSettings) -> Iterator[str]:
+    option_by_port: dict[int, str] = {}
+    for name in ("port", "healthz_port", "apiserver_port"):
+        port, option = getattr(settings, name), BY_NAME[name].option
+        if port and port in option_by_port:
+            yield f"{option}: {port} is already used by {option_by_port[port]}"
+        option_by_port.setdefault(port, option)
 
 
 def _flatten(group: BaseExceptionGroup[InvalidValueError]) -> Iterator[InvalidValueError]:
@@ -229,11 +224,7 @@ def _values_from_flags(flags: Mapping[str, str | None]) -> dict[str, RawValue]:
     }
 
 
-def _values_from_variables(environment: Mapping[str, str]) -> dict[str, RawValue]:
-    return dict(_variables(environment))
-
-
-def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, RawValue]]:
+def _values_from_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, RawValue]]:
     for setting in SETTINGS:
         value = environment.get(setting.variable)
         if value is None or (not value and not setting.value_type.allow_empty):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any, TypeVar
 
-from podstatus.agent.settings.schema.setting import InvalidValueError, ValueType
+from podstatus.agent.settings.schema.setting import InvalidValueError, ValueT, ValueType
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.node import Taint
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
@@ -71,10 +71,10 @@ def _map_type(
     metavar: str,
     separator: str,
     parse: Callable[[str, Any], ParsedT],
-    combine: Callable[[list[ParsedT]], Any],
+    combine: Callable[[list[ParsedT]], ValueT],
     *,
     allowed: str,
-) -> ValueType:
+) -> ValueType[ValueT]:
     """A map, written `a=b,c=d` in flags and variables."""
 
     def read_item(item: str) -> ParsedT:
@@ -83,7 +83,7 @@ def _map_type(
             raise InvalidValueError(item, allowed)
         return parse(key.strip(), value.strip())
 
-    def read_document(value: Any) -> Any:
+    def read_document(value: Any) -> ValueT:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
             raise InvalidValueError(value, f"a map: {allowed}")
         return combine(_parse_all(parse, value.items()))
@@ -94,6 +94,10 @@ def _map_type(
         parse_document=read_document,
         allow_empty=True,
     )
+
+
+def _to_map(pairs: list[tuple[str, ParsedT]]) -> dict[str, ParsedT]:
+    return dict(pairs)
 
 
 def _parse_label(key: str, value: Any) -> tuple[str, str]:
@@ -172,6 +176,10 @@ def _parse_header(name: str, raw: Any) -> list[tuple[str, str]]:
     return [(name, value) for value in values]
 
 
+def _join_headers(lists: list[list[tuple[str, str]]]) -> tuple[tuple[str, str], ...]:
+    return tuple(chain.from_iterable(lists))
+
+
 def _build_taint(key: object, value: object, effect: object) -> Taint:
     texts = isinstance(key, str) and isinstance(value, str) and isinstance(effect, str)
     if not texts or effect not in _EFFECTS or qualified_name(str(key)) or label_value(str(value)):
@@ -216,7 +224,7 @@ def _unique(taints: list[Taint]) -> tuple[Taint, ...]:
 
 _TAINT_FORMAT = f"a taint key=value:Effect; effects are {', '.join(_EFFECTS)}"
 
-LABELS = _map_type("KEY=VALUE,…", "=", _parse_label, dict, allowed="key=value,…")
+LABELS = _map_type("KEY=VALUE,…", "=", _parse_label, _to_map, allowed="key=value,…")
 GATES = _map_type(
     "NAME=BOOL,…",
     "=",
@@ -225,14 +233,14 @@ GATES = _map_type(
     allowed="Name=true,…",
 )
 THRESHOLDS = _map_type(
-    "SIGNAL<AMOUNT,…", "<", _parse_threshold, dict, allowed="memory.available<100Mi,…"
+    "SIGNAL<AMOUNT,…", "<", _parse_threshold, _to_map, allowed="memory.available<100Mi,…"
 )
-AMOUNTS = _map_type("NAME=AMOUNT,…", "=", _parse_amount, dict, allowed="cpu=2,memory=4Gi")
+AMOUNTS = _map_type("NAME=AMOUNT,…", "=", _parse_amount, _to_map, allowed="cpu=2,memory=4Gi")
 HEADERS = _map_type(
     "NAME:VALUE,…",
     ":",
     _parse_header,
-    lambda lists: tuple(chain.from_iterable(lists)),
+    _join_headers,
     allowed="name:value,…",
 )
 TAINTS = ValueType(

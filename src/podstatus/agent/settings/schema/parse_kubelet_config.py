@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import yaml
 
+from podstatus.agent.settings.model import SETTINGS
 from podstatus.agent.settings.schema.known_kubelet_fields import FIELDS
 from podstatus.agent.settings.schema.setting import RawValue, abbreviate
-from podstatus.agent.settings.schema.settings_table import SETTINGS
 from podstatus.sources.manifest.yaml_bounds import BoundsError, YamlBounds, check_bounds
 
 KIND = "KubeletConfiguration"

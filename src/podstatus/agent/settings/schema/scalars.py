@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 from urllib.parse import urlsplit
 
-from podstatus.agent.settings.schema.setting import InvalidValueError, ValueType
+from podstatus.agent.settings.schema.setting import InvalidValueError, ValueT, ValueType
 from podstatus.kube.scalars.duration import DurationError, parse_duration
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
 from podstatus.kube.validation.names import dns_subdomain
@@ -26,18 +26,22 @@ _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 
 
-def text_type(metavar: str, parse: Callable[[str], Any], allowed: str) -> ValueType:
+def text_type(
+    metavar: str, parse: Callable[[str], ValueT], allowed: str, *, allow_empty: bool = False
+) -> ValueType[ValueT]:
     """A value type whose values are strings in configuration files, too."""
 
-    def read_document(value: Any) -> Any:
+    def read_document(value: Any) -> ValueT:
         if not isinstance(value, str):
             raise InvalidValueError(value, allowed)
         return parse(value)
 
-    return ValueType(metavar=metavar, parse_text=parse, parse_document=read_document)
+    return ValueType(
+        metavar=metavar, parse_text=parse, parse_document=read_document, allow_empty=allow_empty
+    )
 
 
-def integer(minimum: int, maximum: int | None = None) -> ValueType:
+def integer(minimum: int, maximum: int | None = None) -> ValueType[int]:
     """An integer from `minimum` to `maximum`, both included."""
     allowed = f"an integer of at least {minimum}"
     if maximum is not None:
@@ -63,7 +67,7 @@ def integer(minimum: int, maximum: int | None = None) -> ValueType:
 
 def duration(
     minimum: float, maximum: float | None = None, *, allowed: str, whole_seconds: bool = False
-) -> ValueType:
+) -> ValueType[float]:
     """A Go duration, parsed to seconds. `allowed` describes the limits in error messages."""
 
     def read(text: str) -> float:
@@ -80,7 +84,7 @@ def duration(
     return text_type("DURATION", read, allowed)
 
 
-def choice(options: Collection[str]) -> ValueType:
+def choice(options: Collection[str]) -> ValueType[str]:
     """One of the given words."""
     allowed = f"one of {', '.join(options)}"
 
@@ -110,22 +114,10 @@ def _parse_bool_document(value: Any) -> bool:
     return value
 
 
-def _parse_path(text: str) -> str:
-    if not text or "\0" in text:
-        raise InvalidValueError(text, "a path")
-    return text
-
-
 def _parse_text(text: str) -> str:
     if not text or not text.isprintable():
         raise InvalidValueError(text, "a single line of printable characters")
     return text
-
-
-def _parse_paths(text: Any) -> tuple[str, ...]:
-    if not isinstance(text, str):
-        raise InvalidValueError(text, "a comma-separated list of paths")
-    return tuple(_parse_path(part.strip()) for part in text.split(",") if part.strip())
 
 
 def _parse_address(text: str) -> str:
@@ -165,15 +157,11 @@ def _parse_bytes(text: str) -> int:
 
 
 BOOL = ValueType(metavar="", parse_text=_parse_bool, parse_document=_parse_bool_document)
-PATH = text_type("PATH", _parse_path, "a path")
 ADDRESS = text_type("ADDRESS", _parse_address, "an IP address")
 NODE_NAME = text_type("NAME", _parse_node_name, "a valid node name")
 RUNTIME = text_type("RUNTIME", _parse_runtime, _RUNTIME)
 BYTES = text_type("BYTES", _parse_bytes, _BYTES)
 TEXT = text_type("TEXT", _parse_text, "a string")
 URL = text_type("URL", _parse_url, "a URL")
-PATHS = ValueType(
-    metavar="PATHS", parse_text=_parse_paths, parse_document=_parse_paths, allow_empty=True
-)
 PORT = integer(0, 65535)
 PERIOD = duration(0.001, allowed="a duration of 1ms or more, such as 10s or 1m30s")

@@ -1,9 +1,13 @@
 """The declaration of a setting, and a raw value with its origin."""
 
-from collections.abc import Callable
-from typing import Any
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
+
+_METADATA = "setting"
+ValueT = TypeVar("ValueT")
 
 
 class InvalidValueError(ValueError):
@@ -14,16 +18,16 @@ class InvalidValueError(ValueError):
         self.allowed = allowed
 
 
-class ValueType(msgspec.Struct, frozen=True, kw_only=True):
+class ValueType(msgspec.Struct, Generic[ValueT], frozen=True, kw_only=True):
     """How the values of a setting are parsed.
 
     Both functions raise InvalidValueError, or an ExceptionGroup of InvalidValueErrors.
     """
 
     metavar: str
-    parse_text: Callable[[str], Any]
+    parse_text: Callable[[str], ValueT]
     """Parses the text of a flag or an environment variable."""
-    parse_document: Callable[[Any], Any]
+    parse_document: Callable[[Any], ValueT]
     """Parses the YAML value of a configuration file."""
     allow_empty: bool = False
     """True if an empty text is a value; otherwise it means that the setting is not given."""
@@ -34,24 +38,29 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     """The field of AgentSettings."""
-    value_type: ValueType
+    value_type: ValueType[Any]
     help: str
     """One sentence."""
-    default: str | None = None
-    """The default in the syntax of the flag; None if it is computed, see `default_help`."""
-    default_help: str = ""
-    field: str | None = None
+    default: str | None
+    """In the syntax of the flag; None if there is none, or `load` computes it."""
+    default_help: str
+    """Describes a default that depends on other settings or on the machine."""
+    field: str | None
     """The path of the KubeletConfiguration field, if any: `crashLoopBackOff.…`."""
-    short: str = ""
-    """The short flag, one letter."""
-    secret: bool = False
+    group: str
+    """Title of the group in the help of the commands."""
+    secret: bool
     """The value is never printed or exported."""
-    group: str = "Node"
 
     @property
     def flag(self) -> str:
         """Without the leading dashes: `max-pods`."""
         return self.name.replace("_", "-")
+
+    @property
+    def short(self) -> str:
+        """The short flag without its dash; empty if there is none."""
+        return self.name if len(self.name) == 1 else ""
 
     @property
     def option(self) -> str:
@@ -62,6 +71,43 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     def variable(self) -> str:
         """The name of the environment variable."""
         return f"PODSTATUS_{self.name.upper()}"
+
+
+def setting(
+    value_type: ValueType[ValueT],
+    help: str,
+    *,
+    default: str | None = None,
+    default_help: str = "",
+    field: str | None = None,
+    group: str = "",
+    secret: bool = False,
+) -> ValueT:
+    """Declare a field of a dataclass as a setting.
+
+    Without `group`, it belongs to the group of the setting before it. Returns a dataclass field;
+    the return type lets mypy compare the value type with the annotation.
+    """
+    declaration = Setting(
+        name="",
+        value_type=value_type,
+        help=help,
+        default=default,
+        default_help=default_help,
+        field=field,
+        group=group,
+        secret=secret,
+    )
+    return cast(ValueT, dataclasses.field(metadata={_METADATA: declaration}))
+
+
+def declared_settings(model: type) -> Iterator[Setting]:
+    """Return the settings that the fields of a dataclass declare, in their order."""
+    group = ""
+    for field in dataclasses.fields(model):
+        declaration: Setting = field.metadata[_METADATA]
+        group = declaration.group or group
+        yield msgspec.structs.replace(declaration, name=field.name, group=group)
 
 
 class RawValue(msgspec.Struct, frozen=True):

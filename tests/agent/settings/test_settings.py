@@ -382,6 +382,8 @@ FILES: list[tuple[str, str]] = [
         "logging: {verbosty: 1}",
         ":3: logging.verbosty: no such field in a KubeletConfiguration; did",
     ),
+    ("logging: {a.b: 1}", ":3: logging.a.b: no such field in a KubeletConfiguration"),
+    ("a.b: 1", ":3: a.b: no such field in a KubeletConfiguration"),
     ("logging: 3", ":3: logging: 3 is not a map"),
     ("maxPods: 1\nmaxPods: 2", ":4: maxPods: duplicate field; remove one of them"),
     (

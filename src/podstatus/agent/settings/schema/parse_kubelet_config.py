@@ -22,16 +22,6 @@ _BY_FIELD = {setting.field: setting for setting in SETTINGS if setting.field}
 _GROUPS = {field[:end] for field in _BY_FIELD for end, letter in enumerate(field) if letter == "."}
 """Paths of the maps that contain supported fields."""
 _BY_FLAG = {setting.name.replace("_", ""): setting for setting in SETTINGS}
-_GROUP_FIELDS = {
-    "authentication": frozenset({"anonymous", "webhook", "x509"}),
-    "authentication.webhook": frozenset({"cacheTTL", "enabled"}),
-    "authentication.x509": frozenset({"clientCAFile"}),
-    "authorization": frozenset({"mode", "webhook"}),
-    "authorization.webhook": frozenset({"cacheAuthorizedTTL", "cacheUnauthorizedTTL"}),
-    "crashLoopBackOff": frozenset({"maxContainerRestartPeriod"}),
-    "logging": frozenset({"format", "flushFrequency", "verbosity", "vmodule", "options"}),
-}
-"""All kubelet fields of each map in `_GROUPS`."""
 _TYPE_FIELDS = ("kind", "apiVersion")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BOUNDS = YamlBounds(max_depth=20, max_nodes=10_000, max_characters=1 << 20)
@@ -84,7 +74,7 @@ def _classify(fields: list[_Field], origin: str) -> ConfigFile:
             continue
         if setting := _BY_FIELD.get(field.path):
             values[setting.name] = RawValue(field.origin, field.value, is_text=False)
-        elif _is_kubelet_field(field.path):
+        elif field.path in FIELDS - _GROUPS:
             warnings.append(f"{field.origin}: ignored; podstatus does not support this field")
         else:
             errors.append(f"{field.origin}: {_unknown_field_message(field)}")
@@ -115,13 +105,6 @@ def _type_errors(fields: list[_Field], origin: str) -> list[str]:
     return errors
 
 
-def _is_kubelet_field(path: str) -> bool:
-    if path in _GROUPS:
-        return False
-    group, dot, part = path.rpartition(".")
-    return part in _GROUP_FIELDS[group] if dot else path in FIELDS
-
-
 def _unknown_field_message(field: _Field) -> str:
     if field.path in _GROUPS:
         return f"{abbreviate(field.value)} is not a map"
@@ -130,11 +113,14 @@ def _unknown_field_message(field: _Field) -> str:
         if not setting.field:
             return f"{message}; use the flag {setting.option}, or {setting.variable}"
         return f"{message}; did you mean {setting.field}?"
-    group, dot, _ = field.path.rpartition(".")
-    paths = [f"{group}.{part}" for part in _GROUP_FIELDS[group]] if dot else sorted(FIELDS)
-    by_lower = {path.lower(): path for path in paths}
+    group = _group(field.path)
+    by_lower = {path.lower(): path for path in sorted(FIELDS) if _group(path) == group}
     close = get_close_matches(field.path.lower(), by_lower, n=1)
     return f"{message}; did you mean {by_lower[close[0]]}?" if close else message
+
+
+def _group(path: str) -> str:
+    return path.rpartition(".")[0]
 
 
 def _line(error: Exception) -> str:

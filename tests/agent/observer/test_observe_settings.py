@@ -53,6 +53,8 @@ def test_without_a_cluster_there_is_nothing_to_observe(tmp_path: Path) -> None:
     assert line.startswith("--kubeconfig: required; pass the kubeconfig of the cluster to observe")
     (line,) = mistakes({"kubeconfig": str(tmp_path / "none")})
     assert line == f"--kubeconfig: no kubeconfig at {tmp_path / 'none'}; pass an existing file"
+    (line,) = mistakes({"kubeconfig": "~no-user/x"})
+    assert line.startswith('--kubeconfig: "~no-user/x" is not a path')
 
 
 def test_names_that_nothing_can_have_are_refused(kubeconfig: str) -> None:

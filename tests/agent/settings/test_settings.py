@@ -323,6 +323,8 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("manifest_url", "ftp://me:secret@h/", "the value (not shown) is not a URL with"),
     ("manifest_url_header", "a b:secret", "the value (not shown) is not a header name"),
     ("root_dir", "", '"" is not a path'),
+    ("root_dir", "~no-user/x", '"~no-user/x" is not a path: this user has no home directory'),
+    ("config", "~no-user/x", '"~no-user/x" is not a path: this user has no home directory'),
     ("on_stop", "now", '"now" is not one of auto, keep, drain'),
     ("shutdown_grace_period", "-1s", '"-1s" is not a duration in whole seconds'),
     ("shutdown_grace_period", "1500ms", '"1500ms" is not a duration in whole seconds'),

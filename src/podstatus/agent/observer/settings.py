@@ -1,6 +1,7 @@
 """The settings of `podstatus observe`: those of `run` that apply to an observer."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import structs
@@ -12,6 +13,7 @@ from podstatus.agent.settings.load import (
     load_settings,
 )
 from podstatus.agent.settings.model import BY_NAME, SETTINGS
+from podstatus.agent.settings.paths import PATH
 from podstatus.agent.settings.schema.scalars import NODE_NAME
 from podstatus.agent.settings.schema.setting import InvalidValueError, Setting, abbreviate
 
@@ -109,8 +111,9 @@ def _missing_kubeconfig(
     flags: Mapping[str, str | None], variables: Mapping[str, str]
 ) -> Iterator[str]:
     path = flags.get("kubeconfig") or variables.get(BY_NAME["kubeconfig"].variable)
-    if path and not Path(path).expanduser().is_file():
-        yield f"--kubeconfig: no kubeconfig at {path}; pass an existing file"
+    with suppress(InvalidValueError):  # `load_settings` reports it.
+        if path and not PATH.parse_text(path).is_file():
+            yield f"--kubeconfig: no kubeconfig at {path}; pass an existing file"
 
 
 def _with_defaults(

@@ -89,7 +89,10 @@ class _Loader:
         """Read and parse the configuration file; empty if none is given or on an error."""
         if raw is None or not raw.value:
             return ConfigFile({})
-        path = Path(raw.value).expanduser()
+        try:
+            path = Path(raw.value).expanduser()
+        except RuntimeError:  # No home directory; `parse` reports it.
+            return ConfigFile({})
         try:
             text = read_file(path, pipes=True).decode()
         except (UnreadableError, UnicodeDecodeError) as error:

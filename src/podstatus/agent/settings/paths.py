@@ -9,7 +9,10 @@ from podstatus.agent.settings.schema.setting import InvalidValueError
 def _parse_path(text: str) -> Path:
     if not text or "\0" in text:
         raise InvalidValueError(text, "a path")
-    return Path(text).expanduser().absolute()
+    try:
+        return Path(text).expanduser().absolute()
+    except RuntimeError as error:
+        raise InvalidValueError(text, "a path: this user has no home directory") from error
 
 
 def _parse_paths(text: str) -> tuple[Path, ...]:

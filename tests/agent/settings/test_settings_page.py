@@ -28,6 +28,12 @@ def test_a_setting_has_its_row(setting: Setting) -> None:
     assert help_text == setting.help
 
 
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.flag)
+def test_a_setting_is_in_the_section_of_its_group(setting: Setting) -> None:
+    section = PAGE.partition(f"\n## {setting.group}\n")[2].partition("\n## ")[0]
+    assert f"\n| `{setting.option}`" in section
+
+
 def test_the_page_names_no_setting_that_is_not_there() -> None:
     options = {setting.option for setting in SETTINGS}
     switched_off = {f"--no-{setting.flag}" for setting in SETTINGS}

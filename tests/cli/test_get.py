@@ -14,8 +14,7 @@ from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.client.server_objects import ServerObjects
 from podstatus.cli.register_commands import app
 from podstatus.cli.render.describe_pod import describe_pod
-from podstatus.cli.render.tables import Table, cell_style
-from podstatus.cli.terminal import render
+from podstatus.cli.render.tables import cell_style
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
@@ -251,25 +250,6 @@ def test_an_unreachable_server_is_reported(tmp_path: Path) -> None:
     result = asked(gone, "get", "pods")
     assert result.exit_code == 1
     assert "cannot connect to https://127.0.0.1" in result.stderr
-
-
-TABLE = Table(("NAME", "MESSAGE"), (("a-name-that-is-long", "words " * 10), ("b", "short")))
-
-
-def test_prose_is_folded_to_the_terminal_and_names_are_not() -> None:
-    folded = render(TABLE, 50)
-    assert all(len(line) <= 50 for line in folded.splitlines())
-    assert len(folded.splitlines()) > 4
-    whole = render(TABLE, None).splitlines()
-    assert len(whole) == 3
-    assert whole[0] == "NAME                  MESSAGE"
-    assert "a-name-that-is-long" in render(TABLE, 10)
-
-
-def test_rows_that_follow_stand_below_those_before() -> None:
-    later = Table(("NAME", "MESSAGE"), (("c", "more"),))
-    row = render(later, None, headings=False, min_widths=TABLE.widths())
-    assert row.index("more") == render(TABLE, None).splitlines()[0].index("MESSAGE")
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,7 @@ def test_the_last_line_says_that_an_observer_hears_nothing() -> None:
     foot = watch_command._render_page(
         PodFeed(), "", "no response from the API server for 9 s", columns
     )[-1]
-    assert foot[0].text == "no response from the API server for 9 s; 0 pods"
+    assert foot.plain == "no response from the API server for 9 s; 0 pods"
 
 
 def test_staleness_is_reported_when_it_begins_and_ends(tmp_path: Path) -> None:

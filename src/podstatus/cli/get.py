@@ -5,7 +5,6 @@ unreachable they query the agent, which has the newest state of its own pods.
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -34,7 +33,7 @@ from podstatus.cli.completion import complete_kind, complete_pod
 from podstatus.cli.get_alerts import ALERT_KINDS, print_alerts
 from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.cli.render.tables import Table, object_table, with_health
-from podstatus.cli.terminal import fail, print_table, write, write_json, write_yaml
+from podstatus.cli.terminal import TablePrinter, fail, write, write_json, write_yaml
 from podstatus.client.rest.http_transport import Timeouts
 from podstatus.client.rest.resources import PODS
 from podstatus.client.sync_client import SyncClient
@@ -158,12 +157,13 @@ def get(
             listed = ObjectList([objects.get(resource_kind, where, name)])
         else:
             listed = objects.list(resource_kind, where)
-        is_single = name is not None
-        _print(resource_kind, listed.items, output, namespaces=all_namespaces, one=is_single)
+        printer = _ObjectPrinter(resource_kind, output, namespaces=all_namespaces)
+        printer.print(listed.items, one=name is not None)
         if not listed.items and output in (None, OutputFormat.WIDE):
             write(f"{_empty_message(resource_kind, where)}\n", err=True)
         if watch and isinstance(objects, ServerObjects):
-            _follow(objects, resource_kind, where, listed, output)
+            for document in objects.watch(resource_kind, where, listed.version):
+                printer.print([document], one=True)
 
     with report_errors():
         _query(DataSource.SERVER if watch else source, root_dir, kubeconfig, print_objects)
@@ -262,53 +262,34 @@ def report_errors() -> Iterator[None]:
         raise typer.Exit(0) from None
 
 
-def _print(
-    kind: ResourceKind,
-    items: list[Document],
-    output: OutputFormat | None,
-    *,
-    namespaces: bool = False,
-    one: bool = False,
-) -> None:
-    match output:
-        case OutputFormat.NAME:
-            for item in items:
-                write(f"{kind.printed_resource.singular}/{item['metadata']['name']}\n")
-        case OutputFormat.JSON:
-            write_json(_to_document(items, one=one))
-        case OutputFormat.YAML:
-            write_yaml(_to_document(items, one=one))
-        case _ if items:
-            print_table(_table(kind, items, output, namespaces=namespaces))
+class _ObjectPrinter:
+    """Prints objects of one type in an output format; tables continue those above."""
 
+    def __init__(
+        self, kind: ResourceKind, output: OutputFormat | None, *, namespaces: bool
+    ) -> None:
+        self._kind = kind
+        self._output = output
+        self._namespaces = namespaces and kind.resource.namespaced
+        self._printer = TablePrinter()
 
-def _table(
-    kind: ResourceKind, items: list[Document], output: OutputFormat | None, *, namespaces: bool
-) -> Table:
-    wide, namespaces = output is OutputFormat.WIDE, namespaces and kind.resource.namespaced
-    now = current_time()
-    table = object_table(kind.printed_resource, items, now, wide=wide, namespaces=namespaces)
-    return with_health(table, items, now) if wide and kind.resource is PODS else table
+    def print(self, items: list[Document], *, one: bool = False) -> None:
+        match self._output:
+            case OutputFormat.NAME:
+                for item in items:
+                    write(f"{self._kind.printed_resource.singular}/{item['metadata']['name']}\n")
+            case OutputFormat.JSON:
+                write_json(_to_document(items, one=one))
+            case OutputFormat.YAML:
+                write_yaml(_to_document(items, one=one))
+            case _ if items:
+                self._printer.print(self._table(items))
 
-
-def _follow(
-    server: ServerObjects,
-    kind: ResourceKind,
-    namespace: str | None,
-    listed: ObjectList,
-    output: OutputFormat | None,
-) -> None:
-    namespaces, has_headings = namespace is None, bool(listed.items)
-    widths = _table(kind, listed.items, output, namespaces=namespaces).widths()
-    for document in server.watch(kind, namespace, listed.version):
-        if output in (None, OutputFormat.WIDE):
-            table = _table(kind, [document], output, namespaces=namespaces)
-            print_table(table, headings=not has_headings, min_widths=widths)
-            has_headings = True
-            widths = [max(pair) for pair in zip(widths, table.widths(), strict=True)]
-        else:
-            _print(kind, [document], output, one=True)
-        sys.stdout.flush()
+    def _table(self, items: list[Document]) -> Table:
+        now, wide = current_time(), self._output is OutputFormat.WIDE
+        printed = self._kind.printed_resource
+        table = object_table(printed, items, now, wide=wide, namespaces=self._namespaces)
+        return with_health(table, items, now) if wide and self._kind.resource is PODS else table
 
 
 def _to_document(items: list[Document], *, one: bool) -> Document:

@@ -3,43 +3,26 @@
 On a terminal, control characters in foreign text are escaped.
 """
 
-import io
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TextIO
 
 import msgspec
 import typer
 import yaml
-from rich.console import Console
-from rich.table import Table as RichTable
+from rich.console import Console, Group, RenderableType
+from rich.control import Control
+from rich.layout import Layout
 from rich.text import Text
 
 from podstatus.base.control_chars import ControlCharEscaper, escape_control_chars
-from podstatus.cli.render.styled_text import Line
-from podstatus.cli.render.table_lines import table_lines
-from podstatus.cli.render.tables import (
-    MIN_TEXT_WIDTH,
-    PROSE_HEADINGS,
-    Table,
-    cell_style,
-    escape_table,
-)
+from podstatus.cli.render.table_layout import TableLayout
+from podstatus.cli.render.tables import Table
 from podstatus.kube.scalars.time import Time
 
 _MIN_WIDTH = 40
-_ANSI_CODES = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "magenta": "35",
-    "cyan": "36",
-}
 
 
 def write(text: str, *, err: bool = False) -> None:
@@ -48,22 +31,38 @@ def write(text: str, *, err: bool = False) -> None:
     _write_encoded(stream, escape_control_chars(text) if stream.isatty() else text)
 
 
-def write_lines(lines: Iterable[Line]) -> None:
+def write_lines(lines: Sequence[Text]) -> None:
     """Write lines, with their styles if the terminal supports color.
 
     The caller must have escaped control characters.
     """
-    stream = sys.stdout
-    colored = supports_color(stream)
-    _write_encoded(stream, "".join(f"{_styled(line, colored=colored)}\n" for line in lines))
+    if lines:
+        _write_styled(*lines, sep="\n")
 
 
-def redraw(lines: Iterable[Line]) -> None:
-    """Replace the content of the terminal; the lines must fit."""
-    colored = supports_color(sys.stdout)
-    # Clear each line before writing it: after a full line, clearing would erase its last character.
-    text = "".join(f"\x1b[K{_styled(line, colored=colored)}\n" for line in lines)
-    _write_encoded(sys.stdout, f"\x1b[H{text}\x1b[J")
+def redraw(lines: Iterable[Text]) -> None:
+    """Replace the content of the terminal; what does not fit is cropped.
+
+    The screen is overwritten, not cleared, and the cursor stays visible: nothing flickers, and
+    there is nothing to restore when the process is stopped or killed.
+    """
+    height = shutil.get_terminal_size().lines - 1
+    _write_styled(Control.home(), Layout(Group(*lines)), height=height)
+
+
+def _write_styled(*content: RenderableType, **options: Any) -> None:
+    size = shutil.get_terminal_size()
+    console = Console(
+        width=size.columns,
+        height=size.lines,
+        force_terminal=True,  # write cursor movements although the output is captured
+        color_system="standard" if supports_color(sys.stdout) else None,
+        soft_wrap=True,
+        legacy_windows=False,
+    )
+    with console.capture() as capture:
+        console.print(*content, **options)
+    _write_encoded(sys.stdout, capture.get())
 
 
 def supports_color(stream: TextIO) -> bool:
@@ -100,15 +99,6 @@ def write_bytes(chunks: Iterable[bytes]) -> None:
     _write_encoded(stream, escaper.flush())
 
 
-def _styled(line: Line, *, colored: bool) -> str:
-    if not colored:
-        return "".join(piece.text for piece in line).rstrip()
-    return "".join(
-        f"\x1b[{_ANSI_CODES[piece.style]}m{piece.text}\x1b[0m" if piece.style else piece.text
-        for piece in line
-    )
-
-
 def _write_encoded(stream: TextIO, text: str) -> None:
     # Not with typer, which strips color codes from files. Characters that the locale lacks are
     # written as escapes.
@@ -141,67 +131,27 @@ def _encode_value(value: object) -> Any:
     raise NotImplementedError(f"cannot encode a {type(value).__name__}")
 
 
-_GAP = 3
+class TablePrinter:
+    """Writes tables with the same headings as parts of one table: columns only become wider."""
+
+    def __init__(self, min_widths: Mapping[str, int] | None = None) -> None:
+        """`min_widths`: minimum column widths by heading."""
+        self._min_widths = min_widths or {}
+        self._widths: list[int] = []
+
+    def print(self, table: Table) -> None:
+        """Write the rows, below the headings if they are the first; one line per row in a pipe."""
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        min_widths = self._widths or [self._min_widths.get(name, 0) for name in table.headings]
+        layout = TableLayout(table, width, min_widths)
+        heading = [] if self._widths else layout.heading()
+        write_lines([*heading, *(line for row in layout.rows() for line in row)])
+        self._widths = layout.widths
 
 
-def print_table(table: Table, *, headings: bool = True, min_widths: Sequence[int] = ()) -> None:
-    """Write a table, colored on a terminal. Names are never truncated, so they can be copied.
-
-    `min_widths` are the column widths of the rows above.
-    """
-    out = sys.stdout
-    width = shutil.get_terminal_size().columns if out.isatty() else None
-    if out.isatty():
-        table = escape_table(table)
-    if width is not None and not min_widths and _is_too_wide(table, width):
-        write_lines(table_lines(table, width, sys.maxsize))
-        return
-    out.write(
-        render(table, width, color=supports_color(out), headings=headings, min_widths=min_widths)
-    )
-    out.flush()
-
-
-def _is_too_wide(table: Table, width: int) -> bool:
-    """True if every name fits the width, but not together with the prose column."""
-    *names, text = table.widths()
-    needed = sum(names) + _GAP * len(names) + min(text, MIN_TEXT_WIDTH)
-    return table.headings[-1] in PROSE_HEADINGS and max(names) <= width < needed
-
-
-def render(
-    table: Table,
-    width: int | None,
-    *,
-    color: bool = False,
-    headings: bool = True,
-    min_widths: Sequence[int] = (),
-) -> str:
-    """Return the table as text. Within `width` a last column of prose is wrapped."""
-    widths = [max(pair) for pair in zip_longest(table.widths(), min_widths, fillvalue=0)]
-    if width is not None and table.headings[-1] in PROSE_HEADINGS:
-        before = sum(widths[:-1]) + _GAP * (len(widths) - 1)
-        widths[-1] = min(widths[-1], max(MIN_TEXT_WIDTH, width - before))
-    rich = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=headings)
-    for index, (heading, wide) in enumerate(zip(table.headings, widths, strict=True)):
-        last = index == len(widths) - 1
-        rich.add_column(Text(heading, style="bold"), width=wide, no_wrap=not last, overflow="fold")
-    for row in table.rows:
-        cells = zip(table.headings, row, strict=True)
-        rich.add_row(*(Text(text, style=cell_style(heading, text)) for heading, text in cells))
-    buffer = io.StringIO()
-    console = Console(
-        file=buffer,
-        width=sum(widths) + _GAP * len(widths),
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    console.print(rich)
-    return "".join(f"{line.rstrip()}\n" for line in buffer.getvalue().splitlines())
+def print_table(table: Table) -> None:
+    """Write a table, colored on a terminal."""
+    TablePrinter().print(table)
 
 
 def fail(message: str, code: int = 1) -> NoReturn:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from msgspec import structs
+from rich.text import Text
 
 from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.client.https_client import find_agent
@@ -15,7 +16,6 @@ from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.completion import complete_pod
 from podstatus.cli.get import NamespaceOption, RootDirOption, report_errors, usage_error
-from podstatus.cli.render.styled_text import Line, Piece
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.terminal import (
     can_encode,
@@ -26,7 +26,7 @@ from podstatus.cli.terminal import (
     write_yaml,
 )
 from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, draw_timeline
-from podstatus.cli.timeline_view.event_lines import event_digest, event_list
+from podstatus.cli.timeline_view.event_lines import event_digest, event_list, to_single_line
 from podstatus.cli.timeline_view.intervals import build_chart
 from podstatus.kube.scalars.duration import DurationError, parse_duration
 from podstatus.observe.history.sqlite_store import HistoryEntry
@@ -123,7 +123,7 @@ def _render_page(
     begin: int | None,
     now: int,
     width: int,
-) -> list[Line]:
+) -> list[Text]:
     symbols = BLOCKS if can_encode(BLOCKS.all) else ASCII
     start = begin if begin is not None else entries[0].at if entries else now
     end = max(_end(entries, now, is_deleted=pod is None), start + _SECOND)
@@ -134,28 +134,25 @@ def _render_page(
     return [
         *_head(namespace, name, pod, width),
         *draw_timeline(chart, width, symbols),
-        (),
+        Text(),
         *_omitted_line(name, namespace, len(digest) - _MAX_LISTED),
         *(line for lines in digest[-_MAX_LISTED:] for line in lines),
     ]
 
 
-def _head(namespace: str, name: str, pod: PodView | None, width: int) -> list[Line]:
+def _head(namespace: str, name: str, pod: PodView | None, width: int) -> list[Text]:
     text = f"{namespace}/{name} is deleted."
     if pod is not None:
         text = f"{namespace}/{name} is {pod.health.state.value}. {pod.health.message}"
-    return [
-        (Piece(line, "bold"),)
-        for line in wrap_text(escape_control_chars(" ".join(text.split())), width)
-    ]
+    return [Text(line, "bold") for line in wrap_text(to_single_line(text), width)]
 
 
-def _omitted_line(name: str, namespace: str, count: int) -> list[Line]:
+def _omitted_line(name: str, namespace: str, count: int) -> list[Text]:
     if count <= 0:
         return []
     where = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
     text = f"({count} earlier lines: podstatus timeline {shlex.quote(name)}{where} --list)"
-    return [(Piece(escape_control_chars(text), "dim"),)]
+    return [Text(escape_control_chars(text), "dim")]
 
 
 def _end(entries: list[HistoryEntry], now: int, *, is_deleted: bool) -> int:

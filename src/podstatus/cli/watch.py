@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Annotated
 import msgspec
 import typer
 from msgspec import structs
+from rich.text import Text
 
 from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.client.https_client import find_agent
@@ -33,10 +35,9 @@ from podstatus.cli.get import (
     usage_error,
 )
 from podstatus.cli.render.pod_rows import pod_table
-from podstatus.cli.render.styled_text import Line, Piece
-from podstatus.cli.render.table_lines import count_health, table_lines
+from podstatus.cli.render.table_layout import TableLayout
 from podstatus.cli.render.tables import Table
-from podstatus.cli.terminal import print_table, redraw, write, write_json_line, write_yaml
+from podstatus.cli.terminal import TablePrinter, redraw, write, write_json_line, write_yaml
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.health import pod_health
 from podstatus.web.v1.wire import DeletedEvent, PodView
@@ -160,11 +161,13 @@ class _LinePrinter:
     def __init__(self, output: OutputFormat | None, columns: _Columns) -> None:
         self._output = output
         self._columns = columns
-        self._widths: list[int] = []
+        self._printer = TablePrinter(_MIN_WIDTHS)
 
     def show(self, changes: Sequence[PodChange]) -> None:
         if self._output in (None, OutputFormat.WIDE):
-            self._rows(changes)
+            tables = [self._table(change) for change in changes]
+            rows = tuple(row for table in tables for row in table.rows)
+            self._printer.print(Table(tables[0].headings, rows))
             return
         for change in changes:
             match self._output:
@@ -175,27 +178,16 @@ class _LinePrinter:
                 case _:
                     write_yaml({_kind(change): change}, one_of_many=True)
 
-    def _rows(self, changes: Sequence[PodChange]) -> None:
-        tables = [self._table(change) for change in changes]
-        table = Table(tables[0].headings, tuple(row for it in tables for row in it.rows))
-        has_headings = bool(self._widths)
-        min_widths = self._widths or [_MIN_WIDTHS.get(name, 0) for name in table.headings]
-        self._widths = [max(pair) for pair in zip(min_widths, table.widths(), strict=True)]
-        print_table(table, headings=not has_headings, min_widths=self._widths)
-
     def _table(self, change: PodChange) -> Table:
-        pods = [] if isinstance(change, DeletedEvent) else [change]
-        table = self._columns.table(pods, current_time())
-        return _deleted_row(table, change) if isinstance(change, DeletedEvent) else table
+        if not isinstance(change, DeletedEvent):
+            return self._columns.table([change], current_time())
+        headings = self._columns.table([], current_time()).headings
+        cells = {"NAMESPACE": change.namespace, "NAME": change.name, "STATUS": "deleted"}
+        return Table(headings, (tuple(cells.get(name, "") for name in headings),))
 
 
 def _kind(change: PodChange) -> str:
     return "deleted" if isinstance(change, DeletedEvent) else "pod"
-
-
-def _deleted_row(table: Table, pod: DeletedEvent) -> Table:
-    cells = {"NAMESPACE": pod.namespace, "NAME": pod.name, "STATUS": "deleted"}
-    return Table(table.headings, (tuple(cells.get(name, "") for name in table.headings),))
 
 
 def _print_staleness(message: str) -> None:
@@ -245,18 +237,23 @@ def _batch(queued: "queue.Queue[SseEvent | Exception]") -> list[SseEvent]:
     return batch
 
 
-def _render_page(feed: PodFeed, away: str, staleness: str, columns: _Columns) -> list[Line]:
+def _render_page(feed: PodFeed, away: str, staleness: str, columns: _Columns) -> list[Text]:
     size, now = shutil.get_terminal_size(), current_time()
     # Health depends on the time: a pod becomes stuck without an event.
     pods = [structs.replace(pod, health=pod_health(pod, now)) for pod in feed.pods()]
     table = columns.table(pods, now)
-    count = count_health(pods)
+    count = _count_health(pods)
     if away:
         foot = f"{count}; the agent is unreachable: {escape_control_chars(away)}"
     else:
         # Staleness first, so that it is not truncated.
         foot = f"{staleness}; {count}" if staleness else f"{count}; at {now.wire}"
-    return [
-        *table_lines(table, size.columns, size.lines - 2),
-        (Piece(foot[: size.columns], "dim"),),
-    ]
+    return [*TableLayout(table, size.columns).within(size.lines - 2), Text(foot, "dim")]
+
+
+def _count_health(pods: Iterable[PodView]) -> str:
+    """Count pods by health: `3 pods: 2 healthy, 1 crashing`."""
+    states = Counter(pod.health.state.value for pod in pods)
+    total = states.total()
+    counts = ", ".join(f"{count} {state}" for state, count in states.most_common())
+    return f"{total} pod{'' if total == 1 else 's'}{f': {counts}' if counts else ''}"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.text import Text
 
-from podstatus.cli.render.styled_text import Line
 from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, Symbols, draw_timeline
 from podstatus.cli.timeline_view.event_lines import event_digest, event_list
 from podstatus.cli.timeline_view.intervals import build_chart
@@ -18,8 +18,8 @@ from tests.cli.crash_loop import BEGIN, SECOND, crash_loop, moment
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\rx\nReady True"
 
 
-def text(lines: list[Line]) -> list[str]:
-    return ["".join(piece.text for piece in line).rstrip() for line in lines]
+def text(lines: list[Text]) -> list[str]:
+    return [line.plain.rstrip() for line in lines]
 
 
 def drawn(

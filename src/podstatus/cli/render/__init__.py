@@ -1,5 +1,5 @@
-"""Format objects for display, pure: tables, pod rows, `describe`, wrapped and styled text.
+"""Format objects for display, pure: tables, pod rows, `describe`, wrapped text.
 
-Functions return lines or tables. Writing them, terminal size and colors belong to `cli.terminal`.
-Tests: tests/cli/render.
+Functions return tables or lines of `rich.text`. Writing them, terminal size and colors belong to
+`cli.terminal`. Tests: tests/cli/render.
 """

@@ -8,7 +8,6 @@ import msgspec
 from podstatus.apiserver.printing.printers import printer_for
 from podstatus.apiserver.resources import ResourceInfo
 from podstatus.apiserver.strategies.base import Document
-from podstatus.base.control_chars import escape_control_chars
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.time import Time
@@ -19,8 +18,6 @@ MESSAGE_HEADING = "MESSAGE"
 """Heading of a column of messages."""
 PROSE_HEADINGS = (MESSAGE_HEADING, "SUMMARY", "WHAT TO DO")
 """Headings of a last column that may be wrapped."""
-MIN_TEXT_WIDTH = 24
-"""Minimum width of a wrapped last column."""
 _HEALTH_STYLES = {"healthy": "green", "done": "green"} | dict.fromkeys(
     ("starting", "ending", "unready"), "yellow"
 )
@@ -40,10 +37,6 @@ class Table(msgspec.Struct, frozen=True):
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-    def widths(self) -> list[int]:
-        """Return the width of the widest cell of each column, headings included."""
-        return [max(map(len, column)) for column in zip(self.headings, *self.rows, strict=True)]
 
 
 def object_table(
@@ -78,11 +71,6 @@ def _health(document: Document, now: Time) -> str:
         return pod_health(summarize_pod(from_document(document, Pod)), now).state.value
     except DecodeError:
         return "<unreadable>"
-
-
-def escape_table(table: Table) -> Table:
-    """Return the table with control characters escaped."""
-    return Table(table.headings, tuple(tuple(map(escape_control_chars, row)) for row in table.rows))
 
 
 def _cells(resource: ResourceInfo, document: Document, now: Time) -> list[Any]:

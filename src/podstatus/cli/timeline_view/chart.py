@@ -16,11 +16,13 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 import msgspec
+from rich.text import Text
 
-from podstatus.cli.render.styled_text import Line, Piece
 from podstatus.cli.timeline_view.intervals import Chart, ChartRow, Interval, Mark, Severity
 from podstatus.cli.timeline_view.time_axis import TimeAxis, format_duration, format_timestamp
 
+_Piece = tuple[str, str]
+"""Text and its style."""
 _MAX_NAME_WIDTH = 25
 """The length of the longest condition type that a kubelet sets."""
 _NAMES_SHARE = 5
@@ -96,19 +98,19 @@ ASCII = Symbols(
 )
 
 
-def draw_timeline(chart: Chart, width: int, symbols: Symbols = BLOCKS) -> list[Line]:
+def draw_timeline(chart: Chart, width: int, symbols: Symbols = BLOCKS) -> list[Text]:
     """Return the lines of the chart, at most `width` wide, but with at least 16 time columns."""
     max_name = max(len(_RESTARTS), min(_MAX_NAME_WIDTH, width // _NAMES_SHARE))
     names = [_name(row.name, max_name) for row in chart.rows]
     margin = max(map(len, [*names, _RESTARTS])) + 1
     axis = TimeAxis(begin=chart.begin, end=chart.end, columns=max(_MIN_COLUMNS, width - margin))
-    lines = [*_time_range(axis, width), (), *_scale(axis, margin, symbols)]
+    lines = [*_time_range(axis, width), Text(), *_scale(axis, margin, symbols)]
     for name, row in zip(names, chart.rows, strict=True):
         lines += _row(row, name, axis, margin, symbols)
-    return [*lines, (), *_legend(chart, width, symbols), *_omitted_conditions(chart, width)]
+    return [*lines, Text(), *_legend(chart, width, symbols), *_omitted_conditions(chart, width)]
 
 
-def _time_range(axis: TimeAxis, width: int) -> list[Line]:
+def _time_range(axis: TimeAxis, width: int) -> list[Text]:
     words = (
         f"{format_timestamp(axis.begin)} to",
         format_timestamp(axis.end),
@@ -118,30 +120,30 @@ def _time_range(axis: TimeAxis, width: int) -> list[Line]:
     return _wrapped(words, width, " ")
 
 
-def _scale(axis: TimeAxis, margin: int, symbols: Symbols) -> list[Line]:
+def _scale(axis: TimeAxis, margin: int, symbols: Symbols) -> list[Text]:
     labels = ticks = " " * margin
     for tick in axis.ticks():
         at = margin + tick.column
         labels = f"{labels:<{at}}{tick.label}"
         ticks = f"{ticks:<{at}}{symbols.tick}"
-    return [(Piece(labels, "dim"),), (Piece(ticks, "dim"),)]
+    return [Text(labels, "dim"), Text(ticks, "dim")]
 
 
-def _row(row: ChartRow, name: str, axis: TimeAxis, margin: int, symbols: Symbols) -> list[Line]:
-    label = Piece(f"{name:<{margin}}", "bold")
+def _row(row: ChartRow, name: str, axis: TimeAxis, margin: int, symbols: Symbols) -> list[Text]:
+    label = (f"{name:<{margin}}", "bold")
     if row.is_events:
-        return [(label, *_events(row.marks, axis, symbols))]
-    lines: list[Line] = [(label, *_bars(row.intervals, axis, symbols))]
+        return [Text.assemble(label, *_events(row.marks, axis, symbols))]
+    lines = [Text.assemble(label, *_bars(row.intervals, axis, symbols))]
     if row.marks:
-        lines.append((Piece(f"{_RESTARTS:<{margin}}"), _restarts(row.marks, axis, symbols)))
+        lines.append(Text(f"{_RESTARTS:<{margin}}{_restarts(row.marks, axis, symbols)}"))
     return lines
 
 
-def _bars(intervals: Sequence[Interval], axis: TimeAxis, symbols: Symbols) -> list[Piece]:
-    pieces = []
+def _bars(intervals: Sequence[Interval], axis: TimeAxis, symbols: Symbols) -> list[_Piece]:
+    pieces: list[_Piece] = []
     for interval, cells in groupby(_cells(intervals, axis)):
         count = len(list(cells))
-        pieces += [Piece(" " * count)] if interval is None else _bar(interval, count, symbols)
+        pieces += [(" " * count, "")] if interval is None else _bar(interval, count, symbols)
     return pieces
 
 
@@ -163,17 +165,17 @@ def _precedence(interval: Interval) -> tuple[int, Severity]:
     return interval.begin - interval.end, interval.severity
 
 
-def _bar(interval: Interval, count: int, symbols: Symbols) -> list[Piece]:
+def _bar(interval: Interval, count: int, symbols: Symbols) -> list[_Piece]:
     """The bar, labelled if the label fits. Labels have no color: yellow is unreadable on white."""
     sign, color = symbols.bars[interval.severity], _COLORS[interval.severity]
     text = interval.text
     rest = count - len(text) - 3
     if rest < 1 or not _is_plain(text):
-        return [Piece(sign * count, color)]
-    return [Piece(sign, color), Piece(f" {text} "), Piece(sign * rest, color)]
+        return [(sign * count, color)]
+    return [(sign, color), (f" {text} ", ""), (sign * rest, color)]
 
 
-def _restarts(marks: Sequence[Mark], axis: TimeAxis, symbols: Symbols) -> Piece:
+def _restarts(marks: Sequence[Mark], axis: TimeAxis, symbols: Symbols) -> str:
     """Restart counts; later ones take precedence, others shrink to the symbol or are omitted."""
     cells = [" "] * axis.columns
     free = axis.columns
@@ -184,23 +186,24 @@ def _restarts(marks: Sequence[Mark], axis: TimeAxis, symbols: Symbols) -> Piece:
         text = next((text for text in texts if at + len(text) <= free), "")
         cells[at : at + len(text)] = text
         free = at - 1 if len(text) > 1 else min(free, at) if text else free
-    return Piece("".join(cells).rstrip(), "")
+    return "".join(cells).rstrip()
 
 
-def _events(marks: Sequence[Mark], axis: TimeAxis, symbols: Symbols) -> list[Piece]:
+def _events(marks: Sequence[Mark], axis: TimeAxis, symbols: Symbols) -> list[_Piece]:
     warns: dict[int, bool] = {}
     for mark in marks:
         column = axis.column(mark.at)
         warns[column] = warns.get(column, False) or mark.is_warning
-    pieces, at = [], 0
+    pieces: list[_Piece] = []
+    at = 0
     for column in sorted(warns):
-        sign = Piece(symbols.warning, "red") if warns[column] else Piece(symbols.event)
-        pieces += [Piece(" " * (column - at)), sign]
+        sign = (symbols.warning, "red") if warns[column] else (symbols.event, "")
+        pieces += [(" " * (column - at), ""), sign]
         at = column + 1
     return pieces
 
 
-def _legend(chart: Chart, width: int, symbols: Symbols) -> list[Line]:
+def _legend(chart: Chart, width: int, symbols: Symbols) -> list[Text]:
     """The meaning of the symbols in use."""
     severities = {interval.severity for row in chart.rows for interval in row.intervals}
     marks = [mark for row in chart.rows if row.is_events for mark in row.marks]
@@ -211,16 +214,16 @@ def _legend(chart: Chart, width: int, symbols: Symbols) -> list[Line]:
         *[(symbols.event, "", "event")] * any(not mark.is_warning for mark in marks),
         *[(symbols.warning, "red", "warning")] * any(mark.is_warning for mark in marks),
     ]
-    lines: list[list[Piece]] = [[]]
+    lines = [Text()]
     for sign, color, word in entries:
-        pieces = [Piece(sign, color), Piece(f" {word}   ", "dim")]
-        if sum(len(piece.text) for piece in (*lines[-1], *pieces)) > width + len("   "):
-            lines.append([])
-        lines[-1] += pieces
-    return [tuple(line) for line in lines if line]
+        entry = Text.assemble((sign, color), (f" {word}   ", "dim"))
+        if len(lines[-1]) + len(entry) > width + len("   "):
+            lines.append(Text())
+        lines[-1].append_text(entry)
+    return [line for line in lines if line]
 
 
-def _omitted_conditions(chart: Chart, width: int) -> list[Line]:
+def _omitted_conditions(chart: Chart, width: int) -> list[Text]:
     """A note about the conditions without a row."""
     notes = []
     if chart.always_true:
@@ -230,7 +233,7 @@ def _omitted_conditions(chart: Chart, width: int) -> list[Line]:
     return _wrapped(" ".join(notes).split(" "), width, " ") if notes else []
 
 
-def _wrapped(words: Iterable[str], width: int, between: str) -> list[Line]:
+def _wrapped(words: Iterable[str], width: int, between: str) -> list[Text]:
     lines = [""]
     for word in words:
         longer = f"{lines[-1]}{between}{word}" if lines[-1] else word
@@ -238,7 +241,7 @@ def _wrapped(words: Iterable[str], width: int, between: str) -> list[Line]:
             lines[-1] = longer
         else:
             lines.append(word)
-    return [(Piece(line, "dim"),) for line in lines if line]
+    return [Text(line, "dim") for line in lines if line]
 
 
 def _name(text: str, max_width: int = _MAX_NAME_WIDTH) -> str:

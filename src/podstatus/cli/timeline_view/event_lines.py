@@ -20,9 +20,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 import msgspec
+from rich.text import Text
 
 from podstatus.base.control_chars import escape_control_chars
-from podstatus.cli.render.styled_text import Line, Piece
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.timeline_view.chart import BLOCKS, Symbols
 from podstatus.cli.timeline_view.intervals import short_state
@@ -36,15 +36,15 @@ _STATES = (kinds.PHASE, kinds.CONDITION, kinds.CONTAINER, kinds.RESTART, kinds.R
 EVENT_KINDS = (kinds.EVENT, kinds.FOREIGN_WRITE, kinds.SYNC)
 
 
-def event_list(entries: Sequence[HistoryEntry], *, arrow: str = "→") -> list[Line]:
+def event_list(entries: Sequence[HistoryEntry], *, arrow: str = "→") -> list[Text]:
     """Return a line per entry, in order. Times have a date if the entries span several days."""
     format_time = time_format(entries)
     subjects = [_subject(entry.transition) for entry in entries]
     widest = min(_MAX_SUBJECT_WIDTH, max(map(len, subjects), default=0))
     return [
-        (
-            Piece(f"{format_time(entry.at)}   ", "dim"),
-            Piece(
+        Text.assemble(
+            (f"{format_time(entry.at)}   ", "dim"),
+            (
                 f"{subject:<{widest}}   {_describe(entry.transition, arrow)}".rstrip(),
                 transition_style(entry.transition),
             ),
@@ -111,7 +111,7 @@ def event_digest(
     width: int,
     symbols: Symbols = BLOCKS,
     omitted_conditions: Collection[str] = (),
-) -> list[list[Line]]:
+) -> list[list[Text]]:
     """Return the wrapped lines of each digest entry, the oldest first.
 
     `omitted_conditions`: condition types to leave out.
@@ -125,8 +125,8 @@ def event_digest(
         if event.count > 1:
             text += f" {symbols.times}{event.count}, until {format_time(event.until)}"
         first, *more = wrap_text(text, max(_MIN_TEXT_WIDTH, width - len(head))) or [""]
-        lines: list[Line] = [(Piece(head, "dim"), Piece(first, event.style))]
-        lines += [(Piece(" " * len(head)), Piece(line, event.style)) for line in more]
+        lines = [Text.assemble((head, "dim"), (first, event.style))]
+        lines += [Text.assemble(" " * len(head), (line, event.style)) for line in more]
         digest.append(lines)
     return digest
 

@@ -17,9 +17,11 @@ import typer
 from msgspec import structs
 from rich.text import Text
 
+from podstatus.apiserver.printing.pods import PodPrinter
 from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.pod_feed import PodChange, PodFeed
+from podstatus.cli.client.pod_from_summary import pod_from_summary
 from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.client.server_objects import current_time
@@ -34,9 +36,8 @@ from podstatus.cli.get import (
     report_errors,
     usage_error,
 )
-from podstatus.cli.render.pod_rows import pod_table
 from podstatus.cli.render.table_layout import TableLayout
-from podstatus.cli.render.tables import Table
+from podstatus.cli.render.tables import MESSAGE_HEADING, Table
 from podstatus.cli.terminal import TablePrinter, redraw, write, write_json_line, write_yaml
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.health import pod_health
@@ -49,10 +50,12 @@ _REDRAW_SECONDS = 0.2
 _TICK_SECONDS = 1.0
 """Redraw at least this often, since ages grow without events."""
 _MAX_QUEUED = 1000
+_HEADINGS = ("NAME", "READY", "STATUS", "RESTARTS", "AGE", "HEALTH")
 _MIN_WIDTHS = {
     "NAMESPACE": len("kube-system"),
     "NAME": 16,
     "STATUS": len("ContainerCreating"),
+    "RESTARTS": len("3 (21s ago)"),
     "AGE": len("2d23h"),
     "HEALTH": len("crashing"),
     "IP": len("192.168.100.100"),
@@ -110,14 +113,22 @@ def watch(
 
 
 class _Columns(msgspec.Struct, frozen=True, kw_only=True):
-    """The columns of the table."""
+    """The columns of the table: those of `kubectl get pods`, and the health."""
 
     wide: bool
     namespaces: bool
     nodes: bool
+    """True to show the node, for pods of several nodes."""
 
     def table(self, pods: Iterable[PodView], now: Time) -> Table:
-        return pod_table(pods, now, wide=self.wide, namespaces=self.namespaces, nodes=self.nodes)
+        more = ["IP", "NODE", MESSAGE_HEADING] if self.wide else ["NODE"] * self.nodes
+        headings = (*["NAMESPACE"] * self.namespaces, *_HEADINGS, *more)
+        return Table(headings, tuple(self._row(pod, now) for pod in pods))
+
+    def _row(self, pod: PodView, now: Time) -> tuple[str, ...]:
+        *cells, ip, node = PodPrinter().pod_cells(pod_from_summary(pod), now)[:7]
+        more = [ip, node, pod.health.message] if self.wide else [node] * self.nodes
+        return (*[pod.namespace] * self.namespaces, *cells, pod.health.state.value, *more)
 
 
 def _follow(root_dir: Path | None, query: Mapping[str, str]) -> Iterator[SseEvent]:

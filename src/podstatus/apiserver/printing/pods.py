@@ -39,7 +39,10 @@ class PodPrinter:
 
     def cells(self, document: Document, now: Time) -> list[Any]:
         """Return one cell per column."""
-        pod = from_document(document, Pod)
+        return self.pod_cells(from_document(document, Pod), now)
+
+    def pod_cells(self, pod: Pod, now: Time) -> list[str]:
+        """Return one cell per column, of a decoded pod."""
         summary = _summary(pod)
         sidecars = filter(is_restartable_init_container, pod.spec.init_containers or ())
         total = len(pod.spec.containers or ()) + len(list(sidecars))

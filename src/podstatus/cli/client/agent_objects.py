@@ -11,11 +11,12 @@ import msgspec
 
 from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.https_client import AgentClient
-from podstatus.cli.client.pod_from_summary import pod_document
+from podstatus.cli.client.pod_from_summary import pod_from_summary
 from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.client.server_objects import Document, ObjectList, ResourceKind
 from podstatus.client.rest.resources import EVENTS, PODS
+from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.unstructured import nested_str
 from podstatus.observe.ports import NodeSummary
 from podstatus.web.v1.wire import TransitionView
@@ -65,7 +66,7 @@ class AgentObjects:
 
 def _pods(agent: AgentClient, namespace: str | None) -> list[Document]:
     if agent.is_observer:
-        return [pod_document(pod) for pod in QueryClient(agent).pods(namespace)]
+        return [to_document(pod_from_summary(pod)) for pod in QueryClient(agent).pods(namespace)]
     try:
         pods = decode_json(b"".join(agent.request("/pods", {})), dict[str, Any])
     except msgspec.DecodeError as error:

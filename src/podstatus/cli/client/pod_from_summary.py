@@ -4,9 +4,7 @@ An observer stores summaries only, not the objects.
 """
 
 from collections.abc import Iterable
-from typing import Any
 
-from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.objects.pod import Pod
@@ -27,54 +25,51 @@ from podstatus.observe.summary.pod import ContainerSummary, PodSummary
 _FIRST = ("init", "sidecar")
 
 
-def pod_document(pod: PodSummary) -> dict[str, Any]:
+def pod_from_summary(pod: PodSummary) -> Pod:
     """Return the Pod with all fields that the summary has."""
     first = [c for c in pod.containers if c.kind in _FIRST]
     regular = [c for c in pod.containers if c.kind == "container"]
     ephemeral = [c for c in pod.containers if c.kind == "ephemeral"]
-    return to_document(
-        Pod(
-            metadata=ObjectMeta(
-                name=pod.name,
-                namespace=pod.namespace,
-                uid=pod.uid,
-                labels=dict(pod.labels) or None,
-                creation_timestamp=pod.created,
-                deletion_timestamp=pod.deleting or None,
-            ),
-            spec=PodSpec(
-                node_name=pod.node,
-                restart_policy=pod.restart_policy,
-                containers=_specs(regular),
-                init_containers=_specs(first) or None,
-                readiness_gates=tuple(PodReadinessGate(condition_type=it) for it in pod.gates)
-                or None,
-            ),
-            status=PodStatus(
-                phase=pod.phase,
-                reason=pod.reason,
-                message=pod.message,
-                qos_class=pod.qos,
-                start_time=pod.started or None,
-                pod_ip=pod.ips[0] if pod.ips else "",
-                pod_ips=tuple(PodIP(ip=ip) for ip in pod.ips) or None,
-                conditions=tuple(
-                    PodCondition(
-                        type=it.type,
-                        status=it.status,
-                        reason=it.reason,
-                        message=it.message,
-                        last_transition_time=it.since,
-                    )
-                    for it in pod.conditions
+    return Pod(
+        metadata=ObjectMeta(
+            name=pod.name,
+            namespace=pod.namespace,
+            uid=pod.uid,
+            labels=dict(pod.labels) or None,
+            creation_timestamp=pod.created,
+            deletion_timestamp=pod.deleting or None,
+        ),
+        spec=PodSpec(
+            node_name=pod.node,
+            restart_policy=pod.restart_policy,
+            containers=_specs(regular),
+            init_containers=_specs(first) or None,
+            readiness_gates=tuple(PodReadinessGate(condition_type=it) for it in pod.gates) or None,
+        ),
+        status=PodStatus(
+            phase=pod.phase,
+            reason=pod.reason,
+            message=pod.message,
+            qos_class=pod.qos,
+            start_time=pod.started or None,
+            pod_ip=pod.ips[0] if pod.ips else "",
+            pod_ips=tuple(PodIP(ip=ip) for ip in pod.ips) or None,
+            conditions=tuple(
+                PodCondition(
+                    type=it.type,
+                    status=it.status,
+                    reason=it.reason,
+                    message=it.message,
+                    last_transition_time=it.since,
                 )
-                or None,
-                init_container_statuses=_statuses(first),
-                container_statuses=_statuses(regular),
-                # The summary has them from the status only, so each has one.
-                ephemeral_container_statuses=tuple(map(_status, ephemeral)) or None,
-            ),
-        )
+                for it in pod.conditions
+            )
+            or None,
+            init_container_statuses=_statuses(first),
+            container_statuses=_statuses(regular),
+            # The summary has them from the status only, so each has one.
+            ephemeral_container_statuses=tuple(map(_status, ephemeral)) or None,
+        ),
     )
 
 

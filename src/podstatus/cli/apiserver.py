@@ -15,8 +15,8 @@ from podstatus.agent.daemon.serve_apiserver import (
     ServerInfo,
     serve_api,
 )
+from podstatus.cli.errors import fail
 from podstatus.cli.options import StopAtEofOption
-from podstatus.cli.terminal import fail
 
 RootDirOption = Annotated[
     str | None,

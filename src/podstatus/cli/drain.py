@@ -9,7 +9,8 @@ import typer
 from podstatus.agent.compose.drain_progress import count_pods, describe_progress, describe_remaining
 from podstatus.cli.client.https_client import AgentClient, find_agent
 from podstatus.cli.client.running_agent import RequestError
-from podstatus.cli.get import RootDirOption, report_errors, usage_error
+from podstatus.cli.errors import report_errors, usage_error
+from podstatus.cli.options import RootDirOption
 from podstatus.cli.terminal import write
 from podstatus.kube.scalars.duration import DurationError, parse_duration
 from podstatus.workers.shutdown.manager import DRAINED, OFF

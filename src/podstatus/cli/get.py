@@ -5,13 +5,14 @@ unreachable they query the agent, which has the newest state of its own pods.
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
+import msgspec
 import typer
+from msgspec import structs
 
 from podstatus.cli.client.agent_objects import AgentObjects
 from podstatus.cli.client.https_client import AgentClient, find_agent
@@ -30,10 +31,19 @@ from podstatus.cli.client.server_objects import (
 )
 from podstatus.cli.client.staleness import warn_if_stale
 from podstatus.cli.completion import complete_kind, complete_pod
+from podstatus.cli.errors import fail, report_errors, usage_error
 from podstatus.cli.get_alerts import ALERT_KINDS, print_alerts
+from podstatus.cli.options import (
+    AllNamespacesOption,
+    NamespaceOption,
+    OutputFormat,
+    OutputOption,
+    RootDirOption,
+    with_bundle,
+)
 from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.cli.render.tables import Table, object_table, with_health
-from podstatus.cli.terminal import TablePrinter, fail, write, write_json, write_yaml
+from podstatus.cli.terminal import TablePrinter, write, write_json, write_yaml
 from podstatus.client.rest.http_transport import Timeouts
 from podstatus.client.rest.resources import PODS
 from podstatus.client.sync_client import SyncClient
@@ -43,15 +53,6 @@ from podstatus.kube.unstructured import nested_str
 
 Document = dict[str, Any]
 ObjectSource = ServerObjects | AgentObjects
-
-
-class OutputFormat(StrEnum):
-    """The output formats of objects."""
-
-    WIDE = "wide"
-    JSON = "json"
-    YAML = "yaml"
-    NAME = "name"
 
 
 class DataSource(StrEnum):
@@ -80,32 +81,12 @@ PodKindArgument = Annotated[
 PodNameArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of the pod.", autocompletion=complete_pod)
 ]
-RootDirOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="PATH",
-        help="Root directory of the running agent. Default: $PODSTATUS_ROOT_DIR, or the default of "
-        "podstatus run.",
-    ),
-]
 KubeconfigOption = Annotated[
     Path | None,
     typer.Option(
         metavar="PATH",
         help="Path to the kubeconfig of the cluster to query instead of the agent's API server.",
     ),
-]
-NamespaceOption = Annotated[
-    str | None,
-    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace to use. Default: default."),
-]
-AllNamespacesOption = Annotated[
-    bool,
-    typer.Option("--all-namespaces", "-A", help="Include the objects of all namespaces."),
-]
-OutputOption = Annotated[
-    OutputFormat | None,
-    typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="Output format."),
 ]
 FromOption = Annotated[
     DataSource,
@@ -121,29 +102,36 @@ WatchOption = Annotated[
 ]
 
 
+class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the source of objects."""
+
+    root_dir: RootDirOption = None
+    kubeconfig: KubeconfigOption = None
+    namespace: NamespaceOption = None
+    source: FromOption = DataSource.AUTO
+
+
+@with_bundle
 def get(
     kind: KindArgument,
     name: NameArgument = None,
     *,
-    root_dir: RootDirOption = None,
-    kubeconfig: KubeconfigOption = None,
-    namespace: NamespaceOption = None,
+    options: SourceOptions,
     all_namespaces: AllNamespacesOption = False,
     output: OutputOption = None,
     watch: WatchOption = False,
-    source: FromOption = DataSource.AUTO,
 ) -> None:
     """Display pods, nodes, events or alerts.
 
     The tables and output formats are the same as in kubectl get.
     """
     if kind.lower() in ALERT_KINDS:
-        where = None if all_namespaces else namespace
-        _get_alerts(name, root_dir, kubeconfig, where, output, watch=watch, source=source)
+        where = None if all_namespaces else options.namespace
+        _get_alerts(name, where, output, options, watch=watch)
         return
     if name is not None and (all_namespaces or watch):
         usage_error("NAME cannot be combined with -A or --watch")
-    if watch and source is DataSource.AGENT:
+    if watch and options.source is DataSource.AGENT:
         usage_error("get --watch requires the API server; to watch the agent use podstatus watch")
 
     try:
@@ -152,7 +140,7 @@ def get(
         usage_error(str(error))
 
     def print_objects(objects: ObjectSource) -> None:
-        where = None if all_namespaces else namespace or objects.namespace
+        where = None if all_namespaces else options.namespace or objects.namespace
         if name is not None:
             listed = ObjectList([objects.get(resource_kind, where, name)])
         else:
@@ -166,43 +154,36 @@ def get(
                 printer.print([document], one=True)
 
     with report_errors():
-        _query(DataSource.SERVER if watch else source, root_dir, kubeconfig, print_objects)
+        _query(
+            structs.replace(options, source=DataSource.SERVER) if watch else options, print_objects
+        )
 
 
 def _get_alerts(
     rule: str | None,
-    root_dir: Path | None,
-    kubeconfig: Path | None,
     namespace: str | None,
     output: OutputFormat | None,
+    options: SourceOptions,
     *,
     watch: bool,
-    source: DataSource,
 ) -> None:
-    if source is DataSource.SERVER or kubeconfig is not None:
+    if options.source is DataSource.SERVER or options.kubeconfig is not None:
         fail("only the agent has alerts, not the API server; leave --from and --kubeconfig out")
     if watch:
         fail("--watch does not support alerts; use actions of the rules for notifications")
     with report_errors():
-        client = QueryClient(find_agent(root_dir, os.environ))
+        client = QueryClient(find_agent(options.root_dir, os.environ))
         print_alerts(client, rule, namespace, output, current_time())
 
 
-def describe(
-    kind: PodKindArgument,
-    name: PodNameArgument,
-    *,
-    root_dir: RootDirOption = None,
-    kubeconfig: KubeconfigOption = None,
-    namespace: NamespaceOption = None,
-    source: FromOption = DataSource.AUTO,
-) -> None:
+@with_bundle
+def describe(kind: PodKindArgument, name: PodNameArgument, *, options: SourceOptions) -> None:
     """Show details of a pod and its events."""
     if kind not in ("pod", "pods", "po"):
         usage_error(f"cannot describe {kind!r}, only pods; for other objects use kubectl")
 
     def print_details(objects: ObjectSource) -> None:
-        where = namespace or objects.namespace
+        where = options.namespace or objects.namespace
         document = objects.get(find_resource_kind("pods"), where, name)
         events = objects.pod_events(where, name).items
         try:
@@ -214,17 +195,13 @@ def describe(
         write(describe_pod(pod, own, current_time()))
 
     with report_errors():
-        _query(source, root_dir, kubeconfig, print_details)
+        _query(options, print_details)
 
 
-def _query(
-    source: DataSource,
-    root_dir: Path | None,
-    kubeconfig: Path | None,
-    print_objects: Callable[[ObjectSource], None],
-) -> None:
+def _query(options: SourceOptions, print_objects: Callable[[ObjectSource], None]) -> None:
     """Query the source, with the agent as a fallback of `auto`. Raises RequestError."""
-    if source is DataSource.AGENT:
+    root_dir, kubeconfig = options.root_dir, options.kubeconfig
+    if options.source is DataSource.AGENT:
         if kubeconfig is not None:
             usage_error("--from agent cannot be combined with --kubeconfig")
         _query_agent(find_agent(root_dir, os.environ), print_objects)
@@ -234,7 +211,7 @@ def _query(
         with SyncClient(access, timeouts=Timeouts(connect_seconds=3.0)) as client:
             print_objects(ServerObjects(client))
     except ServerUnavailableError as error:
-        if source is DataSource.SERVER or kubeconfig is not None:
+        if options.source is DataSource.SERVER or kubeconfig is not None:
             raise
         agent = find_agent(root_dir, os.environ)
         fallback = "observer" if agent.is_observer else "agent"
@@ -245,21 +222,6 @@ def _query(
 def _query_agent(agent: AgentClient, print_objects: Callable[[ObjectSource], None]) -> None:
     warn_if_stale(agent)
     print_objects(AgentObjects(agent))
-
-
-@contextmanager
-def report_errors() -> Iterator[None]:
-    """Print a RequestError in one line and exit; exit on Ctrl-C and on a closed pipe."""
-    try:
-        yield
-    except RequestError as error:
-        fail(str(error))
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
-    except BrokenPipeError:
-        # The reader closed the pipe, as `head` does. Prevent an error from the flush at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        raise typer.Exit(0) from None
 
 
 class _ObjectPrinter:
@@ -302,8 +264,3 @@ def _empty_message(kind: ResourceKind, namespace: str | None) -> str:
     if namespace is None or not kind.resource.namespaced:
         return "No resources found"
     return f"No resources found in {namespace} namespace."
-
-
-def usage_error(message: str) -> NoReturn:
-    """Print an error of the command line and exit with code 2."""
-    fail(message, 2)

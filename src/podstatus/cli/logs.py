@@ -4,19 +4,22 @@ import os
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.running_agent import RequestError
-from podstatus.cli.completion import complete_pod
 from podstatus.cli.default_container import ContainerNotFoundError, choose_container
-from podstatus.cli.get import NamespaceOption, RootDirOption, report_errors, usage_error
+from podstatus.cli.errors import report_errors
+from podstatus.cli.options import (
+    NamespaceOption,
+    PodArgument,
+    RootDirOption,
+    parse_positive_duration,
+    with_bundle,
+)
 from podstatus.cli.terminal import write, write_bytes
-from podstatus.kube.scalars.duration import DurationError, parse_duration
 
-PodNameArgument = Annotated[
-    str, typer.Argument(metavar="POD", help="Name of the pod.", autocompletion=complete_pod)
-]
 ContainerOption = Annotated[
     str | None,
     typer.Option(
@@ -51,28 +54,41 @@ TimestampsOption = Annotated[
 ]
 
 
+class LogsOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the lines to print."""
+
+    follow: FollowOption = False
+    previous: PreviousOption = False
+    tail: TailOption = -1
+    since: SinceOption = ""
+    timestamps: TimestampsOption = False
+
+    def query(self) -> dict[str, str]:
+        """Return the query of the kubelet API."""
+        flags = {"follow": self.follow, "previous": self.previous, "timestamps": self.timestamps}
+        query = {name: "true" for name, is_set in flags.items() if is_set}
+        if self.tail >= 0:
+            query["tailLines"] = str(self.tail)
+        if self.since:
+            seconds = parse_positive_duration(self.since, "--since")
+            query["sinceSeconds"] = str(max(1, int(seconds + 0.5)))  # rounded as kubectl does
+        return query
+
+
+@with_bundle
 def logs(
-    pod: PodNameArgument,
+    pod: PodArgument,
     *,
     container: ContainerOption = None,
     namespace: NamespaceOption = None,
-    follow: FollowOption = False,
-    previous: PreviousOption = False,
-    tail: TailOption = -1,
-    since: SinceOption = "",
-    timestamps: TimestampsOption = False,
+    options: LogsOptions,
     root_dir: RootDirOption = None,
 ) -> None:
     """Print the logs of a container on this node.
 
     On a terminal, control characters are escaped; redirected output is not modified.
     """
-    flags = {"follow": follow, "previous": previous, "timestamps": timestamps}
-    query = {name: "true" for name, is_set in flags.items() if is_set}
-    if tail >= 0:
-        query["tailLines"] = str(tail)
-    if since:
-        query["sinceSeconds"] = str(_parse_since(since))
+    query = options.query()
     with report_errors():
         _print_logs(root_dir, namespace or "default", pod, container, query)
 
@@ -88,14 +104,3 @@ def _print_logs(
     for note in choice.notes:
         write(f"{note}\n", err=True)
     write_bytes(node.logs(namespace, pod, choice.name, query))
-
-
-def _parse_since(since: str) -> int:
-    """The duration in whole seconds, at least 1, rounded as kubectl does."""
-    try:
-        seconds = parse_duration(since)
-    except DurationError as error:
-        usage_error(f"--since: {error}")
-    if seconds <= 0:
-        usage_error("--since must be greater than 0, such as 5m")
-    return max(1, int(seconds + 0.5))

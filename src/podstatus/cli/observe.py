@@ -15,8 +15,8 @@ from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observer import build_observer
 from podstatus.agent.observer.settings import OBSERVE_SETTINGS, load_observe_settings
 from podstatus.agent.settings.load import LoadedSettings, SettingsError
-from podstatus.cli.options import Flags, with_settings
-from podstatus.cli.terminal import fail
+from podstatus.cli.errors import fail
+from podstatus.cli.options import Flags, StopAtEofOption, with_settings
 
 _FOLDERS = ("logs", "pki")
 
@@ -34,14 +34,6 @@ SelectorOption = Annotated[
 ]
 NodeOption = Annotated[
     str, typer.Option("--node", metavar="NAME", help="Observe only this node and its pods.")
-]
-StopAtEofOption = Annotated[
-    bool,
-    typer.Option(
-        "--stop-at-eof",
-        hidden=True,
-        help="Stop when standard input is closed, for example by the exit of the parent process.",
-    ),
 ]
 
 

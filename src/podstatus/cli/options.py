@@ -1,11 +1,13 @@
-"""Turn the table of settings into command-line options.
+"""Options that commands share, and options made of the table of settings or a Struct.
 
-Options are passed on as text and parsed together with variables and the file, so that all errors
-are reported at once.
+Options of settings are passed on as text and parsed together with variables and the file, so that
+all errors are reported at once.
 """
 
 import inspect
 from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +16,9 @@ from podstatus.agent.settings.load import flag_text
 from podstatus.agent.settings.model import SETTINGS
 from podstatus.agent.settings.schema.scalars import BOOL
 from podstatus.agent.settings.schema.setting import Setting
+from podstatus.cli.completion import complete_pod
+from podstatus.cli.errors import usage_error
+from podstatus.kube.scalars.duration import DurationError, parse_duration
 
 Flags = dict[str, str | None]
 StopAtEofOption = Annotated[
@@ -26,22 +31,86 @@ StopAtEofOption = Annotated[
 ]
 
 
+class OutputFormat(StrEnum):
+    """The output formats of objects."""
+
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+RootDirOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="Root directory of the running agent. Default: $PODSTATUS_ROOT_DIR, or the default of "
+        "podstatus run.",
+    ),
+]
+NamespaceOption = Annotated[
+    str | None,
+    typer.Option("--namespace", "-n", metavar="NAME", help="Namespace to use. Default: default."),
+]
+AllNamespacesOption = Annotated[
+    bool,
+    typer.Option("--all-namespaces", "-A", help="Include the objects of all namespaces."),
+]
+OutputOption = Annotated[
+    OutputFormat | None,
+    typer.Option("--output", "-o", metavar="wide|json|yaml|name", help="Output format."),
+]
+PodArgument = Annotated[
+    str, typer.Argument(metavar="POD", help="Name of the pod.", autocompletion=complete_pod)
+]
+
+
+def parse_positive_duration(text: str, flag: str) -> float:
+    """Return the seconds of a duration; exit with code 2 if it is invalid or not positive."""
+    try:
+        seconds = parse_duration(text)
+    except DurationError as error:
+        usage_error(f"{flag}: {error}")
+    if seconds <= 0:
+        usage_error(f"{flag} must be greater than 0, such as 5m")
+    return seconds
+
+
 def with_settings(
     command: Callable[..., None], settings: Sequence[Setting] = SETTINGS
 ) -> Callable[..., None]:
-    """Return `command` with an option for each setting in place of its first parameter, `flags`."""
-    own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+    """Return `command` with an option for each setting in place of its parameter `flags`."""
+
+    def flags(**options: Any) -> Flags:
+        return {setting.name: flag_text(setting, options[setting.name]) for setting in settings}
+
+    return _replace_parameter(command, "flags", [*map(_parameter, settings)], flags)
+
+
+def with_bundle(command: Callable[..., None]) -> Callable[..., None]:
+    """Return `command` with an option for each field of its parameter `options`, a Struct."""
+    bundle = inspect.signature(command, eval_str=True).parameters["options"].annotation
+    fields = [*inspect.signature(bundle, eval_str=True).parameters.values()]
+    return _replace_parameter(command, "options", fields, bundle)
+
+
+def _replace_parameter(
+    command: Callable[..., None],
+    name: str,
+    parameters: Sequence[inspect.Parameter],
+    build: Callable[..., object],
+) -> Callable[..., None]:
+    """Return `command` with `parameters` in place of the one that `build` returns for them."""
 
     def with_options(**options: Any) -> None:
-        flags: Flags = {
-            setting.name: flag_text(setting, options.pop(setting.name)) for setting in settings
-        }
-        command(flags, **options)
+        value = build(**{it.name: options.pop(it.name) for it in parameters})
+        command(**{name: value}, **options)
 
-    parameters = [*map(_parameter, settings), *own]
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    merged = [it for own_one in own for it in (parameters if own_one.name == name else [own_one])]
     with_options.__name__, with_options.__doc__ = command.__name__, command.__doc__
-    with_options.__annotations__ = {it.name: it.annotation for it in parameters}
-    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {it.name: it.annotation for it in merged}
+    with_options.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
     return with_options
 
 

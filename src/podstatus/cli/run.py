@@ -21,9 +21,9 @@ from podstatus.agent.settings.load import (
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.base.programs import python_module_command
 from podstatus.base.system_clock import SystemClock
+from podstatus.cli.errors import fail
 from podstatus.cli.options import Flags, StopAtEofOption, with_settings
 from podstatus.cli.stop_message import AgentHolder, program_command
-from podstatus.cli.terminal import fail
 
 PROGRAM = python_module_command("podstatus.cli")
 """The command line of this program, for the supervisor."""

@@ -7,10 +7,9 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 import msgspec
-import typer
 import yaml
 from rich.console import Console, Group, RenderableType
 from rich.control import Control
@@ -152,9 +151,3 @@ class TablePrinter:
 def print_table(table: Table) -> None:
     """Write a table, colored on a terminal."""
     TablePrinter().print(table)
-
-
-def fail(message: str, code: int = 1) -> NoReturn:
-    """Print an error and exit with `code`."""
-    write(f"podstatus: {message}\n", err=True)
-    raise typer.Exit(code)

@@ -14,8 +14,13 @@ from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.query_api_client import QueryClient, to_history_entry
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.staleness import warn_if_stale
-from podstatus.cli.completion import complete_pod
-from podstatus.cli.get import NamespaceOption, RootDirOption, report_errors, usage_error
+from podstatus.cli.errors import report_errors
+from podstatus.cli.options import (
+    NamespaceOption,
+    PodArgument,
+    RootDirOption,
+    parse_positive_duration,
+)
 from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.terminal import (
     can_encode,
@@ -28,7 +33,6 @@ from podstatus.cli.terminal import (
 from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, draw_timeline
 from podstatus.cli.timeline_view.event_lines import event_digest, event_list, to_single_line
 from podstatus.cli.timeline_view.intervals import build_chart
-from podstatus.kube.scalars.duration import DurationError, parse_duration
 from podstatus.observe.history.sqlite_store import HistoryEntry
 from podstatus.observe.transitions.compare_statuses import FINISHED
 from podstatus.web.v1.wire import PodView, TransitionsResponse
@@ -45,10 +49,6 @@ class TimelineFormat(StrEnum):
     YAML = "yaml"
 
 
-PodNameArgument = Annotated[
-    str,
-    typer.Argument(metavar="POD", help="Name of the pod.", autocompletion=complete_pod),
-]
 SinceOption = Annotated[
     str,
     typer.Option(
@@ -75,7 +75,7 @@ OutputOption = Annotated[
 
 
 def timeline(
-    pod: PodNameArgument,
+    pod: PodArgument,
     *,
     namespace: NamespaceOption = None,
     since: SinceOption = "",
@@ -89,7 +89,7 @@ def timeline(
     Shows phases, conditions, containers, restarts and events on one time axis. Deleted pods are
     included until their history expires. Times are in UTC.
     """
-    seconds = _parse_since(since) if since else 0.0
+    seconds = parse_positive_duration(since, "--since") if since else 0.0
     with report_errors():
         agent, where = find_agent(root_dir, os.environ), namespace or "default"
         client = QueryClient(agent)
@@ -178,13 +178,3 @@ def _print(items: TransitionsResponse, output_format: TimelineFormat) -> None:
         write_json(items)
     else:
         write_yaml(items)
-
-
-def _parse_since(since: str) -> float:
-    try:
-        seconds = parse_duration(since)
-    except DurationError as error:
-        usage_error(f"--since: {error}")
-    if seconds <= 0:
-        usage_error("--since must be greater than 0, such as 5m")
-    return seconds

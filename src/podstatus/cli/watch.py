@@ -27,14 +27,13 @@ from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.sse import SseEvent, SseLineTooLongError
 from podstatus.cli.client.staleness import Staleness
-from podstatus.cli.get import (
+from podstatus.cli.errors import report_errors, usage_error
+from podstatus.cli.options import (
     AllNamespacesOption,
     NamespaceOption,
     OutputFormat,
     OutputOption,
     RootDirOption,
-    report_errors,
-    usage_error,
 )
 from podstatus.cli.render.table_layout import TableLayout
 from podstatus.cli.render.tables import MESSAGE_HEADING, Table

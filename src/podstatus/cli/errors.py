@@ -1,0 +1,37 @@
+"""How commands end that fail: one line on standard error, and the exit code."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+
+from podstatus.cli.client.running_agent import RequestError
+from podstatus.cli.terminal import write
+
+
+def fail(message: str, code: int = 1) -> NoReturn:
+    """Print an error and exit with `code`."""
+    write(f"podstatus: {message}\n", err=True)
+    raise typer.Exit(code)
+
+
+def usage_error(message: str) -> NoReturn:
+    """Print an error of the command line and exit with code 2."""
+    fail(message, 2)
+
+
+@contextmanager
+def report_errors() -> Iterator[None]:
+    """Print a RequestError in one line and exit; exit on Ctrl-C and on a closed pipe."""
+    try:
+        yield
+    except RequestError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    except BrokenPipeError:
+        # The reader closed the pipe, as `head` does. Prevent an error from the flush at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise typer.Exit(0) from None

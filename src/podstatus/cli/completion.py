@@ -8,13 +8,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import typer
 
 from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.query_api_client import QueryClient
 from podstatus.cli.client.running_agent import RequestError
-from podstatus.kube.unstructured import nested_list, nested_str
+from podstatus.kube.unstructured import nested_str
 
 _KINDS = ("pods", "nodes", "events", "alerts")
 _PODS = ("pod", "pods", "po")
@@ -34,19 +33,15 @@ def complete_pod(ctx: typer.Context, incomplete: str) -> list[str]:
         return []
     root_dir = params.get("root_dir")
     try:
-        names = _pod_names(Path(root_dir) if root_dir else None, params.get("namespace"))
-    except (RequestError, msgspec.DecodeError):
+        where = params.get("namespace") or "default"
+        names = _pod_names(Path(root_dir) if root_dir else None, where)
+    except RequestError:
         return []
     return [name for name in names if name.startswith(incomplete) and _NAME.fullmatch(name)]
 
 
-def _pod_names(root_dir: Path | None, namespace: str | None) -> list[str]:
-    where, node = namespace or "default", find_agent(root_dir, os.environ)
-    if node.is_observer:
-        return sorted(pod.name for pod in QueryClient(node).pods(where))
-    listed = msgspec.json.decode(b"".join(node.request("/pods", {})))
-    return sorted(
-        nested_str(pod, "metadata", "name")
-        for pod in nested_list(listed, "items")
-        if nested_str(pod, "metadata", "namespace") == where
-    )
+def _pod_names(root_dir: Path | None, namespace: str) -> list[str]:
+    agent = find_agent(root_dir, os.environ)
+    if agent.is_observer:
+        return [pod.name for pod in QueryClient(agent).pods(namespace)]
+    return [nested_str(pod, "metadata", "name") for pod in agent.pods(namespace)]

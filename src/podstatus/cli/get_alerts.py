@@ -1,6 +1,6 @@
 """`podstatus get alerts`: the alerts of the agent."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from podstatus.alerts.ports import DeliveryState
 from podstatus.cli.client.query_api_client import QueryClient
@@ -27,7 +27,7 @@ def print_alerts(
         "/v1/alerts", {name: text for name, text in query.items() if text}, AlertsResponse
     )
     _check_rule(rule, response)
-    _PRINTERS.get(output or "", _print_table)(response.alerts, now)
+    _print(response.alerts, output, now)
     if output in (None, "wide"):
         _print_problems(response, rule)
 
@@ -79,31 +79,19 @@ def _age(time: str, now: Time) -> str:
         raise RequestError(f"cannot decode the response of the agent: {error}") from error
 
 
-def _print_table(alerts: Sequence[AlertView], now: Time) -> None:
-    if alerts:
-        print_table(alert_table(alerts, now))
-    else:
-        write("No alerts\n", err=True)
-
-
-def _print_wide(alerts: Sequence[AlertView], now: Time) -> None:
-    if alerts:
-        print_table(alert_table(alerts, now, wide=True))
-    else:
-        write("No alerts\n", err=True)
-
-
-def _print_names(alerts: Sequence[AlertView], _: Time) -> None:
-    for alert in alerts:
-        write(f"alert/{alert.rule} {_subject(alert)}\n")
-
-
-_PRINTERS: Mapping[str, Callable[[Sequence[AlertView], Time], None]] = {
-    "wide": _print_wide,
-    "name": _print_names,
-    "json": lambda alerts, _: write_json({"alerts": alerts}),
-    "yaml": lambda alerts, _: write_yaml({"alerts": alerts}),
-}
+def _print(alerts: Sequence[AlertView], output: str | None, now: Time) -> None:
+    match output:
+        case "name":
+            for alert in alerts:
+                write(f"alert/{alert.rule} {_subject(alert)}\n")
+        case "json":
+            write_json({"alerts": alerts})
+        case "yaml":
+            write_yaml({"alerts": alerts})
+        case _ if alerts:
+            print_table(alert_table(alerts, now, wide=output == "wide"))
+        case _:
+            write("No alerts\n", err=True)
 
 
 def _print_problems(items: AlertsResponse, rule_name: str | None) -> None:

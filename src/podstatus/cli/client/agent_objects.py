@@ -5,11 +5,6 @@ summaries. Nodes and events are built from what the agent stores: enough for a t
 everything that the API server has.
 """
 
-from typing import Any
-
-import msgspec
-
-from podstatus.base.msgspec_json import decode_json
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.pod_from_summary import pod_from_summary
 from podstatus.cli.client.query_api_client import QueryClient
@@ -46,8 +41,10 @@ class AgentObjects:
 
     def list(self, kind: ResourceKind, namespace: str | None) -> ObjectList:
         """Return the objects of a namespace, None for all; events are sorted by time."""
-        if kind.resource is PODS:
-            items = _pods(self._agent, namespace)
+        if kind.resource is PODS and self._agent.is_observer:
+            items = [to_document(pod_from_summary(pod)) for pod in self._query.pods(namespace)]
+        elif kind.resource is PODS:
+            items = self._agent.pods(namespace)
         elif kind.resource is EVENTS:
             items = [_event(it) for it in self._query.events(namespace).transitions]
         else:
@@ -62,21 +59,6 @@ class AgentObjects:
         """Return the events about all pods with this name."""
         events = self._query.events(namespace).transitions
         return ObjectList([_event(event) for event in events if event.name == pod])
-
-
-def _pods(agent: AgentClient, namespace: str | None) -> list[Document]:
-    if agent.is_observer:
-        return [to_document(pod_from_summary(pod)) for pod in QueryClient(agent).pods(namespace)]
-    try:
-        pods = decode_json(b"".join(agent.request("/pods", {})), dict[str, Any])
-    except msgspec.DecodeError as error:
-        raise RequestError(f"cannot decode the pods of the agent: {error}") from error
-    items: list[Document] = pods.get("items") or []
-    return [item for item in sorted(items, key=_names) if namespace in (None, _names(item)[0])]
-
-
-def _names(document: Document) -> tuple[str, str]:
-    return nested_str(document, "metadata", "namespace"), nested_str(document, "metadata", "name")
 
 
 def _event(transition: TransitionView) -> Document:

@@ -18,7 +18,7 @@ from podstatus.client.auth.tls import PemContent, UnusableTlsError, tls_context
 from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
-from podstatus.kube.unstructured import nested_str, nested_value
+from podstatus.kube.unstructured import nested_list, nested_str
 from podstatus.workers.shutdown.manager import ShutdownProgress
 
 _RESPONSE_TIMEOUT_SECONDS = 10.0
@@ -42,17 +42,24 @@ class AgentClient:
         """True if the process is a cluster observer, not a node."""
         return self._endpoints.observes
 
+    def pods(self, namespace: str | None) -> list[dict[str, Any]]:
+        """Return the pods of the node in a namespace, None for all, sorted by name."""
+        try:
+            body = decode_json(b"".join(self.request("/pods", {})), dict[str, Any])
+        except msgspec.DecodeError as error:
+            raise RequestError(f"cannot decode the pods of the agent: {error}") from error
+        pods = sorted(nested_list(body, "items"), key=_names)
+        return [pod for pod in pods if namespace in (None, _names(pod)[0])]
+
     def get_pod(self, namespace: str, name: str) -> Pod:
         """Return a pod of the node, even if the API server does not have it."""
         if self.is_observer:
             raise RequestError("a cluster observer has no logs; use kubectl logs")
         try:
-            pods = msgspec.json.decode(b"".join(self.request("/pods", {})))
-            for document in nested_value(pods, "items") or ():
-                pod_namespace = nested_str(document, "metadata", "namespace")
-                if (pod_namespace, nested_str(document, "metadata", "name")) == (namespace, name):
+            for document in self.pods(namespace):
+                if _names(document)[1] == name:
                     return from_document(document, Pod)
-        except (DecodeError, msgspec.DecodeError) as error:
+        except DecodeError as error:
             raise RequestError(f"cannot decode the pods of the agent: {error}") from error
         raise RequestError(
             f"no pod {name!r} in namespace {namespace} on node {self._endpoints.node}; "
@@ -140,6 +147,10 @@ class AgentClient:
     def _headers(self) -> dict[str, str]:
         token = self._endpoints.token
         return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _names(pod: dict[str, Any]) -> tuple[str, str]:
+    return nested_str(pod, "metadata", "namespace"), nested_str(pod, "metadata", "name")
 
 
 def _error_from_response(response: http.client.HTTPResponse) -> RequestError:

@@ -2,10 +2,15 @@
 
 Each contender is a process with its own node: pods on a real kube-apiserver, whose ready flips it
 sets all at once. A burst ends when an observer in a separate process, with a watch of all pods, has
-received the last flip; latencies are measured from the first set status. Contenders are interleaved
-within a round, and medians are reported. Connections stay open between bursts.
+received the last flip; latencies are measured from the first set status. Connections stay open
+between bursts.
 
-- limit: a bare loop that sends the patches of a manager, with its best number of connections.
+The rates of one machine vary threefold between rounds, for all contenders alike. So contenders are
+interleaved within a round and compared within it: a ratio is that of one round, and the median and
+the quartiles of all rounds are reported.
+
+- limit: a bare loop that sends the patches of a manager, with the best number of connections of
+  the same round.
 - default: StatusManager with podstatus' client in its defaults; a watch feeds its pod manager.
 - upstream_policy: the same with `SyncPolicy.upstream()`.
 - go, go_default_qps: upstream's manager with client-go, without a rate limit, and with the
@@ -41,14 +46,14 @@ from podstatus.testing.servers.kube_apiserver import running_kube_apiserver
 
 RESULTS = Path(__file__).parent / "results" / "sync.json"
 PODS = 500
-ROUNDS = 5
+ROUNDS = 9
 CONNECTIONS = (8, 16, 32, 64)
-"""Connections of the bare loop; the best number is used."""
+"""Connections of the bare loop; the best number of each round is used."""
 WAYS = {"loopback": 0.0, "rtt10": 0.005}
 """Added delay per direction, in seconds."""
 
-AT_LEAST = {"loopback": 0.80, "rtt10": 0.85}
-"""Minimum fraction of the limit's rate."""
+AT_LEAST = {"loopback": 0.90, "rtt10": 0.95}
+"""Minimum fraction of the limit's rate, in the median of the rounds."""
 AT_MOST_P99 = 1.5
 """Maximum p99 latency, as a multiple of the limit's burst duration."""
 AT_MOST_REQUESTS = 1.05
@@ -82,6 +87,18 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """Requests per delivered status."""
     cpu_ms: float
     """CPU time per delivered status, in the contender's process."""
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """The median and the quartiles of a figure over all rounds."""
+
+    median: float
+    low: float
+    high: float
+
+
+Rounds = Mapping[str, Sequence[Figures]]
+"""The figures of each round, by contender."""
 
 
 def contenders(kubelet: Path | None) -> list[Contender]:
@@ -195,8 +212,8 @@ def observing(access: ServerAccess) -> Iterator[Peer]:
 
 def measure(
     way: str, server: str, accesses: Accesses, all_contenders: Sequence[Contender]
-) -> dict[str, Figures]:
-    """Run interleaved rounds of all contenders with one delay; return medians by name."""
+) -> Rounds:
+    """Run interleaved rounds of all contenders with one delay."""
     rounds: dict[str, list[Figures]] = {contender.name: [] for contender in all_contenders}
     with contextlib.ExitStack() as stack:
         observer = stack.enter_context(observing(accesses("")))
@@ -214,7 +231,13 @@ def measure(
                 rounds[contender.name].append(entrant.burst(observer, contender.connections))
             rates = (f"{one.name} {rounds[one.name][-1].per_s:.0f}" for one in taking_part)
             print(f"{way} round {number + 1} of {ROUNDS}: {', '.join(rates)}", file=sys.stderr)
-    return {name: medians(seen) for name, seen in rounds.items()}
+    return with_limit(rounds)
+
+
+def with_limit(rounds: Rounds) -> Rounds:
+    """Add the best number of connections of each round as the limit."""
+    bursts = zip(*(rounds[f"limit_{number}"] for number in CONNECTIONS), strict=True)
+    return {"limit": [max(burst, key=lambda one: one.per_s) for burst in bursts], **rounds}
 
 
 def medians(rounds: Sequence[Figures]) -> Figures:
@@ -223,18 +246,31 @@ def medians(rounds: Sequence[Figures]) -> Figures:
     return Figures(**{n: statistics.median(getattr(round_, n) for round_ in rounds) for n in names})
 
 
-def with_best_limit(figures: Mapping[str, Figures]) -> dict[str, Figures]:
-    """Add the figures of the best number of connections as the limit."""
-    best = max((figures[f"limit_{number}"] for number in CONNECTIONS), key=lambda one: one.per_s)
-    return {"limit": best, **figures}
+def paired(rounds: Rounds, name: str, compare: Callable[[Figures, Figures], float]) -> Spread:
+    """Compare the default with another contender of the same round, in all rounds of the other."""
+    figures = [compare(*pair) for pair in zip(rounds["default"], rounds[name], strict=False)]
+    low, median, high = (
+        statistics.quantiles(figures, n=4, method="inclusive") if figures[1:] else figures * 3
+    )
+    return Spread(median=median, low=low, high=high)
 
 
-def results(by_name: Mapping[str, Figures]) -> dict[str, float | None]:
+def rate_ratio(default: Figures, other: Figures) -> float:
+    """Return the rate as a fraction of another's."""
+    return default.per_s / other.per_s
+
+
+def results(rounds: Rounds) -> dict[str, float | None]:
     """Return the figures of one delay as they are stored."""
+    by_name = {name: medians(figures) for name, figures in rounds.items()}
+    of_limit = paired(rounds, "limit", rate_ratio)
     go, go_default_qps = by_name.get("go"), by_name.get("go_default_qps")
     figures = {
         "limit_per_s": by_name["limit"].per_s,
         "default_per_s": by_name["default"].per_s,
+        "default_of_limit": of_limit.median,
+        "default_of_limit_low": of_limit.low,
+        "default_of_limit_high": of_limit.high,
         "upstream_policy_per_s": by_name["upstream_policy"].per_s,
         "go_per_s": None if go is None else go.per_s,
         "go_default_qps_per_s": None if go_default_qps is None else go_default_qps.per_s,
@@ -247,30 +283,45 @@ def results(by_name: Mapping[str, Figures]) -> dict[str, float | None]:
     return {name: None if value is None else round(value, 4) for name, value in figures.items()}
 
 
-def print_contenders(way: str, figures: Mapping[str, Figures]) -> None:
-    """Print the figures of each contender."""
+def print_contenders(way: str, rounds: Rounds) -> None:
+    """Print the medians of each contender."""
     print(f"\n{way:<26}{'per_s':>10}{'p99_ms':>10}{'requests':>10}{'cpu_ms':>10}")
-    for name, row in figures.items():
-        print(f"{name:<26}" + "".join(f"{value:>10.2f}" for value in structs.astuple(row)))
+    for name, figures in rounds.items():
+        values = structs.astuple(medians(figures))
+        print(f"{name:<26}" + "".join(f"{value:>10.2f}" for value in values))
 
 
-def print_verdict(way: str, figures: Mapping[str, Figures]) -> None:
-    """Print the figures with limits, and the comparison with Go."""
-    limit, default = figures["limit"], figures["default"]
-    rows: list[tuple[str, float, float | str, float | str]] = [
-        ("default/limit", default.per_s / limit.per_s, AT_LEAST[way], ""),
-        ("p99/limit's burst", default.p99_ms / 1e3 / (PODS / limit.per_s), "", AT_MOST_P99),
-        ("requests per status", default.requests, "", AT_MOST_REQUESTS),
-        ("cpu_ms above limit's", default.cpu_ms - limit.cpu_ms, "", AT_MOST_CPU_MS),
+def print_verdict(way: str, rounds: Rounds) -> None:
+    """Print the figures with limits, and the comparison with Go: pairs of the same round."""
+    rows: list[tuple[str, Spread, float | str, float | str]] = [
+        ("default/limit", paired(rounds, "limit", rate_ratio), AT_LEAST[way], ""),
+        ("p99/limit's burst", paired(rounds, "limit", _p99_of_burst), "", AT_MOST_P99),
+        ("requests per status", paired(rounds, "limit", _requests), "", AT_MOST_REQUESTS),
+        ("cpu_ms above limit's", paired(rounds, "limit", _cpu_above), "", AT_MOST_CPU_MS),
     ]
     rows += [
-        (f"default/{name}", default.per_s / figures[name].per_s, "", "")
+        (f"default/{name}", paired(rounds, name, rate_ratio), "", "")
         for name in ("upstream_policy", "go", "go_default_qps")
-        if name in figures
+        if name in rounds
     ]
-    print(f"\n{way:<26}{'figures':>10}{'at least':>10}{'at most':>10}")
+    title = f"{way}, pairs of {len(rounds['default'])} rounds"
+    print(f"\n{title:<28}{'median':>8}{'quartiles':>14}{'at least':>10}{'at most':>10}")
     for name, value, minimum, maximum in rows:
-        print(f"{name:<26}{value:>10.2f}{minimum:>10}{maximum:>10}".rstrip())
+        quartiles = f"{value.low:.2f}-{value.high:.2f}"
+        line = f"{name:<26}{value.median:>10.2f}{quartiles:>14}{minimum:>10}{maximum:>10}"
+        print(line.rstrip())
+
+
+def _p99_of_burst(default: Figures, limit: Figures) -> float:
+    return default.p99_ms / 1e3 / (PODS / limit.per_s)
+
+
+def _requests(default: Figures, _: Figures) -> float:
+    return default.requests
+
+
+def _cpu_above(default: Figures, limit: Figures) -> float:
+    return default.cpu_ms - limit.cpu_ms
 
 
 def main() -> None:
@@ -282,10 +333,10 @@ def main() -> None:
             asyncio.run(fill(accesses(""), sorted({contender.node for contender in available})))
             for way, delay_seconds in WAYS.items():
                 with way_to(accesses("").url, delay_seconds) as server:
-                    figures = with_best_limit(measure(way, server, accesses, available))
-                print_contenders(way, figures)
-                print_verdict(way, figures)
-                written[way] = results(figures)
+                    rounds = measure(way, server, accesses, available)
+                print_contenders(way, rounds)
+                print_verdict(way, rounds)
+                written[way] = results(rounds)
     except MissingBinariesError as error:
         sys.exit(f"bench-sync: {error}")
     RESULTS.parent.mkdir(exist_ok=True)

@@ -23,6 +23,9 @@ BENCH = Path(__file__).parents[2] / "bench"
 FIGURES = {
     "limit_per_s",
     "default_per_s",
+    "default_of_limit",
+    "default_of_limit_low",
+    "default_of_limit_high",
     "upstream_policy_per_s",
     "go_per_s",
     "go_default_qps_per_s",
@@ -80,6 +83,22 @@ def test_the_benchmark_writes_its_figures_and_null_for_a_go_that_is_not_there(
     printed = capsys.readouterr().out
     for words in ("limit_2", "default/limit", "p99/limit's burst", "cpu_ms above limit's"):
         assert printed.count(words) == 2
+
+
+def test_a_round_is_compared_with_the_best_limit_of_the_same_round(load: Load) -> None:
+    bench = load("sync")
+
+    def rounds(*rates: float) -> list[msgspec.Struct]:
+        return [bench.Figures(per_s=rate, p99_ms=1, requests=1, cpu_ms=1) for rate in rates]
+
+    contenders = {f"limit_{number}": rounds(1, 1, 1) for number in bench.CONNECTIONS}
+    contenders |= {"limit_8": rounds(100, 50, 10), "limit_64": rounds(50, 200, 20)}
+    seen = bench.with_limit(contenders | {"default": rounds(80, 190, 20), "go": rounds(40)})
+    ratios = bench.paired(seen, "limit", bench.rate_ratio)
+    # 0.8, 0.95 and 1 of the best in their rounds; the ratio of the medians is 0.8.
+    assert (ratios.median, ratios.low, ratios.high) == pytest.approx((0.95, 0.875, 0.975))
+    once = bench.paired(seen, "go", bench.rate_ratio)
+    assert (once.median, once.low, once.high) == (2, 2, 2)
 
 
 async def test_the_limit_sends_what_a_manager_sends(load: Load) -> None:

@@ -44,12 +44,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     seconds: float
     kills: int = 0
-    """So many, and a tenth of them outages, whatever time it takes; 0: by time."""
+    """So many, and a tenth of them outages and jumps of the clock each, whatever time it takes; 0:
+    by time."""
 
     def is_done(self, seconds: float, groups: Counter[str]) -> bool:
         """Whether it is enough."""
         if self.kills:
-            return groups["kill"] >= self.kills and groups["outage"] >= self.kills // 10
+            others = min(groups["outage"], groups["jump"])
+            return groups["kill"] >= self.kills and others >= self.kills // 10
         return seconds >= self.seconds
 
 
@@ -169,7 +171,9 @@ class Campaign:
         self._last_line = now
         groups, (events, ends) = self.tally.groups, self.watcher.seen()
         pods = f"{len(self.ledger.wanted())} pods, {self.ledger.created} created"
-        faults = f"{groups['kill']} kills, {groups['outage']} outages, {groups['other']} others"
+        faults = ", ".join(
+            f"{groups[name]} {name}s" for name in ("kill", "outage", "jump", "other")
+        )
         self._report.say(f"{faults}; {pods}; {events} changes seen, {ends} ends; {doing}".strip())
 
     def _per_pod_and_minute(self) -> float:

@@ -24,7 +24,7 @@ FAULTS_PATH = "/podstatus/faults"
 _STARTS_SECONDS = 3.0
 """How long it is waited for a container that starts."""
 _FORCED = "not everything ended within"
-_JUMPS = (-3600, -10, 10, 3600)
+_HOUR = 3600.0
 _STATUS = {"verb": "patch", "resource": "pods/status"}
 _ANSWERS: tuple[list[dict[str, object]], ...] = (
     [{**_STATUS, "code": 500, "times": 10}],
@@ -44,7 +44,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     group: str
-    """`kill`, `outage`, or `other`."""
+    """`kill`, `outage`, `jump` (of the wall clock, by 1 h), or `other`."""
     weight: int
     do: Callable[[], bool]
     """Do it; whether there was anything to do it to."""
@@ -81,7 +81,9 @@ class Faults:
             _outage("network, reset", 3, lambda: self._network(Way.LOSSY)),
             _outage("network, slow", 1, lambda: self._network(Way.SLOW)),
             _other("API server, answers", 6, self._answers),
-            _other("clock, jump", 4, self._jump),
+            _jump("clock, 1 h", 6, lambda: self._jump(_HOUR)),
+            _jump("clock, 1 h, agent SIGKILL", 4, self._jump_and_kill),
+            _other("clock, 10 s", 2, lambda: self._jump(10.0)),
             msgspec.structs.replace(_other("disk, full", 4, self._fill_disk), not_tried=no_disk),
         ]
 
@@ -142,10 +144,20 @@ class Faults:
         self._stage.server.ask("DELETE", FAULTS_PATH)
         return code == 200
 
-    def _jump(self) -> bool:
+    def _jump(self, seconds: float) -> bool:
         """And back: shims keep the machine's clock, and would not agree for long."""
-        set_offset(self._stage.clock, self._chance.choice(_JUMPS))
+        set_offset(self._stage.clock, self._chance.choice((-seconds, seconds)))
         self._pause(1, 4)
+        set_offset(self._stage.clock, 0)
+        return True
+
+    def _jump_and_kill(self) -> bool:
+        """The next agent reads what the one before stored by another clock."""
+        set_offset(self._stage.clock, self._chance.choice((-_HOUR, _HOUR)))
+        self._pause(0, 2)
+        self._stage.node.kill()
+        self._stage.node.start()
+        self._pause(2, 6)
         set_offset(self._stage.clock, 0)
         return True
 
@@ -257,6 +269,10 @@ def _kill(name: str, weight: int, do: Callable[[], bool]) -> Fault:
 
 def _outage(name: str, weight: int, do: Callable[[], bool]) -> Fault:
     return Fault(name=name, group="outage", weight=weight, do=do)
+
+
+def _jump(name: str, weight: int, do: Callable[[], bool]) -> Fault:
+    return Fault(name=name, group="jump", weight=weight, do=do)
 
 
 def _other(name: str, weight: int, do: Callable[[], bool]) -> Fault:

@@ -1,9 +1,10 @@
-"""`podstatus run`, as a program, with a clock that others may set.
+"""`podstatus run`, as a program, with a wall clock that others may step.
 
     python skewed_agent.py OFFSET_FILE run …
 
-The file has nanoseconds to add to the time, 8 bytes. It is looked at whenever somebody asks
-what time it is.
+The file has nanoseconds to add to the time, 8 bytes, which are read at every call of `time.time`
+and `time.time_ns` in this process. Monotonic clocks, the times of files and other processes (shims,
+containers, the API server) keep the machine's clock.
 """
 
 import mmap
@@ -11,26 +12,22 @@ import sys
 import time
 from pathlib import Path
 
-from podstatus.agent.compose.agent import NodeAgent
-from podstatus.agent.compose.runtime import build_runtime
-from podstatus.agent.daemon.run_agent import AgentContext
-from podstatus.base.service_heartbeats import Heartbeats
-from podstatus.base.system_clock import SystemClock
-from podstatus.cli import run as run_command
 from podstatus.cli.register_commands import app
 
 SIZE = 8
 
 
-class SkewedClock(SystemClock):
-    """The machine's, and what a file adds to it."""
+def skew_time_module(file: Path) -> None:
+    """Let this process have the machine's wall clock and what a file adds to it."""
+    with file.open("rb") as opened:
+        offset = mmap.mmap(opened.fileno(), SIZE, prot=mmap.PROT_READ)
+    read = time.time_ns
 
-    def __init__(self, file: Path) -> None:
-        with file.open("rb") as opened:
-            self._offset = mmap.mmap(opened.fileno(), SIZE, prot=mmap.PROT_READ)
+    def time_ns() -> int:
+        return read() + int.from_bytes(offset[:SIZE], "little", signed=True)
 
-    def now(self) -> int:
-        return time.time_ns() + int.from_bytes(self._offset[:SIZE], "little", signed=True)
+    time.time_ns = time_ns
+    time.time = lambda: time_ns() / 1e9
 
 
 def set_offset(file: Path, seconds: float) -> None:
@@ -43,12 +40,7 @@ def set_offset(file: Path, seconds: float) -> None:
 
 
 def main() -> None:
-    clock = SkewedClock(Path(sys.argv.pop(1)))
-
-    def build(context: AgentContext) -> NodeAgent:
-        return NodeAgent(context, clock, Heartbeats(clock), build_runtime)
-
-    run_command.build_node_agent = build  # type: ignore[attr-defined]
+    skew_time_module(Path(sys.argv.pop(1)))
     app()
 
 

@@ -150,5 +150,6 @@ def test_a_campaign_is_over_by_time_or_by_kills() -> None:
     assert not Plan(seed=1, seconds=10).is_done(9, Counter(kill=99))
     assert Plan(seed=1, seconds=10).is_done(10, Counter())
     by_kills = Plan(seed=1, seconds=10, kills=20)
-    assert not by_kills.is_done(99, Counter(kill=20, outage=1))
-    assert by_kills.is_done(1, Counter(kill=20, outage=2))
+    assert not by_kills.is_done(99, Counter(kill=20, outage=1, jump=2))
+    assert not by_kills.is_done(99, Counter(kill=20, outage=2, jump=1))
+    assert by_kills.is_done(1, Counter(kill=20, outage=2, jump=2))

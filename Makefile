@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: help run tour test churn flood soak day test-real real-parts lint bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts format lock clean
+.PHONY: help run tour test churn flood soak day mutation test-real real-parts lint bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts format lock clean
 .DEFAULT_GOAL := help
 
 help: ## show this help
@@ -39,6 +39,10 @@ soak: $(READY) ## faults and churn on a real agent, all invariants proven: [SECO
 
 day: $(READY) ## five minutes of deployments, crash loops, readiness changes, deletions and upgrades; nothing is lost
 	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/lifecycle/test_day_in_the_life.py $(DAY)
+
+MUTANTS ?= 300
+mutation: $(READY) ## change decisions in small ways: 95 % must be noticed by tests: [MUTANTS=300] [SEED=…]; an hour
+	@nice -n 19 $(BIN)/python tools/mutation.py --sample $(MUTANTS) $(if $(SEED),--seed $(SEED))
 
 test-real: $(READY) ## run slow tests, and the API server tests against the embedded and a real kube-apiserver
 	$(BIN)/python -m pytest -n 3 -m "servers or slow" --servers=embedded,real $(REAL)

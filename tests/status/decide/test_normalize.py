@@ -5,7 +5,12 @@ from podstatus.kube.encoding.codec import from_document, to_document
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.containers import Container, EphemeralContainer
 from podstatus.kube.objects.pod import Pod
-from podstatus.kube.objects.pod_status import ContainerStatus, PodCondition, PodStatus
+from podstatus.kube.objects.pod_status import (
+    ContainerState,
+    ContainerStatus,
+    PodCondition,
+    PodStatus,
+)
 from podstatus.kube.scalars.time import UNSET_TIME, Time
 from podstatus.status.decide.normalize_and_compare import (
     MAX_TERMINATION_BYTES,
@@ -52,6 +57,20 @@ def test_all_times_lose_their_fractions() -> None:
     text = repr(normalize_status(make_pod(), status))
     assert "09:30:00Z" in text
     assert ".999" not in text
+
+
+def test_a_container_that_runs_and_has_terminated_is_normalised_in_both_states() -> None:
+    run, end = running("app").state.running, ended("app").state.terminated
+    assert run is not None
+    assert end is not None
+    state = ContainerState(running=run, terminated=structs.replace(end, finished_at=FRACTION))
+    container = structs.replace(running("app"), state=state)
+    status = normalize_status(make_pod(), make_status("Running", container))
+    assert status.container_statuses is not None
+    normalised = status.container_statuses[0].state
+    assert normalised.running == run
+    assert normalised.terminated is not None
+    assert normalised.terminated.finished_at == WHOLE
 
 
 @pytest.mark.parametrize("field", ["last_probe_time", "last_transition_time"])

@@ -1,0 +1,64 @@
+"""Versions of a pod's status, and the updates that the API server lacks."""
+
+from podstatus.kube.scalars.time import Time
+from podstatus.status.decide.versioned_status import (
+    MAX_UNSENT,
+    UnsentUpdate,
+    VersionedStatus,
+    next_version,
+)
+from podstatus.testing.builders import make_pod, make_status
+
+POD = make_pod("web", namespace="shop")
+START = Time.parse("2026-01-01T00:00:00Z")
+SECOND = 1_000_000_000
+
+
+def at(seconds: int) -> Time:
+    return Time.from_unix_nanos(START.unix_nanos() + seconds * SECOND)
+
+
+def updates(count: int, old: VersionedStatus | None = None) -> VersionedStatus:
+    """The entry after so many updates, one a second."""
+    for second in range(count):
+        status = make_status("Running")
+        old = next_version(old, POD, status, finished=False, now=at(second))
+    assert old is not None
+    return old
+
+
+def test_the_first_version_is_1_and_the_next_is_one_more() -> None:
+    first = next_version(None, POD, make_status("Pending"), finished=False, now=at(0))
+    second = next_version(first, POD, make_status("Failed"), finished=True, now=at(1))
+    assert (first.version, first.finished, first.status.phase) == (1, False, "Pending")
+    assert (second.version, second.finished, second.status.phase) == (2, True, "Failed")
+    assert (first.namespace, first.name) == (second.namespace, second.name) == ("shop", "web")
+    assert second.unsent == (UnsentUpdate(1, at(0)), UnsentUpdate(2, at(1)))
+
+
+def test_an_acknowledged_update_is_no_longer_unsent() -> None:
+    sent = updates(2)
+    newer = updates(1, sent)
+    assert newer.acknowledged(sent).unsent == newer.unsent[2:]
+    assert newer.acknowledged(newer).unsent == ()
+    assert newer.acknowledged(newer).version == 3
+
+
+def test_the_oldest_and_the_newest_unsent_updates_are_kept() -> None:
+    full = updates(MAX_UNSENT)
+    assert [update.version for update in full.unsent] == [*range(1, MAX_UNSENT + 1)]
+    over = updates(2, full)
+    kept = [1, *range(4, MAX_UNSENT + 3)]
+    assert [update.version for update in over.unsent] == kept
+    assert len(kept) == MAX_UNSENT
+
+
+def test_the_age_is_that_of_the_oldest_unsent_update() -> None:
+    entry = updates(3)
+    assert entry.unsent_seconds(at(10)) == 10
+    assert entry.unsent_seconds(Time.from_unix_nanos(at(10).unix_nanos() + SECOND // 2)) == 10.5
+    assert entry.acknowledged(entry).unsent_seconds(at(10)) is None
+
+
+def test_a_clock_that_was_set_back_gives_no_negative_age() -> None:
+    assert updates(1).unsent_seconds(at(-3600)) == 0

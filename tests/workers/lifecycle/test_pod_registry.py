@@ -99,3 +99,46 @@ def test_what_is_forgotten_is_not_known() -> None:
     lives.forget(PodUID("uid-p"))
     assert lives.get(PodUID("uid-p")) is None
     assert lives.all() == ()
+
+
+def test_a_pod_is_active_until_its_containers_have_ended() -> None:
+    lives = lives_of(
+        life_of(make_pod("runs")),
+        life_of(make_pod("ends"), PodWorkerState.TERMINATING),
+        life_of(make_pod("ended"), PodWorkerState.TERMINATED),
+    )
+    active = {name: lives.active_pod(PodUID(f"uid-{name}")) for name in ("runs", "ends")}
+    assert {name: pod and pod.name for name, pod in active.items()} == {
+        "runs": "runs",
+        "ends": "ends",
+    }
+    assert lives.active_pod(PodUID("uid-ended")) is None
+    assert lives.active_pod(PodUID("uid-unknown")) is None
+
+
+def test_a_static_pod_waits_for_no_other_name_and_no_other_kind_of_pod() -> None:
+    new = life_of(make_static_pod("p", uid="new"))
+    others = [
+        life_of(make_static_pod("q", uid="old")),
+        life_of(make_pod("p", uid="of-the-api")),
+        structs.replace(life_of(make_static_pod("p", uid="gone")), pod=None),
+    ]
+    assert not lives_of(*others, new).waits_for_static_pod(new)
+    namesake = life_of(make_static_pod("p", uid="older"))
+    assert lives_of(*others, namesake, new).waits_for_static_pod(new)
+
+
+def test_a_static_pod_that_is_not_registered_waits_for_its_namesake_only() -> None:
+    new = life_of(make_static_pod("p", uid="new"))
+    assert not lives_of().waits_for_static_pod(new)
+    assert not lives_of(life_of(make_static_pod("q"))).waits_for_static_pod(new)
+
+
+def test_listeners_learn_of_every_change() -> None:
+    heard: list[PodUID] = []
+    lives = lives_of()
+    lives.add_listener(heard.append)
+    lives.put(life_of(make_pod("p")))
+    lives.put(life_of(make_pod("q")))
+    lives.forget(PodUID("uid-p"))
+    assert heard == ["uid-p", "uid-q", "uid-p"]

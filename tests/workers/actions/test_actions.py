@@ -177,6 +177,12 @@ SANDBOX_DIED = [
         [*NEW_SANDBOX, "start b-1"],
     ),
     (
+        "a sidecar and an init container that was never reached are no failures",
+        a_pod("a", init=[sidecar("s"), "i"], policy="Never"),
+        [runs("s")],
+        [*NEW_SANDBOX[:1], "remove s-0", *NEW_SANDBOX[1:], "start s-1"],
+    ),
+    (
         "sidecars alone do not come back",
         a_pod("a", init=[sidecar("s")], policy="Never"),
         [exited("a"), exited("s", 137)],
@@ -190,6 +196,17 @@ def test_in_another_sandbox_runs_what_has_not_ended_for_good(
     what: str, pod: Pod, attempts: list[ContainerFacts], expected: list[str]
 ) -> None:
     assert said(actions_for(pod, *attempts, sandboxes=[DEAD])) == expected, what
+
+
+def test_a_start_says_what_kind_of_container_it_is() -> None:
+    def kinds(pod: Pod, *attempts: ContainerFacts, box: SandboxFacts) -> list[ContainerKind]:
+        return [start.kind for start in actions_for(pod, *attempts, sandboxes=[box]).start]
+
+    plain, with_init = a_pod("a"), a_pod("a", init=["i"])
+    for box in (READY, DEAD):
+        assert kinds(plain, box=box) == [ContainerKind.REGULAR]
+        assert kinds(with_init, box=box) == [ContainerKind.INIT]
+    assert kinds(with_init, exited("i"), box=READY) == [ContainerKind.REGULAR]
 
 
 def test_a_regular_container_of_an_old_sandbox_does_not_tell_that_init_is_done() -> None:

@@ -13,6 +13,8 @@ LOOKS_UP = {"podstatus/base/programs.py", "podstatus/client/auth/exec_plugin/run
 
 def unsafe_commands(source: str) -> list[int]:
     """The lines of commands that begin with our interpreter and let the folder in."""
+    if "executable" not in source:
+        return []
     found = ast.walk(ast.parse(source))
     return [node.lineno for node in found if isinstance(node, ast.List | ast.Tuple) and _is(node)]
 
@@ -25,6 +27,8 @@ def _is(command: ast.List | ast.Tuple) -> bool:
 
 def look_ups(source: str) -> list[int]:
     """The lines that look a program up on a path as it is."""
+    if "which(" not in source:
+        return []
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     return [call.lineno for call in calls if ast.unparse(call.func) in ("which", "shutil.which")]
 

@@ -17,6 +17,25 @@ from tests.support.processes.programs import COMMAND
 HURRIED = "API server did not stop in time, killed it"
 ROOT = Path(__file__).parents[3]
 ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "TERM": ""}
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]
+users: [{name: u, user: {}}]
+"""
+"""Of no server: the fake agent sends no request."""
+
+
+@pytest.fixture
+def alone(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent starts neither an API server nor a process that evaluates alert rules."""
+    kubeconfig = tmp_path_factory.mktemp("kubeconfig") / "kubeconfig"
+    kubeconfig.write_text(KUBECONFIG)
+    monkeypatch.setitem(ENVIRONMENT, "PODSTATUS_KUBECONFIG", str(kubeconfig))
+    monkeypatch.setitem(ENVIRONMENT, "PODSTATUS_ALERTS", "false")
+    monkeypatch.setitem(ENVIRONMENT, "PODSTATUS_RUNTIME", "simulated")
 
 
 class AgentProcess:
@@ -82,6 +101,7 @@ def test_it_says_where_things_are_and_ends_cleanly(tmp_path: Path, number: int) 
         assert not (root / "endpoints.json").exists()
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("more", [(), ("--supervise",)])
 def test_it_says_how_to_go_on_as_the_same_node(tmp_path: Path, more: tuple[str, ...]) -> None:
     root = tmp_path / "the root"
@@ -94,6 +114,7 @@ def test_it_says_how_to_go_on_as_the_same_node(tmp_path: Path, more: tuple[str, 
     assert started.output.endswith(f" run --root-dir '{root}' {options}\n")
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_root_dir_from_the_environment_is_in_the_restart_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +146,7 @@ def test_a_node_that_hangs_is_ended_within_five_seconds_and_at_once_if_asked_twi
         assert "did not stop within 4.5 s" in errors
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(
     ("behaviour", "message"),
     [
@@ -147,6 +169,7 @@ def test_one_that_is_to_drain_does_so_before_it_ends(
         assert started.wait()[0] == 0
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.slow
 def test_a_drain_is_ended_by_a_second_signal_and_by_force_when_its_time_is_over(
     tmp_path: Path,
@@ -167,6 +190,7 @@ def test_a_drain_is_ended_by_a_second_signal_and_by_force_when_its_time_is_over(
         assert "did not stop within 5.5 s" in errors
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.slow
 def test_pods_of_one_that_is_to_keep_them_run_on(tmp_path: Path) -> None:
     with agent("drain-on", tmp_path, "--on-stop", "keep") as started:
@@ -178,6 +202,7 @@ def test_pods_of_one_that_is_to_keep_them_run_on(tmp_path: Path) -> None:
         assert started.wait()[0] == 0
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.slow
 @pytest.mark.parametrize(("says", "drains"), [("stopping", True), ("running", False)])
 def test_a_machine_that_goes_down_is_known_by_what_systemd_says(
@@ -202,6 +227,7 @@ def test_a_start_that_takes_long_can_be_stopped(tmp_path: Path) -> None:
         assert started.wait() == (0, "")
 
 
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize(
     ("behaviour", "message"),
     [
@@ -223,6 +249,7 @@ def test_a_node_that_cannot_go_on_ends_with_a_message(
     assert not (tmp_path / "endpoints.json").exists()
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_second_agent_is_refused(tmp_path: Path) -> None:
     with agent("run", tmp_path) as first:
         first.read_until("get pods -A --root-dir")
@@ -232,6 +259,7 @@ def test_a_second_agent_is_refused(tmp_path: Path) -> None:
     assert f"in use by another agent or observer (pid {first.process.pid}, since " in errors
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_dead_agent_is_restarted_with_the_reason(tmp_path: Path) -> None:
     with agent("break-once", tmp_path, "--supervise") as started:
         started.read_until("get pods -A --root-dir")
@@ -267,6 +295,7 @@ def test_invalid_settings_are_reported_together_and_end_a_supervisor(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_supervisor_gives_up_on_what_another_try_does_not_repair(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     ran = subprocess.run(

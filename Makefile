@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+# Each worker of pytest and each agent that it starts would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run tour test churn flood soak day mutation test-real real-parts lint bench-core bench-containers bench-replay bench-apiserver bench-client bench-sync bench-node bench-probes bench-observe bench-watch bench-alerts format lock clean
 .DEFAULT_GOAL := help
@@ -25,7 +27,7 @@ tour: $(READY) ## the life of a pod's status, step by step, in virtual time
 	@$(BIN)/python examples/keep_a_status.py
 
 test: $(READY) ## run all tests but those of test-real
-	$(BIN)/python -m pytest -n 6 --dist worksteal
+	$(BIN)/python -m pytest -n 4 --dist worksteal
 
 churn: $(READY) ## start and stop 50 pods 20 times on the process runtime: nothing may be left (minutes)
 	$(BIN)/python -m pytest -n 0 -s -m long tests/agent/e2e/process/test_process_leftovers.py
@@ -44,8 +46,8 @@ MUTANTS ?= 300
 mutation: $(READY) ## change decisions in small ways: 95 % must be noticed by tests: [MUTANTS=300] [SEED=…]; an hour
 	@nice -n 19 $(BIN)/python tools/mutation.py --sample $(MUTANTS) $(if $(SEED),--seed $(SEED))
 
-test-real: $(READY) ## run slow tests, and the API server tests against the embedded and a real kube-apiserver
-	$(BIN)/python -m pytest -n 3 -m "servers or slow" --servers=embedded,real $(REAL)
+test-real: $(READY) ## run slow tests, and the API server tests of make test against a real kube-apiserver
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "slow or real_server" --servers=embedded,real $(REAL)
 
 real-parts: $(READY) ## build the real one for test-real, once: kube-apiserver (needs Go), etcd
 	@$(BIN)/python tools/build_real_parts.py

@@ -4,7 +4,7 @@ import re
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from msgspec import structs
 
 from podstatus.kube.conditions import find_condition, pod_condition_by_kubelet
@@ -330,11 +330,17 @@ def test_the_manager_decides_start_time_and_generation() -> None:
 # Properties
 
 
+@settings(max_examples=150)
 @given(some_pods(), some_facts(), some_statuses())
-def test_every_container_of_the_spec_has_a_status_and_no_other(
-    pod: Pod, facts: PodFacts, old: PodStatus
-) -> None:
+def test_of_any_pod_facts_and_old_status(pod: Pod, facts: PodFacts, old: PodStatus) -> None:
     status = generate_api_pod_status(pod, facts, now=NOW, old_status=old)
+    every_container_of_the_spec_has_a_status_and_no_other(pod, status)
+    what_has_ended_for_good_does_not_come_back(pod, old, status)
+    restarts_do_not_become_fewer(old, status)
+    conditions_of_others_are_kept_as_they_are_and_where_they_are(pod, status)
+
+
+def every_container_of_the_spec_has_a_status_and_no_other(pod: Pod, status: PodStatus) -> None:
     regular = sorted(c.name for c in pod.spec.containers or ())
     assert [s.name for s in status.container_statuses or ()] == regular
     init = [c.name for c in pod.spec.init_containers or ()]
@@ -342,31 +348,23 @@ def test_every_container_of_the_spec_has_a_status_and_no_other(
     assert to_document(status)
 
 
-@given(some_pods(), some_facts(), some_statuses())
-def test_what_has_ended_for_good_does_not_come_back(
-    pod: Pod, facts: PodFacts, old: PodStatus
-) -> None:
-    phase = generate_api_pod_status(pod, facts, now=NOW, old_status=old).phase
+def what_has_ended_for_good_does_not_come_back(pod: Pod, old: PodStatus, status: PodStatus) -> None:
     if is_terminal_phase(pod.status.phase):
-        assert phase == pod.status.phase
+        assert status.phase == pod.status.phase
     elif is_terminal_phase(old.phase):
-        assert is_terminal_phase(phase)
+        assert is_terminal_phase(status.phase)
 
 
-@given(some_pods(), some_facts(), some_statuses())
-def test_restarts_do_not_become_fewer(pod: Pod, facts: PodFacts, old: PodStatus) -> None:
-    status = generate_api_pod_status(pod, facts, now=NOW, old_status=old)
+def restarts_do_not_become_fewer(old: PodStatus, status: PodStatus) -> None:
     before = {s.name: s.restart_count for s in old.container_statuses or ()}
     for container in status.container_statuses or ():
         assert container.restart_count >= before.get(container.name, 0)
 
 
-@given(some_pods(), some_facts(), some_statuses())
-def test_conditions_of_others_are_kept_as_they_are_and_where_they_are(
-    pod: Pod, facts: PodFacts, old: PodStatus
+def conditions_of_others_are_kept_as_they_are_and_where_they_are(
+    pod: Pod, status: PodStatus
 ) -> None:
     gates = FeatureGates()
-    status = generate_api_pod_status(pod, facts, now=NOW, old_status=old)
     foreign = [
         [c for c in listed or () if not pod_condition_by_kubelet(c.type, gates)]
         for listed in (pod.status.conditions, status.conditions)

@@ -26,11 +26,15 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubectl]:
         yield kubectl
 
 
-@pytest.fixture
-def ns(kubectl: Kubectl) -> str:
+def new_namespace(kubectl: Kubectl) -> str:
     name = next(_names)
     kubectl("create", "namespace", name)
     return f"--namespace={name}"
+
+
+@pytest.fixture
+def ns(kubectl: Kubectl) -> str:
+    return new_namespace(kubectl)
 
 
 NODE_OBJECT: dict[str, Any] = {
@@ -51,8 +55,7 @@ def pod(name: str = "web", **spec: Any) -> dict[str, Any]:
 
 
 def create(kubectl: Kubectl, ns: str, *objects: dict[str, Any]) -> None:
-    for document in objects:
-        kubectl(ns, "create", "-f", "-", input=json.dumps(document))
+    kubectl(ns, "create", "-f", "-", input=yaml.safe_dump_all(objects))
 
 
 def apply(kubectl: Kubectl, ns: str, document: dict[str, Any]) -> str:
@@ -174,6 +177,14 @@ def test_get_names(kubectl: Kubectl, ns: str) -> None:
     assert kubectl(ns, "get", "po", "-o", "name") == "pod/a\npod/b\n"
 
 
+@pytest.fixture(scope="module")
+def two_pods(kubectl: Kubectl) -> str:
+    """A namespace with one pod on a node and one on none."""
+    ns = new_namespace(kubectl)
+    create(kubectl, ns, pod("here"), pod("nowhere", nodeName=""))
+    return ns
+
+
 @pytest.mark.parametrize(
     ("options", "names"),
     [
@@ -185,9 +196,8 @@ def test_get_names(kubectl: Kubectl, ns: str) -> None:
         (["-l", "app notin (web)"], []),
     ],
 )
-def test_selectors(kubectl: Kubectl, ns: str, options: list[str], names: list[str]) -> None:
-    create(kubectl, ns, pod("here"), pod("nowhere", nodeName=""))
-    assert kubectl(ns, "get", "pods", "-o", "name", *options).split() == names
+def test_selectors(kubectl: Kubectl, two_pods: str, options: list[str], names: list[str]) -> None:
+    assert kubectl(two_pods, "get", "pods", "-o", "name", *options).split() == names
 
 
 def test_large_lists_come_in_chunks(kubectl: Kubectl, ns: str) -> None:

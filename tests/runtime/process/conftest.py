@@ -7,6 +7,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,40 @@ def bubblewrap_works() -> None:
         pytest.skip(str(error))
 
 
+class TrialProcess:
+    """`sandbox_trial.py` as one user, for any number of trials."""
+
+    def __init__(self, user: int, *python: str) -> None:
+        self.user = user
+        self._process = subprocess.Popen(
+            [*python, str(_HERE / "sandbox_trial.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd="/",
+            env={"PATH": os.defpath + ":/usr/sbin", "PYTHONPATH": _python_path()},
+        )
+
+    def run(self, request: dict[str, Any]) -> list[dict[str, Any]]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, "the trial failed; its traceback is in the captured output"
+        results: list[dict[str, Any]] = msgspec.json.decode(answer)
+        return results
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
 class Trials:
     """Runs pods in sandboxes, as one user."""
 
-    def __init__(self, root: Path, prefix: tuple[str, ...], user: int) -> None:
+    def __init__(self, root: Path, process: TrialProcess) -> None:
         self.root = root
-        self.user = user
-        self._prefix = prefix
+        self.user = process.user
+        self._process = process
 
     def run(self, *containers: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
         """Run these containers of one pod one after the other; return the results."""
@@ -53,18 +81,7 @@ class Trials:
         ]
         pod = pod_of(None, **{"containers": named, **more})
         request = {"root": str(self.root), "pod": to_document(pod), "killed": killed, **objects}
-        done = subprocess.run(
-            [*self._prefix, str(_HERE / "sandbox_trial.py")],
-            input=msgspec.json.encode(request),
-            capture_output=True,
-            timeout=100,
-            check=False,
-            cwd="/",
-            env={"PATH": os.defpath + ":/usr/sbin", "PYTHONPATH": _python_path()},
-        )
-        assert done.returncode == 0, done.stderr.decode()
-        results: list[dict[str, Any]] = msgspec.json.decode(done.stdout)
-        return results
+        return self._process.run(request)
 
     def shell(self, script: str, container: dict[str, Any] | None = None, **more: Any) -> str:
         """Return the output of a script in a sandbox; it must succeed."""
@@ -77,17 +94,17 @@ def _python_path() -> str:
     return f"{_REPOSITORY / 'src'}:{_REPOSITORY}:{sysconfig.get_path('purelib')}"
 
 
-@pytest.fixture(params=["ourselves", "ordinary user"])
-def trials(request: pytest.FixtureRequest) -> Iterator[Trials]:
+@pytest.fixture(scope="session", params=["ourselves", "ordinary user"])
+def trial_process(request: pytest.FixtureRequest) -> Iterator[TrialProcess]:
     request.getfixturevalue("bubblewrap_works")
-    prefix: tuple[str, ...] = (sys.executable,)
+    python: tuple[str, ...] = (sys.executable,)
     user = os.geteuid()
     if request.param == "ordinary user":
         if user:
             pytest.skip("we are an ordinary user already")
-        user, prefix = NOBODY, (*AS_NOBODY, _PYTHON)
+        user, python = NOBODY, (*AS_NOBODY, _PYTHON)
         tried = subprocess.run(
-            [*prefix, "-c", "import podstatus"],
+            [*python, "-c", "import podstatus"],
             env={"PYTHONPATH": _python_path()},
             cwd="/",
             check=False,
@@ -95,10 +112,16 @@ def trials(request: pytest.FixtureRequest) -> Iterator[Trials]:
         )
         if tried.returncode:
             pytest.skip(f"an ordinary user cannot use {_REPOSITORY} with {_PYTHON}")
+    with closing(TrialProcess(user, *python)) as process:
+        yield process
+
+
+@pytest.fixture
+def trials(trial_process: TrialProcess) -> Iterator[Trials]:
     # Not below /tmp, which every sandbox has for itself, so that the tests see what is hidden.
     folder = Path(tempfile.mkdtemp(prefix="podstatus-", dir=None if os.geteuid() else "/var/lib"))
-    shutil.chown(folder, user)
-    yield Trials(folder, prefix, user)
+    shutil.chown(folder, trial_process.user)
+    yield Trials(folder, trial_process)
     shutil.rmtree(folder)
 
 

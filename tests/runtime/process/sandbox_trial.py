@@ -1,8 +1,9 @@
 """Prepare and run containers under bubblewrap, as the user that runs this program: for tests.
 
-    python sandbox_trial.py   < {"root", "pod", "config_maps", "secrets", "containers"}
+    python sandbox_trial.py   < {"root", "pod", "config_maps", "secrets", "killed"}
 
-Prints the result of each container: exit code, output, message, or the rejection.
+Reads one trial a line, and prints a line with the result of each of its containers: exit code,
+output, message, or the rejection.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.launch_preparer import ContainerPreparer, PreparedCommand
 from podstatus.runtime.process.records.layout import PodFolder
-from podstatus.runtime.process.sandbox.isolation import find_bubblewrap
+from podstatus.runtime.process.sandbox.isolation import Bubblewrap, find_bubblewrap
 from podstatus.runtime.process.shim.host_paths import open_host_paths
 from podstatus.testing.clock import FakeClock
 from tests.support.processes.process_pods import ObjectsInMemory
@@ -47,6 +48,8 @@ def outlives(command: PreparedCommand) -> bool:
         pass_fds=[*inherited, status_pipe[1]],
         env={},
     )
+    for file in (*inherited, status_pipe[1]):
+        os.close(file)
     # Written in pieces: wait for a complete line.
     with os.fdopen(status_pipe[0], "rb") as status:
         child = msgspec.json.decode(status.readline())["child-pid"]
@@ -56,6 +59,7 @@ def outlives(command: PreparedCommand) -> bool:
     bwrap.kill()
     bwrap.wait()
     gone = bool(select.select([ended], [], [], 10)[0])
+    os.close(ended)
     if not gone:
         os.kill(child, signal.SIGKILL)
     return not gone
@@ -107,7 +111,7 @@ def run_with(command: PreparedCommand, inherited: list[int]) -> subprocess.Compl
             os.close(file)
 
 
-async def trial(request: dict[str, Any]) -> list[dict[str, Any]]:
+async def trial(request: dict[str, Any], bubblewrap: Bubblewrap) -> list[dict[str, Any]]:
     """Return the result of each container."""
     objects = ObjectsInMemory()
     for name, texts in request.get("config_maps", {}).items():
@@ -117,7 +121,7 @@ async def trial(request: dict[str, Any]) -> list[dict[str, Any]]:
     root, pod = Path(request["root"]), from_document(request["pod"], Pod)
     preparer = ContainerPreparer(
         root,
-        bubblewrap=find_bubblewrap(),
+        bubblewrap=bubblewrap,
         objects=objects,
         host_ips=lambda: ["10.0.0.1"],
         allocatable=lambda: {"cpu": Quantity("2")},
@@ -149,5 +153,8 @@ async def trial(request: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    results = asyncio.run(trial(msgspec.json.decode(sys.stdin.buffer.read())))
-    sys.stdout.buffer.write(msgspec.json.encode(results))
+    bubblewrap = find_bubblewrap()
+    for line in sys.stdin.buffer:
+        results = asyncio.run(trial(msgspec.json.decode(line), bubblewrap))
+        sys.stdout.buffer.write(msgspec.json.encode(results) + b"\n")
+        sys.stdout.buffer.flush()

@@ -24,7 +24,7 @@ from podstatus.runtime.process.shim.host_paths import open_host_paths
 from podstatus.runtime.process.shim.start import StartFailedError as NotStartedError
 from podstatus.runtime.process.volumes.host_paths import prepare_host_path
 from podstatus.testing.clock import FakeClock
-from tests.runtime.process.conftest import Trials
+from tests.runtime.process.conftest import TrialProcess, Trials
 from tests.runtime.process.sandbox_trial import handed_files, run, run_with
 from tests.support.processes.process_pods import pod_of
 from tests.support.processes.process_runtime import BUBBLEWRAP, NoObjects, need_bubblewrap
@@ -246,7 +246,8 @@ class Mounts:
     def run(self, mounted: str, *containers: dict[str, Any], **spec: Any) -> list[dict[str, Any]]:
         script = f'set -e; cd {self.folder}; {mounted}; exec "$@"'
         unshare = ("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh")
-        return Trials(self.root, (*unshare, sys.executable), 0).run(*containers, **spec)
+        with contextlib.closing(TrialProcess(0, *unshare, sys.executable)) as process:
+            return Trials(self.root, process).run(*containers, **spec)
 
     def ask(self, mounted: str, *paths: str, script: str = "true") -> list[dict[str, Any]]:
         """Run pods that mount these paths of the folder read-only; return the results."""

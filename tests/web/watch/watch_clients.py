@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from contextlib import suppress
 from typing import Any
 
 import aiohttp
@@ -25,11 +24,18 @@ class Client:
     async def run(self) -> None:
         while True:
             headers = {"Last-Event-ID": self.parser.last_id} if self.parser.last_id else {}
-            with suppress(aiohttp.ClientPayloadError):
+            try:
                 async with self._session.get("/v1/watch", headers=headers) as answer:
                     assert answer.status == 200
                     self.connections += 1
                     await self.read(answer)
+            except aiohttp.ClientPayloadError:
+                continue
+            except aiohttp.ClientConnectorError as error:
+                # The server gives a connection 10 s for its first request: on a busy machine
+                # that is too short if all clients of this process connect at once.
+                if not isinstance(error.os_error, ConnectionResetError):
+                    raise
 
     async def read(self, answer: aiohttp.ClientResponse) -> None:
         tail = b""

@@ -15,10 +15,10 @@ from podstatus.runtime.process.records.layout import ContainerFolder, PodFolder
 from podstatus.runtime.process.records.models import LaunchRecord, ShimRecord, StartRecord
 from tests.soak.churn import Churn
 from tests.soak.proxy import Way
-from tests.soak.skewed_agent import set_offset
 from tests.soak.stage import Stage
 from tests.soak.truth import Truth
 from tests.support.processes.mortal_node import read
+from tests.support.processes.skewed_agent import set_offset
 
 FAULTS_PATH = "/podstatus/faults"
 _STARTS_SECONDS = 3.0

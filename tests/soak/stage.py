@@ -17,8 +17,8 @@ import yaml
 
 from podstatus.testing.servers.access import ServerAccess
 from podstatus.testing.servers.free_port import free_port
-from tests.soak import skewed_agent
 from tests.soak.proxy import Proxy
+from tests.support.processes import skewed_agent
 from tests.support.processes.agent_process import ENVIRONMENT, Document
 from tests.support.processes.api_servers import Client
 from tests.support.processes.mortal_node import MortalNode

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from podstatus.base.system_clock import SystemClock
-from tests.soak.skewed_agent import set_offset, skew_time_module
+from tests.support.processes.skewed_agent import set_offset, skew_time_module
 
 HOUR = 3600 * 10**9
 MINUTE = 60 * 10**9

@@ -16,7 +16,7 @@ from podstatus.alerts.notifiers.secret_files import file_errors
 from podstatus.alerts.rules.load import LoadedRules, load_rules
 from podstatus.cli.render.tables import Table
 from podstatus.cli.terminal import print_table, write
-from podstatus.kube.scalars.go_text import go_duration
+from podstatus.kube.scalars.duration import format_duration
 
 alerts = typer.Typer(
     name="alerts",
@@ -90,7 +90,7 @@ def _table(loaded: LoadedRules) -> Table:
 def _row(rule: Rule) -> tuple[str, ...]:
     actions = ", ".join(action.kind for action in rule.actions) or "<default>"
     times = (rule.for_seconds, rule.keep_firing_for_seconds)
-    spans = (go_duration(seconds) if seconds else "-" for seconds in times)
+    spans = (format_duration(seconds) if seconds else "-" for seconds in times)
     return (rule.name, rule.scope, *spans, rule.severity, actions)
 
 

@@ -30,7 +30,7 @@ from podstatus.alerts.rule_tests.run import (
 )
 from podstatus.alerts.rules.load import LoadedRule, LoadedRules, load_rules
 from podstatus.cli.terminal import write
-from podstatus.kube.scalars.go_text import go_duration
+from podstatus.kube.scalars.duration import format_duration
 from podstatus.observe.history.sqlite_store import HistoryEntry, HistoryError, open_history_reader
 
 _DEFAULT_RULES = "default"
@@ -198,7 +198,7 @@ def _format_change(it: AlertChange) -> str:
 
 
 def _format_duration(nanos: int) -> str:
-    return go_duration(round(nanos / _SECOND, 3))
+    return format_duration(round(nanos / _SECOND, 3))
 
 
 def _text(file: Path) -> str:

@@ -8,7 +8,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.expansion import ArgumentListTooLongError, expand_command
 from podstatus.kube.objects.containers import Container, ExecAction
 from podstatus.kube.objects.pod import PodUID
-from podstatus.kube.scalars.go_text import go_duration
+from podstatus.kube.scalars.duration import format_duration
 from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.probes.loop_lag import MAX_LAG_SECONDS, LagClock, loop_blocked_error
 from podstatus.runtime.port import Runtime
@@ -33,7 +33,7 @@ async def check_exec(
     except TimeoutError:
         if timer.lag_seconds > MAX_LAG_SECONDS:
             raise loop_blocked_error(timer.lag_seconds) from None
-        after = go_duration(seconds)
+        after = format_duration(seconds)
         output = f'command timed out: "{" ".join(command)}" timed out after {after}'
         return CheckResult(success=False, output=output)
     except CommandError as error:

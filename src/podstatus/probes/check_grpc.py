@@ -12,7 +12,7 @@ import asyncio
 import importlib
 from typing import Any
 
-from podstatus.kube.scalars.go_text import go_duration
+from podstatus.kube.scalars.duration import format_duration
 from podstatus.probes.decide.check_result import CheckError, CheckResult
 from podstatus.probes.decide.http_target import USER_AGENT
 from podstatus.probes.dial_error import join_host_port
@@ -37,7 +37,7 @@ async def check_grpc(host: str, port: int, service: str, *, seconds: float) -> C
     Raises CheckError if grpcio is not installed or the response is invalid.
     """
     library = _import_grpc()
-    address, timeout = join_host_port(host, port), go_duration(seconds)
+    address, timeout = join_host_port(host, port), format_duration(seconds)
     async with library.insecure_channel(address, options=_OPTIONS) as channel:
         try:
             async with asyncio.timeout(seconds):

@@ -26,7 +26,7 @@ from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import PodFacts
-from podstatus.kube.scalars.go_text import go_duration
+from podstatus.kube.scalars.duration import format_duration
 from podstatus.runtime.pod_cache import PodCache
 from podstatus.runtime.port import Runtime, RuntimeDownError, RuntimePod
 
@@ -146,8 +146,8 @@ class Pleg:
         if seconds <= RELIST_THRESHOLD_SECONDS:
             return None
         return (
-            f"PLEG is not healthy: pleg was last seen active {go_duration(seconds)} ago; "
-            f"threshold is {go_duration(RELIST_THRESHOLD_SECONDS)}"
+            f"PLEG is not healthy: pleg was last seen active {format_duration(seconds)} ago; "
+            f"threshold is {format_duration(RELIST_THRESHOLD_SECONDS)}"
         )
 
     async def refresh(self, uid: PodUID, *, notify: bool = True) -> PodFacts:

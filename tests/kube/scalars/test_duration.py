@@ -1,8 +1,8 @@
-"""Durations as Go parses them."""
+"""Durations as Go parses and prints them."""
 
 import pytest
 
-from podstatus.kube.scalars.duration import DurationError, parse_duration
+from podstatus.kube.scalars.duration import DurationError, format_duration, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,26 @@ def test_a_duration_is_read(text: str, seconds: float) -> None:
 def test_what_is_none_is_refused(text: str) -> None:
     with pytest.raises(DurationError):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0, "0s"),
+        (10, "10s"),
+        (59.5, "59.5s"),
+        (60, "1m0s"),
+        (80, "1m20s"),
+        (181, "3m1s"),
+        (300, "5m0s"),
+        (3600, "1h0m0s"),
+        (90061.25, "25h1m1.25s"),
+        (0.5, "500ms"),
+        (0.0015, "1.5ms"),
+        (0.00002, "20µs"),
+        (1e-9, "1ns"),
+        (-1.5, "-1.5s"),
+    ],
+)
+def test_a_span_reads_as_in_go(seconds: float, expected: str) -> None:
+    assert format_duration(seconds) == expected

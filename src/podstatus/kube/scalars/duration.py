@@ -1,6 +1,7 @@
-"""Durations as Go writes them: `10s`, `1m30s`, `1.5h`.
+"""Durations as Go parses and prints them: `10s`, `1m30s`, `1.5h`.
 
-Upstream: ParseDuration, time/format.go of Go; metav1.Duration, apimachinery v0.36.4.
+Upstream: ParseDuration and Duration.String, package time of Go 1.26; metav1.Duration,
+apimachinery v0.36.4.
 """
 
 import re

@@ -21,7 +21,7 @@ from podstatus.kube.restart_policy import (
     find_matching_container_restart_rule,
     is_restartable_init_container,
 )
-from podstatus.kube.scalars.go_text import go_duration
+from podstatus.kube.scalars.duration import format_duration
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.container_status import StartFailure
 from podstatus.status.decide.generate_conditions import (
@@ -236,6 +236,6 @@ def _apply_backoff(
 def _backoff_failure(pod: Pod, container: str, seconds: float) -> StartFailure:
     return StartFailure(
         reason=CRASH_LOOP_BACK_OFF,
-        message=f"back-off {go_duration(seconds)} restarting failed "
+        message=f"back-off {format_duration(seconds)} restarting failed "
         f"container={container} pod={format_pod(pod)}",
     )

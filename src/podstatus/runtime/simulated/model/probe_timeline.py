@@ -7,9 +7,12 @@ import re
 
 import msgspec
 
-from podstatus.runtime.simulated.model.durations import DURATION_PATTERN, to_nanos
+from podstatus.kube.scalars.duration import parse_duration
 
-_STEP_PATTERN = re.compile(rf"([+?-])(?:{DURATION_PATTERN})?")
+_DURATION_PATTERN = r"[0-9]{1,6}(?:\.[0-9]{1,6})?(?:ms|s|m|h)"
+"""500ms, 3s, 1.5m, 1h. The number is limited to about a century, so that nothing overflows."""
+_DURATION = re.compile(_DURATION_PATTERN)
+_STEP_PATTERN = re.compile(rf"([+?-])({_DURATION_PATTERN})?")
 _SIGNS = {"+": True, "-": False, "?": None}
 
 
@@ -68,7 +71,10 @@ def parse_timeline(text: str) -> Timeline:
     return Timeline(tuple(_parse_step(*match.groups()) for match in steps), repeats)
 
 
-def _parse_step(sign: str, number: str | None, unit: str | None) -> TimelineStep:
-    if number is None or unit is None:
-        return TimelineStep(_SIGNS[sign])
-    return TimelineStep(_SIGNS[sign], to_nanos(number, unit))
+def _parse_step(sign: str, duration: str | None) -> TimelineStep:
+    return TimelineStep(_SIGNS[sign], parse_nanos(duration) if duration else None)
+
+
+def parse_nanos(text: str) -> int | None:
+    """Return a duration in nanoseconds; None if the text is not a duration of a script."""
+    return round(parse_duration(text) * 1e9) if _DURATION.fullmatch(text) else None

@@ -16,8 +16,12 @@ import msgspec
 
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity, QuantityError
-from podstatus.runtime.simulated.model.durations import parse_duration
-from podstatus.runtime.simulated.model.probe_timeline import Timeline, TimelineError, parse_timeline
+from podstatus.runtime.simulated.model.probe_timeline import (
+    Timeline,
+    TimelineError,
+    parse_nanos,
+    parse_timeline,
+)
 
 _MAX_QUOTED = 3
 """Errors of one kind that are quoted; the text may be one long error."""
@@ -192,7 +196,7 @@ def _duration(field: str, endless: str = "") -> _FieldParser:
     def read(value: str) -> dict[str, Any] | None:
         if endless and value == endless:
             return {field: NEVER}
-        nanos = parse_duration(value)
+        nanos = parse_nanos(value)
         return {field: nanos} if nanos is not None else None
 
     return read

@@ -56,23 +56,20 @@ def test_a_process_ends_while_a_thread_works() -> None:
     subprocess.run([sys.executable, "-c", _ENDS_WHILE_A_THREAD_WORKS], check=True, timeout=60)
 
 
-async def test_callers_of_the_same_call_share_a_thread_and_may_give_up_alone() -> None:
-    calls, answers = SharedCalls(), threading.Event()
-    asked: list[str] = []
+async def test_concurrent_callers_share_a_call_that_hangs() -> None:
+    go_on, calls = threading.Event(), list[str]()
 
-    def work(name: str) -> str:
-        asked.append(name)
-        answers.wait(30)
-        return f"answer to {name}"
+    def work(argument: str) -> str:
+        calls.append(argument)
+        go_on.wait()
+        return argument * 2
 
-    first, second, other = (asyncio.create_task(calls.call(work, it)) for it in ("a", "a", "b"))
+    shared = SharedCalls()
+    callers = [asyncio.create_task(shared.run(work, argument)) for argument in ("a", "a", "b")]
     await asyncio.sleep(0)
-    first.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await first
-    answers.set()
-    assert await second == "answer to a"
-    assert await other == "answer to b"
-    assert sorted(asked) == ["a", "b"]
-    assert await calls.call(work, "a") == "answer to a"
-    assert len(asked) == 3
+    callers[0].cancel()
+    go_on.set()
+    assert await asyncio.gather(*callers[1:]) == ["aa", "bb"]
+    assert sorted(calls) == ["a", "b"]
+    assert await shared.run(work, "a") == "aa"
+    assert sorted(calls) == ["a", "a", "b"]

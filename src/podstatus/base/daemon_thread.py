@@ -6,12 +6,12 @@ that is bounded and shared with the rest of the process.
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
-Argument = TypeVar("Argument")
+Argument = TypeVar("Argument", bound=Hashable)
 Result = TypeVar("Result")
 
 
@@ -38,24 +38,28 @@ async def run_in_daemon_thread(
 
 
 class SharedCalls:
-    """Calls in daemon threads, at most one at a time for a function and its argument.
+    """Calls in daemon threads, at most one per function and argument: callers share it.
 
-    Callers that come meanwhile share it: a disk or a name server that hangs takes one thread. For
-    one event loop.
+    So a function that hangs occupies one thread, however often it is called. For one event loop.
     """
 
     def __init__(self) -> None:
-        self._pending: dict[tuple[Callable[..., Any], Any], asyncio.Task[Any]] = {}
+        self._in_flight: dict[tuple[Callable[..., Any], Hashable], asyncio.Task[Any]] = {}
 
-    async def call(self, work: Callable[[Argument], Result], argument: Argument) -> Result:
-        """Return `work(argument)` or raise its exception; a caller may give up alone."""
-        key = work, argument
-        if key not in self._pending:
+    async def run(self, work: Callable[[Argument], Result], argument: Argument) -> Result:
+        """Return `work(argument)` or raise its exception. A cancelled caller stops waiting."""
+        key = (work, argument)
+        if key not in self._in_flight:
             call = asyncio.create_task(run_in_daemon_thread(work, argument))
-            call.add_done_callback(lambda _: self._pending.pop(key))
-            self._pending[key] = call
-        result: Result = await asyncio.shield(self._pending[key])
-        return result
+            call.add_done_callback(lambda done: self._forget(key, done))
+            self._in_flight[key] = call
+        shared: asyncio.Task[Result] = self._in_flight[key]
+        return await asyncio.shield(shared)
+
+    def _forget(self, key: tuple[Callable[..., Any], Hashable], done: "asyncio.Task[Any]") -> None:
+        del self._in_flight[key]
+        if not done.cancelled():
+            done.exception()  # retrieved, even if every caller was cancelled
 
 
 def _set_result(

@@ -23,7 +23,7 @@ class HostResolver:
         try:
             version = ipaddress.ip_address(host).version
         except ValueError:
-            return await self._lookups.call(_addresses, host)
+            return await self._lookups.run(_addresses, host)
         return [(socket.AF_INET if version == 4 else socket.AF_INET6, host)]
 
 

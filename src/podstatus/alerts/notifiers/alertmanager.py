@@ -3,10 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from podstatus.alerts.model import Action, Alert
-from podstatus.alerts.notifiers.file_reads import read_with_timeout
 from podstatus.alerts.notifiers.http_post import HttpPostClient, PostRejectedError, PostRequest
 from podstatus.alerts.notifiers.messages.alertmanager_message import alertmanager_body
-from podstatus.alerts.notifiers.secret_files import bearer_header
+from podstatus.alerts.notifiers.secret_files import bearer_header, read_with_timeout
 from podstatus.alerts.ports import ActionError, NotSentError
 from podstatus.base.clock import Clock
 

@@ -19,9 +19,8 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from podstatus.alerts.notifiers.file_reads import read_with_timeout
 from podstatus.alerts.notifiers.messages.redaction import Redactor
-from podstatus.alerts.notifiers.secret_files import tls_trust
+from podstatus.alerts.notifiers.secret_files import read_with_timeout, tls_trust
 from podstatus.alerts.ports import ActionError, NotSentError, RetryableError
 from podstatus.base.clock import Clock
 from podstatus.base.control_chars import escape_control_chars

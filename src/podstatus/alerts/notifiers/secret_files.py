@@ -1,21 +1,46 @@
 """Secrets and certificates in files, read for every request.
 
 An invalid file is never a permanent error: such files are replaced while they are in use. Nothing
-has been sent by then, so every error is a NotSentError. A disk may hang: see file_reads.py.
+has been sent by then, so every error is a NotSentError. A mount that hangs delays neither the event
+loop, and with it the node lease, nor process exit.
 """
 
+import asyncio
 import ssl
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from podstatus.alerts.model import Action
 from podstatus.alerts.ports import NotSentError
+from podstatus.base.daemon_thread import SharedCalls
 from podstatus.client.auth.files import UnreadableError, read_file
 
+T = TypeVar("T")
+READ_TIMEOUT_SECONDS = 5.0
+"""How long a caller waits for a file."""
+_reads = SharedCalls()
 _MAX_TOKEN = 16 * 1024
 """Bytes; servers reject longer headers."""
+
+
+async def read_with_timeout(read: Callable[[str], T], path: str) -> T:
+    """Return `read(path)`, read in a daemon thread; directly if the path is empty.
+
+    Raises NotSentError, and what `read` raises.
+    """
+    if not path:
+        return read(path)
+    try:
+        async with asyncio.timeout(READ_TIMEOUT_SECONDS):
+            return await _reads.run(read, path)
+    except TimeoutError:
+        raise NotSentError(
+            f"cannot read {path}: no answer in {READ_TIMEOUT_SECONDS:g} s; check whether its "
+            "disk responds"
+        ) from None
 
 
 def read_secret(path: str) -> bytes:

@@ -3,14 +3,13 @@
 from collections.abc import Callable
 
 from podstatus.alerts.model import Action, Alert
-from podstatus.alerts.notifiers.file_reads import read_with_timeout
 from podstatus.alerts.notifiers.http_post import HttpPostClient, PostRequest
 from podstatus.alerts.notifiers.messages.webhook_message import message_id, webhook_body
 from podstatus.alerts.notifiers.messages.webhook_signature import (
     UnusableSecretError,
     webhook_headers,
 )
-from podstatus.alerts.notifiers.secret_files import bearer_header, read_secret
+from podstatus.alerts.notifiers.secret_files import bearer_header, read_secret, read_with_timeout
 from podstatus.alerts.ports import ActionError, NotSentError
 from podstatus.alerts.rules.durations import RuleDurationError, parse_duration
 from podstatus.base.clock import Clock

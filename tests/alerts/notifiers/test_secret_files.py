@@ -9,9 +9,9 @@ from typing import NoReturn
 import pytest
 
 from podstatus.alerts.model import Action
-from podstatus.alerts.notifiers import file_reads, secret_files
-from podstatus.alerts.notifiers.file_reads import read_with_timeout
+from podstatus.alerts.notifiers import secret_files
 from podstatus.alerts.notifiers.http_post import HttpPostClient
+from podstatus.alerts.notifiers.secret_files import read_with_timeout
 from podstatus.alerts.notifiers.webhook import WebhookNotifier
 from podstatus.alerts.ports import NotSentError
 from podstatus.base.system_clock import SystemClock
@@ -61,13 +61,13 @@ async def test_a_file_is_read_while_the_loop_goes_on(disk: Disk) -> None:
 async def test_a_disk_that_hangs_takes_one_thread_and_is_reported(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_reads, "READ_TIMEOUT_SECONDS", 0.02)
+    monkeypatch.setattr(secret_files, "READ_TIMEOUT_SECONDS", 0.02)
 
     for _ in range(3):
         with pytest.raises(NotSentError, match=r"cannot read /mnt/t: no answer in 0\.02 s"):
             await read(disk, "/mnt/t")
     assert disk.reads == 1
-    monkeypatch.setattr(file_reads, "READ_TIMEOUT_SECONDS", 30.0)
+    monkeypatch.setattr(secret_files, "READ_TIMEOUT_SECONDS", 30.0)
     first, second = read(disk, "/mnt/t"), read(disk, "/mnt/t")
     await asyncio.sleep(0)
     first.cancel()

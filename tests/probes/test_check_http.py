@@ -9,7 +9,7 @@ from podstatus.probes.check_http import check_http
 from podstatus.probes.decide.check_result import MAX_OUTPUT_BYTES, CheckError, CheckResult
 from podstatus.probes.decide.http_target import HttpTarget
 from podstatus.probes.resolver import HostResolver
-from tests.probes.certificates import own_certificate
+from tests.support.certificates import DAY, self_signed
 from tests.support.loopback_servers import HOST, closed_port, deaf_port, http, raw_server
 
 SECONDS = 30.0
@@ -155,7 +155,10 @@ async def test_header_that_cannot_be_sent_has_failed() -> None:
 
 async def test_certificates_are_not_verified(tmp_path: Path) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(own_certificate(tmp_path))
+    expired = self_signed("unknown.test", lasts=-DAY)
+    pem = tmp_path / "server.pem"
+    pem.write_bytes(expired.key + expired.certificate)
+    tls.load_cert_chain(pem)
     async with raw_server(http(200, b"ok"), tls=tls) as server:
         checked = await check(f"https://{HOST}:{server.port}/")
     assert checked == CheckResult(success=True, output="ok")

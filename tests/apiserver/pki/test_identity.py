@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from podstatus.apiserver.pki.certificates import LOOPBACK_NAMES, Certificates, renew_periodically
+from podstatus.apiserver.pki.certificates import Certificates, renew_periodically
+from podstatus.apiserver.pki.key_pair import LOOPBACK_NAMES
 from podstatus.apiserver.pki.token_and_kubeconfig import (
     ClientCredentials,
     ensure_token,

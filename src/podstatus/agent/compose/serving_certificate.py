@@ -7,25 +7,26 @@ KubeletServerError     a file is not usable; the message has the reason and the 
 """
 
 import datetime
-import ipaddress
 import secrets
 import ssl
 from collections.abc import Iterable
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from podstatus.apiserver.pki.key_pair import (
+    CLOCK_SKEW,
+    LOOPBACK_NAMES,
+    SERVER_AUTH,
+    CertificateSpec,
+    issue,
+    load_key_pair,
+)
 from podstatus.base.atomic_file import replace_file
 
 CERTIFICATE_FILE, KEY_FILE, TOKEN_FILE = "agent.crt", "agent.key", "token"
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
-_DAYS = 3650
+_LIFETIME = datetime.timedelta(days=3650)
 """Long, since it is renewed only at a start and an agent may run for years."""
-_RENEW_BEFORE = datetime.timedelta(days=30)
-_CLOCK_SKEW = datetime.timedelta(minutes=5)
 _MIN_TOKEN_LENGTH = 16
 
 
@@ -41,15 +42,24 @@ def ensure_certificate(
     Raises KubeletServerError.
     """
     certificate, key = folder / CERTIFICATE_FILE, folder / KEY_FILE
-    names = frozenset([*_LOOPBACK, name.lower(), *addresses])
+    names = frozenset([*LOOPBACK_NAMES, name.lower(), *addresses])
     moment = datetime.datetime.fromtimestamp(now / 1e9, datetime.UTC)
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         if not _is_valid(certificate, key, names, moment):
-            private = ec.generate_private_key(ec.SECP256R1())
+            pair = issue(
+                CertificateSpec(
+                    # A common name has at most 64 characters; clients check the other names anyway.
+                    common_name=f"podstatus-agent@{name}"[:64],
+                    names=names,
+                    purpose=SERVER_AUTH,
+                    not_before=moment - CLOCK_SKEW,
+                    not_after=moment + _LIFETIME,
+                )
+            )
             # The key first: after a crash in between, the mismatch is detected at the next start.
-            replace_file(key, _key_pem(private))
-            replace_file(certificate, _certificate_pem(private, name, names, moment))
+            replace_file(key, pair.key_pem)
+            replace_file(certificate, pair.certificate_pem)
     except OSError as error:
         raise KubeletServerError(_unusable_message(folder, error)) from error
     return certificate, key
@@ -115,68 +125,10 @@ def _is_valid(certificate: Path, key: Path, names: frozenset[str], now: datetime
     if not certificate.exists() or not key.exists():
         return False
     try:
-        loaded = x509.load_pem_x509_certificate(certificate.read_bytes())
-        private = serialization.load_pem_private_key(key.read_bytes(), password=None)
-        alternatives = loaded.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    except (ValueError, TypeError, x509.ExtensionNotFound):
-        return False
-    current = {str(address) for address in alternatives.get_values_for_type(x509.IPAddress)}
-    current |= set(alternatives.get_values_for_type(x509.DNSName))
-    is_fresh = loaded.not_valid_before_utc <= now < loaded.not_valid_after_utc - _RENEW_BEFORE
-    return is_fresh and current == names and loaded.public_key() == private.public_key()
-
-
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-
-
-def _certificate_pem(
-    key: ec.EllipticCurvePrivateKey, name: str, names: frozenset[str], now: datetime.datetime
-) -> bytes:
-    # A common name has at most 64 characters; clients check the alternative names anyway.
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"podstatus-agent@{name}"[:64])])
-    public = key.public_key()
-    usage = x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=False,
-        crl_sign=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(public)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCK_SKEW)
-        .not_valid_after(now + datetime.timedelta(days=_DAYS))
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(usage, critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(
-            x509.SubjectAlternativeName([_general_name(each) for each in sorted(names)]),
-            critical=False,
-        )
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(public), critical=False)
-    )
-    return builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-
-
-def _general_name(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
+        pair = load_key_pair(certificate.read_bytes(), key.read_bytes())
     except ValueError:
-        return x509.DNSName(name)
+        return False
+    return pair.is_valid(now) and pair.names == names
 
 
 def _unusable_message(path: Path, error: Exception) -> str:

@@ -6,18 +6,23 @@ the server gets another name.
 
 import asyncio
 import datetime
-import ipaddress
 import logging
+import secrets
 import ssl
 from collections.abc import Iterable
 
-import msgspec
-from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from podstatus.apiserver.pki.key_pair import (
+    CLIENT_AUTH,
+    CLOCK_SKEW,
+    LOOPBACK_NAMES,
+    SERVER_AUTH,
+    CertificateKeyPair,
+    CertificateSpec,
+    issue,
+    load_key_pair,
+)
 from podstatus.apiserver.state_dir import StateDir, StateDirError
 from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
@@ -31,37 +36,11 @@ KUBELET_CLIENT = "client"
 KUBELET_CLIENT_NAME = "podstatus-apiserver"
 KUBELET_CLIENT_GROUP = "system:masters"
 """Kubelets ask the API server for authorization, which allows this group everything."""
-LOOPBACK_NAMES = ("127.0.0.1", "::1", "localhost")
 
-_AUTHORITY_DAYS = 3650
-_SERVER_DAYS = 365
-_RENEW_DAYS = 30
-"""Renew a certificate with fewer days left."""
+_AUTHORITY_LIFETIME = datetime.timedelta(days=3650)
+_LIFETIME = datetime.timedelta(days=365)
 _CHECK_SECONDS = 10.0
 """Interval of the expiry checks."""
-_CLOCK_SKEW = datetime.timedelta(minutes=5)
-"""Certificates are valid from a little before now, for clients whose clock is behind."""
-
-
-class CertificateKeyPair(msgspec.Struct, frozen=True):
-    """A certificate with its private key."""
-
-    certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey
-
-    @property
-    def certificate_pem(self) -> bytes:
-        """The certificate in PEM encoding."""
-        return self.certificate.public_bytes(serialization.Encoding.PEM)
-
-    @property
-    def key_pem(self) -> bytes:
-        """The private key in PEM encoding, unencrypted."""
-        return self.key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
 
 
 class Certificates:
@@ -77,7 +56,7 @@ class Certificates:
         Raises StateDirError.
         """
         authority = self._read_pair("ca")
-        if authority is None or not self._is_valid(authority):
+        if authority is None or not authority.is_valid(self._now):
             authority = self._write_pair("ca", self._new_authority())
         self._ensure_signed(authority, hosts)
         return authority.certificate_pem
@@ -89,14 +68,16 @@ class Certificates:
         Raises StateDirError.
         """
         authority = self._read_pair("ca")
-        if authority is None or not self._is_valid(authority):
+        if authority is None or not authority.is_valid(self._now):
             return False
         return self._ensure_signed(authority, hosts)
 
     def _ensure_signed(self, authority: CertificateKeyPair, hosts: Iterable[str]) -> bool:
         names = frozenset([*LOOPBACK_NAMES, *hosts])
         server, client = self._read_pair("server"), self._read_pair(KUBELET_CLIENT)
-        is_new = server is None or not self._covers_names(server, authority, names)
+        is_new = (
+            server is None or not self._is_signed_by(server, authority) or not names <= server.names
+        )
         if is_new:
             self._write_pair("server", self._new_server(authority, names))
         if client is None or not self._is_signed_by(client, authority):
@@ -121,7 +102,7 @@ class Certificates:
         if certificate is None or key is None:
             return None
         try:
-            return _load_key_pair(certificate, key)
+            return load_key_pair(certificate, key)
         except ValueError as error:
             raise StateDirError(
                 f"{self._state_dir.path / name}.crt and .key are damaged ({error}); remove both, "
@@ -134,85 +115,46 @@ class Certificates:
         self._state_dir.write(f"{name}.crt", identity.certificate_pem)
         return identity
 
-    def _is_valid(self, identity: CertificateKeyPair) -> bool:
-        certificate = identity.certificate
-        remaining = certificate.not_valid_after_utc - self._now
-        started = certificate.not_valid_before_utc <= self._now
-        matches = certificate.public_key() == identity.key.public_key()
-        return started and matches and remaining > datetime.timedelta(days=_RENEW_DAYS)
-
     def _is_signed_by(self, identity: CertificateKeyPair, authority: CertificateKeyPair) -> bool:
         try:
             identity.certificate.verify_directly_issued_by(authority.certificate)
         except (InvalidSignature, ValueError):
             return False
-        return self._is_valid(identity)
-
-    def _covers_names(
-        self, server: CertificateKeyPair, authority: CertificateKeyPair, names: frozenset[str]
-    ) -> bool:
-        return self._is_signed_by(server, authority) and names <= _subject_names(server.certificate)
+        return identity.is_valid(self._now)
 
     def _new_authority(self) -> CertificateKeyPair:
-        key = ec.generate_private_key(ec.SECP256R1())
-        # The random number distinguishes CAs that a client has met at the same address.
-        name = _subject(f"podstatus-ca-{x509.random_serial_number():040x}"[:52])
-        usage = _key_usage(signs_certificates=True)
-        builder = (
-            self._builder(name, name, key, _AUTHORITY_DAYS)
-            .not_valid_before(self._now - _CLOCK_SKEW)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(usage, critical=True)
+        return issue(
+            CertificateSpec(
+                # The random number distinguishes CAs that a client has met at the same address.
+                common_name=f"podstatus-ca-{secrets.token_hex(20)}"[:52],
+                is_authority=True,
+                not_before=self._now - CLOCK_SKEW,
+                not_after=self._now + _AUTHORITY_LIFETIME,
+            )
         )
-        return CertificateKeyPair(builder.sign(key, hashes.SHA256()), key)
 
     def _new_server(
         self, authority: CertificateKeyPair, names: frozenset[str]
     ) -> CertificateKeyPair:
-        alternatives = x509.SubjectAlternativeName([_general_name(name) for name in sorted(names)])
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = _subject("podstatus-apiserver")
-        builder = self._signed_builder(subject, authority, key, ExtendedKeyUsageOID.SERVER_AUTH)
-        builder = builder.add_extension(alternatives, critical=False)
-        return CertificateKeyPair(builder.sign(authority.key, hashes.SHA256()), key)
+        spec = CertificateSpec(
+            common_name="podstatus-apiserver",
+            names=names,
+            purpose=SERVER_AUTH,
+            # As the CA: also valid for clients with a correct clock if this machine's was ahead.
+            not_before=authority.certificate.not_valid_before_utc,
+            not_after=self._now + _LIFETIME,
+        )
+        return issue(spec, authority)
 
     def _new_client(self, authority: CertificateKeyPair) -> CertificateKeyPair:
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = _subject(KUBELET_CLIENT_NAME, group=KUBELET_CLIENT_GROUP)
-        builder = self._signed_builder(subject, authority, key, ExtendedKeyUsageOID.CLIENT_AUTH)
-        return CertificateKeyPair(builder.sign(authority.key, hashes.SHA256()), key)
-
-    def _signed_builder(
-        self,
-        subject: x509.Name,
-        authority: CertificateKeyPair,
-        key: ec.EllipticCurvePrivateKey,
-        purpose: x509.ObjectIdentifier,
-    ) -> x509.CertificateBuilder:
-        issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key())
-        return (
-            self._builder(subject, authority.certificate.subject, key, _SERVER_DAYS)
-            # As the CA: also valid for clients with a correct clock if this machine's was ahead.
-            .not_valid_before(authority.certificate.not_valid_before_utc)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(_key_usage(signs_certificates=False), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
-            .add_extension(issuer_key, critical=False)
+        spec = CertificateSpec(
+            common_name=KUBELET_CLIENT_NAME,
+            group=KUBELET_CLIENT_GROUP,
+            purpose=CLIENT_AUTH,
+            not_before=authority.certificate.not_valid_before_utc,
+            not_after=self._now + _LIFETIME,
         )
-
-    def _builder(
-        self, subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, days: int
-    ) -> x509.CertificateBuilder:
-        subject_key = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
-        return (
-            x509.CertificateBuilder()
-            .subject_name(subject)
-            .issuer_name(issuer)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_after(self._now + datetime.timedelta(days=days))
-            .add_extension(subject_key, critical=False)
-        )
+        return issue(spec, authority)
 
 
 async def renew_periodically(
@@ -237,43 +179,3 @@ async def renew_periodically(
             failure_log.failed(error)
         else:
             failure_log.recovered()
-
-
-def _load_key_pair(certificate: bytes, key: bytes) -> CertificateKeyPair:
-    private = serialization.load_pem_private_key(key, password=None)
-    if not isinstance(private, ec.EllipticCurvePrivateKey):
-        raise ValueError("not an elliptic curve key")
-    return CertificateKeyPair(x509.load_pem_x509_certificate(certificate), private)
-
-
-def _subject(common: str, *, group: str = "") -> x509.Name:
-    groups = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group)] if group else []
-    return x509.Name([*groups, x509.NameAttribute(NameOID.COMMON_NAME, common)])
-
-
-def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _general_name(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
-def _subject_names(certificate: x509.Certificate) -> frozenset[str]:
-    """Return the IP addresses and DNS names of a certificate."""
-    extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    addresses = [str(address) for address in extension.get_values_for_type(x509.IPAddress)]
-    return frozenset([*addresses, *extension.get_values_for_type(x509.DNSName)])

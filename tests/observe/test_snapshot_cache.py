@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podstatus.kube.objects.pod import PodUID
-from podstatus.observe.snapshot_cache import ChangedSnapshots, SnapshotCache
+from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.pod import PodSummary
 
 
@@ -21,13 +21,14 @@ class Follower:
         self.number: int | None = None
         self.pods: dict[str, PodSummary] = {}
 
-    def take(self, news: ChangedSnapshots) -> None:
+    def follow(self, snapshots: SnapshotCache) -> None:
+        news = snapshots.changed_since(self.number)
         if news.reset:
             self.pods = {}
-        for gone in news.deleted:
+        for _, gone in news.deleted:
             self.pods.pop(gone.uid, None)
-        for known in news.pods:
-            self.pods[known.uid] = known
+        for uid in news.pods:
+            self.pods[uid] = snapshots.pods()[uid]
         self.number = news.revision
 
 
@@ -44,13 +45,13 @@ def test_follower_has_what_the_board_has_however_often_it_looks(
     snapshots, follower = SnapshotCache(max_deleted=max_deleted), Follower()
     for name, what in steps:
         if what == "look":
-            follower.take(snapshots.changes_since(follower.number))
+            follower.follow(snapshots)
             assert follower.pods == dict(snapshots.pods())
         elif what == "gone":
             snapshots.remove(PodUID(f"uid-{name}"))
         else:
             snapshots.put(pod(name, what))
-    follower.take(snapshots.changes_since(follower.number))
+    follower.follow(snapshots)
     assert follower.pods == dict(snapshots.pods())
 
 
@@ -69,17 +70,17 @@ def test_only_changes_are_returned() -> None:
     number = snapshots.revision
     snapshots.put(pod("b", "Failed"))
     snapshots.remove(PodUID("uid-a"))
-    news = snapshots.changes_since(number)
-    assert [known.name for known in news.pods] == ["b"]
-    assert [gone.name for gone in news.deleted] == ["a"]
+    news = snapshots.changed_since(number)
+    assert news.pods == ("uid-b",)
+    assert [gone.name for _, gone in news.deleted] == ["a"]
     assert not news.reset
 
 
 def test_revision_of_another_cache_is_a_reset() -> None:
     snapshots = SnapshotCache()
     snapshots.put(pod("a"))
-    assert snapshots.changes_since(17).reset
-    assert snapshots.changes_since(None).reset
+    assert snapshots.changed_since(17).reset
+    assert snapshots.changed_since(None).reset
 
 
 async def test_waiting_ends_with_the_next_change() -> None:

@@ -32,17 +32,6 @@ class PodTombstone(msgspec.Struct, frozen=True, gc=False):
     name: str
 
 
-class ChangedSnapshots(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes after a revision, with the pods."""
-
-    revision: int
-    """The revision to continue from."""
-    reset: bool = False
-    """Whether this is the full state, not the changes: the revision was too old or unknown."""
-    pods: tuple[PodSummary, ...] = ()
-    deleted: tuple[PodTombstone, ...] = ()
-
-
 class ChangedPods(msgspec.Struct, frozen=True, kw_only=True):
     """Changes after a revision, by UID, for followers that read each pod when its turn comes.
 
@@ -52,7 +41,7 @@ class ChangedPods(msgspec.Struct, frozen=True, kw_only=True):
     revision: int
     """The revision to continue from."""
     reset: bool = False
-    """As in `ChangedSnapshots`."""
+    """Whether this is the full state, not the changes: the revision was too old or unknown."""
     pods: tuple[PodUID, ...] = ()
     """In the order of their latest change."""
     deleted: tuple[tuple[int, PodTombstone], ...] = ()
@@ -116,15 +105,6 @@ class SnapshotCache:
         if len(self._deleted) > self._max_deleted:
             self._compacted_revision, _ = self._deleted.popleft()
         self._notify()
-
-    def changes_since(self, after: int | None) -> ChangedSnapshots:
-        """Return the changes after a revision; None: the full state."""
-        changed = self.changed_since(after)
-        pods = tuple(self._pods[uid][1] for uid in changed.pods)
-        deleted = tuple(tombstone for _, tombstone in changed.deleted)
-        return ChangedSnapshots(
-            revision=changed.revision, reset=changed.reset, pods=pods, deleted=deleted
-        )
 
     def changed_since(self, after: int | None) -> ChangedPods:
         """Return which pods changed after a revision; None: the full state."""

@@ -79,7 +79,8 @@ async def test_pods_are_on_the_board_from_their_first_sight_to_their_end(
         before = known.snapshot_cache.revision
         await ask(server, "DELETE", f"{PODS}/web")
         await until(lambda: find(known, "web") is None)
-        assert [gone.name for gone in known.snapshot_cache.changes_since(before).deleted] == ["web"]
+        deleted = known.snapshot_cache.changed_since(before).deleted
+        assert [gone.name for _, gone in deleted] == ["web"]
 
 
 async def test_a_pod_that_was_rejected_is_gone_with_its_deletion(

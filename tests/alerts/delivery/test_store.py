@@ -47,18 +47,6 @@ def test_a_row_that_cannot_be_decoded_is_skipped_alone(
     assert "cannot decode stored alert, skipped it: id=CrashLoop-a-1" in caplog.text
 
 
-def test_a_delivery_of_an_unreleased_build_counts_as_sent(tmp_path: Path) -> None:
-    store = AlertStore.open(tmp_path / "alerts.db")
-    alert = StoredAlert(alert=firing()).with_progress(Action(kind="log"), "sent")
-    tried = alert.with_progress(Action(kind="event"), "tried")
-    store.write({tried.alert.id: tried}, [])
-    older = (
-        """UPDATE alerts SET kept = CAST(replace(CAST(kept AS TEXT), '"sent"', '"told"') AS BLOB)"""
-    )
-    store._database.execute(older)
-    assert store.read() == {tried.alert.id: tried}
-
-
 def test_a_file_that_a_thread_writes_is_not_closed_under_it(tmp_path: Path) -> None:
     store = AlertStore.open(tmp_path / "alerts.db")
     other = sqlite3.connect(tmp_path / "alerts.db", isolation_level=None)

@@ -17,13 +17,12 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, get_args
 
 import msgspec
 
-from podstatus.alerts.delivery.decide.queue import DeliveryProgress, StoredAlert
+from podstatus.alerts.delivery.decide.queue import StoredAlert
 from podstatus.alerts.model import AlertId
-from podstatus.base.msgspec_json import convert_json, json_decoder
+from podstatus.base.msgspec_json import json_decoder
 from podstatus.base.sqlite_database import (
     DatabaseFormat,
     DatabaseFormatError,
@@ -44,11 +43,6 @@ CREATE TABLE IF NOT EXISTS alerts (id TEXT PRIMARY KEY, kept BLOB NOT NULL) WITH
 )
 
 _encoder = msgspec.json.Encoder()
-
-
-class _OlderAlert(msgspec.Struct):
-    alert: dict[str, Any]
-    deliveries: dict[str, dict[str, Any]] = {}
 
 
 class AlertStoreError(Exception):
@@ -105,10 +99,10 @@ class AlertStore:
         """Return all stored alerts. Entries that cannot be decoded are logged and skipped."""
         with self._operation("read"):
             rows = self._database.execute("SELECT id, kept FROM alerts ORDER BY id").fetchall()
-        alerts = {}
+        alerts, decoder = {}, json_decoder(StoredAlert)
         for id_, content in rows:
             try:
-                alerts[AlertId(id_)] = _decode(content)
+                alerts[AlertId(id_)] = decoder.decode(content)
             except msgspec.DecodeError as error:
                 logger.error("cannot decode stored alert, skipped it: id=%s error=%s", id_, error)
         return alerts
@@ -152,22 +146,6 @@ class AlertStore:
         except sqlite3.Error as error:
             self._is_corrupt = self._is_corrupt or is_corruption(error)
             raise AlertStoreError(f"cannot {what} {self._path}: {error}") from error
-
-
-def _decode(content: bytes) -> StoredAlert:
-    """Decode a row. Raises msgspec.DecodeError."""
-    try:
-        return json_decoder(StoredAlert).decode(content)
-    except msgspec.ValidationError:
-        older = json_decoder(_OlderAlert).decode(content)
-        # Files of builds before the first release have another word for "sent".
-        deliveries = {
-            key: {**delivery, "progress": "sent"}
-            if delivery.get("progress") not in get_args(DeliveryProgress)
-            else delivery
-            for key, delivery in older.deliveries.items()
-        }
-        return convert_json({"alert": older.alert, "deliveries": deliveries}, StoredAlert)
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -14,7 +14,6 @@ DEFAULT_RULES = "default_rules.yaml"
 
 @cache
 def default_rules_text() -> str:
-    """Return the YAML text of the default rules."""
     return (files("podstatus.alerts") / DEFAULT_RULES).read_text(encoding="utf-8")
 
 

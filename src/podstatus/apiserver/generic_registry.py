@@ -380,7 +380,6 @@ def _merge_server_metadata(new: Document, old: Document) -> Document:
 
 
 def _validate_metadata_update(new: Document, old: Document) -> list[FieldError]:
-    """Return the field errors of the metadata of an update."""
     for key in _IMMUTABLE_FIELDS:
         if new.get(key) != old.get(key):
             why = f"Invalid value: {_quote(new.get(key))}: field is immutable"

@@ -73,7 +73,6 @@ class CounterVec:
         self._counts[labels] = self._counts.get(labels, 0) + 1
 
     def snapshot(self) -> Mapping[LabelValues, int]:
-        """Return a copy of all counters."""
         return dict(self._counts)
 
 
@@ -92,5 +91,4 @@ class HistogramVec:
         self._histograms[labels] = self._histograms.get(labels, self._empty).observe(value)
 
     def snapshot(self) -> Mapping[LabelValues, Histogram]:
-        """Return a copy of all histograms."""
         return dict(self._histograms)

@@ -13,15 +13,12 @@ class SystemClock:
     """The clock of this machine; implements `Clock`."""
 
     def now(self) -> int:
-        """Return the wall-clock time in nanoseconds since the Unix epoch."""
         return wall_clock_ns()
 
     def monotonic(self) -> int:
-        """Return the monotonic time in nanoseconds since an arbitrary start."""
         return boottime_ns()
 
     async def wait(self, seconds: float) -> None:
-        """Sleep for this many seconds."""
         await asyncio.sleep(seconds)
 
 

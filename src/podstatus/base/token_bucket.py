@@ -30,7 +30,6 @@ class TokenBucket(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def per_second(cls, per_second: float, burst: int) -> "TokenBucket":
-        """Return a bucket with this rate and burst."""
         if per_second <= 0:
             raise ValueError(f"{per_second} per second allows nothing; use a rate above zero")
         return cls(burst=burst, interval_ns=max(1, round(_SECOND / per_second)))

@@ -172,17 +172,14 @@ class ThreadPodApi:
         self._loop = loop
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
-        """Return the pod with this name."""
         return await self._run_in_loop(self._pods.get_pod(namespace, name))
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
-        """Apply a strategic merge patch to the `status` subresource and return the pod."""
         return await self._run_in_loop(self._pods.patch_pod_status(namespace, name, patch))
 
     async def delete_pod(
         self, namespace: str, name: str, *, uid: ApiUID, grace_period_seconds: int
     ) -> None:
-        """Delete the pod if it still has this UID."""
         await self._run_in_loop(
             self._pods.delete_pod(
                 namespace, name, uid=uid, grace_period_seconds=grace_period_seconds

@@ -19,7 +19,6 @@ N = TypeVar("N", bound=HasName)
 
 
 def first_by_name(items: Iterable[N] | None) -> dict[str, N]:
-    """Return the first item of each name."""
     by_name: dict[str, N] = {}
     for item in items or ():
         if item.name not in by_name:

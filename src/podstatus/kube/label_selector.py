@@ -45,7 +45,6 @@ class Requirement(msgspec.Struct, frozen=True):
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether an object with these labels matches."""
         match self.operator:
             case "in" | "=" | "==":
                 return labels.get(self.key) in self.values

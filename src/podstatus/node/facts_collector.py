@@ -51,7 +51,6 @@ class NodeFactsCollector:
         self._history = PressureHistory()
 
     def problems(self) -> tuple[str, ...]:
-        """Reasons why the node is not Ready."""
         return tuple(self._sources.health.problems())
 
     def facts(self) -> NodeFacts:

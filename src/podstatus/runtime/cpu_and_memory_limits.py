@@ -43,7 +43,6 @@ class CgroupLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def limited_resources(self) -> tuple[str, ...]:
-        """Names of the resources that have a limit."""
         bounds = {"cpu": self.cpu_quota, "memory": self.memory_bytes}
         return tuple(name for name, bound in bounds.items() if bound is not None)
 

@@ -24,7 +24,6 @@ class ManifestProblems:
         self._problems: dict[str, tuple[ManifestProblem, ...]] = {}
 
     def locations(self) -> frozenset[str]:
-        """The locations that have a problem."""
         return frozenset(self._problems)
 
     def set_problems(self, location: str, problems: Collection[ManifestProblem]) -> None:

@@ -74,7 +74,6 @@ class Mux:
         return [pod for _, pod in self._accepted.values()]
 
     def deliver(self, source: str, pods: Iterable[Pod]) -> None:
-        """Replace the desired set of a source."""
         before, batch = self._desired_of(source), _Batch()
         self._desired[source] = desired = self._without_duplicates(source, pods, batch)
         self._ready.add(source)
@@ -86,14 +85,12 @@ class Mux:
         self._flush(batch)
 
     def update(self, source: str, pod: Pod) -> None:
-        """Add or update one pod of a source."""
         self._desired_of(source)[pod.uid] = pod
         batch = _Batch()
         self._put(source, pod, batch)
         self._flush(batch)
 
     def remove(self, source: str, pod: Pod) -> None:
-        """Remove one pod of a source."""
         self._desired_of(source).pop(pod.uid, None)
         batch = _Batch()
         self._drop(source, pod.uid, batch)

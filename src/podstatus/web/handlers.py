@@ -93,7 +93,6 @@ class Handlers:
 
     @property
     def routes(self) -> tuple[Route, ...]:
-        """The routes that this server has."""
         return self._dependencies.routes
 
     @property

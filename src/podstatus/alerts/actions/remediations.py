@@ -51,7 +51,6 @@ class RestartContainer:
         self._probe_results = probe_results
 
     def describe(self, action: Action, alert: Alert) -> str:
-        """Return what it would do. Raises ActionError."""
         names = [attempt.name for attempt in self._attempts(action, alert)]
         return f"restart container{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
@@ -86,7 +85,6 @@ class DeletePod:
         self._api = api
 
     def describe(self, action: Action, alert: Alert) -> str:
-        """Return what it would do. Raises ActionError."""
         pod = self._pods.pod_of(alert)
         if is_static_pod(pod):
             raise ActionError("a static pod cannot be deleted; remove its manifest instead")
@@ -120,7 +118,6 @@ class TaintNode:
         self._taints = taints
 
     def describe(self, action: Action, alert: Alert) -> str:
-        """Return what it would do. Raises ActionError."""
         return f"taint the node with {format_taint(desired_taint(action, alert))}"
 
     async def apply(self, action: Action, alert: Alert) -> None:

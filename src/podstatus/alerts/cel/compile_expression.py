@@ -145,7 +145,6 @@ class Environment:
 
     @classmethod
     def for_scope(cls, scope: Scope) -> "Environment":
-        """Return an environment with all facts of a scope."""
         return cls(FACTS[scope])
 
     def compile(self, text: str) -> Expression:

@@ -48,7 +48,6 @@ class Environments:
         return self._local[scope]
 
     def full(self, scope: Scope) -> Environment:
-        """Return the environment with all facts."""
         return self._full[scope]
 
     def check(self, rules: Sequence[Rule]) -> Sequence[RuleCheck]:

@@ -65,7 +65,6 @@ def next_transition(alert: Alert, rule: Rule) -> int | None:
 
 
 def labels(rule: Rule, subject: Subject) -> dict[str, str]:
-    """Return the labels of the rule and those of the subject."""
     about = {"node": subject.node or (subject.name if subject.scope == "node" else "")}
     if subject.scope == "pod":
         about |= {"namespace": subject.namespace, "pod": subject.name}

@@ -26,7 +26,6 @@ class TimerHeap(Generic[K]):
         return len(self._heap)
 
     def pending_keys(self) -> list[K]:
-        """Return all keys with a deadline."""
         return list(self._times)
 
     def set(self, key: K, at: int) -> None:

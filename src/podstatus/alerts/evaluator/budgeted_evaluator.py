@@ -100,7 +100,6 @@ class BudgetedEvaluator:
         self._stop_child()
 
     def check(self, rules: Sequence[Rule]) -> Sequence[RuleCheck]:
-        """Return the errors of each rule. Raises EvaluatorError."""
         return [self._check(rule) for rule in rules]
 
     def load(self, rules: Iterable[Rule]) -> None:

@@ -78,7 +78,6 @@ class RuleWatchdog:
         self._numbers = {name: number for number, name in enumerate(rules)}
 
     def start(self, rules: Sequence[str]) -> None:
-        """One of these rules, or all of them as a group, is evaluated from now on."""
         self._count += 1
         self._progress.write(self._count, [self._numbers[name] for name in rules])
         self._started_at, self._cpu_at_start = time.perf_counter(), time.process_time()
@@ -108,7 +107,6 @@ class ChildEvaluator:
         self._evaluation = RuleEvaluation((), self._environments)
 
     def handle(self, request: EvaluatorRequest) -> RuleCheck | RulesLoaded | EvaluationResult:
-        """Return the response to a request."""
         try:
             match request:
                 case CheckRequest(rule=rule):

@@ -16,7 +16,6 @@ class EvaluatorThread:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="podstatus-rules")
 
     async def evaluate(self, requests: Sequence[EvaluationRequest]) -> EvaluationResult:
-        """Evaluate all requests. Raises EvaluatorError."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._process.evaluate, requests)
 

@@ -133,7 +133,6 @@ class EvaluationProgress:
         return rules
 
     def count(self) -> int:
-        """Return the number of the current evaluation."""
         return int(_HEAD.unpack_from(self._page, 0)[0])
 
     def read(self) -> tuple[int, ...]:

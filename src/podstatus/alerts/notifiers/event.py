@@ -17,7 +17,6 @@ class SubjectEventRecorder:
         self._recorder = recorder
 
     def record(self, subject: Subject, reason: str, message: str, *, warning: bool) -> None:
-        """Record an event about the subject."""
         record = self._recorder.warn if warning else self._recorder.normal
         record(subject_reference(subject), reason, message[:_MAX_MESSAGE_LENGTH])
 

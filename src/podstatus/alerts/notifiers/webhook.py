@@ -28,7 +28,6 @@ class WebhookNotifier:
         self._link = link
 
     async def send(self, action: Action, alert: Alert) -> None:
-        """Post the alert. Raises ActionError."""
         options = action.options
         if not options.get("url"):
             raise ActionError("the webhook has no url; set it in the action")

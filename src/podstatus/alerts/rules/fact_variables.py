@@ -208,7 +208,6 @@ def _exit_code(state: ContainerStateSummary | None) -> int:
 
 
 def node_facts(node: NodeSummary, readings: NodeReadings = _UNMEASURED) -> dict[str, Any]:
-    """Return the facts of a node."""
     return {
         "node.name": node.name,
         "node.ready": node.ready,

@@ -101,7 +101,6 @@ class PodWindows:
         return buckets[0].at + WINDOW_NANOS if buckets else None
 
     def forget(self, uid: PodUID) -> None:
-        """Forget a pod that is gone."""
         self._states.pop(uid, None)
         self._first_seen.pop(uid, None)
         self._buckets.pop(uid, None)

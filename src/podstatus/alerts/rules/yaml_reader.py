@@ -157,7 +157,6 @@ class YamlReader:
         return Location(self._text.count("\n", 0, at) + 1, at - line_begins + 1)
 
     def add_error(self, node: yaml.Node, message: str) -> None:
-        """Record an error at a node."""
         self._add_error(self.location(node), message)
 
     def _add_error(self, place: Location, message: str) -> None:

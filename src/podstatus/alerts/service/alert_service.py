@@ -114,7 +114,6 @@ class AlertService:
         return {id_: self._wall_times.to_wall(alert) for id_, alert in alerts.items()}
 
     def rules(self) -> Sequence[RuleState]:
-        """Return all rules, in the order of their files."""
         return self._engine.rules()
 
     def deliveries(self) -> Sequence[DeliveryState]:

@@ -32,7 +32,6 @@ class WallTimes:
         return True
 
     def to_wall(self, alert: Alert) -> Alert:
-        """Return the alert with wall-clock times."""
         return _shift_times(alert, self._offset)
 
     def to_monotonic(self, alert: Alert) -> Alert:

@@ -56,7 +56,6 @@ class NodeLifecycleController(Controller):
 
 
 def _with_desired_taints(node: Document, now: Time) -> Document:
-    """Return the node document with the desired taints."""
     taints = desired_taints(from_document(node, Node), now)
     spec = {key: value for key, value in node["spec"].items() if key != "taints"}
     if taints:

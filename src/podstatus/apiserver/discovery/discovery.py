@@ -106,14 +106,12 @@ def group_versions(group: str) -> list[str]:
 
 
 def verbs(resource: ResourceInfo) -> list[str]:
-    """Return the verbs that a resource supports."""
     # As upstream: deleting a namespace deletes all of its content, so never many at once.
     many = () if resource.plural == "namespaces" else ("deletecollection",)
     return ["create", "delete", *many, "get", "list", "patch", "update", "watch"]
 
 
 def subresource_verbs(subresource: str) -> tuple[str, ...]:
-    """Return the verbs that a subresource supports."""
     return _SUBRESOURCES[subresource][1]
 
 

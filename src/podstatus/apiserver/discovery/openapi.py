@@ -75,7 +75,6 @@ class SchemaBuilder:
         return schemas
 
     def reference(self, name: str) -> Document:
-        """Return a reference to another schema."""
         return {"$ref": f"{self._root}{name}"}
 
     def _object(self, schema: Schema, resource: ResourceInfo) -> Document:
@@ -119,7 +118,6 @@ class SchemaBuilder:
 
 
 def schema_name(resource: ResourceInfo) -> str:
-    """Return the schema name of a resource."""
     return _name(resource.schema.type, resource)
 
 

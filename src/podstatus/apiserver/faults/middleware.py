@@ -155,7 +155,6 @@ class FaultInjection:
         return None if index is None else self._faults[index]
 
     async def _wait_line_or_rules(self, line: asyncio.Future[bytes]) -> None:
-        """Wait for the next line, or for new rules."""
         awaited: set[asyncio.Future[Any]] = {line, self._rules_change()}
         await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
 

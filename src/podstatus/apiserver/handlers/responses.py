@@ -34,7 +34,6 @@ class ResponseRenderer:
     def stored_object(
         self, request: HttpRequest, target: ResourcePath, stored: StoredObject
     ) -> Response:
-        """Render an object from the store."""
         if not negotiate(request.accept).kind:
             return Response(body=stored.data)
         return self.document(request, target, stored.document())
@@ -51,7 +50,6 @@ class ResponseRenderer:
         return json_response(document, code)
 
     def list(self, request: HttpRequest, target: ResourcePath, page: ListPage) -> Response:
-        """Render a page of a list."""
         form = negotiate(request.accept)
         metadata = _list_metadata(page)
         if not form.kind:

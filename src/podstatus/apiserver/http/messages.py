@@ -152,11 +152,9 @@ class ConnectionDropped(msgspec.Struct, frozen=True):
 
 
 def json_response(document: Any, code: int = 200) -> Response:
-    """Return a response with a JSON document."""
     return Response(code=code, body=msgspec.json.encode(document))
 
 
 def error_response(error: StatusError) -> Response:
-    """Return the response for an API error."""
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     return Response(code=error.code, body=msgspec.json.encode(error.document), headers=headers)

@@ -14,11 +14,9 @@ class WebSocketConnection:
 
     @property
     def close_code(self) -> int | None:
-        """The close code of the peer; None if it sent none."""
         return self._socket.close_code
 
     async def receive(self) -> Message | None:
-        """Return the next message; None after a close. Raises ConnectionError."""
         message = await self._socket.receive()
         match message.type:
             case WSMsgType.BINARY | WSMsgType.TEXT:
@@ -29,12 +27,10 @@ class WebSocketConnection:
         return None
 
     async def send(self, message: Message) -> None:
-        """Send a message, with backpressure. Raises ConnectionError."""
         if isinstance(message, str):
             await self._socket.send_str(message)
         else:
             await self._socket.send_bytes(message)
 
     async def close(self, code: int, reason: bytes = b"") -> None:
-        """Close the WebSocket with this code."""
         await self._socket.close(code=code, message=reason)

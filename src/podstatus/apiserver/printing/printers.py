@@ -54,7 +54,6 @@ class FunctionPrinter(msgspec.Struct, frozen=True):
 
 
 def printer_for(resource: ResourceInfo) -> Printer:
-    """Return the printer for objects of this resource."""
     return _PRINTERS.get(resource.kind, _DEFAULT)
 
 

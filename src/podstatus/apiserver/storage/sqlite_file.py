@@ -188,7 +188,6 @@ class ObjectDatabase:
             ) from error
 
     def close(self) -> None:
-        """Close the marker and the database."""
         self._marker.close()
         self.database.close()
 

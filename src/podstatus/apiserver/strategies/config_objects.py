@@ -60,7 +60,6 @@ class BaseStrategy:
         return self.decode(document)
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """Return the field errors of a new object."""
         return validate_meta(
             _meta(document),
             self.name_rule,
@@ -69,12 +68,10 @@ class BaseStrategy:
         )
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
-        """Return the object as an update leaves it."""
         del subresource
         return prepare_meta_update(new, old)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """Return the field errors of an updated object."""
         del subresource
         qualified = self.qualified_finalizers
         return validate_meta_update(_meta(new), _meta(old), qualified=qualified)
@@ -113,7 +110,6 @@ class ConfigMapStrategy(BaseStrategy):
         return config_map
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """Return the field errors of a new ConfigMap."""
         return super().validate_create(document) + _validate_config_map(document)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
@@ -190,7 +186,6 @@ class SecretStrategy(BaseStrategy):
         return secret
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """Return the field errors of a new secret."""
         return super().validate_create(document) + _validate_secret(document)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:

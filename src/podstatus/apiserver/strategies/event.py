@@ -37,7 +37,6 @@ class EventStrategy(BaseStrategy):
         return _validate_event(from_document(document, Event)) or super().validate_create(document)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """Return the field errors of an updated event."""
         errors = super().validate_update(new, old, subresource)
         return errors + _validate_event(from_document(new, Event))
 

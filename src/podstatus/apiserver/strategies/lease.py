@@ -32,11 +32,9 @@ class LeaseStrategy(BaseStrategy):
         return lease
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """Return the field errors of a new lease."""
         return super().validate_create(document) + _validate_spec(document)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """Return the field errors of an updated lease."""
         return super().validate_update(new, old, subresource) + _validate_spec(new)
 
 

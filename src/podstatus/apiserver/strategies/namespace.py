@@ -39,7 +39,6 @@ class NamespaceStrategy(BaseStrategy):
         }
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """Return the field errors of a new namespace."""
         return super().validate_create(document) + _validate_spec(document)
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
@@ -56,7 +55,6 @@ class NamespaceStrategy(BaseStrategy):
         return namespace | {"spec": spec, "status": old.get("status") or {}}
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """Return the field errors of an updated namespace."""
         errors = super().validate_update(new, old, subresource)
         return errors + (_validate_phase(new) if subresource == "status" else _validate_spec(new))
 

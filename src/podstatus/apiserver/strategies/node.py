@@ -54,7 +54,6 @@ class NodeStrategy(BaseStrategy):
         return node | {"spec": spec, "status": status}
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """Return the field errors of a new node."""
         return _validate_node(from_document(document, Node))
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
@@ -72,7 +71,6 @@ class NodeStrategy(BaseStrategy):
         return node | {updated: part, preserved: old.get(preserved) or {}}
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """Return the field errors of an updated node."""
         after, before = from_document(new, Node), from_document(old, Node)
         errors = [] if subresource == "status" else _validate_node(after)
         return list(dict.fromkeys(errors + _validate_update(after, before)))

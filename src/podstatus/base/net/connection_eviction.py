@@ -64,7 +64,6 @@ class StageLimits(msgspec.Struct, frozen=True, kw_only=True):
         return sum(self.by_stage().values())
 
     def by_stage(self) -> Mapping[ConnectionStage, int]:
-        """Return the limit of each stage."""
         limits = (self.silent, self.handshake, self.head, self.unauthenticated, self.authenticated)
         return dict(zip(ConnectionStage, limits, strict=True))
 
@@ -156,7 +155,6 @@ class ConnectionTable(Generic[Key]):
             self._active.discard(key)
 
     def remove(self, key: Key) -> None:
-        """Remove a closed connection from the table."""
         stage = self._stage_of.pop(key, None)
         if stage is not None:
             del self._stages[stage][key]

@@ -94,22 +94,18 @@ class ResolvedClientConfig:
 
     @property
     def server(self) -> str:
-        """Return the URL of the server, without a trailing slash."""
         return self._server
 
     @property
     def source(self) -> str:
-        """Return the origin of the configuration, for messages."""
         return self._source
 
     @property
     def namespace(self) -> str:
-        """Return the default namespace of the context."""
         return self._namespace
 
     @property
     def server_hostname(self) -> str | None:
-        """Return the name in the server's certificate if it differs from the host."""
         return self._server_hostname
 
     @property
@@ -118,9 +114,7 @@ class ResolvedClientConfig:
         return self._proxy
 
     def credentials(self) -> Coroutine[Any, Any, Credentials]:
-        """Return the current credentials. Raises CredentialsError."""
         return self._credential_provider.credentials()
 
     async def renew(self, refused: Credentials) -> Credentials | None:
-        """Return other credentials than the refused ones, or None. Raises CredentialsError."""
         return await self._credential_provider.renew(refused)

@@ -42,7 +42,6 @@ class FileCredentials:
         self._reloaded_at = 0
 
     async def credentials(self) -> Credentials:
-        """Return the current credentials. Raises CredentialsError."""
         age = self._clock.monotonic() - self._reloaded_at
         if self._current is not None and age < _RELOAD_AFTER_NS:
             return self._current
@@ -154,7 +153,6 @@ class StaticHeader:
         return "StaticHeader(…)"
 
     def authorization(self) -> str | None:
-        """Return the fixed header value."""
         return self._header
 
     def invalidate(self) -> None:

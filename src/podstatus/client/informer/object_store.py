@@ -68,7 +68,6 @@ class ObjectStore(Generic[T]):
         """All states up to this version are covered by a list."""
 
     def get(self, key: ObjectKey) -> T | None:
-        """Return the object with this key, or None."""
         stored = self._entries.get(key)
         return None if stored is None else stored.object
 

@@ -115,7 +115,6 @@ class Reflector(Generic[T]):
 
     @property
     def counts(self) -> ReflectorCounts:
-        """Return the current value of all counters."""
         return self._state.counts
 
     def staleness(self) -> float:

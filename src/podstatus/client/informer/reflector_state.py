@@ -66,7 +66,6 @@ class ReflectorState(Generic[T]):
 
     @property
     def counts(self) -> ReflectorCounts:
-        """Return the current value of all counters."""
         return ReflectorCounts(**self._counts)
 
     def count(self, **more: int) -> None:

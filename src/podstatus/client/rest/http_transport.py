@@ -267,7 +267,6 @@ class ResponseStream:
         self._watchdog = self._loop.call_later(idle_timeout_seconds, self._check_idle)
 
     async def read(self) -> bytes:
-        """Wait for data and return it; empty at the end of the body. Raises ApiError."""
         with self._translation:
             self._waiting_since = self._loop.time()
             try:

@@ -45,7 +45,6 @@ class Status(msgspec.Struct, frozen=True):
 
     @property
     def rejected_fields(self) -> frozenset[str]:
-        """Return the paths of the rejected fields."""
         causes = self.details.causes if self.details else None
         return frozenset(cause.field for cause in causes or ())
 

@@ -18,7 +18,6 @@ class Decode(Protocol):
 
 
 def encode_body(value: Wire) -> bytes:
-    """Return an object as the body of a request."""
     return encode_document(to_document(value))
 
 

@@ -18,6 +18,5 @@ class HttpEventSink:
         return decode_response(await self._client.create(EVENTS, body, namespace=namespace), Event)
 
     async def patch(self, namespace: str, name: str, patch: bytes) -> Event:
-        """Apply a strategic merge patch to an event and return the result."""
         body = await self._client.patch(EVENTS, name, patch, namespace=namespace)
         return decode_response(body, Event)

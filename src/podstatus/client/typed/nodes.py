@@ -20,34 +20,27 @@ class HttpNodeApi:
         self._client = client
 
     async def get_node(self, name: str) -> Node:
-        """Return the node with this name."""
         return _read_node(await self._client.get(NODES, name), name)
 
     async def create_node(self, node: Node) -> Node:
-        """Create a node with its status, and return the result."""
         return _read_node(await self._client.create(NODES, encode_body(node)), node.metadata.name)
 
     async def patch_node(self, name: str, patch: bytes) -> Node:
-        """Apply a strategic merge patch and return the node."""
         return _read_node(await self._client.patch(NODES, name, patch), name)
 
     async def patch_node_status(self, name: str, patch: bytes) -> Node:
-        """Apply a strategic merge patch to the `status` subresource and return the node."""
         return _read_node(await self._client.patch(NODES, name, patch, subresource="status"), name)
 
     async def get_lease(self, namespace: str, name: str) -> Lease:
-        """Return the lease with this name."""
         return decode_response(await self._client.get(LEASES, name, namespace=namespace), Lease)
 
     async def create_lease(self, lease: Lease) -> Lease:
-        """Create a lease and return the result."""
         namespace = lease.metadata.namespace
         return decode_response(
             await self._client.create(LEASES, encode_body(lease), namespace=namespace), Lease
         )
 
     async def replace_lease(self, lease: Lease) -> Lease:
-        """Replace the lease with this resource version, and return the result."""
         meta = lease.metadata
         body = await self._client.replace(
             LEASES, meta.name, encode_body(lease), namespace=meta.namespace

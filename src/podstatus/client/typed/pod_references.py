@@ -29,11 +29,9 @@ class HttpPodObjects:
         self._client = client
 
     async def config_map(self, namespace: str, name: str) -> ConfigMap | None:
-        """Return the ConfigMap, or None if it does not exist."""
         return await self._get(CONFIG_MAPS, namespace, name, ConfigMap)
 
     async def secret(self, namespace: str, name: str) -> Secret | None:
-        """Return the Secret, or None if it does not exist."""
         return await self._get(SECRETS, namespace, name, Secret)
 
     async def service_account_token(

@@ -25,19 +25,16 @@ class HttpPodApi:
         self._client = client
 
     async def get_pod(self, namespace: str, name: str) -> Pod:
-        """Return the pod with this name."""
         return _read_pod(await self._client.get(PODS, name, namespace=namespace), namespace, name)
 
     async def managed_fields(
         self, namespace: str, name: str, *, uid: ApiUID
     ) -> tuple[ManagedFieldsEntry, ...]:
-        """Return the pod's managed fields; empty if another pod has the name by now."""
         body = await self._client.get(PODS, name, namespace=namespace)
         metadata = decode_response(body, Pod, decode).metadata
         return metadata.managed_fields or () if metadata.uid == uid else ()
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
-        """Apply a strategic merge patch to the `status` subresource and return the pod."""
         body = await self._client.patch(
             PODS, name, patch, namespace=namespace, subresource="status"
         )

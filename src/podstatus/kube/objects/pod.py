@@ -58,7 +58,6 @@ def is_static_pod(pod: Pod) -> bool:
 
 
 def is_mirror_pod(pod: Pod) -> bool:
-    """Return whether the pod is the mirror pod of a static pod."""
     return CONFIG_MIRROR in (pod.metadata.annotations or {})
 
 

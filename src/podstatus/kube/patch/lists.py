@@ -60,7 +60,6 @@ def merge_key_value(element: JsonValue, merge_key: str) -> JsonValue:
 
 
 def merge_key_values(elements: list[JsonValue], merge_key: str) -> list[JsonValue]:
-    """Return the merge key values of a list of objects."""
     try:
         return [element[merge_key] for element in cast(list[Document], elements)]
     except KeyError:

@@ -41,7 +41,6 @@ def _validate_families(field: str, addresses: Sequence[str]) -> list[FieldError]
 
 
 def validate_address(field: str, address: str) -> list[FieldError]:
-    """Return the errors of an IP address."""
     if not family(address):
         detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
         return [invalid_value(field, address, detail)]

@@ -53,7 +53,6 @@ class PodContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def validate_containers(spec: PodSpec, context: PodContext) -> list[FieldError]:
-    """Return the errors of the regular containers."""
     containers = spec.containers or ()
     if not containers:
         return [required("spec.containers")]

@@ -39,7 +39,6 @@ def validate_meta(
 def validate_meta_update(
     new: ObjectMeta, old: ObjectMeta, *, qualified: bool = True
 ) -> list[FieldError]:
-    """Return the errors of an update of metadata."""
     errors = []
     if old.deletion_timestamp is not None:
         errors += _validate_no_new_finalizers(new, old)
@@ -59,7 +58,6 @@ def validate_meta_update(
 
 
 def validate_labels(field: str, labels: dict[str, str] | None) -> list[FieldError]:
-    """Return the errors of a map of labels."""
     errors: list[FieldError] = []
     for key, value in (labels or {}).items():
         errors += invalid_values(field, key, qualified_name(key))

@@ -47,7 +47,6 @@ _SEARCH_CHARACTERS = 2048
 
 
 def validate_new_pod(pod: Pod) -> list[FieldError]:
-    """Return the errors of a pod that is to be created."""
     errors = validate_pod(pod)
     if pod.spec.ephemeral_containers:
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))

@@ -37,7 +37,6 @@ _Action = ExecAction | HTTPGetAction | TCPSocketAction | GRPCAction | SleepActio
 
 
 def validate_probes_and_hooks(field: str, container: Container, grace: int) -> list[FieldError]:
-    """Return the errors of the probes and hooks of a container."""
     errors: list[FieldError] = []
     if container.lifecycle is not None:
         errors += _validate_lifecycle(f"{field}.lifecycle", container.lifecycle, grace)

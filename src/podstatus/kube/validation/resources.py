@@ -111,7 +111,6 @@ def _validate_total(
 
 
 def validate_quantity(field: str, name: str, quantity: Quantity) -> list[FieldError]:
-    """Return the errors of a quantity of this resource."""
     errors = []
     if quantity.compare(_ZERO) < 0:
         errors.append(invalid_value(field, quantity.canonical, NON_NEGATIVE))

@@ -23,7 +23,6 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def validate_tolerations(field: str, tolerations: tuple[Toleration, ...]) -> list[FieldError]:
-    """Return the errors of a list of tolerations."""
     errors: list[FieldError] = []
     for index, toleration in enumerate(tolerations):
         errors += _validate_toleration(f"{field}[{index}]", toleration)
@@ -45,7 +44,6 @@ def validate_added_tolerations(
 
 
 def validate_taints(field: str, taints: tuple[Taint, ...]) -> list[FieldError]:
-    """Return the errors of the taints of a node."""
     errors: list[FieldError] = []
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(taints):

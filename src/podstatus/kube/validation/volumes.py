@@ -66,7 +66,6 @@ def validate_volumes(volumes: tuple[Volume, ...]) -> tuple[dict[str, Volume], li
 def validate_mounts(
     field: str, container: Container, volumes: dict[str, Volume]
 ) -> list[FieldError]:
-    """Return the errors of the mounts of a container."""
     errors: list[FieldError] = []
     paths: set[str] = set()
     for index, mount in enumerate(container.volume_mounts or ()):

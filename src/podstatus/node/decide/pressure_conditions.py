@@ -141,7 +141,6 @@ def signal_observations(machine: MachineReading) -> dict[str, SignalObservation]
 
 
 def pressures(machine: MachineReading, thresholds: Mapping[str, Threshold]) -> frozenset[str]:
-    """The pressure conditions of a reading."""
     observations = signal_observations(machine)
     return frozenset(
         CONDITION_BY_SIGNAL[signal]

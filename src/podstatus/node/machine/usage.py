@@ -62,7 +62,6 @@ class NodeUsage:
 
     @property
     def snapshot(self) -> UsageSnapshot | None:
-        """The newest snapshot; None before the first."""
         return self._snapshot
 
     def problem(self) -> str | None:

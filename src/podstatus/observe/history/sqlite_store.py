@@ -279,7 +279,6 @@ class History(HistoryReader):
         return max(0, until - first)
 
     def pod_uids(self) -> frozenset[PodUID]:
-        """Return all pods with entries."""
         return frozenset(self._pod_ids)
 
     def last_states(self, uid: PodUID) -> dict[TransitionKey, TransitionValue]:

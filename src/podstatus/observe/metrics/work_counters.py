@@ -54,13 +54,11 @@ class WorkCounts:
     # Runtime
 
     def runtime_operation(self, operation: str, seconds: float, *, failed: bool) -> None:
-        """A runtime operation has finished."""
         self.operations.observe(seconds, operation)
         if failed:
             self.failed_operations.inc(operation)
 
     def relist_began(self, since_last: float) -> None:
-        """A relist starts, `since_last` seconds after the previous one."""
         self.relist_intervals.observe(since_last)
 
     def relisted(self, seconds: float) -> None:
@@ -74,31 +72,24 @@ class WorkCounts:
     # Pod workers
 
     def pod_sync_finished(self, operation: str, seconds: float) -> None:
-        """A step of a pod worker has finished."""
         self.pod_worker_durations.observe(seconds, operation)
 
     def worker_started(self, seconds: float) -> None:
-        """The first step of a new pod worker starts."""
         self.pod_worker_starts.observe(seconds)
 
     def pod_running(self, seconds: float) -> None:
-        """A pod has reached the phase Running."""
         self.pod_starts.observe(seconds)
 
     def container_start_attempted(self, container_type: str) -> None:
-        """A container is about to be started."""
         self.started_containers.inc(container_type)
 
     def container_start_failed(self, container_type: str, reason: str) -> None:
-        """A container could not be started."""
         self.failed_container_starts.inc(container_type, reason)
 
     def pod_recreated(self, *, static: bool) -> None:
-        """A pod has terminated and starts again with the same UID."""
         self.recreated_pods.inc("true" if static else "")
 
     def orphan_found(self) -> None:
-        """The runtime has a pod that no source desires."""
         self.orphans.inc()
 
     # Probes

@@ -33,7 +33,6 @@ class SummaryMetadata(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @classmethod
     def from_metadata(cls, metadata: ObjectMeta) -> "SummaryMetadata":
-        """Return the identity of an object."""
         return cls(
             namespace=sys.intern(metadata.namespace),
             name=metadata.name,
@@ -67,7 +66,6 @@ class NodeLease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 def to_cluster_pod(pod: Pod) -> ClusterPod:
-    """Return the summary of a pod."""
     uses_node = bool(pod.spec.node_name) and not is_terminal_phase(pod.status.phase)
     return ClusterPod(
         metadata=SummaryMetadata.from_metadata(pod.metadata),
@@ -77,7 +75,6 @@ def to_cluster_pod(pod: Pod) -> ClusterPod:
 
 
 def to_cluster_node(node: Node) -> ClusterNode:
-    """Return the summary of a node."""
     return ClusterNode(
         metadata=SummaryMetadata.from_metadata(node.metadata),
         summary=summarize_node(node, pods=0, requested={}),

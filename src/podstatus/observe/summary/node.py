@@ -58,7 +58,6 @@ def requested_resources(specs: Iterable[PodSpec]) -> dict[str, str]:
 
 
 def cpu_and_memory_requests(spec: PodSpec) -> dict[str, Quantity]:
-    """Return the CPU and memory requests of a pod."""
     return {
         name: amount for name, amount in pod_requests(spec).items() if name in _SUMMARY_RESOURCES
     }
@@ -138,7 +137,6 @@ class NodeLoads:
             self._totals.pop(node, None)
 
     def remove(self, uid: PodUID) -> None:
-        """Remove a pod from the load of its node."""
         node = self._nodes.pop(uid, None)
         if node is None:
             return
@@ -149,7 +147,6 @@ class NodeLoads:
         self._totals.pop(node, None)
 
     def get(self, node: str) -> NodeLoad:
-        """Return the load of a node."""
         load = self._totals.get(node)
         if load is None:
             pods = self._requests.get(node, {})

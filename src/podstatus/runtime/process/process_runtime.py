@@ -126,7 +126,6 @@ class ProcessRuntime:
         return container_id(attempt.launch.id)
 
     async def resize_pod(self, pod: Pod, containers: Mapping[str, str]) -> None:
-        """Change the limits of a running pod and of these attempts, given by container name."""
         await self._resizer.resize_pod(pod, containers)
 
     async def stop_container(self, uid: PodUID, container_id: str, *, grace_seconds: float) -> None:
@@ -193,11 +192,9 @@ class ProcessRuntime:
         return pods.runtime_pods() if uid is None else pods.runtime_pod_list(uid)
 
     def changes(self) -> AsyncIterator[PodUID]:
-        """Yield the pods that changed."""
         return self._shim_control.pods.changes.subscribe()
 
     async def usage(self) -> Mapping[PodUID, Usage]:
-        """Return the current usage of each pod."""
         states = self._shim_control.pods.states()
         self._last_usage = await self._usage.read(
             {state.record.uid: _running_containers(state) for state in states}
@@ -205,13 +202,11 @@ class ProcessRuntime:
         return {uid: usage.pod for uid, usage in self._last_usage.items()}
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
-        """Return the usage of running containers, by name, at the last `usage()`."""
         return {uid: usage.containers for uid, usage in self._last_usage.items()}
 
     def container_logs(
         self, uid: PodUID, container_id: str, options: LogOptions
     ) -> AsyncIterator[bytes]:
-        """Yield the log of an attempt. Raises StreamUnavailableError."""
         id = self._require_attempt(uid, container_id).launch.id
         return read_log(
             self._records.pod_folder(uid).container(id),
@@ -223,12 +218,10 @@ class ProcessRuntime:
     async def exec(
         self, uid: PodUID, container_id: str, command: tuple[str, ...], request: StreamOptions
     ) -> ProcessStream:
-        """Run a command in a running container. Raises StreamUnavailableError."""
         attempt, started = self._require_running(uid, container_id)
         return await exec_in(started.process, attempt.launch, command, request, clock=self._clock)
 
     async def attach(self, uid: PodUID, container_id: str, request: StreamOptions) -> ProcessStream:
-        """Attach to a running container. Raises StreamUnavailableError."""
         attempt, started = self._require_running(uid, container_id)
         folder = self._records.pod_folder(uid).container(attempt.launch.id)
         return await attach_to(folder, attempt.launch, started, request, clock=self._clock)

@@ -72,7 +72,6 @@ class ShimProcesses:
         return True
 
     def reap(self) -> None:
-        """Reap all shims that have ended."""
         for sandbox_id in list(self._children):
             self.has_ended(sandbox_id)
 
@@ -117,7 +116,6 @@ class ShimControl:
         self.limits.close()
 
     def find(self, uid: PodUID, id: str) -> ContainerAttempt | None:
-        """Return the attempt, or None."""
         state = self.pods.find(uid)
         return state.find(id) if state is not None else None
 

@@ -137,7 +137,6 @@ class SimulatedRuntime:
             self._state.put(record.without_attempt(container_id))
 
     async def stop_pod(self, uid: PodUID) -> None:
-        """Kill the pod's running containers and stop its sandbox."""
         record = self._state.record(uid)
         if record is None:
             return
@@ -185,7 +184,6 @@ class SimulatedRuntime:
         return {record.uid: pod_usage(record, now) for record in self._state.records()}
 
     def container_usage(self) -> Mapping[PodUID, Mapping[str, Usage]]:
-        """Return the usage of each running container, by name."""
         now = self._state.now()
         return {record.uid: container_usage(record, now) for record in self._state.records()}
 

@@ -61,11 +61,9 @@ class SimulationState:
         return self._clock.now()
 
     def record(self, uid: PodUID) -> SimulatedPodRecord | None:
-        """Return the record of this pod, or None."""
         return self._pods.get(uid)
 
     def records(self) -> list[SimulatedPodRecord]:
-        """Return the records of all pods."""
         return list(self._pods.values())
 
     def runtime_pod(self, uid: PodUID) -> RuntimePod | None:
@@ -105,7 +103,6 @@ class SimulationState:
         self._notify(uid)
 
     def advance(self) -> int | None:
-        """Notify all subscribers of changes up to now; return when the next change is due."""
         now = self.now()
         for uid in self._schedule.pop_due(now):
             record, end = self._pods[uid], self._next_exits[uid]
@@ -118,13 +115,11 @@ class SimulationState:
         return self._schedule.next_due()
 
     def changes(self) -> PodChangeSubscription:
-        """Return a new subscription to pod changes."""
         subscription = PodChangeSubscription(self, self._clock)
         self._changes.add(subscription)
         return subscription
 
     def probe_results(self) -> ProbeResultSubscription:
-        """Return a new subscription to probe results."""
         subscription = ProbeResultSubscription(self, self._clock, self._pods, self.now)
         self._results.add(subscription)
         return subscription

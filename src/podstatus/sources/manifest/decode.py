@@ -113,8 +113,6 @@ def _limit_problems(problems: list[ManifestProblem]) -> tuple[ManifestProblem, .
 def _decode_document(
     number: int, raw: ManifestDocument, budget: DecodeBudget, origin: ManifestOrigin, seen: Time
 ) -> Iterator[Pod | ManifestProblem]:
-    """The pods of one document, and its problems."""
-
     def problem(message: str, document: Any = None) -> ManifestProblem:
         return ManifestProblem(
             location=origin.location,

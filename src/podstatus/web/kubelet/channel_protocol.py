@@ -120,13 +120,11 @@ def _close(rest: bytes) -> StdinClosed | ProtocolError | None:
 
 
 def output_message(channel: OutputStream, data: bytes) -> bytes:
-    """The message for output of the process."""
     number = ChannelNumber.STDOUT if channel is OutputStream.STDOUT else ChannelNumber.STDERR
     return bytes([number]) + data
 
 
 def is_requested(channel: OutputStream, request: StreamOptions) -> bool:
-    """Whether the client requested this stream."""
     return request.stdout if channel is OutputStream.STDOUT else request.stderr
 
 

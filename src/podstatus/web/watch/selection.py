@@ -45,7 +45,6 @@ class PodSelection:
         return WatchAction.DELETED if has else WatchAction.NOTHING
 
     def on_deleted(self, deleted: PodTombstone) -> WatchAction:
-        """The event for a deleted pod."""
         if self._filter.namespace not in ("", deleted.namespace):
             return WatchAction.NOTHING
         has = not self._can_change or self._client_has.pop(deleted.uid, self._resumed)

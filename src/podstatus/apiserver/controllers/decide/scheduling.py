@@ -147,7 +147,6 @@ _ELLIPSIS = " ..."
 
 
 def scheduled_event(pod: Document, node: str, now: Time) -> Document:
-    """Return the event Scheduled of a bound pod."""
     meta = pod["metadata"]
     message = f"Successfully assigned {meta['namespace']}/{meta['name']} to {node}"
     fields = {"type": NORMAL, "reason": "Scheduled", "action": "Binding"}

@@ -51,7 +51,6 @@ _REQUEST_NOT_IN_SPEC = (
 
 
 def validate_claim_statuses(status: PodStatus, spec: PodSpec) -> list[FieldError]:
-    """Return the field errors of the resource claim statuses."""
     claims = {claim.name for claim in spec.resource_claims or ()}
     errors: list[FieldError] = []
     seen: set[str] = set()
@@ -211,7 +210,6 @@ _Statuses = tuple[ContainerStatus, ...]
 
 
 def validate_pod_status_update(new: Pod, old: Pod) -> list[FieldError]:
-    """Return the field errors of a pods/status update."""
     errors = validate_meta_update(new.metadata, old.metadata)
     errors += validate_annotation_update(new, old)
     errors += validate_annotations(new)

@@ -81,7 +81,6 @@ class PodStrategy:
         return with_meta(pod | {"spec": spec, "status": status}, generation=1)
 
     def validate_create(self, document: Document) -> list[FieldError]:
-        """Return the field errors of a new pod."""
         return validate_new_pod(from_document(document, Pod))
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:

@@ -50,7 +50,6 @@ class _ExecCredential(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 def exec_info(plugin: ExecPlugin, cluster: Cluster, authority: bytes, *, interactive: bool) -> str:
-    """Return the value of KUBERNETES_EXEC_INFO for a plugin."""
     spec: dict[str, Any] = {"interactive": interactive}
     if plugin.provide_cluster_info:
         spec["cluster"] = _cluster_info(cluster, authority)

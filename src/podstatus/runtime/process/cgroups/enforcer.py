@@ -82,7 +82,6 @@ class LimitEnforcer:
     def actuated_pod_resources(
         self, uid: PodUID, requested: CgroupLimits | None
     ) -> ResourceFacts | None:
-        """Return the resources in force for a pod as a whole, given its requested limits."""
         read = self._cgroups.actuated_pod_resources(uid, requested)
         return read if requested is None else self._fill_missing(read, limits_to_facts(requested))
 

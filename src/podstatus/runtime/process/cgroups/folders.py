@@ -42,7 +42,6 @@ class CgroupFolders:
         return [Path(path) for path, _, _ in walked]
 
     def child_names(self, folder: Path) -> Sequence[str]:
-        """Return the names of its child cgroups."""
         try:
             return [entry.name for entry in os.scandir(folder) if entry.is_dir()]
         except FileNotFoundError:

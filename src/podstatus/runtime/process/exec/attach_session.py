@@ -81,7 +81,6 @@ class ProcessAttachSession:
         self._stdin.close()
 
     def resize(self, size: TerminalSize) -> None:
-        """Set the size of the container's terminal, if it has one."""
         if self._launch.tty:
             temporary = self._directory.path / f"{WINDOW_SIZE_FILE}.tmp"
             temporary.write_text(f"{size.rows} {size.columns}\n")
@@ -94,7 +93,6 @@ class ProcessAttachSession:
         return await asyncio.to_thread(self._exit_code)
 
     async def close(self) -> None:
-        """Close the session and its files."""
         self._stdin.close()
         self._stop_watching()
         if self._reading is not None:

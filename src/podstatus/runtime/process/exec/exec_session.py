@@ -77,7 +77,6 @@ class ProcessExecSession:
             await self._stdin.write(_EOT)
 
     def resize(self, size: TerminalSize) -> None:
-        """Set the size of the command's terminal, if it has one."""
         if self._terminal is not None:
             rows, columns = (max(0, min(n, _MAX_WINDOW_SIZE)) for n in (size.rows, size.columns))
             fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("4H", rows, columns, 0, 0))

@@ -155,7 +155,6 @@ def seek_to_end(files: Sequence[LogFile]) -> None:
 
 
 def close_all(files: Sequence[LogFile]) -> None:
-    """Close all files of a log."""
     for file in files:
         file.close()
 

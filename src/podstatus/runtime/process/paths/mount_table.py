@@ -59,7 +59,6 @@ class MountTable:
         return (m for m in self._mounts if m.mount_point != path and is_within(m.mount_point, path))
 
     def of_type(self, kind: str) -> Iterator[MountEntry]:
-        """Return the mounts of a filesystem type."""
         return (mount for mount in self._mounts if mount.fs_type == kind)
 
     def visible_paths(self, paths: Iterable[str]) -> tuple[str, ...]:

@@ -58,7 +58,6 @@ class OpenedPath(msgspec.Struct):
 
     @property
     def mount_id(self) -> int | None:
-        """ID of the mount that it was opened in."""
         with open(f"/proc/self/fdinfo/{self.file}", encoding="ascii") as lines:  # noqa: PTH123
             for line in lines:
                 name, _, value = line.partition(":")

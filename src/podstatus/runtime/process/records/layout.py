@@ -63,7 +63,6 @@ class ContainerFolder:
 
 
 def pods_folder(root: Path) -> Path:
-    """Return the folder that holds the folders of all pods."""
     return root / "pods"
 
 
@@ -75,7 +74,6 @@ def removed_folder(root: Path) -> Path:
 
 
 def pod_uid(folder: Path) -> PodUID:
-    """Return the UID of the pod that a folder belongs to."""
     return PodUID(unquote(folder.name))
 
 

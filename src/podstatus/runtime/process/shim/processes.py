@@ -80,7 +80,6 @@ def signal_process(process: Process, number: signal.Signals) -> None:
 
 @cache
 def boot_id() -> str:
-    """Return the ID of the current boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 

@@ -72,7 +72,6 @@ def is_sandbox_active(pod: Path, sandbox_id: str) -> bool:
 
 
 def shim_record(sandbox_id: str) -> Json:
-    """Return the record of this process as the shim of a sandbox."""
     return {"process": _identity(_own_process()), "sandbox_id": sandbox_id}
 
 
@@ -85,7 +84,6 @@ def start_record(command: Process, started_at: int) -> Json:
 def exit_record(
     exit_code: int, reason: str, *, message: str = "", started_at: int = 0, finished_at: int
 ) -> Json:
-    """Return the record of an exit, or of a failed start."""
     return {
         "exit_code": exit_code,
         "reason": reason,

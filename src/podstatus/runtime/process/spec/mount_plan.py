@@ -51,7 +51,6 @@ def volume_type(volume: Volume) -> str:
 
 
 def is_empty_dir(volume: Volume) -> bool:
-    """Return whether the volume is an emptyDir."""
     return volume_type(volume) == "emptyDir"
 
 

@@ -132,7 +132,6 @@ def needed_objects(source: ProjectedVolumeSource) -> tuple[set[str], set[str]]:
 
 
 def needed_tokens(source: ProjectedVolumeSource) -> list[ServiceAccountTokenProjection]:
-    """Return the tokens that a volume projects."""
     parts = source.sources or ()
     return [p.service_account_token for p in parts if p.service_account_token is not None]
 

@@ -75,7 +75,6 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
         return self.was_ready or self.record.sandbox_attempt > 0
 
     def find(self, id: str) -> ContainerAttempt | None:
-        """Return the attempt with this ID, or None."""
         return next((attempt for attempt in self.attempts if attempt.launch.id == id), None)
 
     def find_attempt(self, name: str, restart_count: int) -> ContainerAttempt | None:
@@ -115,7 +114,6 @@ class PodState(msgspec.Struct, frozen=True, kw_only=True):
         return structs.replace(self, attempts=tuple(attempts))
 
     def without_attempt(self, id: str) -> "PodState":
-        """Return the state without this attempt."""
         attempts = tuple(a for a in self.attempts if a.launch.id != id)
         return structs.replace(self, attempts=attempts)
 

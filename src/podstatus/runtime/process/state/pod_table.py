@@ -96,11 +96,9 @@ class PodTable:
         self.exits.close()
 
     def find(self, uid: PodUID) -> PodState | None:
-        """Return the state of a pod, or None."""
         return self._pods.get(uid)
 
     def states(self) -> list[PodState]:
-        """Return the states of all pods."""
         return list(self._pods.values())
 
     def runtime_pods(self) -> list[RuntimePod]:
@@ -164,7 +162,6 @@ class PodTable:
         self.poll_attempts(record.uid)
 
     def add(self, uid: PodUID, launch: LaunchRecord) -> ContainerAttempt:
-        """Add an attempt and return its state."""
         attempt = ContainerAttempt(launch=launch, resources=self._actuated_resources(uid, launch))
         self._store(self._pods[uid].with_attempt(attempt))
         return self.poll_attempt(uid, launch.id)
@@ -199,12 +196,10 @@ class PodTable:
             self._store(state)
 
     def remove_attempt(self, uid: PodUID, id: str) -> None:
-        """Drop an attempt that was removed."""
         if uid in self._pods:
             self._store(self._pods[uid].without_attempt(id))
 
     def remove(self, uid: PodUID) -> None:
-        """Drop a pod that was removed."""
         self._pods.pop(uid, None)
         self._runtime_pods.pop(uid, None)
         self._notify(uid)

@@ -61,7 +61,6 @@ def send_signal(process: ProcessIdentity, number: int) -> bool:
 
 @cache
 def boot_id() -> str:
-    """Return the ID of the current boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 

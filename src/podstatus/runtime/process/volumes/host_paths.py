@@ -58,7 +58,6 @@ class UnsafeHostPathError(CannotStartError):
 
 
 def read_mount_table() -> MountTable:
-    """Return the current mount table of this process."""
     text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     return parse_mount_table(text)
 

@@ -187,7 +187,6 @@ class VolumeManager:
     async def _projection_inputs(
         self, pod: Pod, source: ProjectedVolumeSource, objects: ReferencedObjects, owner: Ownership
     ) -> ProjectionInputs:
-        """Collect the inputs of a projected volume."""
         tokens = {
             projection: await self._resolver.token(pod, projection)
             for projection in needed_tokens(source)

@@ -35,5 +35,4 @@ class AddressPool:
         self._allocated.add(address)
 
     def release(self, address: str) -> None:
-        """Return an address to the pool."""
         self._allocated.discard(address)

@@ -58,7 +58,6 @@ class SimulatedPodRecord(msgspec.Struct, frozen=True, kw_only=True):
         return next((sandbox for sandbox in self.sandboxes[:1] if sandbox.ready), None)
 
     def find(self, container_id: str) -> SimulatedAttempt | None:
-        """Return the attempt with this ID, or None."""
         return next((a for a in self.attempts if a.id == container_id), None)
 
     def find_attempt(self, name: str, restart_count: int) -> SimulatedAttempt | None:
@@ -89,7 +88,6 @@ class SimulatedPodRecord(msgspec.Struct, frozen=True, kw_only=True):
         return structs.replace(self, attempts=tuple(attempts))
 
     def without_attempt(self, container_id: str) -> "SimulatedPodRecord":
-        """Return the record without this attempt."""
         retained = (attempt for attempt in self.attempts if attempt.id != container_id)
         return structs.replace(self, attempts=tuple(retained))
 

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from podstatus.alerts.engine import state_machine
 from podstatus.alerts.engine.active_alerts import ActiveAlert, ActiveAlerts, subject_key
-from podstatus.alerts.engine.timers import TimerHeap
 from podstatus.alerts.evaluator.ports import RuleFailed, RuleHolds, RuleResult, RuleResults
 from podstatus.alerts.model import Alert, AlertId, Rule, RuleState, Scope, Subject
 from podstatus.alerts.rules.load import LoadedRule
+from podstatus.base.timer_heap import TimerHeap
 
 
 class RuleFailures:

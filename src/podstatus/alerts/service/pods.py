@@ -4,12 +4,12 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from podstatus.alerts.engine.engine import Engine
-from podstatus.alerts.engine.timers import TimerHeap
 from podstatus.alerts.evaluator.ports import EvaluationRequest, RuleResults
 from podstatus.alerts.model import Alert, Subject
 from podstatus.alerts.rules.fact_variables import next_health_change, pod_facts
 from podstatus.alerts.rules.warming_up import POD_WINDOW_FACTS
 from podstatus.alerts.rules.windows import PodWindows
+from podstatus.base.timer_heap import TimerHeap
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.pod import PodSummary

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.clock import Clock
+from podstatus.base.timer_heap import TimerHeap
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.simulated.model.addresses import AddressPool
@@ -22,7 +23,6 @@ from podstatus.runtime.simulated.model.pod_record import (
     next_exit,
     runtime_pod,
 )
-from podstatus.runtime.simulated.model.schedule import PodSchedule
 from podstatus.runtime.simulated.store import SimulatedPodStore
 from podstatus.runtime.simulated.wakeup import TimedWakeup
 from podstatus.runtime.simulated.watchers import PodChangeSubscription, ProbeResultSubscription
@@ -49,7 +49,7 @@ class SimulationState:
         self._listed: dict[PodUID, _ListedPod] = {}
         self._next_exits: dict[PodUID, int | None] = {}
         """When the next container of a pod ends; subscribers are notified then."""
-        self._schedule = PodSchedule()
+        self._schedule: TimerHeap[PodUID] = TimerHeap()
         self._changes: weakref.WeakSet[PodChangeSubscription] = weakref.WeakSet()
         self._results: weakref.WeakSet[ProbeResultSubscription] = weakref.WeakSet()
         self._wakeups: dict[PodUID, set[TimedWakeup]] = {}
@@ -99,7 +99,7 @@ class SimulationState:
         self._release_address(removed, None)
         self._listed.pop(uid, None)
         self._next_exits.pop(uid, None)
-        self._schedule.reschedule(uid, None)
+        self._schedule.set(uid, None)
         self._notify(uid)
 
     def advance(self) -> int | None:
@@ -149,7 +149,7 @@ class SimulationState:
     def _schedule_next(self, record: SimulatedPodRecord, now: int) -> None:
         end = next_exit(record, now)
         self._next_exits[record.uid] = end
-        self._schedule.reschedule(record.uid, next_change(record, now, end))
+        self._schedule.set(record.uid, next_change(record, now, end))
 
     def _release_address(
         self, old: SimulatedPodRecord | None, new: SimulatedPodRecord | None

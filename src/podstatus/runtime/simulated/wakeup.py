@@ -3,6 +3,7 @@
 import asyncio
 
 from podstatus.base.clock import Clock
+from podstatus.base.timeouts import wait_event_or_timeout
 
 
 class TimedWakeup:
@@ -20,13 +21,6 @@ class TimedWakeup:
         """Wait until `until` (ns since the Unix epoch; None: no deadline) or until `wake` is
         called.
         """
-        async with asyncio.TaskGroup() as tasks:
-            timer = tasks.create_task(self._wake_at(until)) if until is not None else None
-            await self._event.wait()
-            if timer is not None:
-                timer.cancel()
+        seconds = None if until is None else (until - self._clock.now()) / 1e9
+        await wait_event_or_timeout(self._event, self._clock, seconds)
         self._event.clear()
-
-    async def _wake_at(self, at: int) -> None:
-        await self._clock.wait(max(0, at - self._clock.now()) / 1e9)
-        self.wake()

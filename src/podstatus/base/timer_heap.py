@@ -20,16 +20,14 @@ class TimerHeap(Generic[K]):
     def __len__(self) -> int:
         return len(self._times)
 
-    @property
-    def heap_size(self) -> int:
-        """Number of heap entries, including cancelled ones."""
-        return len(self._heap)
-
     def pending_keys(self) -> list[K]:
         return list(self._times)
 
-    def set(self, key: K, at: int) -> None:
-        """Set the deadline of a key, replacing an earlier one."""
+    def set(self, key: K, at: int | None) -> None:
+        """Set the deadline of a key, replacing an earlier one; None removes it."""
+        if at is None:
+            self.cancel(key)
+            return
         if self._times.get(key) == at:
             return
         self._times[key] = at

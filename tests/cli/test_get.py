@@ -14,7 +14,6 @@ from podstatus.cli.client.running_agent import RequestError
 from podstatus.cli.client.server_objects import ServerObjects
 from podstatus.cli.register_commands import app
 from podstatus.cli.render.describe_pod import describe_pod
-from podstatus.cli.render.tables import cell_style
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
@@ -250,20 +249,6 @@ def test_an_unreachable_server_is_reported(tmp_path: Path) -> None:
     result = asked(gone, "get", "pods")
     assert result.exit_code == 1
     assert "cannot connect to https://127.0.0.1" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("heading", "text", "style"),
-    [
-        ("STATUS", "Running", "green"),
-        ("STATUS", "Init:0/1", "yellow"),
-        ("STATUS", "CrashLoopBackOff", "red"),
-        ("TYPE", "Warning", "yellow"),
-        ("NAME", "Running", ""),
-    ],
-)
-def test_colours_tell_how_things_are(heading: str, text: str, style: str) -> None:
-    assert cell_style(heading, text) == style
 
 
 def test_a_watch_goes_on_below_its_list(

@@ -11,7 +11,6 @@ from typer.testing import CliRunner, Result
 
 from podstatus.cli.get_alerts import alert_table
 from podstatus.cli.register_commands import app
-from podstatus.cli.render.tables import cell_style
 from podstatus.kube.scalars.time import Time
 from podstatus.web.v1.alerts import alert_view
 from tests.cli.fake_node import FakeNode, fake_node
@@ -151,14 +150,6 @@ def test_only_the_agent_has_alerts(tmp_path: Path, words: tuple[str, ...]) -> No
 def test_an_agent_without_rules_says_so(tmp_path: Path, node: FakeNode) -> None:
     node.responses = {}
     assert get(tmp_path).exit_code == 1
-
-
-def test_severities_have_colours() -> None:
-    assert [cell_style("SEVERITY", it) for it in ("critical", "warning", "info")] == [
-        "red",
-        "yellow",
-        "",
-    ]
 
 
 @pytest.mark.usefixtures("node")

@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from podstatus.cli.register_commands import app
-from podstatus.cli.render.tables import cell_style
 from tests.cli.fake_node import FakeNode, fake_node
 from tests.support.processes.on_terminal import on_terminal
 
@@ -112,13 +111,6 @@ def test_a_terminal_gets_colors_unless_no_color_is_set(tmp_path: Path) -> None:
     words = ("get", "pods", "-o", "wide", "--from", "agent", "--root-dir", str(tmp_path / "root"))
     assert b"\x1b[31mcrashing" in on_terminal(*words)[1]
     assert b"\x1b" not in on_terminal(*words, environment={"NO_COLOR": "1"})[1]
-
-
-@pytest.mark.parametrize(
-    ("word", "colour"), [("healthy", "green"), ("starting", "yellow"), ("stuck", "red")]
-)
-def test_health_is_seen_at_a_glance(word: str, colour: str) -> None:
-    assert cell_style("HEALTH", word) == colour
 
 
 @pytest.mark.usefixtures("node")

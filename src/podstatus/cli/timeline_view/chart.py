@@ -12,12 +12,13 @@ column shows the current state. Foreign text is escaped, and printed only if eac
 is one column wide.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 import msgspec
 from rich.text import Text
 
+from podstatus.cli.render.wrap import wrap_text
 from podstatus.cli.timeline_view.intervals import Chart, ChartRow, Interval, Mark, Severity
 from podstatus.cli.timeline_view.time_axis import TimeAxis, format_duration, format_timestamp
 
@@ -29,25 +30,27 @@ _NAMES_SHARE = 5
 """Row names take at most 1/5 of the width."""
 _MIN_COLUMNS = 16
 _RESTARTS = "  restarts"
-_LABELS = {
-    Severity.GOOD: "good",
-    Severity.WAITING: "waiting",
-    Severity.BACK_OFF: "back-off",
-    Severity.BAD: "failed",
-    Severity.DONE: "completed",
-    Severity.UNKNOWN: "unknown",
-    Severity.AWAY: "agent away",
+
+
+class _Look(msgspec.Struct, frozen=True):
+    """How a severity is drawn."""
+
+    label: str
+    color: str
+    """From the 16-color palette, which terminals adapt to their background."""
+    block: str
+    letter: str
+
+
+_LOOKS = {
+    Severity.GOOD: _Look("good", "green", "█", "="),
+    Severity.WAITING: _Look("waiting", "yellow", "░", "."),
+    Severity.BACK_OFF: _Look("back-off", "red", "▒", "~"),
+    Severity.BAD: _Look("failed", "red", "▓", "x"),
+    Severity.DONE: _Look("completed", "cyan", "─", "-"),
+    Severity.UNKNOWN: _Look("unknown", "magenta", "?", "?"),
+    Severity.AWAY: _Look("agent away", "dim", "·", ","),
 }
-_COLORS = {
-    Severity.GOOD: "green",
-    Severity.WAITING: "yellow",
-    Severity.BACK_OFF: "red",
-    Severity.BAD: "red",
-    Severity.DONE: "cyan",
-    Severity.UNKNOWN: "magenta",
-    Severity.AWAY: "dim",
-}
-"""From the 16-color palette, which terminals adapt to their background."""
 
 
 class Symbols(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,30 +70,14 @@ class Symbols(msgspec.Struct, frozen=True, kw_only=True):
 
 
 BLOCKS = Symbols(
-    bars={
-        Severity.GOOD: "█",
-        Severity.WAITING: "░",
-        Severity.BACK_OFF: "▒",
-        Severity.BAD: "▓",
-        Severity.DONE: "─",
-        Severity.UNKNOWN: "?",
-        Severity.AWAY: "·",
-    },
+    bars={severity: look.block for severity, look in _LOOKS.items()},
     restart="↻",
     event="•",
     times="×",  # noqa: RUF001 - the multiplication sign
     tick="╷",
 )
 ASCII = Symbols(
-    bars={
-        Severity.GOOD: "=",
-        Severity.WAITING: ".",
-        Severity.BACK_OFF: "~",
-        Severity.BAD: "x",
-        Severity.DONE: "-",
-        Severity.UNKNOWN: "?",
-        Severity.AWAY: ",",
-    },
+    bars={severity: look.letter for severity, look in _LOOKS.items()},
     restart="^",
     event="*",
     times="x",
@@ -111,13 +98,9 @@ def draw_timeline(chart: Chart, width: int, symbols: Symbols = BLOCKS) -> list[T
 
 
 def _time_range(axis: TimeAxis, width: int) -> list[Text]:
-    words = (
-        f"{format_timestamp(axis.begin)} to",
-        format_timestamp(axis.end),
-        f"({format_duration(axis.end - axis.begin)};",
-        f"a column is {format_duration(axis.step)})",
-    )
-    return _wrapped(words, width, " ")
+    span = f"{format_timestamp(axis.begin)} to {format_timestamp(axis.end)}"
+    length, step = format_duration(axis.end - axis.begin), format_duration(axis.step)
+    return _wrapped(f"{span} ({length}; a column is {step})", width)
 
 
 def _scale(axis: TimeAxis, margin: int, symbols: Symbols) -> list[Text]:
@@ -167,7 +150,7 @@ def _precedence(interval: Interval) -> tuple[int, Severity]:
 
 def _bar(interval: Interval, count: int, symbols: Symbols) -> list[_Piece]:
     """The bar, labelled if the label fits. Labels have no color: yellow is unreadable on white."""
-    sign, color = symbols.bars[interval.severity], _COLORS[interval.severity]
+    sign, color = symbols.bars[interval.severity], _LOOKS[interval.severity].color
     text = interval.text
     rest = count - len(text) - 3
     if rest < 1 or not _is_plain(text):
@@ -209,7 +192,7 @@ def _legend(chart: Chart, width: int, symbols: Symbols) -> list[Text]:
     marks = [mark for row in chart.rows if row.is_events for mark in row.marks]
     restarts = any(row.marks for row in chart.rows if not row.is_events)
     entries = [
-        *((symbols.bars[s], _COLORS[s], word) for s, word in _LABELS.items() if s in severities),
+        *((symbols.bars[s], it.color, it.label) for s, it in _LOOKS.items() if s in severities),
         *[(symbols.restart, "", "restart")] * restarts,
         *[(symbols.event, "", "event")] * any(not mark.is_warning for mark in marks),
         *[(symbols.warning, "red", "warning")] * any(mark.is_warning for mark in marks),
@@ -230,18 +213,11 @@ def _omitted_conditions(chart: Chart, width: int) -> list[Text]:
         notes.append(f"Always True: {', '.join(map(_name, chart.always_true))}.")
     if chart.same_as_ready:
         notes.append(f"Same as Ready: {', '.join(map(_name, chart.same_as_ready))}.")
-    return _wrapped(" ".join(notes).split(" "), width, " ") if notes else []
+    return _wrapped(" ".join(notes), width)
 
 
-def _wrapped(words: Iterable[str], width: int, between: str) -> list[Text]:
-    lines = [""]
-    for word in words:
-        longer = f"{lines[-1]}{between}{word}" if lines[-1] else word
-        if len(longer) <= width:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return [Text(line, "dim") for line in lines if line]
+def _wrapped(text: str, width: int) -> list[Text]:
+    return [Text(line, "dim") for line in wrap_text(text, width)]
 
 
 def _name(text: str, max_width: int = _MAX_NAME_WIDTH) -> str:

@@ -153,13 +153,7 @@ def _digest(entries: Iterable[HistoryEntry], symbols: Symbols) -> Iterator[_Even
 def _group_key(entry: HistoryEntry) -> tuple[int, str]:
     """Entries with the same key share a line: same millisecond, and same kind of entry."""
     kind = entry.transition.kind
-    part = (
-        kinds.EVENT
-        if kind in EVENT_KINDS
-        else kinds.AGENT_DOWNTIME
-        if kind == kinds.AGENT_DOWNTIME
-        else ""
-    )
+    part = kind if kind == kinds.AGENT_DOWNTIME else kinds.EVENT if kind in EVENT_KINDS else ""
     return entry.at // MILLISECOND * MILLISECOND, part
 
 

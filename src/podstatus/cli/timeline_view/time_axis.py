@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from podstatus.kube.scalars.time import Time
+from podstatus.observe.summary import health
 
 MILLISECOND = 1_000_000
 SECOND = 1000 * MILLISECOND
@@ -85,12 +86,7 @@ def format_duration(nanos: float) -> str:
         return f"{nanos / MILLISECOND:.3g} ms"
     if nanos < 10 * SECOND:
         return f"{nanos / SECOND:.2g} s"
-    left, parts = int(nanos), []
-    for unit, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (SECOND, "s")):
-        count, left = divmod(left, unit)
-        if count:
-            parts.append(f"{count} {name}")
-    return " ".join(parts[:2])
+    return health.format_duration(nanos / SECOND)
 
 
 def _label(at: int, every: int, *, crosses: bool) -> str:

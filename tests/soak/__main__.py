@@ -27,7 +27,7 @@ def main() -> int:
         except ViolatedError as error:
             keep.append(True)
             evidence = {
-                "again": f"make soak SEED={seed} ISOLATION={isolation}",
+                "again": f"make soak SEED={seed} ISOLATION={isolation} {_amount(plan)}",
                 "faults": campaign.last_fault,
                 "logs": logs(made.folder),
             }
@@ -41,6 +41,10 @@ def main() -> int:
         sys.stdout.write(campaign.summary())
         report.say(f"all held; seed {seed}")
     return 0
+
+
+def _amount(plan: Plan) -> str:
+    return f"KILLS={plan.kills}" if plan.kills else f"SECONDS={plan.seconds:g}"
 
 
 def _isolation(seed: int) -> str:

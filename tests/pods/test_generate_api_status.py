@@ -445,6 +445,7 @@ GOOD: dict[str, Any] = {"pod": POD, "facts": PodFacts(), "now": NOW}
             {"host_ips": "10.0.0.1"},
             "host_ips: expected a list of addresses, got the string '10.0.0.1'",
         ),
+        ({"host_ips": ["10.0.0.1", 7]}, "host_ips[1]: expected str, got int"),
         ({"old_status": {}}, "expected a PodStatus, got dict; decode it first"),
         ({"start_failures": {"app": "CrashLoopBackOff"}}, "expected a StartFailure, got str"),
         ({"facts": PodFacts(ips=cast(Any, "10.0.0.1"))}, "ips: expected tuple, got str"),

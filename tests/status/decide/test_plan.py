@@ -63,6 +63,11 @@ def shown(pod: Pod, status: PodStatus) -> Pod:
     return structs.replace(pod, status=status)
 
 
+def test_a_sync_names_its_pod_for_the_log() -> None:
+    sync = PodSync(PodUID("u"), ApiUID("mirror"), entry(make_pod("web", namespace="shop")))
+    assert str(sync) == "pod=shop/web uid=u"
+
+
 # Changed pods
 
 

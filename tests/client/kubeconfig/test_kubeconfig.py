@@ -11,7 +11,12 @@ pytest.importorskip("yaml", reason="needs podstatus[agent]")
 
 from podstatus.client.auth.load_kubeconfig import load_kubeconfig
 from podstatus.client.config_errors import KubeconfigError
-from podstatus.client.kubeconfig.model import Kubeconfig, merge_kubeconfigs, resolve_context
+from podstatus.client.kubeconfig.model import (
+    Kubeconfig,
+    PluginVariable,
+    merge_kubeconfigs,
+    resolve_context,
+)
 from podstatus.client.kubeconfig.parse import parse_kubeconfig
 from podstatus.client.kubeconfig.validate import validate_context
 from tests.client.kubeconfigs import data, document, write
@@ -80,7 +85,8 @@ def test_all_fields_are_read() -> None:
     plugin = config.users["plugin"].plugin
     assert plugin is not None
     assert plugin.command == "/home/me/.kube/bin/login"
-    assert (plugin.args, plugin.env) == (("--cluster", "kind"), (("WHO", "me"),))
+    assert plugin.args == ("--cluster", "kind")
+    assert plugin.env == (PluginVariable(name="WHO", value="me"),)
     assert plugin.provide_cluster_info
     assert plugin.install_hint == "get it there [1m"
 

@@ -82,36 +82,16 @@ class ResolvedClientConfig:
         server_hostname: str | None = None,
         proxy: str | None = None,
     ) -> None:
-        self._server = server.strip().rstrip("/")
-        self._source = source
-        self._namespace = namespace
+        self.server = server.strip().rstrip("/")
+        self.source = source
+        self.namespace = namespace
+        self.server_hostname = server_hostname
+        self.proxy = proxy
+        """It may contain a password."""
         self._credential_provider = credential_provider
-        self._server_hostname = server_hostname
-        self._proxy = proxy
 
     def __repr__(self) -> str:
-        return f"ResolvedClientConfig({self._server}, by {self._source})"
-
-    @property
-    def server(self) -> str:
-        return self._server
-
-    @property
-    def source(self) -> str:
-        return self._source
-
-    @property
-    def namespace(self) -> str:
-        return self._namespace
-
-    @property
-    def server_hostname(self) -> str | None:
-        return self._server_hostname
-
-    @property
-    def proxy(self) -> str | None:
-        """Return the URL of the HTTP proxy; it may contain a password."""
-        return self._proxy
+        return f"ResolvedClientConfig({self.server}, by {self.source})"
 
     def credentials(self) -> Coroutine[Any, Any, Credentials]:
         return self._credential_provider.credentials()

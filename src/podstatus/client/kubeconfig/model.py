@@ -47,13 +47,23 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         return "Cluster(…)"
 
 
-class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that returns credentials."""
+class PluginVariable(msgspec.Struct, frozen=True, kw_only=True):
+    """An environment variable of a plugin."""
 
-    command: str
-    api_version: str
+    name: str = ""
+    value: str = ""
+
+    def __repr__(self) -> str:
+        return f"PluginVariable({self.name})"
+
+
+class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A command that returns credentials: the `exec` field of a user."""
+
+    command: str = ""
+    api_version: str = ""
     args: tuple[str, ...] = ()
-    env: tuple[tuple[str, str], ...] = ()
+    env: tuple[PluginVariable, ...] = ()
     install_hint: str = ""
     provide_cluster_info: bool = False
     interactive_mode: str = ""

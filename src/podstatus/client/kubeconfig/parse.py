@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 import yaml
+from msgspec import structs
 
 from podstatus.base.msgspec_json import convert_json
 from podstatus.client.config_errors import KubeconfigError
@@ -23,7 +24,6 @@ from podstatus.client.kubeconfig.raw import (
     RawCluster,
     RawContext,
     RawEntry,
-    RawExecConfig,
     RawKubeconfig,
     RawUser,
 )
@@ -209,17 +209,9 @@ class _Reader:
             impersonates=any(impersonates),
         )
 
-    def _plugin(self, raw: RawExecConfig) -> ExecPlugin:
-        in_folder = "/" in raw.command
-        return ExecPlugin(
-            command=self._path(raw.command) if in_folder else raw.command,
-            api_version=raw.api_version,
-            args=tuple(raw.args),
-            env=tuple((each.name, each.value) for each in raw.env),
-            install_hint=_one_line(raw.install_hint),
-            provide_cluster_info=raw.provide_cluster_info,
-            interactive_mode=raw.interactive_mode,
-        )
+    def _plugin(self, raw: ExecPlugin) -> ExecPlugin:
+        command = self._path(raw.command) if "/" in raw.command else raw.command
+        return structs.replace(raw, command=command, install_hint=_one_line(raw.install_hint))
 
     def _pems(self, field: str, of: str, path: str, data: str) -> tuple[Pem, ...]:
         pems = []

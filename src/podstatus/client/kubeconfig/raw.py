@@ -3,9 +3,11 @@
 Upstream: clientcmd/api/v1/types.go, client-go v0.36.4.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
+
+from podstatus.client.kubeconfig.model import ExecPlugin
 
 
 class RawFields(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
@@ -13,14 +15,6 @@ class RawFields(msgspec.Struct, frozen=True, kw_only=True, rename="kebab"):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(…)"
-
-
-class RawEntry(Protocol):
-    """An entry of the lists of clusters, users and contexts."""
-
-    @property
-    def name(self) -> str:
-        """Return the name by which contexts refer to it."""
 
 
 class RawExtension(RawFields, frozen=True, kw_only=True):
@@ -42,25 +36,6 @@ class RawCluster(RawFields, frozen=True, kw_only=True):
     extensions: tuple[RawExtension, ...] = ()
 
 
-class RawEnvVar(RawFields, frozen=True, kw_only=True):
-    """An environment variable of a plugin."""
-
-    name: str = ""
-    value: str = ""
-
-
-class RawExecConfig(RawFields, frozen=True, kw_only=True, rename="camel"):
-    """The `exec` field of a user."""
-
-    command: str = ""
-    api_version: str = ""
-    args: tuple[str, ...] = ()
-    env: tuple[RawEnvVar, ...] = ()
-    install_hint: str = ""
-    provide_cluster_info: bool = False
-    interactive_mode: str = ""
-
-
 class RawAuthProvider(RawFields, frozen=True, kw_only=True):
     """The `auth-provider` field, the predecessor of exec plugins."""
 
@@ -78,7 +53,7 @@ class RawUser(RawFields, frozen=True, kw_only=True):
     client_certificate_data: str = ""
     client_key: str = ""
     client_key_data: str = ""
-    exec: RawExecConfig | None = None
+    exec: ExecPlugin | None = None
     auth_provider: RawAuthProvider | None = None
     as_user: str = msgspec.field(default="", name="as")
     as_uid: str = ""
@@ -113,6 +88,9 @@ class RawContextEntry(RawFields, frozen=True, kw_only=True):
 
     name: str = ""
     context: RawContext = RawContext()
+
+
+RawEntry = RawClusterEntry | RawUserEntry | RawContextEntry
 
 
 class RawKubeconfig(RawFields, frozen=True, kw_only=True):

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from podstatus.client.config_errors import KubeconfigError
-from podstatus.client.kubeconfig.model import Cluster, ExecPlugin, ResolvedContext, User
+from podstatus.client.kubeconfig.model import (
+    Cluster,
+    ExecPlugin,
+    PluginVariable,
+    ResolvedContext,
+    User,
+)
 from podstatus.client.kubeconfig.server_url import validate_server_url
 from podstatus.kube.scalars.go_text import go_quoted
 
@@ -90,7 +96,7 @@ def _plugin_problems(plugin: ExecPlugin) -> Iterator[str]:
             f"apiVersion {go_quoted(plugin.api_version)} is not supported; set it to "
             f"{PLUGIN_VERSIONS[0]}, and use a version of the plugin that supports it"
         )
-    if not all(_is_variable(name, value) for name, value in plugin.env):
+    if not all(map(_is_valid, plugin.env)):
         yield "a variable in `env` has an empty or invalid name or value; correct it"
     if any("\0" in arg for arg in (plugin.command, *plugin.args)):
         yield "the command contains a null character; remove it"
@@ -98,8 +104,9 @@ def _plugin_problems(plugin: ExecPlugin) -> Iterator[str]:
         yield f"set interactiveMode to {NEVER}, {IF_AVAILABLE} or {ALWAYS}"
 
 
-def _is_variable(name: str, value: str) -> bool:
-    return bool(name) and not {"=", "\0"} & set(name) and "\0" not in value
+def _is_valid(variable: PluginVariable) -> bool:
+    name = variable.name
+    return bool(name) and not {"=", "\0"} & set(name) and "\0" not in variable.value
 
 
 def _is_beta(plugin: ExecPlugin) -> bool:

@@ -213,7 +213,8 @@ class PluginCommand:
         interactive = self._is_interactive()
         command = [self._resolve_command(), *self._plugin.args]
         info = exec_info(self._plugin, self._cluster, authority, interactive=interactive)
-        environment = {**os.environ, **dict(self._plugin.env), "KUBERNETES_EXEC_INFO": info}
+        own = {variable.name: variable.value for variable in self._plugin.env}
+        environment = {**os.environ, **own, "KUBERNETES_EXEC_INFO": info}
         seconds = max(self._seconds, _INTERACTIVE_SECONDS) if interactive else self._seconds
         try:
             result = await run_plugin(

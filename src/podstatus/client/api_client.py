@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from copy import copy
-from types import TracebackType
 from typing import Self
 
 from podstatus.base.rate_limiter import RateLimiter
@@ -49,12 +48,7 @@ class ApiClient:
         self._transport.open()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._transport.close()
 
     @property
@@ -232,12 +226,7 @@ class WatchContext:
         self._stream = await self._open_stream()
         return WatchStream(self._stream, f"watch {self._path}", self._source, self._redact)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

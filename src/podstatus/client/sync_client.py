@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, wait
 from contextlib import AbstractContextManager, contextmanager, suppress
-from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from podstatus.base.rate_limiter import RateLimiter
@@ -79,13 +78,8 @@ class SyncClient:
         self._wait(self._client.__aenter__())
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._wait(self._client.__aexit__(kind, error, trace))
+    def __exit__(self, *_: object) -> None:
+        self._wait(self._client.__aexit__())
         thread, self._thread = self._require_open(), None
         thread.stop()
 

@@ -59,14 +59,10 @@ class SnapshotCache:
         self._revision = 0
         self._compacted_revision = 0
         """Revision of the latest removal that is no longer remembered."""
-        self._epoch = secrets.token_hex(4)
+        self.epoch = secrets.token_hex(4)
+        """Identifies this instance: revisions of another one are not comparable."""
         self._change_event = asyncio.Event()
         self._pods_view: Mapping[PodUID, PodSummary] | None = None
-
-    @property
-    def epoch(self) -> str:
-        """Identifies this instance: revisions of another one are not comparable."""
-        return self._epoch
 
     @property
     def revision(self) -> int:

@@ -120,7 +120,8 @@ class MarkerFile:
         self._name = str(self._path)
         self._written_stat: tuple[int, int, int] | None = None
         """Device, inode and size of the file at the last write."""
-        self._boot = boot_id()
+        self.boot = boot_id()
+        """The boot ID of this machine; empty if unknown."""
         self._file: int | None = None
         self._cluster = ""
 
@@ -180,14 +181,9 @@ class MarkerFile:
         if file is not None:
             os.close(file)
 
-    @property
-    def boot(self) -> str:
-        """The boot ID of this machine; empty if unknown."""
-        return self._boot
-
     def _encode(self, version: int) -> bytes:
         """Encode with constant length, so that an overwrite in place replaces everything."""
-        marker = Marker(cluster=self._cluster, boot=self._boot, version=version)
+        marker = Marker(cluster=self._cluster, boot=self.boot, version=version)
         padding = len(str(_MAX_VERSION)) - len(str(version))
         return msgspec.json.encode(marker) + b" " * padding + b"\n"
 

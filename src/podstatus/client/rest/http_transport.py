@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from types import TracebackType
 
 import aiohttp
 import msgspec
@@ -233,12 +232,7 @@ class ErrorTranslation:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         if isinstance(error, _LIBRARY_ERRORS):
             raise self._translate(error) from _cause(error)
 

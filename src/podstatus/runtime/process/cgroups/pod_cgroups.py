@@ -88,15 +88,10 @@ class Cgroups:
         """Parent cgroup of all pods, by controller; in version 2 the same for all."""
         self._hierarchies = tuple(dict.fromkeys((*bases.values(), *others)))
         """Including hierarchies without limits and accounting."""
-        self._missing = dict(missing)
+        self.missing = dict(missing)
         """By controller, why it cannot be used."""
         self._folders = folders
         self._sleep = sleep
-
-    @property
-    def missing(self) -> Mapping[str, str]:
-        """By controller, why it cannot be limited."""
-        return self._missing
 
     def create_pod(self, pod: Pod) -> None:
         """Create the cgroup of a pod with its limits. Raises LimitError.
@@ -206,7 +201,7 @@ class Cgroups:
         """Create a cgroup and set its limits; return the errors by controller."""
         if path is None:
             return dict.fromkeys(limits.limited_resources, "its ID is not a valid cgroup name")
-        errors = self._missing | self._create_in_hierarchies(path)
+        errors = self.missing | self._create_in_hierarchies(path)
         for setting in settings_for(self.version, limits, container=container):
             if setting.controller not in errors and (error := self._apply_setting(path, setting)):
                 errors[setting.controller] = error

@@ -12,7 +12,6 @@ import errno
 import os
 import posixpath
 import stat
-from types import TracebackType
 from typing import Self
 
 import msgspec
@@ -43,12 +42,7 @@ class OpenedPath(msgspec.Struct):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self.file)
 
     @property

@@ -13,7 +13,6 @@ from pathlib import Path
 from . import syscalls
 from .bubblewrap import BubblewrapProcess, error_message
 from .kill_tree import kill_tree
-from .oom import was_oom_killed
 from .processes import Process, find_process, signal_process
 from .records import (
     EXIT,
@@ -246,7 +245,7 @@ class ContainerMonitor:
         )
 
     def _reason(self, code: int) -> str:
-        if code == 128 + signal.SIGKILL and was_oom_killed(self._launch.oom_events):
+        if code == 128 + signal.SIGKILL and _was_oom_killed(self._launch.oom_events):
             return "OOMKilled"
         return "Error" if code else "Completed"
 
@@ -297,3 +296,15 @@ def _drain_output(output: OutputPump, deadline: float) -> None:
 def _exit_code(status: int) -> int:
     """Return the exit code, 128 + n for a process killed by signal n."""
     return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _was_oom_killed(events: str) -> bool:
+    """Return whether the cgroup's event file has a nonzero `oom_kill`; empty path: no file."""
+    if not events:
+        return False
+    try:
+        lines = Path(events).read_text().splitlines()
+    except OSError:
+        return False
+    counts = [line.split()[1] for line in lines if line.startswith("oom_kill ")]
+    return any(count != "0" for count in counts)

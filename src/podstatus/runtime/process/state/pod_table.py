@@ -6,7 +6,6 @@ Nothing here blocks.
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
 
 from msgspec import structs
 
@@ -14,8 +13,8 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
-from podstatus.runtime.cpu_and_memory_limits import CgroupLimits
 from podstatus.runtime.port import RuntimePod
+from podstatus.runtime.process.cgroups.enforcer import LimitEnforcer
 from podstatus.runtime.process.logs.termination_message import termination_message
 from podstatus.runtime.process.records.layout import ContainerFolder
 from podstatus.runtime.process.records.models import LaunchRecord, PodRecord, ShimRecord
@@ -31,20 +30,6 @@ from podstatus.runtime.process.state.pod_state import (
 from podstatus.runtime.process.state.process_identity import boot_id, is_alive
 
 
-class ActuatedResources(Protocol):
-    """Reads the resources in force."""
-
-    def actuated_resources(
-        self, uid: PodUID, id: str, requested: ResourceRequirements
-    ) -> ResourceFacts:
-        """Return the resources in force for an attempt, given its requested ones."""
-
-    def actuated_pod_resources(
-        self, uid: PodUID, requested: CgroupLimits | None
-    ) -> ResourceFacts | None:
-        """Return the resources in force for a pod, given its requested limits."""
-
-
 class PodTable:
     """The pods by UID. Not thread-safe: for one event loop."""
 
@@ -52,7 +37,7 @@ class PodTable:
         self,
         records: RecordStore,
         host_ips: Callable[[], Sequence[str]],
-        limits: ActuatedResources,
+        limits: LimitEnforcer,
         now: Callable[[], int],
     ) -> None:
         self._records = records

@@ -8,8 +8,11 @@ from podstatus import PodStatus
 from podstatus.kube.objects.pod_status import ContainerState, ContainerStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.pod import PodSummary, summarize_pod
-from podstatus.observe.transitions.compare_statuses import Transition, status_transitions
-from podstatus.observe.transitions.compare_summaries import summary_transitions
+from podstatus.observe.transitions.compare_statuses import (
+    Transition,
+    status_transitions,
+    summary_transitions,
+)
 from podstatus.testing.builders import ended, make_pod, make_status, running, waiting
 
 BACK_OFF = "CrashLoopBackOff"

@@ -27,17 +27,13 @@ _DEFAULT_GRACE = 30
 """Grace period of a deletion that does not record it, in seconds."""
 
 
-def apply_transition(
-    pod: PodSummary | None, entry: HistoryEntry, node: str = ""
-) -> PodSummary | None:
+def apply_transition(pod: PodSummary | None, entry: HistoryEntry) -> PodSummary | None:
     """Return the pod after a transition; None: it is gone."""
     if entry.transition.kind == kinds.FINISHED:
         return None
     at = Time.from_unix_nanos(entry.at)
     if pod is None:
-        pod = PodSummary(
-            uid=entry.uid, namespace=entry.namespace, name=entry.name, node=node, created=at
-        )
+        pod = PodSummary(uid=entry.uid, namespace=entry.namespace, name=entry.name, created=at)
     change = _APPLIERS.get(entry.transition.kind)
     return pod if change is None else change(pod, entry.transition, at)
 

@@ -1,4 +1,4 @@
-"""The transitions between two statuses of a pod, in causal order.
+"""The transitions between two statuses of a pod, or two summaries, in causal order.
 
 phase Pending → Running
 container app: waiting ContainerCreating → running
@@ -7,18 +7,23 @@ condition Ready: False (ContainersNotReady) → True
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
 
 import msgspec
 
 from podstatus.kube.objects.pod_status import (
     ContainerStateTerminated,
     ContainerStatus,
+    PodCondition,
     PodStatus,
 )
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.container_state import ContainerStateSummary, format_container_state
-from podstatus.observe.summary.pod import ContainerSummary, PodSummary, summarize_container_state
+from podstatus.observe.summary.pod import (
+    ConditionSummary,
+    ContainerSummary,
+    PodSummary,
+    summarize_container_state,
+)
 
 PHASE = "phase"
 CONDITION = "condition"
@@ -72,26 +77,6 @@ class Transition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def has_duration(kind: str) -> bool:
     """Return whether transitions of this kind have `duration_seconds` instead of `after`."""
     return kind in _DURATION_DIGITS
-
-
-class Condition(Protocol):
-    """A condition of a pod, or its summary."""
-
-    @property
-    def type(self) -> str:
-        """Type of the condition, such as Ready."""
-
-    @property
-    def status(self) -> str:
-        """Status: True, False or Unknown."""
-
-    @property
-    def reason(self) -> str:
-        """Machine-readable reason of the status, in CamelCase."""
-
-    @property
-    def message(self) -> str:
-        """Human-readable explanation of the status."""
 
 
 _EMPTY_STATUS = PodStatus()
@@ -206,9 +191,10 @@ def phase_transitions(before: str, new: PodStatus | PodSummary) -> Iterator[Tran
 
 
 def condition_transitions(
-    before: Sequence[Condition], after: Sequence[Condition]
+    before: Sequence[PodCondition | ConditionSummary],
+    after: Sequence[PodCondition | ConditionSummary],
 ) -> Iterator[Transition]:
-    """Yield the transitions of conditions, or of their summaries: changes of status or reason."""
+    """Yield the transitions of conditions: changes of status or reason."""
     previous = {condition.type: condition for condition in before}
     for condition in after:
         old = previous.pop(condition.type, None)
@@ -223,3 +209,41 @@ def condition_transitions(
             )
     for old in previous.values():
         yield Transition(kind=CONDITION, subject=old.type, before=old.status)
+
+
+def summary_transitions(old: PodSummary | None, new: PodSummary) -> list[Transition]:
+    """Return the transitions between two summaries, in the order of `status_transitions`.
+
+    A summary does not have the ID of a container, so equal terminations are distinguished by the
+    restart count.
+    """
+    return [
+        *_summarized_containers(() if old is None else old.containers, new.containers),
+        *phase_transitions("" if old is None else old.phase, new),
+        *condition_transitions(() if old is None else old.conditions, new.conditions),
+    ]
+
+
+def _summarized_containers(
+    before: tuple[ContainerSummary, ...], after: tuple[ContainerSummary, ...]
+) -> Iterator[Transition]:
+    previous = {container.name: container for container in before}
+    for container in after:
+        old = previous.get(container.name) or ContainerSummary(name=container.name)
+        if old != container:
+            is_new_end = _reported_terminations(old) < _termination_count(container)
+            yield from container_transitions(old, container, is_new_end=is_new_end)
+
+
+def _reported_terminations(container: ContainerSummary) -> int:
+    is_over = container.state is not None and container.state.is_terminated
+    return container.restarts + 1 if is_over else _termination_count(container)
+
+
+def _termination_count(container: ContainerSummary) -> int:
+    """Return the number of terminations, up to the one in `last_state`.
+
+    A container in back-off is not counted as a restart yet.
+    """
+    is_waiting = container.state is not None and container.state.is_waiting
+    return container.restarts + (1 if is_waiting and container.last_state is not None else 0)

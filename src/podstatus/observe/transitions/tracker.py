@@ -19,8 +19,8 @@ from podstatus.observe.transitions.compare_statuses import (
     FIRST_SEEN,
     Transition,
     status_transitions,
+    summary_transitions,
 )
-from podstatus.observe.transitions.compare_summaries import summary_transitions
 from podstatus.observe.transitions.resume import (
     TransitionKey,
     TransitionValue,

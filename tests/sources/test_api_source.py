@@ -1,6 +1,5 @@
 """The API watch as a source."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
@@ -18,6 +17,7 @@ from podstatus.sources.api_source import ApiSource, mark_api_source
 from podstatus.testing.builders import make_pod, make_static_pod
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.support.fake_source import FakeSource
+from tests.support.loops import in_background
 
 
 class Sink:
@@ -55,11 +55,9 @@ class Scene:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.create_task(self.source.run())
-        await run_ready_tasks()
-        yield
-        task.cancel()
-        await asyncio.wait({task})
+        async with in_background(self.source.run()):
+            await run_ready_tasks()
+            yield
 
 
 async def test_all_pods_are_delivered_at_once_and_then_every_change() -> None:

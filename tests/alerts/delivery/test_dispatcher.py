@@ -28,6 +28,7 @@ from tests.alerts.sample_alerts import (
     pending,
     resolved,
 )
+from tests.support.loops import in_background
 
 HOOK = Action(kind="hook")
 OTHER = Action(kind="other")
@@ -42,13 +43,8 @@ async def dispatching(
 ) -> AsyncIterator[AlertDispatcher]:
     """A running dispatcher without a store and without jitter."""
     made = AlertDispatcher(notifiers, None, clock=clock, random=lambda: 0.0)
-    task = asyncio.create_task(made.run())
-    try:
+    async with in_background(made.run()):
         yield made
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 def only(dispatcher: AlertDispatcher) -> DeliveryState:

@@ -32,6 +32,7 @@ from tests.alerts.sample_alerts import (
     pending,
     resolved,
 )
+from tests.support.loops import in_background
 
 HOOK = Action(kind="hook", options={"url": "https://host/path"})
 OTHER = Action(kind="other")
@@ -43,14 +44,9 @@ async def living(path: Path, notifiers: Notifiers) -> AsyncIterator[AlertDispatc
     """One process with a dispatcher."""
     store = AlertStore.open(path / "alerts.db")
     dispatcher = AlertDispatcher(notifiers, store, clock=SystemClock(), random=lambda: 1.0)
-    task = asyncio.create_task(dispatcher.run())
-    try:
+    async with in_background(dispatcher.run()):
         yield dispatcher
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-        store.close()
+    store.close()
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -212,25 +208,22 @@ async def test_a_full_disk_delays_no_delivery_and_is_reported_until_it_has_space
     store = AlertStore.open(tmp_path / "alerts.db")
     clock = FakeClock()
     dispatcher = AlertDispatcher({"hook": hook}, store, clock=clock, random=lambda: 1.0)
-    task = asyncio.create_task(dispatcher.run())
-    # SQLite's error for a full disk.
-    (pages,) = store._database.execute("PRAGMA page_count").fetchone()
-    store._database.execute(f"PRAGMA max_page_count = {pages}")
-    alerts = [firing(str(number)) for number in range(200)]
-    for alert in alerts:
-        dispatcher.dispatch(alert, [HOOK])
-    await until(lambda: len(hook.received) == 200)
-    assert "full" in dispatcher.problem
-    for alert in alerts[:150]:
-        dispatcher.dispatch(resolved(alert, START), [HOOK])
-    await until(lambda: len(hook.received) == 350)
-    store._database.execute("PRAGMA max_page_count = 100000")
-    while dispatcher.problem:
-        await clock.advance(30)
-        await asyncio.sleep(0.01)
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    async with in_background(dispatcher.run()):
+        # SQLite's error for a full disk.
+        (pages,) = store._database.execute("PRAGMA page_count").fetchone()
+        store._database.execute(f"PRAGMA max_page_count = {pages}")
+        alerts = [firing(str(number)) for number in range(200)]
+        for alert in alerts:
+            dispatcher.dispatch(alert, [HOOK])
+        await until(lambda: len(hook.received) == 200)
+        assert "full" in dispatcher.problem
+        for alert in alerts[:150]:
+            dispatcher.dispatch(resolved(alert, START), [HOOK])
+        await until(lambda: len(hook.received) == 350)
+        store._database.execute("PRAGMA max_page_count = 100000")
+        while dispatcher.problem:
+            await clock.advance(30)
+            await asyncio.sleep(0.01)
     store.close()
     assert on_disk(tmp_path) == {
         firing(str(number)).id: ("firing", ["sent"]) for number in range(150, 200)
@@ -242,17 +235,14 @@ async def test_what_could_not_be_written_is_written_though_nothing_else_changes(
 ) -> None:
     store, clock = AlertStore.open(tmp_path / "alerts.db"), FakeClock()
     dispatcher = AlertDispatcher({}, store, clock=clock, random=lambda: 1.0)
-    task = asyncio.create_task(dispatcher.run())
-    store._database.execute("PRAGMA query_only = on")
-    dispatcher.dispatch(pending(firing()), [])
-    await until(lambda: "readonly" in dispatcher.problem)
-    store._database.execute("PRAGMA query_only = off")
-    await clock.advance(1)
-    await until(lambda: dispatcher.problem == "")
-    assert list(store.read()) == [firing().id]
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    async with in_background(dispatcher.run()):
+        store._database.execute("PRAGMA query_only = on")
+        dispatcher.dispatch(pending(firing()), [])
+        await until(lambda: "readonly" in dispatcher.problem)
+        store._database.execute("PRAGMA query_only = off")
+        await clock.advance(1)
+        await until(lambda: dispatcher.problem == "")
+        assert list(store.read()) == [firing().id]
     store.close()
 
 
@@ -301,13 +291,10 @@ async def test_a_file_that_cannot_be_read_is_left_as_it_is(
     with monkeypatch.context() as once:
         once.setattr(AlertStore, "read", broken)
         dispatcher = AlertDispatcher({"hook": hook}, store, clock=FakeClock(), random=lambda: 1.0)
-    task = asyncio.create_task(dispatcher.run())
-    dispatcher.dispatch(firing("b"), [HOOK])
-    await until(lambda: bool(hook.received))
-    assert "disk I/O error; restart the agent" in dispatcher.problem
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    async with in_background(dispatcher.run()):
+        dispatcher.dispatch(firing("b"), [HOOK])
+        await until(lambda: bool(hook.received))
+        assert "disk I/O error; restart the agent" in dispatcher.problem
     assert store.read() == before
 
 
@@ -315,10 +302,7 @@ async def test_without_a_store_alerts_are_still_sent() -> None:
     hook = Listener()
     hook.errors = [RetryableError("busy")]
     dispatcher = AlertDispatcher({"hook": hook}, None, clock=SystemClock(), random=lambda: 1.0)
-    task = asyncio.create_task(dispatcher.run())
-    dispatcher.dispatch(firing(), [HOOK])
-    await until(lambda: bool(hook.received))
-    assert dispatcher.problem == ""
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    async with in_background(dispatcher.run()):
+        dispatcher.dispatch(firing(), [HOOK])
+        await until(lambda: bool(hook.received))
+        assert dispatcher.problem == ""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ from podstatus.alerts.notifiers.alertmanager import AlertmanagerNotifier
 from podstatus.alerts.notifiers.http_post import HttpPostClient
 from podstatus.base.system_clock import SystemClock
 from tests.alerts.sample_alerts import firing, resolved
+from tests.support.loops import in_background
 from tests.support.processes.alertmanager import MISSING, PROGRAM, alertmanager
 from tests.support.processes.alertmanager import Alertmanager as Manager
 
@@ -52,15 +53,10 @@ async def living(folder: Path, manager: Manager) -> AsyncIterator[AlertDispatche
         http, clock=clock, url=manager.url, link=lambda _: "", resend_seconds=AGAIN
     )
     dispatcher = AlertDispatcher({"alertmanager": notifier}, store, clock=clock, random=lambda: 0.5)
-    task = asyncio.create_task(dispatcher.run())
-    try:
+    async with in_background(dispatcher.run()):
         yield dispatcher
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-        await http.close()
-        store.close()
+    await http.close()
+    store.close()
 
 
 def fires(name: str) -> Alert:

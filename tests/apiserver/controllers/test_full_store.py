@@ -1,6 +1,5 @@
 """Controllers retry failed writes once the disk has space again."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -18,6 +17,7 @@ from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.apiserver.controllers.documents import node
 from tests.apiserver.targets import NAMESPACES, PODS, pod, target
+from tests.support.loops import in_background
 
 FULL = "cannot write to the database: disk is full"
 
@@ -46,11 +46,9 @@ class Rig:
     @asynccontextmanager
     async def served_by(self, controller: Controller) -> AsyncIterator[None]:
         self.store.listener = controller.on_change
-        running = asyncio.create_task(controller.run())
-        await run_ready_tasks()
-        yield
-        running.cancel()
-        await asyncio.wait([running])
+        async with in_background(controller.run()):
+            await run_ready_tasks()
+            yield
 
     def stored(self, resource: str, name: str, namespace: str = "") -> Document | None:
         stored = self.store.get(resource, StorageKey(namespace, name))

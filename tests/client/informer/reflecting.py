@@ -1,6 +1,5 @@
 """A reflector that runs in virtual time, on a server in memory."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -14,6 +13,7 @@ from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.client.informer.story import Story
 from tests.support.fake_source import FakeSource
+from tests.support.loops import in_background
 
 DOWN = UnavailableError("the server is down")
 
@@ -55,13 +55,9 @@ class Scene:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.ensure_future(self.reflector.run())
-        try:
+        async with in_background(self.reflector.run()):
             await run_ready_tasks()
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
         assert self.reflector.counts.handler_failures == 0
 
     async def attempts(self, seconds: float, count: Callable[[], int]) -> list[int]:

@@ -30,6 +30,7 @@ from podstatus.kube.encoding.codec import decode
 from podstatus.kube.objects.cluster import ConfigMap
 from tests.client.informer.line_proxy import LineProxy, running
 from tests.client.informer.story import Story
+from tests.support.loops import in_background
 from tests.support.plain_access import PlainAccess
 from tests.support.processes.server_process import TOKEN, Client, Document, ServerProcess
 
@@ -238,13 +239,8 @@ async def reflecting(
             reflector = Reflector(
                 client, ObjectSelection(CONFIG_MAPS, "default"), ConfigMap, listener, policy=policy
             )
-            task = asyncio.ensure_future(reflector.run())
-            try:
+            async with in_background(reflector.run()):
                 yield reflector
-            finally:
-                task.cancel()
-                await asyncio.wait({task})
-            assert task.cancelled()
 
 
 async def caught_up(reflector: Reflector[ConfigMap], listener: Listener, scene: Scene) -> None:

@@ -19,6 +19,7 @@ from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.client.informer.reflecting import DOWN, Scene, names
 from tests.support.fake_source import FakeSource
+from tests.support.loops import in_background
 
 
 async def test_what_cannot_be_decoded_is_counted_and_skipped(
@@ -156,12 +157,10 @@ async def test_a_handler_that_raises_stops_nothing(caplog: pytest.LogCaptureFixt
     reflector = Reflector(
         source, ObjectSelection(CONFIG_MAPS), ConfigMap, handler, clock=FakeClock()
     )
-    task = asyncio.ensure_future(reflector.run())
-    await run_ready_tasks()
-    source.put("c")
-    await run_ready_tasks()
-    task.cancel()
-    await asyncio.wait({task})
+    async with in_background(reflector.run()):
+        await run_ready_tasks()
+        source.put("c")
+        await run_ready_tasks()
     assert heard == ["a", "b", "c"]
     assert len(reflector.objects()) == 3
     assert reflector.counts.handler_failures == 3
@@ -179,15 +178,13 @@ async def test_a_flood_of_events_leaves_others_their_turn() -> None:
 
     source = FakeSource()
     reflector = Reflector(source, ObjectSelection(CONFIG_MAPS), ConfigMap, slow, clock=FakeClock())
-    task = asyncio.ensure_future(reflector.run())
-    await run_ready_tasks()
-    for number in range(40):
-        source.put(str(number))
-    while len(heard) < 40:
-        await asyncio.sleep(0)
-        turns += 1
-    task.cancel()
-    await asyncio.wait({task})
+    async with in_background(reflector.run()):
+        await run_ready_tasks()
+        for number in range(40):
+            source.put(str(number))
+        while len(heard) < 40:
+            await asyncio.sleep(0)
+            turns += 1
     # 40 events take a fifth of a second: no other task waits that long.
     assert heard[-1] - heard[0] >= 4
 

@@ -1,6 +1,5 @@
 """A reflector that keeps what is made of objects, and nothing else of them."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,6 +16,7 @@ from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.objects.cluster import ConfigMap
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.support.fake_source import FakeSource
+from tests.support.loops import in_background
 
 
 class Which(msgspec.Struct, frozen=True):
@@ -51,13 +51,9 @@ class Scene:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        task = asyncio.ensure_future(self.reflector.run())
-        try:
+        async with in_background(self.reflector.run()):
             await run_ready_tasks()
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
 
 
 async def test_the_result_of_the_transform_is_kept_and_reported() -> None:

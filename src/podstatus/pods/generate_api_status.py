@@ -53,7 +53,7 @@ DEFAULT_GATES = FeatureGates()
 NO_PROBES = ProbeResults()
 
 
-def generate_api_pod_status(
+def generate_api_pod_status(  # noqa: PLR0913 - independent facts by keyword, most optional
     pod: Pod,
     facts: PodFacts,
     *,

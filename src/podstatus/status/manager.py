@@ -89,7 +89,7 @@ class StatusManager:
     `sync_batch()` instead. Create a manager after a fork, not before.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - optional ports by keyword: a caller passes what it has
         self,
         client: PodApi | None,
         pods: PodLookup,

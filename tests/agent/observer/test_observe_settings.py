@@ -41,6 +41,11 @@ def test_flags_come_before_variables_and_these_before_what_is_usual(kubeconfig: 
     assert read({"kubeconfig": kubeconfig}, **variables).port == 7
 
 
+def test_logs_on_a_terminal_are_short(kubeconfig: str) -> None:
+    loaded = load_observe_settings({"kubeconfig": kubeconfig}, {}, {}, on_terminal=True)
+    assert loaded.settings.v == 0
+
+
 def test_variables_of_an_agent_do_not_matter(kubeconfig: str) -> None:
     found = load_observe_settings(
         {"kubeconfig": kubeconfig}, {"PODSTATUS_MAX_PODS": "many", "PODSTATUS_RUNTIME": "?"}, {}

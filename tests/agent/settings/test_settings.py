@@ -1,5 +1,6 @@
 """Settings: sources, precedence, and all errors at once."""
 
+import platform
 import pwd
 from pathlib import Path
 from types import UnionType
@@ -248,6 +249,20 @@ def test_flags_win_over_variables_over_the_file_over_defaults(config: Path) -> N
 
 def test_a_name_is_made_lower_case_as_the_kubelet_does() -> None:
     assert by_flag("hostname_override", " Node-1 ").node_name == "node-1"
+
+
+def test_an_invalid_hostname_has_to_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "node", lambda: "a_b")
+    (line,) = mistakes()
+    assert line.startswith('hostname: "a_b" is not a valid node name')
+    assert line.endswith("; pass --hostname-override")
+    assert by_flag("hostname_override", "node").node_name == "node"
+
+
+def test_logs_on_a_terminal_are_short_unless_a_verbosity_is_given() -> None:
+    assert load_settings({}, {}, on_terminal=True).settings.v == 0
+    assert load_settings({"v": "4"}, {}, on_terminal=True).settings.v == 4
+    assert load_settings({}, {}, on_terminal=False).settings.v == 2
 
 
 def test_any_port_is_any_for_all() -> None:
@@ -500,6 +515,13 @@ def test_in_a_pod_of_a_cluster_the_default_is_that_cluster() -> None:
     assert not settings.embedded
     settings = found(flags={"in_cluster": "false"}, environment=IN_CLUSTER).settings
     assert settings.embedded
+
+
+def test_a_kubeconfig_comes_before_the_cluster_of_the_pod(tmp_path: Path) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.touch()
+    flags: dict[str, str | None] = {"kubeconfig": str(kubeconfig), "runtime": "simulated"}
+    assert not found(flags=flags, environment=IN_CLUSTER).settings.in_cluster
 
 
 def test_process_nodes_of_external_clusters_are_tainted_by_default() -> None:

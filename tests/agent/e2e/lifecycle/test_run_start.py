@@ -8,7 +8,9 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from podstatus.cli.register_commands import app
 from tests.support.processes.agent_process import (
     ENVIRONMENT,
     AgentProcess,
@@ -18,7 +20,6 @@ from tests.support.processes.agent_process import (
     is_ready,
     make_pod,
 )
-from tests.support.processes.programs import COMMAND
 
 
 def printed(started: AgentProcess, program: str) -> list[str]:
@@ -108,12 +109,6 @@ def test_a_static_pod_is_shown_as_soon_as_it_has_a_mirror_pod(tmp_path: Path) ->
 
 @pytest.mark.parametrize("what", ["pods", "node", "events"])
 def test_commands_without_an_agent_print_how_to_start_one(tmp_path: Path, what: str) -> None:
-    ran = subprocess.run(
-        [*COMMAND, "get", what, "--root-dir", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=ENVIRONMENT,
-    )
-    assert ran.returncode == 1
+    ran = CliRunner().invoke(app, ["get", what, "--root-dir", str(tmp_path)])
+    assert ran.exit_code == 1
     assert f"start one with: podstatus run --root-dir {tmp_path}" in ran.stderr

@@ -100,7 +100,7 @@ class NodeScene:
         self.health = FakeHealth()
         self.machine: MachineReading | None = MACHINE
         self.recoveries = 0
-        self.stated: tuple[AlertCondition, ...] | None = ()
+        self.stated: tuple[AlertCondition, ...] = ()
         self.own_node = NodeCache(Node())
         self.services: NodeServices = build_node(
             settings,

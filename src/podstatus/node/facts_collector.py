@@ -29,8 +29,8 @@ class FactSources(msgspec.Struct, frozen=True, kw_only=True):
     health: HealthReporter
     port: Callable[[], int]
     """The port that the agent listens on; 0 until it does."""
-    alert_conditions: Callable[[], tuple[AlertCondition, ...] | None]
-    """Conditions that are True while an alert fires; None until the alerts were evaluated."""
+    alert_conditions: Callable[[], tuple[AlertCondition, ...]]
+    """Conditions that are True while an alert fires."""
 
 
 class NodeFactsCollector:

@@ -31,7 +31,7 @@ def update(
     pressures: Sequence[str] = (),
     problems: Sequence[str] = (),
     now: Time = NOW,
-    stated: Sequence[AlertCondition] | None = (),
+    stated: Sequence[AlertCondition] = (),
 ) -> NodeConditionsUpdate:
     return update_conditions(
         "node-c",
@@ -227,9 +227,3 @@ def test_what_is_stated_is_true_until_it_is_not() -> None:
     after = update(again.items, stated=[])
     assert stated(after) == []
     assert FOREIGN in after.items
-
-
-def test_alert_conditions_stay_until_the_first_evaluation() -> None:
-    first = update(stated=[FULL], now=BEFORE)
-    assert stated(update(first.items, stated=None)) == stated(first)
-    assert reasons(update(first.items, stated=[])) == []

@@ -95,12 +95,9 @@ def update_conditions(
     pressures: frozenset[str],
     problems: Sequence[str],
     now: Time,
-    alert_conditions: Sequence[AlertCondition] | None = (),
+    alert_conditions: Sequence[AlertCondition] = (),
 ) -> NodeConditionsUpdate:
-    """Compute the conditions from the current ones; new ones are appended, Ready last.
-
-    `alert_conditions` None: not evaluated yet, existing alert conditions stay.
-    """
+    """Compute the conditions from the current ones; new ones are appended, Ready last."""
     conditions = {condition.type: condition for condition in current}
     _apply_alert_conditions(conditions, alert_conditions, now)
     reasons: list[str] = []
@@ -122,11 +119,9 @@ def update_conditions(
 
 def _apply_alert_conditions(
     conditions: dict[str, NodeCondition],
-    alert_conditions: Sequence[AlertCondition] | None,
+    alert_conditions: Sequence[AlertCondition],
     now: Time,
 ) -> None:
-    if alert_conditions is None:
-        return
     firing = {condition.type: condition for condition in alert_conditions}
     for type_ in [
         t for t in conditions if t.startswith(ALERT_CONDITION_PREFIX) and t not in firing

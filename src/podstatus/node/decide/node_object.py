@@ -72,8 +72,8 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     pressures: frozenset[str] = frozenset()
     problems: tuple[str, ...] = ()
     """Reasons why the node is not Ready."""
-    alert_conditions: tuple[AlertCondition, ...] | None = ()
-    """Conditions of firing alerts; None before the first evaluation."""
+    alert_conditions: tuple[AlertCondition, ...] = ()
+    """Conditions of firing alerts."""
     now: Time
 
 

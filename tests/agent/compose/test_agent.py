@@ -5,7 +5,7 @@ import logging
 import re
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -16,14 +16,14 @@ from podstatus.agent.compose.build_dependencies import BuildRuntime
 from podstatus.agent.compose.runtime import build_runtime
 from podstatus.agent.daemon import apiserver_process, run_agent
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run_agent import AgentContext, AgentError
+from podstatus.agent.daemon.run_agent import AgentError
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
-from podstatus.client import kubeconfig_config
 from podstatus.runtime.port import ProbeResult
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
+from tests.support.running_agent import agent_context, running_agent
 
 SECONDS = 90
 
@@ -52,20 +52,12 @@ async def a_node(
         "healthz_port": healthz_port,
     }
     settings = load_settings(flags, {}).settings
-    serving = asyncio.get_running_loop().create_future()
+    clock = SystemClock()
     with RootDir(settings.root_dir) as root:
-        access = kubeconfig_config(server.kubeconfig)
-        context, clock = AgentContext(settings=settings, root=root, access=access), SystemClock()
+        context = agent_context(settings, root, server)
         agent = NodeAgent(context, clock, Heartbeats(clock), runtime)
-        task = asyncio.create_task(agent.run(serving.set_result))
-        try:
-            async with asyncio.timeout(SECONDS):
-                await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
-                yield task
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        async with running_agent(agent, SECONDS) as running:
+            yield running.task
 
 
 async def until(holds: Callable[[], bool]) -> None:

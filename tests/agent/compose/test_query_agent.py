@@ -5,21 +5,19 @@ import json
 import re
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
 from podstatus.agent.compose.agent import build_node_agent
-from podstatus.agent.compose.kubelet_server import ensure_server_files
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run_agent import AgentContext
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
-from podstatus.client import kubeconfig_config
 from podstatus.testing.apiserver import ApiServerThread
 from tests.agent.compose.query_scene import PARTITION, PODS, a_pod, ask
+from tests.support.running_agent import agent_context, running_agent
 from tests.support.web.transition_text import after_text
 
 SECONDS = 90
@@ -64,26 +62,15 @@ async def a_node(folder: Path, server: ApiServerThread) -> AsyncIterator[Client]
         "node_lease_duration_seconds": "4",
     }
     settings = load_settings(flags, {}).settings
-    serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
-        files = ensure_server_files(settings, root.folder("pki"), SystemClock().now())
-        access = kubeconfig_config(server.kubeconfig)
-        agent = build_node_agent(
-            AgentContext(settings=settings, root=root, access=access, server_files=files)
-        )
-        task = asyncio.create_task(agent.run(serving.set_result))
-        try:
-            async with asyncio.timeout(SECONDS):
-                await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
-                trust = ssl.create_default_context(cafile=files.certificate)
-                connector = aiohttp.TCPConnector(ssl=trust)
-                url = serving.result().agent
-                async with aiohttp.ClientSession(url, connector=connector) as session:
-                    yield Client(session, files.token)
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        context = agent_context(settings, root, server)
+        files = context.server_files
+        async with running_agent(build_node_agent(context), SECONDS) as running:
+            trust = ssl.create_default_context(cafile=files.certificate)
+            connector = aiohttp.TCPConnector(ssl=trust)
+            url = running.serving.result().agent
+            async with aiohttp.ClientSession(url, connector=connector) as session:
+                yield Client(session, files.token)
 
 
 async def test_a_crash_and_a_recovery_are_in_the_timeline(

@@ -4,22 +4,21 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from podstatus.agent.compose.agent import build_node_agent
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run_agent import AgentContext
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
-from podstatus.client import kubeconfig_config
 from podstatus.observe.history.sqlite_store import HistoryError
 from podstatus.observe.ports import StatusView
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.testing.apiserver import ApiServerThread
 from tests.agent.compose.query_scene import PARTITION, PODS, a_pod, ask
+from tests.support.running_agent import agent_context, running_agent
 
 SECONDS = 90
 
@@ -38,20 +37,11 @@ async def a_node(folder: Path, server: ApiServerThread, **flags: str) -> AsyncIt
         },
         {},
     ).settings
-    serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
-        access = kubeconfig_config(server.kubeconfig)
-        agent = build_node_agent(AgentContext(settings=settings, root=root, access=access))
-        task = asyncio.create_task(agent.run(serving.set_result))
-        try:
-            async with asyncio.timeout(SECONDS):
-                await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
-                yield agent.status_view
-                assert not task.done()
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        agent = build_node_agent(agent_context(settings, root, server))
+        async with running_agent(agent, SECONDS) as running:
+            yield agent.status_view
+            assert not running.task.done()
 
 
 async def until(holds: Callable[[], bool]) -> None:

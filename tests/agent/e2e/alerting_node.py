@@ -6,19 +6,20 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.compose.alert_rules import load_alert_rules
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run_agent import AgentContext
 from podstatus.agent.settings.load import load_settings
 from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.ports import AlertReader
 from podstatus.base.clock import Clock
 from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.base.system_clock import SystemClock
-from podstatus.client import kubeconfig_config
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
 from podstatus.testing.apiserver import ApiServerThread
+from tests.support.running_agent import agent_context, running_agent
 
 SECONDS = 90
 NODE = "node"
@@ -98,28 +99,18 @@ class AlertingNode:
         file = self.folder / "rules.yaml"
         file.write_text(rules or "")
         settings = load_settings(flags, {}).settings
-        serving = asyncio.get_running_loop().create_future()
         with RootDir(settings.root_dir) as root, BudgetedEvaluator() as evaluator:
-            surroundings = AgentContext(
-                settings=settings,
-                root=root,
-                access=kubeconfig_config(self.server.kubeconfig),
+            context = structs.replace(
+                agent_context(settings, root, self.server),
                 alert_rules=None if rules is None else load_alert_rules([file], evaluator),
             )
             heartbeats = self.heartbeats or Heartbeats(self.clock)
             self.is_stalled = lambda: bool(heartbeats.stalled())
-            agent = NodeAgent(surroundings, self.clock, heartbeats, lambda _: self.runtime)
+            agent = NodeAgent(context, self.clock, heartbeats, lambda _: self.runtime)
             self.agent = agent
-            task = asyncio.create_task(agent.run(serving.set_result))
-            try:
-                async with asyncio.timeout(seconds):
-                    await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
-                    assert not task.done(), task.exception()
-                    yield agent._alerts.service if agent._alerts else NoAlerts()
-            finally:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            async with running_agent(agent, seconds) as running:
+                assert not running.task.done(), running.task.exception()
+                yield agent._alerts.service if agent._alerts else NoAlerts()
 
     def unhealthy(self) -> dict[str, str]:
         """The checks of `/healthz` that fail, and why."""

@@ -5,24 +5,23 @@ import json
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from podstatus.agent.compose.kubelet_server import ensure_server_files
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run_agent import AgentContext, AgentError
+from podstatus.agent.daemon.run_agent import AgentError
 from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.history_scope import SCOPE_FILE
 from podstatus.agent.observer.observer import ClusterObserver, build_observer
 from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.base.system_clock import SystemClock
-from podstatus.client import kubeconfig_config
 from podstatus.observe.history.sqlite_store import History, HistoryError, HistoryPod
 from podstatus.testing.apiserver import ApiServerThread, running_api_server
 from tests.support.data.deployment_pods import pod, status
+from tests.support.running_agent import agent_context, running_agent
 
 SECONDS = 90
 PODS = "/api/v1/namespaces/default/pods"
@@ -47,24 +46,12 @@ async def observing(
         **options,
     }
     settings = load_observe_settings(flags, {}, {}).settings
-    serving = asyncio.get_running_loop().create_future()
     with RootDir(settings.root_dir) as root:
-        access = kubeconfig_config(server.kubeconfig)
-        files = None
-        if "port" in options:
-            files = ensure_server_files(settings, root.folder("pki"), SystemClock().now())
-        surroundings = AgentContext(settings=settings, root=root, access=access, server_files=files)
-        observer = build_observer(surroundings, observed or ObserverScope())
-        task = asyncio.create_task(observer.run(serving.set_result))
-        try:
-            async with asyncio.timeout(SECONDS):
-                await asyncio.wait({task, serving}, return_when=asyncio.FIRST_COMPLETED)
-                yield observer
-                assert not task.done()
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        context = agent_context(settings, root, server)
+        observer = build_observer(context, observed or ObserverScope())
+        async with running_agent(observer, SECONDS) as running:
+            yield observer
+            assert not running.task.done()
 
 
 async def until(holds: Callable[[], object]) -> None:

@@ -13,6 +13,7 @@ from podstatus.agent.observer.status_view import ClusterStatusView
 from podstatus.client.rest.resources import ApiResource
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.kube.api_errors import DeniedError
+from podstatus.observe.history.status_listener import StatusHistoryWriter
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.testing.clock import FakeClock, run_ready_tasks
 from tests.support.fake_source import FakeSource, FakeStream
@@ -41,7 +42,10 @@ async def test_a_server_that_answers_but_does_not_show_pods_is_not_there(tmp_pat
 
     async with asyncio.timeout(30):
         clock, cluster = FakeClock(), FakeCluster()
-        contact, history = ServerHealth(clock), HistoryFile(settings, tmp_path)
+        contact = ServerHealth(clock)
+        history = HistoryFile(
+            settings, tmp_path, lambda store: StatusHistoryWriter(store, clock=clock)
+        )
         view = ClusterView(
             cluster, ObserverScope(), SnapshotCache(), clock=clock, history_writer=None
         )

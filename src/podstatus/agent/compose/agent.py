@@ -58,16 +58,12 @@ class NodeAgent:
         self._context = context
         self._settings = settings = context.settings
         self._shared = shared = build_dependencies(context, clock, heartbeats, build_runtime)
-        server = self._server = (
-            None
-            if context.server_files is None
-            else KubeletServer(
-                settings,
-                context.server_files,
-                shared.clients.events,
-                clock,
-                node_name=settings.node_name,
-            )
+        server = self._server = KubeletServer(
+            settings,
+            context.server_files,
+            shared.clients.events,
+            clock,
+            node_name=settings.node_name,
         )
         firing = FiringAlerts(settings, context.alert_rules, clock)
         self._pods = PodServices(shared, source_names(settings))
@@ -75,7 +71,7 @@ class NodeAgent:
             shared,
             shutting_down=self._pods.shutdown.problem,
             on_recovered=self._pods.status_manager.reconcile,
-            port=lambda: 0 if server is None else server.port,
+            port=lambda: server.port,
             alert_conditions=firing.node_conditions,
         )
         self.status_view = NodeStatusView(shared, self._pods, self._node)
@@ -97,7 +93,7 @@ class NodeAgent:
                 self._pods,
                 self._node,
                 self._taints,
-                url=lambda: "" if server is None else server.url,
+                url=lambda: server.url,
             )
         )
         alerts = None if self._alerts is None else self._alerts.service

@@ -7,6 +7,7 @@ import logging
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from podstatus.agent.compose.status_events import StatusEvents
 from podstatus.agent.settings.model import AgentSettings
@@ -18,7 +19,7 @@ from podstatus.observe.history.agent_downtime import AgentDowntime, last_alive
 from podstatus.observe.history.async_reader import AsyncHistoryReader
 from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError
 from podstatus.observe.history.status_listener import StatusHistoryWriter
-from podstatus.observe.history.writer import HistoryCounts, Retention
+from podstatus.observe.history.writer import HistoryCounts, HistoryWriter, Retention
 from podstatus.observe.transitions.compare_statuses import FOREIGN_WRITE, SYNC, Transition
 from podstatus.status.counters import Counters
 
@@ -28,36 +29,39 @@ HISTORY_FILE = "history.db"
 """File name in the root directory."""
 
 
-class HistoryFile:
-    """The history database, if it is enabled and usable."""
+WriterT = TypeVar("WriterT", bound=HistoryWriter[Any])
 
-    def __init__(self, settings: AgentSettings, root: Path) -> None:
+
+class HistoryFile(Generic[WriterT]):
+    """The history database and its writer, if it is enabled and usable."""
+
+    def __init__(
+        self, settings: AgentSettings, root: Path, build_writer: Callable[[History], WriterT]
+    ) -> None:
         self.path = root / HISTORY_FILE
         self.problem = ""
         """Why the history is enabled but not usable; empty if it is usable or disabled."""
-        self.retention = Retention(days=settings.history_days, size=settings.history_size)
         self.store: History | None = None
         """The database for writing; None if disabled or not usable."""
-        self._counts: Callable[[], HistoryCounts] | None = None
+        self.writer: WriterT | None = None
+        """None if there is no `store`."""
         self._reader = AsyncHistoryReader(self.require_path)
         if settings.history:
-            self._open_store()
+            self._open_store(build_writer)
 
-    def _open_store(self) -> None:
+    def _open_store(self, build_writer: Callable[[History], WriterT]) -> None:
         try:
             self.store = History.open(self.path)
         except HistoryError as error:
             self.problem = str(error)
             logger.error("history is not recorded: error=%s", error)
-
-    def set_counts_source(self, counts: Callable[[], HistoryCounts]) -> None:
-        """Set the writer's function that returns its counts."""
-        self._counts = counts
+        else:
+            self.writer = build_writer(self.store)
 
     @property
     def counts(self) -> HistoryCounts:
         """Entries written, waiting and dropped, and the current problem."""
-        return HistoryCounts(problem=self.problem) if self._counts is None else self._counts()
+        return HistoryCounts(problem=self.problem) if self.writer is None else self.writer.counts
 
     def health(self) -> str | None:
         """Health check: return the current write problem, None if there is none."""
@@ -90,11 +94,16 @@ class HistoryFile:
                 logger.warning("cannot close the history: error=%s", error)
 
 
+def history_retention(settings: AgentSettings) -> Retention:
+    """Return how long entries are stored, and how large the file may be."""
+    return Retention(days=settings.history_days, size=settings.history_size)
+
+
 SLOW_SYNC_SECONDS = 1.0
 """Record a sync that took at least this long."""
 
 
-class AgentHistory(HistoryFile):
+class AgentHistory(HistoryFile[StatusHistoryWriter]):
     """The history of a node agent, if it is enabled and usable."""
 
     def __init__(
@@ -114,20 +123,21 @@ class AgentHistory(HistoryFile):
         """
         # Before the database is opened, which may change the file's mtime.
         since = last_alive(root / HISTORY_FILE)
-        super().__init__(settings, root)
-        self.writer: StatusHistoryWriter | None = None
+
+        def build_writer(store: History) -> StatusHistoryWriter:
+            return StatusHistoryWriter(
+                store, clock=clock, retention=history_retention(settings), on_loss=on_loss
+            )
+
+        super().__init__(settings, root, build_writer)
         self.downtime: AgentDowntime | None = None
         """Must be registered as a status notifier before `writer`."""
         self._translate_uid = translate_uid
         self._on_foreign_write = on_foreign_write
-        if self.store is not None:
-            writer = StatusHistoryWriter(
-                self.store, clock=clock, retention=self.retention, on_loss=on_loss
+        if self.store is not None and self.writer is not None:
+            self.downtime = AgentDowntime(
+                self.writer, self.path, self.store.pod_uids(), last_alive_at=since, clock=clock
             )
-            self.set_counts_source(lambda: writer.counts)
-            self.writer = writer
-            pods = self.store.pod_uids()
-            self.downtime = AgentDowntime(writer, self.path, pods, last_alive_at=since, clock=clock)
 
     def record_event(self, about: ObjectReference, type_: str, reason: str, message: str) -> None:
         """Record an event, if it is about a pod."""

@@ -9,14 +9,9 @@ from podstatus.web.handlers import HandlerDependencies
 
 
 async def start_server(
-    server: KubeletServer | None, sources: HandlerDependencies, stack: AsyncExitStack
+    server: KubeletServer, sources: HandlerDependencies, stack: AsyncExitStack
 ) -> str:
-    """Start the server and return its URL, empty without a server. `stack` stops it.
-
-    Raises AgentError.
-    """
-    if server is None:
-        return ""
+    """Start the server and return its URL; `stack` stops it. Raises AgentError."""
     try:
         await server.start(sources)
     except KubeletServerError as error:

@@ -75,8 +75,7 @@ class AgentContext(msgspec.Struct, frozen=True, kw_only=True):
     settings: AgentSettings
     root: RootDir
     access: ClientConfig
-    server_files: KubeletServerFiles | None = None
-    """Files of the agent's HTTPS server; None: no server."""
+    server_files: KubeletServerFiles
     alert_rules: AlertRules | None = None
     """None: alerts are disabled."""
     restart_reason: str = ""
@@ -297,16 +296,16 @@ def _server_files(settings: AgentSettings, root: RootDir, server: _ApiServer) ->
 def _endpoints(
     context: AgentContext, server: _ApiServer, addresses: ListenAddresses
 ) -> AgentEndpoints:
-    settings, port = context.settings, context.server_files
+    files = context.server_files
     return AgentEndpoints(
         apiserver=server.access.server,
         agent=addresses.agent,
         health=addresses.health,
-        token=server.token if port is None else port.token,
-        agent_certificate="" if port is None else str(port.certificate),
+        token=files.token,
+        agent_certificate=str(files.certificate),
         kubeconfig="" if server.kubeconfig is None else str(server.kubeconfig),
         certificate_authority="" if server.authority is None else str(server.authority),
-        node="" if addresses.observes else settings.node_name,
+        node="" if addresses.observes else context.settings.node_name,
         observes=addresses.observes,
         pid=os.getpid(),
     )

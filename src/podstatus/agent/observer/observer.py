@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, suppress
 
 from podstatus import __version__
-from podstatus.agent.compose.history import HistoryFile
+from podstatus.agent.compose.history import HistoryFile, history_retention
 from podstatus.agent.compose.kubelet_server import KubeletServer
 from podstatus.agent.compose.start_server import start_server
 from podstatus.agent.daemon.root_dir import RootDirError
@@ -77,10 +77,8 @@ class ClusterObserver:
         """Why the last request to the API server failed."""
         health = ServerHealth(clock)
         self._client = ApiClient(context.access, user_agent="podstatus/observe", health=health)
-        self._history = HistoryFile(settings, root.path)
-        self._history_writer = (
-            None if self._history.store is None else self._build_history_writer(self._history.store)
-        )
+        self._history = HistoryFile(settings, root.path, self._build_history_writer)
+        self._history_writer = self._history.writer
         self.view = ClusterView(
             self._client, scope, SnapshotCache(), clock=clock, history_writer=self._history_writer
         )
@@ -97,22 +95,18 @@ class ClusterObserver:
             metrics=self._metric_pages,
         )
         # Clients need permission for all nodes: the observer is none of them.
-        self._server = (
-            None
-            if context.server_files is None
-            else KubeletServer(settings, context.server_files, self._client, clock, node_name="")
+        self._server = KubeletServer(
+            settings, context.server_files, self._client, clock, node_name=""
         )
 
     def _build_history_writer(self, history: History) -> HistoryWriter[PodSummary]:
-        writer = HistoryWriter(
+        return HistoryWriter(
             history,
             TransitionTracker(SUMMARY_SOURCE),
             clock=self._clock,
-            retention=self._history.retention,
+            retention=history_retention(self._context.settings),
             heartbeat=self._heartbeats.register("history", max_silent_seconds=120),
         )
-        self._history.set_counts_source(lambda: writer.counts)
-        return writer
 
     async def run(self, on_serving: Callable[[ListenAddresses], None]) -> None:
         """Run until cancelled; call `on_serving` once it serves. Raises AgentError."""

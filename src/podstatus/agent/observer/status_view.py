@@ -1,6 +1,7 @@
 """The StatusView of a cluster observer: pods, nodes, freshness, history."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import structs
 
@@ -18,7 +19,7 @@ class ClusterStatusView:
     """Implements `StatusView` for a cluster observer."""
 
     def __init__(
-        self, view: ClusterView, *, server_health: ServerHealth, history: HistoryFile
+        self, view: ClusterView, *, server_health: ServerHealth, history: HistoryFile[Any]
     ) -> None:
         self._view = view
         self._server_health = server_health

@@ -2,15 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from podstatus.agent.compose.agent import NodeAgent
 from podstatus.agent.daemon.root_dir import RootDir
-from podstatus.agent.daemon.run_agent import AgentContext
 from podstatus.agent.settings.load import load_settings
 from podstatus.base.system_clock import SystemClock
-from podstatus.client import kubeconfig_config
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimePod
 from podstatus.runtime.simulated.simulated_runtime import SimulatedRuntime
@@ -25,6 +23,7 @@ from tests.support.processes.agent_process import (
     get_plain,
     until,
 )
+from tests.support.running_agent import agent_context, running_agent
 
 
 class HangingRuntime(SimulatedRuntime):
@@ -54,22 +53,12 @@ async def running_node(
         "port": "0",
     }
     settings = load_settings(flags, {}).settings
-    serving = asyncio.get_running_loop().create_future()
     with RootDir(folder) as root:
-        surroundings = AgentContext(
-            settings=settings, root=root, access=kubeconfig_config(server.kubeconfig)
-        )
-        node = NodeAgent(
-            surroundings, SystemClock(), ImpatientHeartbeats("relist"), lambda _: runtime
-        )
-        task = asyncio.create_task(node.run(serving.set_result))
-        try:
-            async with asyncio.timeout(SECONDS):
-                yield f"{(await serving).health}/healthz"
-        finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        context = agent_context(settings, root, server)
+        clock, heartbeats = SystemClock(), ImpatientHeartbeats("relist")
+        node = NodeAgent(context, clock, heartbeats, lambda _: runtime)
+        async with running_agent(node, SECONDS) as running:
+            yield f"{running.serving.result().health}/healthz"
 
 
 def ready_condition(cluster: Cluster, status: str) -> dict[str, str] | None:

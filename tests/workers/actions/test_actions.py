@@ -325,7 +325,9 @@ class TestRestartAllContainers:
 
     def test_all_is_stopped_without_grace_and_forgotten_the_source_last(self) -> None:
         attempts = [exited("a", 88), runs("b"), exited("i"), runs("s", 1), exited("s", 1)]
-        assert said(actions_for(self.POD, *attempts)) == [
+        actions = actions_for(self.POD, *attempts)
+        assert [stop.container for stop in actions.stop] == [runs("b"), runs("s", 1)]
+        assert said(actions) == [
             "killing within 0 s",
             "killing within 0 s",
             "remove b-0",

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import gc
 import inspect
+import signal
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from functools import wraps
 from pathlib import Path
@@ -58,6 +59,8 @@ def _servers(text: str) -> tuple[str, ...]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A background job of a shell ignores it, and so would programs that tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # Workers of xdist only hand on what they saw.
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(RealTests(config), "real-tests")

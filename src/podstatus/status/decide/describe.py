@@ -27,7 +27,7 @@ def describe_containers(status: PodStatus) -> str:
 
 
 def describe_difference(observed: PodStatus, cached: PodStatus, gates: FeatureGates) -> str:
-    """Return the names of the parts owned by the node that differ: `condition Ready, phase`."""
+    """Return which parts owned by the node differ: `Condition Ready, Field phase`."""
     before, after = owned_parts(observed, gates), owned_parts(cached, gates)
     parts = {**before, **after}
     return ", ".join(str(part) for part in parts if before.get(part) != after.get(part))

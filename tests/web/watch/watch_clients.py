@@ -1,6 +1,9 @@
 """Clients that follow a watch and verify what they receive."""
 
 import asyncio
+import fcntl
+import sys
+import termios
 import time
 from typing import Any
 
@@ -91,13 +94,30 @@ class Verifier(Client):
 
 
 class Sleeper(Verifier):
-    """Reads nothing of its first response for some seconds."""
+    """Reads nothing of its first response for some seconds, once the server cannot send more."""
 
     def __init__(self, session: aiohttp.ClientSession, seconds: float) -> None:
         super().__init__(session)
         self._seconds = seconds
 
     async def read(self, answer: aiohttp.ClientResponse) -> None:
+        if self._seconds:
+            await until_full(answer)
         seconds, self._seconds = self._seconds, 0.0
         await asyncio.sleep(seconds)
         await super().read(answer)
+
+
+async def until_full(answer: aiohttp.ClientResponse) -> None:
+    """Wait until the socket receives no more: on a busy machine its server has others first."""
+    assert answer.connection is not None
+    assert answer.connection.transport is not None
+    number = answer.connection.transport.get_extra_info("socket").fileno()
+    before, unread = -1, 0
+    while unread == 0 or unread != before:
+        await asyncio.sleep(1)
+        before, unread = unread, unread_bytes(number)
+
+
+def unread_bytes(number: int) -> int:
+    return int.from_bytes(fcntl.ioctl(number, termios.FIONREAD, bytes(4)), sys.byteorder)

@@ -98,14 +98,9 @@ class DeferredObserver:
         self._callbacks.put(partial(self._observer.resizes_in_progress, count))
 
     def status_synced(
-        self, uid: PodUID, namespace: str, name: str, duration_seconds: float | None
+        self, uid: PodUID, namespace: str, name: str, duration_seconds: float
     ) -> None:
-        """Queue the calls of the observer, with the pod if it is a `SyncLatencyObserver`.
-
-        Without a duration, the updates had been acknowledged before.
-        """
-        if duration_seconds is None:
-            return
+        """Queue the calls of the observer, with the pod if it is a `SyncLatencyObserver`."""
         self._callbacks.put(partial(self._observer.status_synced, duration_seconds))
         if self._latency_observer is not None:
             self._callbacks.put(

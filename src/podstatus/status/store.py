@@ -298,10 +298,10 @@ class StatusStore:
             cached = self._entries.get(uid)
             if cached is not None and sent.unsent:
                 self._entries[uid] = cached.acknowledged(sent)
-            if self._observer is not None:
-                seconds = sent.unsent_seconds(self._now())
-                self._observer.status_synced(uid, sent.namespace, sent.name, seconds)
-        if self._observer is not None:
+            observer = self._observer
+            if observer and (seconds := sent.unsent_seconds(self._now())) is not None:
+                observer.status_synced(uid, sent.namespace, sent.name, seconds)
+        if observer:
             self._callbacks.flush(wait=False)
         return cached
 

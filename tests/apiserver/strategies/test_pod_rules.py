@@ -73,6 +73,44 @@ def test_the_node_may_not_change() -> None:
     assert cause.message.endswith("changed: spec.nodeName")
 
 
+RULE = {"action": "Restart", "exitCodes": {"operator": "In", "values": [3]}}
+WITH_RULE = {"name": "c0", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [RULE]}
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "policy", "exit_code", "legal"),
+    [
+        ("initContainerStatuses", "i0", "Never", 1, False),
+        ("initContainerStatuses", "i0", "OnFailure", 0, False),
+        ("initContainerStatuses", "i0", "OnFailure", 1, True),
+        ("ephemeralContainerStatuses", "e0", "Always", 1, False),
+        ("containerStatuses", "c0", "Never", 3, True),
+        ("containerStatuses", "c0", "Never", 4, False),
+    ],
+)
+def test_an_ended_container_runs_again_only_if_it_should_restart(
+    key: str, name: str, policy: str, exit_code: int, legal: bool
+) -> None:
+    """Cases that the recordings of upstream lack: init, ephemeral, restart rules."""
+    ended = {"name": name, "state": {"terminated": {"exitCode": exit_code}}}
+    runs = {"name": name, "state": {"running": {"startedAt": "2024-01-01T00:00:00Z"}}}
+    old = stored(
+        restartPolicy=policy,
+        containers=[WITH_RULE],
+        initContainers=[{"name": "i0", "image": "i"}],
+        status={key: [ended]},
+    )
+    body = old | {"status": old["status"] | {key: [runs]}}
+    new = PODS.prepare_update(PODS.decode(body), old, "status")
+    causes = PODS.validate_update(new, old, "status")
+    assert [cause.field for cause in causes] == ([] if legal else [f"status.{key}[0].state"])
+
+
+def test_a_new_pod_has_no_ephemeral_containers() -> None:
+    created = PODS.prepare_create(pod(ephemeralContainers=[{"name": "e", "image": "i"}]))
+    assert [cause.field for cause in PODS.validate_create(created)] == ["spec.ephemeralContainers"]
+
+
 def test_generations_once_observed_are_kept() -> None:
     old = stored(
         status={

@@ -14,12 +14,15 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def in_background(service: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
-    """Run a service until the block ends. Raises what the service raised."""
+    """Run a service until the block ends. Fails if it ended before; raises what it raised."""
     task = asyncio.create_task(service)
+    has_ended = False
     try:
         yield
+        has_ended = task.done()
     finally:
         task.cancel()
         await asyncio.wait({task})
     if not task.cancelled():
         task.result()
+    assert not has_ended, "the service ended by itself"

@@ -44,9 +44,11 @@ async def living(path: Path, notifiers: Notifiers) -> AsyncIterator[AlertDispatc
     """One process with a dispatcher."""
     store = AlertStore.open(path / "alerts.db")
     dispatcher = AlertDispatcher(notifiers, store, clock=SystemClock(), random=lambda: 1.0)
-    async with in_background(dispatcher.run()):
-        yield dispatcher
-    store.close()
+    try:
+        async with in_background(dispatcher.run()):
+            yield dispatcher
+    finally:
+        store.close()
 
 
 async def until(is_so: Callable[[], bool]) -> None:

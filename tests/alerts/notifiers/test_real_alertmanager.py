@@ -53,10 +53,12 @@ async def living(folder: Path, manager: Manager) -> AsyncIterator[AlertDispatche
         http, clock=clock, url=manager.url, link=lambda _: "", resend_seconds=AGAIN
     )
     dispatcher = AlertDispatcher({"alertmanager": notifier}, store, clock=clock, random=lambda: 0.5)
-    async with in_background(dispatcher.run()):
-        yield dispatcher
-    await http.close()
-    store.close()
+    try:
+        async with in_background(dispatcher.run()):
+            yield dispatcher
+    finally:
+        await http.close()
+        store.close()
 
 
 def fires(name: str) -> Alert:

@@ -43,8 +43,8 @@ _OPTIONS = (
     *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # hypothesis was imported before
 )
-_PASSED, _FAILED, _USAGE_ERROR = 0, 1, 4
-_LEAST_SECONDS, _SLACK = 30.0, 5.0
+_PASSED, _USAGE_ERROR = 0, 4
+_EXTRA_SECONDS, _SLACK = 30.0, 5.0
 """A mutant may take so much longer, and so many times as long, as the unchanged source: the
 machine is shared."""
 
@@ -250,9 +250,8 @@ class Bench:
         stages = PACKAGES[mutant.package]
         own = Path(stages[0], f"test_{mutant.module.stem}.py")
         for tests in [str(own)] * (ROOT / own).exists() + list(stages):
-            code = self._test(
-                tests, 30 + _SLACK * self._seconds.get(tests, self._seconds[stages[0]])
-            )
+            unchanged = self._seconds.get(tests, self._seconds[stages[0]])
+            code = self._test(tests, _EXTRA_SECONDS + _SLACK * unchanged)
             if code == _USAGE_ERROR:  # the mutant cannot be imported by a conftest
                 return f"{tests} (import)"
             if code != _PASSED:

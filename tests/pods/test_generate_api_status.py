@@ -332,7 +332,9 @@ def test_the_manager_decides_start_time_and_generation() -> None:
 
 @settings(max_examples=150)
 @given(some_pods(), some_facts(), some_statuses())
-def test_of_any_pod_facts_and_old_status(pod: Pod, facts: PodFacts, old: PodStatus) -> None:
+def test_status_properties_hold_for_any_pod_facts_and_old_status(
+    pod: Pod, facts: PodFacts, old: PodStatus
+) -> None:
     status = generate_api_pod_status(pod, facts, now=NOW, old_status=old)
     every_container_of_the_spec_has_a_status_and_no_other(pod, status)
     what_has_ended_for_good_does_not_come_back(pod, old, status)

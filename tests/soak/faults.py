@@ -127,7 +127,7 @@ class Faults:
 
     def _freeze_server(self) -> bool:
         self._stage.server.send(signal.SIGSTOP)
-        # Nobody would answer the churn.
+        # The churn would get no response.
         signal.sigtimedwait((), self._chance.uniform(1, 4))
         self._stage.server.send(signal.SIGCONT)
         return True

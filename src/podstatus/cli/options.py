@@ -1,4 +1,4 @@
-"""Options that commands share, and options made of the table of settings or a Struct.
+"""Options that commands share, and options made of settings or of the fields of a Struct.
 
 Options of settings are passed on as text and parsed together with variables and the file, so that
 all errors are reported at once.
@@ -100,14 +100,17 @@ def _replace_parameter(
     parameters: Sequence[inspect.Parameter],
     build: Callable[..., object],
 ) -> Callable[..., None]:
-    """Return `command` with `parameters` in place of the one that `build` returns for them."""
+    """Return `command` with `parameters` in place of its parameter `name`.
+
+    `build` makes the value of that parameter of theirs.
+    """
 
     def with_options(**options: Any) -> None:
         value = build(**{it.name: options.pop(it.name) for it in parameters})
         command(**{name: value}, **options)
 
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    merged = [it for own_one in own for it in (parameters if own_one.name == name else [own_one])]
+    own = inspect.signature(command, eval_str=True).parameters
+    merged = [it for key, old in own.items() for it in (parameters if key == name else [old])]
     with_options.__name__, with_options.__doc__ = command.__name__, command.__doc__
     with_options.__annotations__ = {it.name: it.annotation for it in merged}
     with_options.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ import yaml
 from rich.console import Console, Group, RenderableType
 from rich.control import Control
 from rich.layout import Layout
+from rich.segment import ControlType
 from rich.text import Text
 
 from podstatus.base.control_chars import ControlCharEscaper, escape_control_chars
@@ -46,7 +47,8 @@ def redraw(lines: Iterable[Text]) -> None:
     there is nothing to restore when the process is stopped or killed.
     """
     height = shutil.get_terminal_size().lines - 1
-    _write_styled(Control.home(), Layout(Group(*lines)), height=height)
+    clear = Control((ControlType.ERASE_IN_LINE, 0))  # the last row, below the layout
+    _write_styled(Control.home(), Layout(Group(*lines)), clear, height=height, end="")
 
 
 def _write_styled(*content: RenderableType, **options: Any) -> None:

@@ -32,7 +32,7 @@ _MIN_COLUMNS = 16
 _RESTARTS = "  restarts"
 
 
-class _Look(msgspec.Struct, frozen=True):
+class _SeverityStyle(msgspec.Struct, frozen=True):
     """How a severity is drawn."""
 
     label: str
@@ -42,14 +42,14 @@ class _Look(msgspec.Struct, frozen=True):
     letter: str
 
 
-_LOOKS = {
-    Severity.GOOD: _Look("good", "green", "█", "="),
-    Severity.WAITING: _Look("waiting", "yellow", "░", "."),
-    Severity.BACK_OFF: _Look("back-off", "red", "▒", "~"),
-    Severity.BAD: _Look("failed", "red", "▓", "x"),
-    Severity.DONE: _Look("completed", "cyan", "─", "-"),
-    Severity.UNKNOWN: _Look("unknown", "magenta", "?", "?"),
-    Severity.AWAY: _Look("agent away", "dim", "·", ","),
+_SEVERITY_STYLES = {
+    Severity.GOOD: _SeverityStyle("good", "green", "█", "="),
+    Severity.WAITING: _SeverityStyle("waiting", "yellow", "░", "."),
+    Severity.BACK_OFF: _SeverityStyle("back-off", "red", "▒", "~"),
+    Severity.BAD: _SeverityStyle("failed", "red", "▓", "x"),
+    Severity.DONE: _SeverityStyle("completed", "cyan", "─", "-"),
+    Severity.UNKNOWN: _SeverityStyle("unknown", "magenta", "?", "?"),
+    Severity.AWAY: _SeverityStyle("agent away", "dim", "·", ","),
 }
 
 
@@ -70,14 +70,14 @@ class Symbols(msgspec.Struct, frozen=True, kw_only=True):
 
 
 BLOCKS = Symbols(
-    bars={severity: look.block for severity, look in _LOOKS.items()},
+    bars={severity: style.block for severity, style in _SEVERITY_STYLES.items()},
     restart="↻",
     event="•",
     times="×",  # noqa: RUF001 - the multiplication sign
     tick="╷",
 )
 ASCII = Symbols(
-    bars={severity: look.letter for severity, look in _LOOKS.items()},
+    bars={severity: style.letter for severity, style in _SEVERITY_STYLES.items()},
     restart="^",
     event="*",
     times="x",
@@ -150,7 +150,7 @@ def _precedence(interval: Interval) -> tuple[int, Severity]:
 
 def _bar(interval: Interval, count: int, symbols: Symbols) -> list[_Piece]:
     """The bar, labelled if the label fits. Labels have no color: yellow is unreadable on white."""
-    sign, color = symbols.bars[interval.severity], _LOOKS[interval.severity].color
+    sign, color = symbols.bars[interval.severity], _SEVERITY_STYLES[interval.severity].color
     text = interval.text
     rest = count - len(text) - 3
     if rest < 1 or not _is_plain(text):
@@ -192,7 +192,11 @@ def _legend(chart: Chart, width: int, symbols: Symbols) -> list[Text]:
     marks = [mark for row in chart.rows if row.is_events for mark in row.marks]
     restarts = any(row.marks for row in chart.rows if not row.is_events)
     entries = [
-        *((symbols.bars[s], it.color, it.label) for s, it in _LOOKS.items() if s in severities),
+        *(
+            (symbols.bars[s], it.color, it.label)
+            for s, it in _SEVERITY_STYLES.items()
+            if s in severities
+        ),
         *[(symbols.restart, "", "restart")] * restarts,
         *[(symbols.event, "", "event")] * any(not mark.is_warning for mark in marks),
         *[(symbols.warning, "red", "warning")] * any(mark.is_warning for mark in marks),

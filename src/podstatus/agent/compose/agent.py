@@ -107,7 +107,7 @@ class NodeAgent:
             watch_counts=watch_counts,
             checks=self._checks,
         )
-        self._handlers = HandlerDependencies(
+        self._handler_dependencies = HandlerDependencies(
             pods=AgentPods(self._pods.pod_manager, self._pods.status_manager, shared.pleg),
             runtime=shared.counted_runtime,
             checks=self._checks,
@@ -138,7 +138,7 @@ class NodeAgent:
             await self._sources.check_server()
             addresses = ListenAddresses(
                 health=await self._start_health_listener(stack),
-                agent=await start_server(self._server, self._handlers, stack),
+                agent=await start_server(self._server, self._handler_dependencies, stack),
             )
             try:
                 syncing = self._pods.status_manager.run()

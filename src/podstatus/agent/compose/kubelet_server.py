@@ -121,11 +121,11 @@ class KubeletServer:
         """The URL for clients on this machine; empty before `start`."""
         return server_url(self._settings.address, self._port) if self._port else ""
 
-    async def start(self, sources: HandlerDependencies) -> int:
-        """Start to listen and return the port. Raises KubeletServerError."""
+    async def start(self, dependencies: HandlerDependencies) -> None:
+        """Start to listen. Raises KubeletServerError."""
         files, settings = self._files, self._settings
         server = NodeServer(
-            Handlers(sources, self._options, self._clock),
+            Handlers(dependencies, self._options, self._clock),
             Authorizer(self._options, self._reviews, self._clock),
             ssl_context=server_context(files.certificate, files.key, files.client_ca),
             host=settings.address,
@@ -141,7 +141,6 @@ class KubeletServer:
                 "process that uses it, or pass another --port (0 picks a free one) or --address"
             ) from error
         self._server = server
-        return self._port
 
     async def stop(self) -> None:
         """Close all streams and connections."""

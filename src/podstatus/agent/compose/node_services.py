@@ -45,19 +45,23 @@ class AgentNodeServices:
 
     def __init__(
         self,
-        shared: AgentDependencies,
+        dependencies: AgentDependencies,
         *,
         shutting_down: NodeHealthCheck,
         on_recovered: Callable[[], None],
         port: Callable[[], int],
         alert_conditions: Callable[[], tuple[AlertCondition, ...]],
     ) -> None:
-        runtime, clock, heartbeats = shared.counted_runtime, shared.clock, shared.heartbeats
-        settings = node_settings(shared.settings, runtime)
+        runtime, clock, heartbeats = (
+            dependencies.counted_runtime,
+            dependencies.clock,
+            dependencies.heartbeats,
+        )
+        settings = node_settings(dependencies.settings, runtime)
         thresholds = parse_thresholds(settings.eviction_hard)
-        pressure = PressureMonitor(thresholds, shared.signals.node_changed, clock=clock)
+        pressure = PressureMonitor(thresholds, dependencies.signals.node_changed, clock=clock)
         self.usage = NodeUsage(
-            DiskReader(shared.settings.root_dir),
+            DiskReader(dependencies.settings.root_dir),
             clock=clock,
             pods=_pod_usage(runtime),
             containers=runtime.container_usage if isinstance(runtime, ContainerStats) else dict,
@@ -73,7 +77,7 @@ class AgentNodeServices:
                 ),
                 usage=lambda: self.usage.snapshot,
                 health=NodeHealth(
-                    shared.pleg.unhealthy_reason,
+                    dependencies.pleg.unhealthy_reason,
                     self.usage.problem,
                     shutting_down,
                     heartbeats=heartbeats,
@@ -81,21 +85,23 @@ class AgentNodeServices:
                 port=port,
                 alert_conditions=alert_conditions,
             ),
-            api=HttpNodeApi(shared.clients.node),
-            events=shared.node_events,
+            api=HttpNodeApi(dependencies.clients.node),
+            events=dependencies.node_events,
             clock=clock,
-            node_cache=shared.node_cache,
+            node_cache=dependencies.node_cache,
             callbacks=NodeCallbacks(
                 status_heartbeat=heartbeats.register("node-status", max_silent_seconds=60),
                 lease_heartbeat=heartbeats.register("lease", max_silent_seconds=60),
                 on_recovered=on_recovered,
             ),
         )
-        self._node_cache = shared.node_cache
+        self._node_cache = dependencies.node_cache
         self.status = self._services.status
         self.lease = self._services.lease
-        self.reflector = node_reflector(shared.clients.node, settings.name, shared.node_cache)
-        shared.signals.node_changed.connect(self.status.request_sync)
+        self.reflector = node_reflector(
+            dependencies.clients.node, settings.name, dependencies.node_cache
+        )
+        dependencies.signals.node_changed.connect(self.status.request_sync)
 
     async def collect_once(self) -> None:
         """Read the machine's capacity, so that pods can be admitted before registration."""

@@ -9,11 +9,11 @@ from podstatus.web.handlers import HandlerDependencies
 
 
 async def start_server(
-    server: KubeletServer, sources: HandlerDependencies, stack: AsyncExitStack
+    server: KubeletServer, dependencies: HandlerDependencies, stack: AsyncExitStack
 ) -> str:
     """Start the server and return its URL; `stack` stops it. Raises AgentError."""
     try:
-        await server.start(sources)
+        await server.start(dependencies)
     except KubeletServerError as error:
         raise AgentError(str(error)) from error
     stack.push_async_callback(server.stop)

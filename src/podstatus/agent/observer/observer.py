@@ -78,15 +78,14 @@ class ClusterObserver:
         health = ServerHealth(clock)
         self._client = ApiClient(context.access, user_agent="podstatus/observe", health=health)
         self._history = HistoryFile(settings, root.path, self._build_history_writer)
-        self._history_writer = self._history.writer
         self.view = ClusterView(
-            self._client, scope, SnapshotCache(), clock=clock, history_writer=self._history_writer
+            self._client, scope, SnapshotCache(), clock=clock, history_writer=self._history.writer
         )
         self.status_view = ClusterStatusView(self.view, server_health=health, history=self._history)
         self._metric_pages = MetricPages(
             {"": self._metrics, "slis": HealthCheckCollector(self._checks)}
         )
-        self._handlers = HandlerDependencies(
+        self._handler_dependencies = HandlerDependencies(
             checks=self._checks,
             routes=OBSERVER_ROUTES,
             logs=root.folder("logs"),
@@ -116,11 +115,11 @@ class ClusterObserver:
             await stack.enter_async_context(self._client)
             is_reachable = await self._check_access()
             # Before the initial list, so that a port in use is reported at once.
-            url = await start_server(self._server, self._handlers, stack)
+            url = await start_server(self._server, self._handler_dependencies, stack)
             previous_pods = await self._previous_pods()
             async with asyncio.TaskGroup() as tasks:
-                if self._history_writer is not None:
-                    tasks.create_task(self._history_writer.run(), name="history")
+                if self._history.writer is not None:
+                    tasks.create_task(self._history.writer.run(), name="history")
                 tasks.create_task(
                     self._follow(is_reachable=is_reachable, previous_pods=previous_pods),
                     name="cluster",
@@ -168,7 +167,7 @@ class ClusterObserver:
 
     async def _wait_history_written(self) -> None:
         """Wait until all that the first list showed is noted."""
-        while self._history_writer is not None and self._history_writer.counts.waiting:
+        while self._history.writer is not None and self._history.writer.counts.waiting:
             await self._clock.wait(_HISTORY_POLL_SECONDS)
 
     async def _wait_for_server(self) -> None:
@@ -216,8 +215,8 @@ class ClusterObserver:
         """Record the end of previous pods that were removed while no observer ran."""
         current = self.view.cache.pods()
         for pod in previous_pods:
-            if pod.uid not in current and self._history_writer is not None:
-                self._history_writer.pod_finished(pod)
+            if pod.uid not in current and self._history.writer is not None:
+                self._history.writer.pod_finished(pod)
 
     def _checks(self) -> dict[str, HealthCheck]:
         checks = heartbeat_checks(self._heartbeats)

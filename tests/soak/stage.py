@@ -125,6 +125,8 @@ class Stage:
             *("--register-with-taints", "", "--max-container-restart-period", "4s"),
             *("--pod-manifest-path", str(self.manifests), "--file-check-frequency", "2s"),
             *("--eviction-hard", "memory.available<1Mi"),
+            # On a busy machine many deleted pods are still terminating: not what is tested here.
+            *("--max-pods", "1000"),
             kubeconfig=self._kubeconfig(),
             node=NODE,
         )

@@ -31,8 +31,7 @@ from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.sqlite_store import HistoryEntry
-from podstatus.observe.history.status_listener import HistoryCounts
-from podstatus.observe.ports import Freshness, NodeSummary, SyncState
+from podstatus.observe.ports import Freshness, HistoryCounts, NodeSummary, SyncState
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary

@@ -1,7 +1,7 @@
 import pytest
 
 from podstatus.base.service_heartbeats import Heartbeats
-from podstatus.base.system_clock import boottime_ns
+from podstatus.base.system_time import boottime_ns
 from podstatus.testing.clock import FakeClock
 
 

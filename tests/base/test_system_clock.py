@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from podstatus.base.system_clock import SystemClock, guard_time_module, wall_clock_ns
+from podstatus.base.system_clock import SystemClock
+from podstatus.base.system_time import guard_time_module, wall_clock_ns
 from podstatus.kube.scalars.time import MicroTime, Time
 from podstatus.runtime.process.shim.log_lines import timestamp
 from podstatus.runtime.process.shim.wall_clock import wall_nanos as shim_nanos

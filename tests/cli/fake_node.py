@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDir
+from podstatus.agent.daemon.endpoints_file import AgentEndpoints
+from podstatus.agent.daemon.root_dir import RootDir
 from tests.support.certificates import authority
 
 TOKEN = "t0ken"  # noqa: S105 - of a test

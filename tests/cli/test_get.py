@@ -9,9 +9,10 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDir
-from podstatus.cli.client.running_agent import RequestError
-from podstatus.cli.client.server_objects import ServerObjects
+from podstatus.agent.daemon.endpoints_file import AgentEndpoints
+from podstatus.agent.daemon.root_dir import RootDir
+from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.client.server_objects import WatchableObjects
 from podstatus.cli.register_commands import app
 from podstatus.cli.render.describe_pod import describe_pod
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
@@ -260,7 +261,7 @@ def test_a_watch_goes_on_below_its_list(
         yield later
         raise RequestError("that was all")
 
-    monkeypatch.setattr(ServerObjects, "watch", changes)
+    monkeypatch.setattr(WatchableObjects, "watch", changes)
     result = asked(server, "get", "pods", "-w")
     heading, _, _, row = result.stdout.splitlines()
     assert row.startswith("later ")

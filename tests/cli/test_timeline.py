@@ -11,7 +11,7 @@ import yaml
 from msgspec import structs
 from typer.testing import CliRunner, Result
 
-from podstatus.cli import timeline as timeline_command
+from podstatus.cli import timeline_page as timeline_command
 from podstatus.cli.register_commands import app
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.sqlite_store import HistoryEntry

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from podstatus.cli import watch as watch_command
+from podstatus.cli import watch_pods as watch_command
 from podstatus.cli.client import https_client
 from podstatus.cli.client.pod_feed import PodFeed
 from podstatus.cli.client.sse import SseEvent, SseLineTooLongError, parse_sse

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 from podstatus.agent.settings.model import SETTINGS
-from podstatus.cli.register_commands import app
+from podstatus.cli.register_commands import LazyCommand, app
 from podstatus.observe.summary.health import HealthState
 
 PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
@@ -17,13 +17,15 @@ PAGE = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
 def commands(group: Any, before: str = "") -> dict[str, Any]:
     """All commands by their names, those of groups with the name of the group."""
     found: dict[str, Any] = {}
-    for name, command in group.commands.items():
+    for name, listed in group.commands.items():
+        command = listed.load() if isinstance(listed, LazyCommand) else listed
         inside = hasattr(command, "commands")
         found |= commands(command, f"{name} ") if inside else {f"{before}{name}": command}
     return found
 
 
-COMMANDS = commands(typer.main.get_command(app))
+LISTED: Any = typer.main.get_command(app)
+COMMANDS = commands(LISTED)
 _OF_SETTINGS = {setting.option for setting in SETTINGS}
 
 
@@ -66,6 +68,12 @@ def test_a_section_has_what_the_command_takes(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_section_tells_the_exit_codes(name: str) -> None:
     assert re.search(r"^Exit codes?: ", section(name), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", LISTED.commands)
+def test_the_list_of_commands_has_the_first_line_of_their_help(name: str) -> None:
+    listed = LISTED.commands[name]
+    assert listed.help == listed.load().help.splitlines()[0]
 
 
 def test_the_page_has_every_word_for_health() -> None:

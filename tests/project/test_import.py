@@ -14,7 +14,7 @@ import json, sys, time
 sys.path[:0] = sys.argv[1:]
 before = set(sys.modules)
 start = time.process_time()
-import podstatus
+import podstatus.public_api
 seconds = time.process_time() - start
 roots = {name.partition(".")[0] for name in set(sys.modules) - before}
 print(json.dumps({"seconds": seconds, "roots": sorted(roots - sys.stdlib_module_names)}))

@@ -67,7 +67,7 @@ def test_the_page_about_facts_names_every_keyword() -> None:
 
 def test_the_page_about_the_client_names_everything_public() -> None:
     pytest.importorskip("aiohttp", reason="the client needs podstatus[agent]")
-    from podstatus import client  # noqa: PLC0415 - may not be there
+    from podstatus.client import public_api as client  # noqa: PLC0415 - may not be there
 
     names = [*client.__all__, *_methods(client.ApiClient), *_methods(client.Reflector)]
     values = (client.Timeouts, client.ReflectorPolicy)

@@ -9,7 +9,7 @@ from podstatus.agent.compose.kubelet_server import ensure_server_files
 from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run_agent import AgentContext, ListenAddresses, RunnableAgent
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.base.system_clock import wall_clock_ns
+from podstatus.base.system_time import wall_clock_ns
 from podstatus.client import kubeconfig_config
 from podstatus.testing.apiserver import ApiServerThread
 

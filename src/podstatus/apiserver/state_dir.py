@@ -13,7 +13,7 @@ import msgspec
 
 from podstatus.base.atomic_file import replace_file
 from podstatus.base.msgspec_json import decode_json
-from podstatus.base.system_clock import wall_clock_ns
+from podstatus.base.system_time import wall_clock_ns
 from podstatus.kube.scalars.time import Time
 
 _LOCK_FILE = "lock"

@@ -1,15 +1,12 @@
 """`podstatus alerts test`: run alert rules against scripted or recorded pods."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from podstatus.agent.compose.alert_rules import AlertRulesError, read_rule_file
-from podstatus.alerts.defaults import default_rules, default_rules_text, effective_defaults
+from podstatus.alerts.defaults import default_rules, effective_defaults
 from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.alerts.model import Diagnostic, sort_diagnostics
@@ -38,30 +35,16 @@ _HISTORY_FILE = "history.db"
 _PAGE_SIZE = 10_000
 _SECOND = 1_000_000_000
 
-FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE", help="Alert rule test files.")]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", "-v", help="Print every state change of every alert.")
-]
-
 
 class _InvalidFileError(Exception):
     """A test file is invalid; one line per error."""
 
 
-def test_rules(files: FilesArgument, *, verbose: VerboseOption = False) -> None:  # noqa: PT028 - no pytest
-    """Run alert rules against pod statuses from test files.
-
-    Compares the resulting alerts with the expected alerts and prints the differences.
-    """
+def test_rules(files: Sequence[Path], *, verbose: bool) -> bool:
+    """Run the tests of each file and print the differences; return True if all pass."""
     with BudgetedEvaluator() as evaluator:
         passed = [_test(file, evaluator, verbose=verbose) for file in files]
-    if not all(passed):
-        raise typer.Exit(1)
-
-
-def defaults() -> None:
-    """Print the default alert rules."""
-    write(default_rules_text())
+    return all(passed)
 
 
 def _test(file: Path, evaluator: BudgetedEvaluator, *, verbose: bool) -> bool:

@@ -10,10 +10,7 @@ from typing import Any
 
 import typer
 
-from podstatus.cli.client.https_client import find_agent
-from podstatus.cli.client.query_api_client import QueryClient
-from podstatus.cli.client.running_agent import RequestError
-from podstatus.kube.unstructured import nested_str
+from podstatus.cli.client.request_errors import RequestError
 
 _KINDS = ("pods", "nodes", "events", "alerts")
 _PODS = ("pod", "pods", "po")
@@ -41,7 +38,12 @@ def complete_pod(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _pod_names(root_dir: Path | None, namespace: str) -> list[str]:
+    from podstatus.cli.client.https_client import find_agent
+    from podstatus.kube.unstructured import nested_str
+
     agent = find_agent(root_dir, os.environ)
     if agent.is_observer:
+        from podstatus.cli.client.query_api_client import QueryClient
+
         return [pod.name for pod in QueryClient(agent).pods(namespace)]
     return [nested_str(pod, "metadata", "name") for pod in agent.pods(namespace)]

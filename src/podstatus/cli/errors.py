@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import typer
 
-from podstatus.cli.client.running_agent import RequestError
+from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.terminal import write
 
 

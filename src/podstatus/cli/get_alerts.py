@@ -1,27 +1,33 @@
 """`podstatus get alerts`: the alerts of the agent."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from podstatus.alerts.ports import DeliveryState
+from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.query_api_client import QueryClient
-from podstatus.cli.client.running_agent import RequestError
+from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.client.server_objects import current_time
+from podstatus.cli.document_output import write_json, write_yaml
 from podstatus.cli.render.tables import Table
-from podstatus.cli.terminal import print_table, write, write_json, write_yaml
+from podstatus.cli.styled_output import print_table
+from podstatus.cli.terminal import write
 from podstatus.kube.scalars.human_duration import format_age
 from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.web.v1.wire import AlertsResponse, AlertView
 
-ALERT_KINDS = ("alerts", "alert")
 _HEADINGS = ("ALERT", "SEVERITY", "STATE", "SUBJECT", "SINCE", "SUMMARY")
 _WIDE_HEADINGS = ("NODE", "RESOLVED")
 _MAX_NAMES = 3
 """Maximum rules to list per receiver; --alertmanager-url receives those of many rules."""
 
 
-def print_alerts(
-    client: QueryClient, rule: str | None, namespace: str | None, output: str | None, now: Time
+def get_alerts(
+    root_dir: Path | None, rule: str | None, namespace: str | None, output: str | None
 ) -> None:
     """Print the alerts of `rule` and `namespace`, None for all. Raises RequestError."""
+    client, now = QueryClient(find_agent(root_dir, os.environ)), current_time()
     query = {"rule": rule, "namespace": namespace, "limit": "5000"}
     response = client.get(
         "/v1/alerts", {name: text for name, text in query.items() if text}, AlertsResponse

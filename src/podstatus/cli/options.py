@@ -1,8 +1,4 @@
-"""Options that commands share, and options made of settings or of the fields of a Struct.
-
-Options of settings are passed on as text and parsed together with variables and the file, so that
-all errors are reported at once.
-"""
+"""Options that commands share, and options made of the fields of a Struct."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -12,15 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from podstatus.agent.settings.load import flag_text
-from podstatus.agent.settings.model import SETTINGS
-from podstatus.agent.settings.schema.scalars import BOOL
-from podstatus.agent.settings.schema.setting import Setting
 from podstatus.cli.completion import complete_pod
 from podstatus.cli.errors import usage_error
 from podstatus.kube.scalars.duration import DurationError, parse_duration
 
-Flags = dict[str, str | None]
 StopAtEofOption = Annotated[
     bool,
     typer.Option(
@@ -76,25 +67,14 @@ def parse_positive_duration(text: str, flag: str) -> float:
     return seconds
 
 
-def with_settings(
-    command: Callable[..., None], settings: Sequence[Setting] = SETTINGS
-) -> Callable[..., None]:
-    """Return `command` with an option for each setting in place of its parameter `flags`."""
-
-    def flags(**options: Any) -> Flags:
-        return {setting.name: flag_text(setting, options[setting.name]) for setting in settings}
-
-    return _replace_parameter(command, "flags", [*map(_parameter, settings)], flags)
-
-
 def with_bundle(command: Callable[..., None]) -> Callable[..., None]:
     """Return `command` with an option for each field of its parameter `options`, a Struct."""
     bundle = inspect.signature(command, eval_str=True).parameters["options"].annotation
     fields = [*inspect.signature(bundle, eval_str=True).parameters.values()]
-    return _replace_parameter(command, "options", fields, bundle)
+    return replace_parameter(command, "options", fields, bundle)
 
 
-def _replace_parameter(
+def replace_parameter(
     command: Callable[..., None],
     name: str,
     parameters: Sequence[inspect.Parameter],
@@ -115,24 +95,3 @@ def _replace_parameter(
     with_options.__annotations__ = {it.name: it.annotation for it in merged}
     with_options.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
     return with_options
-
-
-def _parameter(setting: Setting) -> inspect.Parameter:
-    switch = setting.value_type is BOOL
-    names = [f"{setting.option}/--no-{setting.flag}" if switch else setting.option]
-    if setting.short:
-        names.append(f"-{setting.short}")
-    option = typer.Option(
-        *names,
-        metavar=None if switch else setting.value_type.metavar,
-        help=f"{setting.help} Default: {setting.default_help or setting.default or 'none'}.",
-        show_default=False,
-        rich_help_panel=setting.group,
-    )
-    kind: Any = bool | None if switch else str | None
-    return inspect.Parameter(
-        setting.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[kind, option],
-    )

@@ -1,25 +1,64 @@
-"""The command line: registers one command per module."""
+"""The command line: the name, the module and the summary of each command.
 
-from typing import Annotated
+A command's module is imported when the command runs or completes its arguments: a module imports
+what its command needs, and importing all of them takes longer than most commands.
+"""
+
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from podstatus import __version__
-from podstatus.cli import alerts_rule_tests
-from podstatus.cli.alerts import alerts
-from podstatus.cli.apiserver import apiserver
-from podstatus.cli.doctor import doctor
-from podstatus.cli.drain import drain
-from podstatus.cli.get import describe, get
-from podstatus.cli.logs import logs
-from podstatus.cli.observe import observe
-from podstatus.cli.run import run
-from podstatus.cli.timeline import timeline
-from podstatus.cli.watch import watch
-from podstatus.node.machine.system_info import UPSTREAM_VERSION
+
+_COMMANDS = {
+    "run": ("run:run", "Run a node that starts pods and reports their status."),
+    "doctor": ("doctor:doctor", "Check whether a node can run on this machine."),
+    "observe": ("observe:observe", "Observe a cluster without writing to it."),
+    "get": ("get:get", "Display pods, nodes, events or alerts."),
+    "describe": ("get:describe", "Show details of a pod and its events."),
+    "timeline": ("timeline:timeline", "Draw the recorded history of a pod."),
+    "watch": ("watch:watch", "Watch pods and their health."),
+    "logs": ("logs:logs", "Print the logs of a container on this node."),
+    "drain": ("drain:drain", "Terminate all pods on this node and reject new ones."),
+    "apiserver": ("apiserver:apiserver", "Run the embedded Kubernetes API server without a node."),
+    "alerts": ("alerts:alerts", "Check and test alert rules."),
+}
+"""Name -> module and function in `podstatus.cli.commands`, and the first line of its help."""
+
+
+class LazyCommand(TyperCommand):
+    """The name and the summary of a command that is imported at its first use."""
+
+    def __init__(self, name: str, target: str, summary: str) -> None:
+        super().__init__(name, help=summary)
+        self._target = target
+
+    def load(self) -> Any:
+        """Import the command and return it, as Typer built it."""
+        module, _, attribute = self._target.partition(":")
+        command = getattr(import_module(f"podstatus.cli.commands.{module}"), attribute)
+        if not isinstance(command, typer.Typer):
+            one = typer.Typer(add_completion=False, rich_markup_mode=None)
+            one.command(self.name)(command)
+            command = one
+        return typer.main.get_command(command)
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        return self.load().make_context(*args, **kwargs)
+
+
+class _Commands(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, (target, summary) in _COMMANDS.items():
+            self.add_command(LazyCommand(name, target, summary))
+
 
 app = typer.Typer(
     name="podstatus",
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its tables cut the names of options off
@@ -28,6 +67,8 @@ app = typer.Typer(
 
 def _show_version(*, requested: bool) -> None:
     if requested:
+        from podstatus.node.machine.system_info import UPSTREAM_VERSION
+
         typer.echo(f"podstatus {__version__} (Kubernetes v{UPSTREAM_VERSION})")
         raise typer.Exit
 
@@ -46,18 +87,3 @@ def podstatus(
     ] = False,
 ) -> None:
     """Kubernetes node agent with an embedded API server."""
-
-
-app.command()(run)
-app.command()(doctor)
-app.command()(observe)
-app.command()(get)
-app.command()(describe)
-app.command()(timeline)
-app.command()(watch)
-app.command()(logs)
-app.command()(drain)
-app.command()(apiserver)
-alerts.command("test")(alerts_rule_tests.test_rules)
-alerts.command()(alerts_rule_tests.defaults)
-app.add_typer(alerts)

@@ -4,81 +4,24 @@ No other package talks to an API server. `rest` sends requests, `auth` and `kube
 server and the credentials, `informer` keeps a copy of objects, `typed` implements the ports of
 other packages. `ApiClient` is the async client, `SyncClient` has the same calls without async code;
 docs/client.md has examples. The meaning of an object (terminal, mirror) never belongs here. Needs
-`podstatus[agent]`. Tests: tests/client.
+`podstatus[agent]`. `public_api` has the exported names, which are imported at first use. Tests:
+tests/client.
 """
 
-try:
-    import aiohttp  # noqa: F401 - only for a helpful error if it is missing
-except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(
-        "podstatus.client needs aiohttp; install it with: pip install 'podstatus[agent]'",
-        name="aiohttp",
-    ) from error
+import importlib
+from typing import TYPE_CHECKING, Any
 
-from podstatus.base.rate_limiter import RateLimiter
-from podstatus.client.api_client import ApiClient
-from podstatus.client.auth.config import ClientConfig, Credentials
-from podstatus.client.auth.in_cluster_config import in_cluster_config
-from podstatus.client.auth.load_config import kubeconfig_config, load_config, token_config
-from podstatus.client.config_errors import CredentialsError, KubeconfigError, WatchIdleError
-from podstatus.client.informer.list_watch_calls import ObjectSelection
-from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
-from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.reflector_counts import ReflectorCounts
-from podstatus.client.informer.reflector_timing import ReflectorPolicy
-from podstatus.client.informer.transform import Transform
-from podstatus.client.rest.http_transport import Timeouts
-from podstatus.client.rest.resources import (
-    CONFIG_MAPS,
-    EVENTS,
-    LEASES,
-    NAMESPACES,
-    NODES,
-    PODS,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    ApiResource,
-)
-from podstatus.client.rest.watch_events import WatchEvent
-from podstatus.client.sync_client import SyncClient
-from podstatus.client.typed.nodes import HttpNodeApi, node_reflector
-from podstatus.client.typed.pods import HttpPodApi, pod_reflector
+if TYPE_CHECKING:
+    from podstatus.client.public_api import *  # noqa: F403 - as listed there in __all__
+else:
 
-__all__ = [
-    "CONFIG_MAPS",
-    "EVENTS",
-    "LEASES",
-    "NAMESPACES",
-    "NODES",
-    "PODS",
-    "SECRETS",
-    "SERVICE_ACCOUNTS",
-    "Added",
-    "ApiClient",
-    "ApiResource",
-    "ClientConfig",
-    "Credentials",
-    "CredentialsError",
-    "HttpNodeApi",
-    "HttpPodApi",
-    "KubeconfigError",
-    "ObjectChange",
-    "ObjectSelection",
-    "RateLimiter",
-    "Reflector",
-    "ReflectorCounts",
-    "ReflectorPolicy",
-    "Removed",
-    "SyncClient",
-    "Timeouts",
-    "Transform",
-    "Updated",
-    "WatchEvent",
-    "WatchIdleError",
-    "in_cluster_config",
-    "kubeconfig_config",
-    "load_config",
-    "node_reflector",
-    "pod_reflector",
-    "token_config",
-]
+    def __getattr__(name: str) -> Any:
+        try:
+            exports = importlib.import_module("podstatus.client.public_api")
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                f"podstatus.client needs {error.name}; install it with: "
+                "pip install 'podstatus[agent]'",
+                name=error.name,
+            ) from error
+        return getattr(exports, name)

@@ -1,14 +1,33 @@
 """The port for readers of the observed state, implemented by the agent and the observer."""
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import msgspec
 
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.sqlite_store import HistoryEntry
-from podstatus.observe.history.status_listener import HistoryCounts
-from podstatus.observe.snapshot_cache import SnapshotCache
+
+if TYPE_CHECKING:  # it needs an event loop, which readers of these values do not
+    from podstatus.observe.snapshot_cache import SnapshotCache
+
+
+class HistoryCounts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Counters of the history writer."""
+
+    written: int = 0
+    """Entries written."""
+    overflowed: int = 0
+    """Changes dropped because the queue was full; the next change of the pod includes them."""
+    lost_events: int = 0
+    """Events dropped because the queue was full, or because of an error."""
+    waiting: int = 0
+    replaced: int = 0
+    """Files that were lost while in use and replaced by new ones."""
+    by_kind: Mapping[str, int] = {}
+    """Entries written, by the kind of their transition."""
+    problem: str = ""
+    """Why nothing is written at the moment; empty if it is."""
 
 
 class SyncState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -75,7 +94,7 @@ class StatusView(Protocol):
     """Read access to the observed state. Only `timeline` and `transitions` wait."""
 
     @property
-    def snapshot_cache(self) -> SnapshotCache:
+    def snapshot_cache(self) -> "SnapshotCache":
         """The current state of all pods."""
 
     def nodes(self) -> Mapping[str, NodeSummary]:

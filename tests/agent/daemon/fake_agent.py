@@ -8,10 +8,10 @@ from functools import partial
 
 from podstatus.agent.daemon import run_agent
 from podstatus.agent.daemon.apiserver_process import EmbeddedApiServer
-from podstatus.agent.daemon.root_dir import RootDirError
+from podstatus.agent.daemon.endpoints_file import RootDirError
 from podstatus.agent.daemon.run_agent import AgentContext, AgentError, ListenAddresses
 from podstatus.agent.daemon.serve_apiserver import EmbeddedServerAccess
-from podstatus.cli import run as run_command
+from podstatus.cli import run_node as run_command
 from podstatus.cli.register_commands import app
 
 

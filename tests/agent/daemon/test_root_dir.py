@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from podstatus.agent.daemon.root_dir import AgentEndpoints, RootDir, RootDirError, read_endpoints
+from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError, read_endpoints
+from podstatus.agent.daemon.root_dir import RootDir
 from podstatus.agent.daemon.run_agent import _to_agent_error
 from podstatus.apiserver.state_dir import lock_holder
 

@@ -21,13 +21,12 @@ from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.readings import CpuTimes, MachineReading, UsageSnapshot
 from podstatus.observe.history.sqlite_store import HistoryEntry
-from podstatus.observe.history.status_listener import HistoryCounts
 from podstatus.observe.metrics.kubelet_collector import KubeletMetricsSource
 from podstatus.observe.metrics.podstatus_collector import AgentMetricsSource
 from podstatus.observe.metrics.resource_collector import ResourceMetricsSource
 from podstatus.observe.metrics.watch_counters import CloseReason, WatchCounts
 from podstatus.observe.metrics.work_counters import WorkCounts
-from podstatus.observe.ports import Freshness, NodeSummary, SyncState
+from podstatus.observe.ports import Freshness, HistoryCounts, NodeSummary, SyncState
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.pod import summarize_pod
 from podstatus.probes.decide.targets import find_targets

@@ -7,8 +7,13 @@ from podstatus.kube.objects.usage import Usage
 from podstatus.kube.scalars.time import Time
 from podstatus.node.decide.readings import CpuTimes, DiskReading, MachineReading, UsageSnapshot
 from podstatus.observe.history.sqlite_store import HistoryEntry, HistoryError
-from podstatus.observe.history.status_listener import HistoryCounts
-from podstatus.observe.ports import Freshness, NodeSummary, PodSyncProgress, SyncState
+from podstatus.observe.ports import (
+    Freshness,
+    HistoryCounts,
+    NodeSummary,
+    PodSyncProgress,
+    SyncState,
+)
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.container_state import parse_container_state
 from podstatus.observe.summary.pod import ConditionSummary, ContainerSummary, PodSummary

@@ -11,8 +11,8 @@ import pytest
 from podstatus.base.system_clock import SystemClock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.observe.history.sqlite_store import HistoryEntry
-from podstatus.observe.history.status_listener import HistoryCounts
 from podstatus.observe.metrics.watch_counters import WatchCounts
+from podstatus.observe.ports import HistoryCounts
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.observe.transitions.compare_statuses import Transition
 from podstatus.web.watch.pod_stream import WatchTiming

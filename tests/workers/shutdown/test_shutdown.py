@@ -9,7 +9,8 @@ from msgspec import structs
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import CONFIG_MIRROR, CONFIG_SOURCE, Pod
 from podstatus.kube.objects.pod_status import PodCondition
-from podstatus.workers.shutdown.manager import DRAINED, DRAINING, NOT_READY_MESSAGE, OFF
+from podstatus.workers.shutdown.manager import NOT_READY_MESSAGE
+from podstatus.workers.shutdown.progress import DRAINED, DRAINING, OFF
 from tests.support import node_in_memory
 from tests.support.node_in_memory import NodeInMemory, with_deadline
 

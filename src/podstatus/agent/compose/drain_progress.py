@@ -1,6 +1,6 @@
 """Progress messages of a drain."""
 
-from podstatus.workers.shutdown.manager import ShutdownProgress
+from podstatus.workers.shutdown.progress import ShutdownProgress
 
 _MAX_NAMES = 5
 

@@ -19,7 +19,8 @@ from podstatus.observe.history.agent_downtime import AgentDowntime, last_alive
 from podstatus.observe.history.async_reader import AsyncHistoryReader
 from podstatus.observe.history.sqlite_store import History, HistoryEntry, HistoryError
 from podstatus.observe.history.status_listener import StatusHistoryWriter
-from podstatus.observe.history.writer import HistoryCounts, HistoryWriter, Retention
+from podstatus.observe.history.writer import HistoryWriter, Retention
+from podstatus.observe.ports import HistoryCounts
 from podstatus.observe.transitions.compare_statuses import FOREIGN_WRITE, SYNC, Transition
 from podstatus.status.counters import Counters
 

@@ -10,8 +10,13 @@ from podstatus.kube.objects.pod import PodUID, is_terminal_phase
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.sqlite_store import HistoryEntry
-from podstatus.observe.history.status_listener import HistoryCounts
-from podstatus.observe.ports import Freshness, NodeSummary, PodSyncProgress, SyncState
+from podstatus.observe.ports import (
+    Freshness,
+    HistoryCounts,
+    NodeSummary,
+    PodSyncProgress,
+    SyncState,
+)
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.node import requested_resources, summarize_node, used_fractions
 

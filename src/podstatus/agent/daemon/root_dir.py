@@ -1,7 +1,6 @@
-"""The root directory of an agent: its lock, its subdirectories, and the endpoints file.
+"""The root directory of an agent: its lock, its subdirectories and files.
 
-Commands find a running agent by the endpoints file. If the disk is full when the agent starts,
-writing it is retried in the background.
+If the disk is full when the agent starts, writing the endpoints file is retried in the background.
 """
 
 import asyncio
@@ -13,45 +12,18 @@ from typing import Self
 
 import msgspec
 
+from podstatus.agent.daemon.endpoints_file import (
+    ENDPOINTS_FILE,
+    AgentEndpoints,
+    RootDirError,
+    error_reason,
+)
 from podstatus.apiserver.state_dir import StateDir, StateDirError, StateDirLockedError
-from podstatus.base.msgspec_json import decode_json
 
-ENDPOINTS_FILE = "endpoints.json"
 KUBECONFIG_FILE = "kubeconfig"
 RESTARTS_FILE = "restarts.jsonl"
 AGENT_FOLDERS = ("apiserver", "checkpoints", "logs", "outbox", "pki", "runtime")
 """Subdirectories of an agent's root directory."""
-
-
-class RootDirError(Exception):
-    """The root directory cannot be used; the message has the reason and the remedy."""
-
-
-class AgentEndpoints(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The content of `endpoints.json`, which exists while an agent runs."""
-
-    apiserver: str
-    """URL of the API server."""
-    agent: str
-    """URL of the agent's HTTPS server."""
-    health: str = ""
-    """URL of the plain HTTP `/healthz` server; empty if disabled."""
-    token: str = ""
-    """Bearer token for the agent, and for the API server if it is embedded."""
-    kubeconfig: str = ""
-    """Path of a kubeconfig."""
-    certificate_authority: str = ""
-    """Path of the CA certificate of the API server, if it is embedded."""
-    agent_certificate: str = ""
-    """Path of the certificate that clients of the agent must trust."""
-    node: str
-    """Node name; empty for an observer."""
-    observes: bool = False
-    """The process is a cluster observer, which serves pods through `/v1` only."""
-    pid: int
-
-    def __repr__(self) -> str:
-        return f"AgentEndpoints(apiserver={self.apiserver!r}, agent={self.agent!r}, …)"
 
 
 class RootDir:
@@ -126,31 +98,10 @@ class RootDir:
             raise RootDirError(_unusable_message(error)) from error
 
 
-def read_endpoints(root_dir: Path) -> AgentEndpoints | None:
-    """Return the endpoints of the agent that runs in `root_dir`, None if none does.
-
-    Raises RootDirError.
-    """
-    path = root_dir / ENDPOINTS_FILE
-    try:
-        return decode_json(path.read_bytes(), AgentEndpoints)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except (OSError, msgspec.DecodeError) as error:
-        raise RootDirError(f"cannot read {path}: {_reason(error)}") from error
-
-
 def _unusable_message(error: Exception) -> str:
     if isinstance(error, StateDirError):
         return f"{error}, with --root-dir"
-    return f"cannot use the root directory: {_reason(error)}; pass another --root-dir"
-
-
-def _reason(error: Exception) -> str:
-    if not isinstance(error, OSError):
-        return str(error)
-    reason = (error.strerror or str(error)).lower()
-    return f"{error.filename}: {reason}" if error.filename else reason
+    return f"cannot use the root directory: {error_reason(error)}; pass another --root-dir"
 
 
 _logger = logging.getLogger(__name__)

@@ -29,12 +29,11 @@ from podstatus.agent.daemon.apiserver_process import (
     EmbeddedApiServer,
     NodeTrust,
 )
+from podstatus.agent.daemon.endpoints_file import AgentEndpoints, RootDirError
 from podstatus.agent.daemon.logging_setup import log_to_file
 from podstatus.agent.daemon.root_dir import (
     AGENT_FOLDERS,
-    AgentEndpoints,
     RootDir,
-    RootDirError,
     is_disk_full,
     retry_write_endpoints,
     try_write_endpoints,
@@ -44,7 +43,8 @@ from podstatus.agent.settings.model import AgentSettings
 from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.apiserver.pki.certificates import CA_CERTIFICATE
-from podstatus.base.system_clock import SystemClock, wall_clock_ns
+from podstatus.base.system_clock import SystemClock
+from podstatus.base.system_time import wall_clock_ns
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.in_cluster_config import in_cluster_config
 from podstatus.client.auth.load_config import kubeconfig_config

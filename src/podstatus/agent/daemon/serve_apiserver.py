@@ -24,7 +24,8 @@ from podstatus.apiserver.pki.token_and_kubeconfig import (
 )
 from podstatus.apiserver.state_dir import StateDir, StateDirError
 from podstatus.apiserver.storage.sqlite_file import DATABASE
-from podstatus.base.system_clock import SystemClock, wall_clock_ns
+from podstatus.base.system_clock import SystemClock
+from podstatus.base.system_time import wall_clock_ns
 
 READY_FD_VARIABLE = "PODSTATUS_READY_FD"
 """Environment variable of a child process: the inherited pipe for its `EmbeddedServerAccess`."""

@@ -12,7 +12,7 @@ from podstatus import __version__
 from podstatus.agent.compose.history import HistoryFile, history_retention
 from podstatus.agent.compose.kubelet_server import KubeletServer
 from podstatus.agent.compose.start_server import start_server
-from podstatus.agent.daemon.root_dir import RootDirError
+from podstatus.agent.daemon.endpoints_file import RootDirError
 from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentContext, AgentError, ListenAddresses
 from podstatus.agent.observer.cluster_view import ClusterView, ObserverScope
 from podstatus.agent.observer.history_scope import history_start

@@ -6,12 +6,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from podstatus.agent.settings.load import (
-    LoadedSettings,
-    SettingsError,
-    default_root_dir,
-    load_settings,
-)
+from podstatus.agent.settings.default_root_dir import default_root_dir
+from podstatus.agent.settings.load import LoadedSettings, SettingsError, load_settings
 from podstatus.agent.settings.model import BY_NAME, SETTINGS
 from podstatus.agent.settings.paths import PATH
 from podstatus.agent.settings.schema.scalars import NODE_NAME

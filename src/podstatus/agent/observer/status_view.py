@@ -9,8 +9,7 @@ from podstatus.agent.compose.history import HistoryFile
 from podstatus.agent.observer.cluster_view import ClusterView
 from podstatus.client.rest.server_health import ServerHealth
 from podstatus.observe.history.sqlite_store import HistoryEntry
-from podstatus.observe.history.writer import HistoryCounts
-from podstatus.observe.ports import Freshness, NodeSummary
+from podstatus.observe.ports import Freshness, HistoryCounts, NodeSummary
 from podstatus.observe.snapshot_cache import SnapshotCache
 from podstatus.observe.summary.cluster import ClusterNode
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
+from podstatus.agent.settings.default_root_dir import default_root_dir
 from podstatus.agent.settings.model import BY_NAME, SETTINGS, AgentSettings
 from podstatus.agent.settings.schema.parse_kubelet_config import ConfigFile, parse_config
-from podstatus.agent.settings.schema.scalars import BOOL, NODE_NAME, PROCESS, RUNTIMES
+from podstatus.agent.settings.schema.scalars import NODE_NAME, PROCESS, RUNTIMES
 from podstatus.agent.settings.schema.setting import (
     InvalidValueError,
     RawValue,
-    Setting,
     error_line,
     parse_value,
 )
@@ -28,8 +28,6 @@ from podstatus.kube.objects.node import Taint
 
 _PREFIX = "PODSTATUS_"
 PROCESS_TAINT = Taint(key="podstatus.dev/process", effect="NoExecute")
-ROOT_DIR_VARIABLE = "PODSTATUS_ROOT_DIR"
-"""Read by all commands, not only by `run`."""
 RESTART_REASON_VARIABLE = "PODSTATUS_RESTARTED"
 """Set by the supervisor for the restarted agent: how the previous one exited. Not a setting."""
 
@@ -47,14 +45,6 @@ class LoadedSettings(msgspec.Struct, frozen=True):
 
     settings: AgentSettings
     warnings: tuple[str, ...] = ()
-
-
-def default_root_dir(environment: Mapping[str, str]) -> Path:
-    """Return the default of `--root-dir`."""
-    data = environment.get("XDG_DATA_HOME", "")
-    # The XDG specification requires relative paths to be ignored.
-    base = Path(data) if data.startswith("/") else Path("~/.local/share").expanduser()
-    return base / "podstatus"
 
 
 def load_settings(
@@ -251,10 +241,3 @@ def _is_service_variable(name: str, value: str) -> bool:
     """True if the kubelet of a cluster set it for a Service named podstatus."""
     rest = name.removeprefix(_PREFIX)
     return rest.startswith(("SERVICE_", "PORT_")) or ("://" in value and rest == "PORT")
-
-
-def flag_text(setting: Setting, value: object) -> str | None:
-    """Convert an option value of the command line to the text of the flag; None if not given."""
-    if value is None or setting.value_type is not BOOL:
-        return None if value is None else str(value)
-    return "true" if value else "false"

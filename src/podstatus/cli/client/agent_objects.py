@@ -8,7 +8,7 @@ everything that the API server has.
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.pod_from_summary import pod_from_summary
 from podstatus.cli.client.query_api_client import QueryClient
-from podstatus.cli.client.running_agent import RequestError
+from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.client.server_objects import Document, ObjectList, ResourceKind
 from podstatus.client.rest.resources import EVENTS, PODS
 from podstatus.kube.encoding.codec import to_document

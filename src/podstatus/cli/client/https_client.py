@@ -11,24 +11,21 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from podstatus.agent.daemon.root_dir import AgentEndpoints
+from podstatus.agent.daemon.endpoints_file import AgentEndpoints
 from podstatus.base.msgspec_json import decode_json
-from podstatus.cli.client.running_agent import RequestError, running_endpoints
+from podstatus.cli.client.request_errors import NotFoundError, RequestError
+from podstatus.cli.client.running_agent import running_endpoints
 from podstatus.client.auth.tls import PemContent, UnusableTlsError, tls_context
 from podstatus.client.kubeconfig.model import Pem
 from podstatus.kube.encoding.codec import DecodeError, from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.unstructured import nested_list, nested_str
-from podstatus.workers.shutdown.manager import ShutdownProgress
+from podstatus.workers.shutdown.progress import ShutdownProgress
 
 _RESPONSE_TIMEOUT_SECONDS = 10.0
 """Timeout of the connection and of the response headers; the body has none."""
 _CHUNK_BYTES = 65536
 _MAX_ERROR_BYTES = 4096
-
-
-class NotFoundError(RequestError):
-    """The agent answered 404 Not Found."""
 
 
 class AgentClient:

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import structs
 
 from podstatus.base.msgspec_json import json_decoder
-from podstatus.cli.client.https_client import AgentClient, NotFoundError
-from podstatus.cli.client.running_agent import RequestError
+from podstatus.cli.client.https_client import AgentClient
+from podstatus.cli.client.request_errors import NotFoundError, RequestError
 from podstatus.cli.client.sse import SseEvent, parse_sse
 from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.observe.history.sqlite_store import HistoryEntry

@@ -1,19 +1,22 @@
 """Read and watch objects of the API server for the commands."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from podstatus.apiserver import resources
-from podstatus.base.system_clock import wall_clock_ns
-from podstatus.cli.client.running_agent import RequestError, ServerUnavailableError
+from podstatus.base.system_time import wall_clock_ns
+from podstatus.cli.client.request_errors import RequestError, ServerUnavailableError
 from podstatus.client.rest.resources import EVENTS, NODES, PODS, ApiResource
 from podstatus.client.rest.watch_events import BOOKMARK
-from podstatus.client.sync_client import SyncClient
+from podstatus.client.token_client import TokenClient
 from podstatus.kube.api_errors import ApiError, GoneError, UnavailableError
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import nested_str, nested_time
+
+if TYPE_CHECKING:
+    from podstatus.client.sync_client import SyncClient
 
 Document = dict[str, Any]
 _PAGE_SIZE = 500
@@ -55,7 +58,7 @@ class ObjectList(msgspec.Struct, frozen=True):
 class ServerObjects:
     """Objects of an API server. All methods raise RequestError."""
 
-    def __init__(self, client: SyncClient) -> None:
+    def __init__(self, client: "SyncClient | TokenClient") -> None:
         self._client = client
 
     @property
@@ -117,12 +120,22 @@ class ServerObjects:
         about = f"involvedObject.kind=Pod,involvedObject.name={pod}"
         return self.list(find_resource_kind("events"), namespace, about)
 
+
+class WatchableObjects(ServerObjects):
+    """Objects of an API server that can also be watched."""
+
+    def __init__(self, client: "SyncClient") -> None:
+        super().__init__(client)
+        self._watches = client
+
     def watch(self, kind: ResourceKind, namespace: str | None, version: str) -> Iterator[Document]:
         """Yield every object that changes after `version`, without end."""
         where = namespace if kind.resource.namespaced else None
         try:
             while True:
-                watch = self._client.watch(kind.resource, namespace=where, resource_version=version)
+                watch = self._watches.watch(
+                    kind.resource, namespace=where, resource_version=version
+                )
                 with watch as events:
                     for event in events:
                         document = msgspec.json.decode(event.object)

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 from podstatus.cli.client.https_client import AgentClient
 from podstatus.cli.client.query_api_client import QueryClient
-from podstatus.cli.client.running_agent import RequestError
+from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.terminal import write
 from podstatus.observe.summary.health import format_duration
 from podstatus.web.v1.wire import StatusResponse

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from cryptography import x509
 
 from podstatus.client.auth.files import UnreadableError, read_file
 from podstatus.client.config_errors import CredentialsError, KubeconfigError
@@ -44,6 +43,9 @@ class KeyPair(msgspec.Struct, frozen=True):
 
         Raises UnusableTlsError.
         """
+        # Imported when it is needed: its import takes as long as a whole command without it.
+        from cryptography import x509  # noqa: PLC0415
+
         try:
             first = x509.load_pem_x509_certificates(self.certificate.content)[0]
         except ValueError as error:

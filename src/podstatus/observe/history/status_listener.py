@@ -12,7 +12,8 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.observe.history.sqlite_store import History
 from podstatus.observe.history.write_queue import MAX_BYTES, MAX_ENTRIES
-from podstatus.observe.history.writer import HistoryCounts, HistoryWriter, Retention, ignore
+from podstatus.observe.history.writer import HistoryWriter, Retention, ignore
+from podstatus.observe.ports import HistoryCounts
 from podstatus.observe.transitions.tracker import STATUS_SOURCE, TransitionTracker
 
 __all__ = ["HistoryCounts", "Retention", "StatusHistoryWriter"]

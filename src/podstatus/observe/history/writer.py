@@ -14,7 +14,7 @@ state of all pods.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -34,6 +34,7 @@ from podstatus.observe.history.write_queue import (
     QueuedTransition,
     WriteQueue,
 )
+from podstatus.observe.ports import HistoryCounts
 from podstatus.observe.transitions.compare_statuses import (
     AGENT_DOWNTIME,
     EVENT,
@@ -76,24 +77,6 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     """
     size: int = 256 * 2**20
     """Bytes of the file; an entry has about 110."""
-
-
-class HistoryCounts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Counters of the history writer."""
-
-    written: int = 0
-    """Entries written."""
-    overflowed: int = 0
-    """Changes dropped because the queue was full; the next change of the pod includes them."""
-    lost_events: int = 0
-    """Events dropped because the queue was full, or because of an error."""
-    waiting: int = 0
-    replaced: int = 0
-    """Files that were lost while in use and replaced by new ones."""
-    by_kind: Mapping[str, int] = {}
-    """Entries written, by the kind of their transition."""
-    problem: str = ""
-    """Why nothing is written at the moment; empty if it is."""
 
 
 QueueEntry: TypeAlias = QueuedState[Any] | QueuedTransition

@@ -13,10 +13,9 @@ from podstatus.base.service_heartbeats import Heartbeats
 from podstatus.events.counts import EventCounts
 from podstatus.kube.objects.pod import POD_PHASES, PodUID
 from podstatus.kube.scalars.time import Time
-from podstatus.observe.history.status_listener import HistoryCounts
 from podstatus.observe.metrics import podstatus_catalog as table
 from podstatus.observe.metrics.model import Labels, LazySamples, Samples, by_label, samples, single
-from podstatus.observe.ports import StatusView, SyncState
+from podstatus.observe.ports import HistoryCounts, StatusView, SyncState
 from podstatus.observe.summary.health import pod_health
 from podstatus.observe.summary.pod import PodSummary
 from podstatus.status.counters import Counts

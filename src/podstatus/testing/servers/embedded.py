@@ -24,7 +24,7 @@ from podstatus.apiserver.server import ApiServer, ApiServerOptions, selectable_f
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.apiserver.storage.store import Store
-from podstatus.base.system_clock import wall_clock_ns
+from podstatus.base.system_time import wall_clock_ns
 
 
 class RunningServer(NamedTuple):

@@ -29,7 +29,7 @@ from podstatus.apiserver.pki.token_and_kubeconfig import (
     write_client_files,
 )
 from podstatus.apiserver.state_dir import StateDir
-from podstatus.base.system_clock import wall_clock_ns
+from podstatus.base.system_time import wall_clock_ns
 from podstatus.testing.servers.access import ServerAccess
 from podstatus.testing.servers.binaries import ServerBinaries, find_binaries
 from podstatus.testing.servers.etcd import Etcd, StartError, start_program, wait_until_ready

@@ -17,8 +17,13 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.history.sqlite_store import HistoryEntry
-from podstatus.observe.history.status_listener import HistoryCounts
-from podstatus.observe.ports import Freshness, NodeSummary, PodSyncProgress, SyncState
+from podstatus.observe.ports import (
+    Freshness,
+    HistoryCounts,
+    NodeSummary,
+    PodSyncProgress,
+    SyncState,
+)
 from podstatus.observe.summary.container_state import ContainerStateSummary
 from podstatus.observe.summary.health import PodHealth, pod_health
 from podstatus.observe.summary.pod import PodSummary

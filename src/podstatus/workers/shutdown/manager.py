@@ -11,8 +11,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-import msgspec
-
 from podstatus.base.clock import Clock
 from podstatus.events import reasons
 from podstatus.kube.objects.pod import Pod, PodUID
@@ -27,6 +25,7 @@ from podstatus.workers.shutdown.plan import (
     grace_in_group,
     group_by_priority,
 )
+from podstatus.workers.shutdown.progress import DRAINED, DRAINING, OFF, ShutdownProgress
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +39,6 @@ SHUTDOWN_REJECTION = AdmissionRejected(
 )
 NOT_READY_MESSAGE = "node is shutting down"
 
-OFF, DRAINING, DRAINED = "off", "draining", "drained"
 _SECOND = 1_000_000_000
 _POLL_SECONDS = 0.1
 _RESCAN_SECONDS = 1.0
@@ -52,22 +50,6 @@ class NodeEventSink(Protocol):
 
     def normal(self, reason: str, message: str) -> None:
         """Record an event of type Normal."""
-
-
-class ShutdownProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress of a shutdown or drain."""
-
-    state: str
-    """off, draining or drained."""
-    ending: int = 0
-    """Pods in the group that is terminating now; when off, all terminating pods."""
-    priority: int = 0
-    """Lowest priority of that group."""
-    seconds: int = 0
-    """Time limit of that group."""
-    left: tuple[str, ...] = ()
-    """Pods of all groups that have not terminated, as namespace/name; when off, the pods that keep
-    running."""
 
 
 class ShutdownManager:

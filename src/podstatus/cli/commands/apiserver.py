@@ -1,22 +1,16 @@
 """`podstatus apiserver`: run the embedded API server without a node."""
 
-import asyncio
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podstatus.agent.compose.apiserver import build_api_server
-from podstatus.agent.daemon.logging_setup import configure_logging
-from podstatus.agent.daemon.serve_apiserver import (
-    ApiServerSettings,
-    ServeError,
-    ServerInfo,
-    serve_api,
-)
 from podstatus.cli.errors import fail
 from podstatus.cli.options import StopAtEofOption
+
+if TYPE_CHECKING:
+    from podstatus.agent.daemon.serve_apiserver import ServerInfo
 
 RootDirOption = Annotated[
     str | None,
@@ -76,6 +70,12 @@ def apiserver(
     stop_at_eof: StopAtEofOption = False,
 ) -> None:
     """Run the embedded Kubernetes API server without a node."""
+    import asyncio
+
+    from podstatus.agent.compose.apiserver import build_api_server
+    from podstatus.agent.daemon.logging_setup import configure_logging
+    from podstatus.agent.daemon.serve_apiserver import ApiServerSettings, ServeError, serve_api
+
     if root_dir == "":
         fail("--root-dir is empty; pass a directory, or leave it out to keep objects in memory")
     folder = None if root_dir is None else Path(root_dir)
@@ -97,7 +97,7 @@ def apiserver(
         fail(str(error))
 
 
-def _announce_server(info: ServerInfo) -> None:
+def _announce_server(info: "ServerInfo") -> None:
     typer.echo(f"serving {info.url}, objects are stored {info.where}; press Ctrl-C to stop\n")
     path = shlex.quote(str(info.kubeconfig))
     typer.echo(f"    kubectl --kubeconfig {path} get pods -A")

@@ -1,11 +1,8 @@
-"""`podstatus alerts`: check alert rule files without an agent."""
+"""Validate alert rule files for `podstatus alerts check`."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from podstatus.agent.compose.alert_rules import AlertRulesError, decode_rules, read_rule_file
 from podstatus.alerts.defaults import default_rules, unknown_disabled
@@ -15,36 +12,18 @@ from podstatus.alerts.model import Diagnostic, Rule, sort_diagnostics
 from podstatus.alerts.notifiers.secret_files import file_errors
 from podstatus.alerts.rules.load import LoadedRules, load_rules
 from podstatus.cli.render.tables import Table
-from podstatus.cli.terminal import print_table, write
+from podstatus.cli.styled_output import print_table
+from podstatus.cli.terminal import write
 from podstatus.kube.scalars.duration import format_duration
 
-alerts = typer.Typer(
-    name="alerts",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Check and test alert rules.",
-)
 _STDIN, _STDIN_NAME = "-", "<stdin>"
-FilesArgument = Annotated[
-    list[Path], typer.Argument(metavar="FILE", help="Alert rule files, or - for standard input.")
-]
 
 
-@alerts.callback()
-def _alerts() -> None:
-    """Keep `alerts` a group of commands, however many it has."""
-
-
-@alerts.command()
-def check(files: FilesArgument) -> None:
-    """Validate alert rule files.
-
-    Prints every error with its line and column; if there are no errors, prints the rules.
-    """
+def check_rules(files: Sequence[Path]) -> bool:
+    """Print the errors of each file, or its rules; return True if all are valid."""
     with BudgetedEvaluator() as evaluator:
         valid = [_check(str(file), evaluator) for file in files]
-    if not all(valid):
-        raise typer.Exit(1)
+    return all(valid)
 
 
 def _check(file: str, evaluator: BudgetedEvaluator) -> bool:

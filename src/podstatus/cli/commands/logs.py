@@ -1,15 +1,10 @@
 """`podstatus logs`: container logs from the running agent, without the API server."""
 
-import os
-from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from podstatus.cli.client.https_client import find_agent
-from podstatus.cli.client.running_agent import RequestError
-from podstatus.cli.default_container import ContainerNotFoundError, choose_container
 from podstatus.cli.errors import report_errors
 from podstatus.cli.options import (
     NamespaceOption,
@@ -18,7 +13,6 @@ from podstatus.cli.options import (
     parse_positive_duration,
     with_bundle,
 )
-from podstatus.cli.terminal import write, write_bytes
 
 ContainerOption = Annotated[
     str | None,
@@ -89,18 +83,7 @@ def logs(
     On a terminal, control characters are escaped; redirected output is not modified.
     """
     query = options.query()
+    from podstatus.cli.print_logs import print_logs
+
     with report_errors():
-        _print_logs(root_dir, namespace or "default", pod, container, query)
-
-
-def _print_logs(
-    root_dir: Path | None, namespace: str, pod: str, container: str | None, query: dict[str, str]
-) -> None:
-    node = find_agent(root_dir, os.environ)
-    try:
-        choice = choose_container(node.get_pod(namespace, pod), container)
-    except ContainerNotFoundError as error:
-        raise RequestError(str(error)) from error
-    for note in choice.notes:
-        write(f"{note}\n", err=True)
-    write_bytes(node.logs(namespace, pod, choice.name, query))
+        print_logs(root_dir, namespace or "default", pod, container, query)

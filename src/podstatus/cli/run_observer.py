@@ -1,11 +1,10 @@
-"""`podstatus observe`: watch a whole cluster read-only and serve queries for it."""
+"""Run a cluster observer for `podstatus observe`, until it is stopped."""
 
 import asyncio
 import os
 import shlex
 import sys
 from functools import partial
-from typing import Annotated
 
 import typer
 
@@ -13,45 +12,16 @@ from podstatus.agent.daemon.logging_setup import configure_logging
 from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentError, AgentInfo, run_agent
 from podstatus.agent.observer.cluster_view import ObserverScope
 from podstatus.agent.observer.observer import build_observer
-from podstatus.agent.observer.settings import OBSERVE_SETTINGS, load_observe_settings
+from podstatus.agent.observer.settings import load_observe_settings
 from podstatus.agent.settings.load import LoadedSettings, SettingsError
 from podstatus.cli.errors import fail
-from podstatus.cli.options import Flags, StopAtEofOption, with_settings
+from podstatus.cli.setting_options import Flags
 
 _FOLDERS = ("logs", "pki")
 
-NamespaceOption = Annotated[
-    str, typer.Option("--namespace", "-n", metavar="NAME", help="Observe only this namespace.")
-]
-SelectorOption = Annotated[
-    str,
-    typer.Option(
-        "--selector",
-        "-l",
-        metavar="SELECTOR",
-        help="Observe only pods that match this label selector.",
-    ),
-]
-NodeOption = Annotated[
-    str, typer.Option("--node", metavar="NAME", help="Observe only this node and its pods.")
-]
 
-
-def _observe(
-    flags: Flags,
-    *,
-    namespace: NamespaceOption = "",
-    selector: SelectorOption = "",
-    node: NodeOption = "",
-    stop_at_eof: StopAtEofOption = False,
-) -> None:
-    """Observe a cluster without writing to it.
-
-    Serves the agent's query API, metrics and history for a whole cluster. Each flag except
-    --namespace, --selector and --node can also be set with an environment variable, for example
-    PODSTATUS_KUBECONFIG for --kubeconfig.
-    """
-    scope = ObserverScope(namespace=namespace, selector=selector, node=node)
+def run_observer(flags: Flags, scope: ObserverScope, *, stop_at_eof: bool) -> None:
+    """Run until a signal, or the end of standard input; exit with a code after a failure."""
     loaded = _load_settings(flags, scope)
     settings = loaded.settings
     configure_logging(settings.v, settings.log_format)
@@ -81,7 +51,3 @@ def _announce(scope: ObserverScope, info: AgentInfo) -> None:
     typer.echo(f"observer: {info.agent}, root-dir: {info.settings.root_dir}\n")
     typer.echo(f"    podstatus watch -A --root-dir {root_dir}")
     sys.stdout.flush()
-
-
-_observe.__name__ = "observe"
-observe = with_settings(_observe, OBSERVE_SETTINGS)

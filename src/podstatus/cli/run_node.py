@@ -1,29 +1,37 @@
-"""`podstatus run`: run a node agent, optionally under a supervisor."""
+"""Run a node agent for `podstatus run`, optionally under a supervisor, until it is stopped."""
 
 import asyncio
 import os
 import shlex
 import sys
+from pathlib import Path
 
 import typer
 
-from podstatus.agent.compose.agent import build_node_agent
+from podstatus.agent.compose.agent import NodeAgent, build_node_agent
 from podstatus.agent.daemon.logging_setup import configure_logging
-from podstatus.agent.daemon.run_agent import EXIT_CONFIG, AgentError, AgentInfo, run_agent
+from podstatus.agent.daemon.run_agent import (
+    EXIT_CONFIG,
+    AgentContext,
+    AgentError,
+    AgentInfo,
+    BuildAgent,
+    RunnableAgent,
+    run_agent,
+)
 from podstatus.agent.daemon.supervisor import Supervisor
+from podstatus.agent.settings.default_root_dir import ROOT_DIR_VARIABLE
 from podstatus.agent.settings.load import (
     RESTART_REASON_VARIABLE,
-    ROOT_DIR_VARIABLE,
     LoadedSettings,
     SettingsError,
     load_settings,
 )
 from podstatus.agent.settings.model import AgentSettings
-from podstatus.base.programs import python_module_command
+from podstatus.base.programs import find_program, python_module_command
 from podstatus.base.system_clock import SystemClock
 from podstatus.cli.errors import fail
-from podstatus.cli.options import Flags, StopAtEofOption, with_settings
-from podstatus.cli.stop_message import AgentHolder, program_command
+from podstatus.cli.setting_options import Flags
 
 PROGRAM = python_module_command("podstatus.cli")
 """The command line of this program, for the supervisor."""
@@ -31,13 +39,8 @@ _SUPERVISED_FLAGS = ("--no-supervise", "--stop-at-eof")
 """Flags that the supervisor adds to those of the agent."""
 
 
-@with_settings
-def run(flags: Flags, *, stop_at_eof: StopAtEofOption = False) -> None:
-    """Run a node that starts pods and reports their status.
-
-    Each flag can also be set with an environment variable, for example PODSTATUS_MAX_PODS for
-    --max-pods. Flags override environment variables, which override the --config file.
-    """
+def run_node(flags: Flags, *, stop_at_eof: bool) -> None:
+    """Run until a signal, or the end of standard input; exit with a code after a failure."""
     loaded = _load_settings(flags)
     if loaded.settings.supervise:
         raise typer.Exit(asyncio.run(_supervise(loaded.settings)))
@@ -45,7 +48,7 @@ def run(flags: Flags, *, stop_at_eof: StopAtEofOption = False) -> None:
     for warning in loaded.warnings:
         typer.echo(f"podstatus: {warning}", err=True)
     restart_reason = os.environ.get(RESTART_REASON_VARIABLE, "")
-    node = AgentHolder(build_node_agent)
+    node = _AgentHolder(build_node_agent)
     running = run_agent(
         loaded.settings,
         node.build,
@@ -79,7 +82,7 @@ def _announce_node(info: AgentInfo) -> None:
         path = shlex.quote(str(info.kubeconfig))
         typer.echo(f"    kubectl --kubeconfig {path} get pods -A")
     root_dir = shlex.quote(str(settings.root_dir))
-    typer.echo(f"    {program_command()} get pods -A --root-dir {root_dir}")
+    typer.echo(f"    {_program_command()} get pods -A --root-dir {root_dir}")
     sys.stdout.flush()
 
 
@@ -88,7 +91,7 @@ def _restart_command(flags: Flags, settings: AgentSettings) -> str:
     # The variable may not be set in the shell of the next start.
     if flags["root_dir"] is None and os.environ.get(ROOT_DIR_VARIABLE):
         words += ["--root-dir", str(settings.root_dir)]
-    return f"{program_command()} {shlex.join(words)}"
+    return f"{_program_command()} {shlex.join(words)}"
 
 
 def _load_settings(flags: Flags) -> LoadedSettings:
@@ -117,3 +120,30 @@ def _write_stderr(text: bytes) -> None:
 def _print_line(line: str) -> None:
     typer.echo(line)
     sys.stdout.flush()
+
+
+class _AgentHolder:
+    """Holds the agent that was built, to describe what it leaves behind."""
+
+    def __init__(self, build: BuildAgent) -> None:
+        self._build = build
+        self._agent: RunnableAgent | None = None
+
+    def build(self, context: AgentContext) -> RunnableAgent:
+        """Build the agent and remember it."""
+        self._agent = agent = self._build(context)
+        return agent
+
+    def describe_remaining(self) -> str:
+        """Describe the containers of a node that was stopped without a drain."""
+        if isinstance(self._agent, NodeAgent) and not self._agent.has_running_containers():
+            return "no containers are running"
+        return "the containers keep running"
+
+
+def _program_command() -> str:
+    """Return the shell command that runs this program."""
+    called = Path(sys.argv[0])
+    if called.name != "podstatus":
+        return f"{shlex.quote(sys.executable)} -P -m podstatus.cli"
+    return "podstatus" if find_program("podstatus") else shlex.quote(str(called.absolute()))

@@ -12,18 +12,16 @@ from typing import Any
 
 import msgspec
 import psutil
-import typer
 
 from podstatus.agent.compose.alert_rules import AlertRules, AlertRulesError, load_alert_rules
 from podstatus.agent.compose.runtime import cgroups_name
-from podstatus.agent.settings.load import SettingsError, load_settings
 from podstatus.agent.settings.model import AgentSettings
 from podstatus.agent.settings.schema.scalars import PROCESS
 from podstatus.alerts.evaluator.budgeted_evaluator import BudgetedEvaluator
 from podstatus.alerts.evaluator.ports import EvaluatorError
 from podstatus.apiserver.state_dir import StateDirError, lock_holder
 from podstatus.base.programs import find_program
-from podstatus.base.system_clock import wall_clock_ns
+from podstatus.base.system_time import wall_clock_ns
 from podstatus.cli.doctor_checks import (
     HINT,
     OK,
@@ -36,11 +34,7 @@ from podstatus.cli.doctor_checks import (
     check_pids,
     check_python,
     check_rights,
-    findings_table,
-    has_problems,
 )
-from podstatus.cli.options import Flags, with_settings
-from podstatus.cli.terminal import print_table
 from podstatus.client.auth.config import ClientConfig
 from podstatus.client.auth.in_cluster_config import in_cluster_config
 from podstatus.client.auth.load_config import kubeconfig_config
@@ -69,23 +63,6 @@ _PACKAGES = (
 )
 _REVIEWS = ApiResource("selfsubjectaccessreviews", "authorization.k8s.io", namespaced=False)
 _CGROUPS = Path("/sys/fs/cgroup")
-
-
-@with_settings
-def doctor(flags: Flags) -> None:
-    """Check whether a node can run on this machine.
-
-    Accepts the same flags and environment variables as podstatus run.
-    """
-    try:
-        loaded = load_settings(flags, os.environ)
-        findings = [Finding("settings", HINT, warning) for warning in loaded.warnings]
-        findings += run_checks(loaded.settings)
-    except SettingsError as error:
-        findings = [Finding("settings", PROBLEM, line) for line in error.errors]
-    print_table(findings_table(findings))
-    if has_problems(findings):
-        raise typer.Exit(1)
 
 
 def run_checks(settings: AgentSettings) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""`podstatus watch`: watch the pods of the running agent, without the API server."""
+"""Follow the pods of the running agent for `podstatus watch`, as a table or line by line."""
 
 import os
 import queue
@@ -10,10 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-import typer
 from msgspec import structs
 from rich.text import Text
 
@@ -23,21 +21,18 @@ from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.pod_feed import PodChange, PodFeed
 from podstatus.cli.client.pod_from_summary import pod_from_summary
 from podstatus.cli.client.query_api_client import QueryClient
-from podstatus.cli.client.running_agent import RequestError
+from podstatus.cli.client.request_errors import RequestError
 from podstatus.cli.client.server_objects import current_time
 from podstatus.cli.client.sse import SseEvent, SseLineTooLongError
 from podstatus.cli.client.staleness import Staleness
-from podstatus.cli.errors import report_errors, usage_error
+from podstatus.cli.document_output import write_json_line, write_yaml
 from podstatus.cli.options import (
-    AllNamespacesOption,
-    NamespaceOption,
     OutputFormat,
-    OutputOption,
-    RootDirOption,
 )
 from podstatus.cli.render.table_layout import TableLayout
 from podstatus.cli.render.tables import MESSAGE_HEADING, Table
-from podstatus.cli.terminal import TablePrinter, redraw, write, write_json_line, write_yaml
+from podstatus.cli.styled_output import TablePrinter, redraw
+from podstatus.cli.terminal import write
 from podstatus.kube.scalars.time import Time
 from podstatus.observe.summary.health import pod_health
 from podstatus.web.v1.wire import DeletedEvent, PodView
@@ -61,54 +56,29 @@ _MIN_WIDTHS = {
 }
 """Minimum column widths, so that later rows rarely need wider columns than the rows above."""
 
-KindArgument = Annotated[
-    str, typer.Argument(metavar="pods", help="Type of the objects; must be pods.")
-]
-SelectorOption = Annotated[
-    str,
-    typer.Option(
-        "--selector",
-        "-l",
-        metavar="SELECTOR",
-        help="Show only pods that match this label selector.",
-    ),
-]
 
-
-def watch(
-    kind: KindArgument = "pods",
+def watch_pods(
+    root_dir: Path | None,
+    query: Mapping[str, str],
+    output: OutputFormat | None,
     *,
-    namespace: NamespaceOption = None,
-    all_namespaces: AllNamespacesOption = False,
-    selector: SelectorOption = "",
-    output: OutputOption = None,
-    root_dir: RootDirOption = None,
+    namespaces: bool,
 ) -> None:
-    """Watch pods and their health.
-
-    On a terminal, prints a table that is updated in place; if the output is redirected, prints one
-    line per change.
-    """
-    if kind not in ("pods", "pod", "po"):
-        usage_error(f"cannot watch {kind!r}, only pods; for other objects use kubectl get --watch")
-    query = {} if all_namespaces else {"namespace": namespace or "default"}
-    if selector:
-        query["labelSelector"] = selector
-    with report_errors():
-        columns = _Columns(
-            wide=output is OutputFormat.WIDE,
-            namespaces=all_namespaces,
-            nodes=find_agent(root_dir, os.environ).is_observer,
-        )
-        events = _follow(root_dir, query)
-        is_drawn = sys.stdout.isatty() and output in (None, OutputFormat.WIDE)
-        report = _ignore_staleness if is_drawn else _print_staleness
-        staleness = Staleness(lambda: find_agent(root_dir, os.environ), report)
-        with staleness.polling() if columns.nodes else nullcontext():
-            if is_drawn:
-                _draw(events, columns, staleness)
-            else:
-                _print(events, output, columns)
+    """Print the pods of the query and their changes, without end. Raises RequestError."""
+    columns = _Columns(
+        wide=output is OutputFormat.WIDE,
+        namespaces=namespaces,
+        nodes=find_agent(root_dir, os.environ).is_observer,
+    )
+    events = _follow(root_dir, query)
+    is_drawn = sys.stdout.isatty() and output in (None, OutputFormat.WIDE)
+    report = _ignore_staleness if is_drawn else _print_staleness
+    staleness = Staleness(lambda: find_agent(root_dir, os.environ), report)
+    with staleness.polling() if columns.nodes else nullcontext():
+        if is_drawn:
+            _draw(events, columns, staleness)
+        else:
+            _print(events, output, columns)
 
 
 class _Columns(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,18 @@
+"""Errors of the commands' clients.
+
+RequestError                no server, or the request failed; the message has the remedy
+├── ServerUnavailableError  the API server cannot be reached
+└── NotFoundError           the agent answered 404 Not Found
+"""
+
+
+class RequestError(Exception):
+    """The request failed, or there is no server; the message has the remedy."""
+
+
+class ServerUnavailableError(RequestError):
+    """The API server cannot be reached."""
+
+
+class NotFoundError(RequestError):
+    """The agent answered 404 Not Found."""

@@ -1,0 +1,54 @@
+"""Drain the node of the running agent for `podstatus drain`, and wait for it."""
+
+import os
+import time
+from pathlib import Path
+
+from podstatus.agent.compose.drain_progress import count_pods, describe_progress, describe_remaining
+from podstatus.cli.client.https_client import AgentClient, find_agent
+from podstatus.cli.client.request_errors import RequestError
+from podstatus.cli.terminal import write
+from podstatus.workers.shutdown.progress import DRAINED, OFF
+
+_POLL_SECONDS = 0.2
+
+
+def drain_node(root_dir: Path | None, seconds: float) -> None:
+    """Drain the node and wait at most `seconds`, 0 for no limit. Raises RequestError."""
+    agent = find_agent(root_dir, os.environ)
+    agent.begin_drain()
+    _wait(agent, seconds)
+    write(
+        "the node is drained: it is not Ready and rejects pods until you run podstatus drain "
+        "--cancel or restart the agent\n"
+    )
+
+
+def cancel_drain(root_dir: Path | None) -> None:
+    """Let the node accept pods again. Raises RequestError."""
+    agent = find_agent(root_dir, os.environ)
+    if agent.drain_progress().state == OFF:
+        write("the node accepts pods; no drain was in progress\n")
+        return
+    progress = agent.cancel_drain()
+    parts = [f"{count_pods(len(progress.left))} still running"] if progress.left else []
+    parts += [f"{count_pods(progress.ending)} still terminating"] if progress.ending else []
+    write(f"the node accepts pods again; {', '.join(parts) or 'all pods had terminated'}\n")
+
+
+def _wait(agent: AgentClient, seconds: float) -> None:
+    deadline = time.monotonic() + seconds if seconds else None
+    last_line = ""
+    while (progress := agent.drain_progress()).state != DRAINED:
+        if progress.state == OFF:
+            raise RequestError("the drain was cancelled, or the agent was restarted")
+        line = describe_progress(progress)
+        if line and line != last_line:
+            write(f"{line}\n")
+        last_line = line or last_line
+        if deadline is not None and time.monotonic() > deadline:
+            raise RequestError(
+                f"not drained within {seconds:g} s: {describe_remaining(progress.left)}; the drain "
+                "continues, wait again with podstatus drain, or cancel it with --cancel"
+            )
+        time.sleep(_POLL_SECONDS)

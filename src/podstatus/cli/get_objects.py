@@ -1,0 +1,160 @@
+"""Read and print objects for `podstatus get` and `podstatus describe`.
+
+The API server is queried first: it also has unscheduled pods and those of other nodes. While it is
+unreachable the agent is queried, which has the newest state of its own pods.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from podstatus.cli.client.agent_objects import AgentObjects
+from podstatus.cli.client.https_client import AgentClient, find_agent
+from podstatus.cli.client.open_server import open_server
+from podstatus.cli.client.request_errors import RequestError, ServerUnavailableError
+from podstatus.cli.client.server_objects import (
+    ObjectList,
+    ResourceKind,
+    ServerObjects,
+    WatchableObjects,
+    current_time,
+    find_resource_kind,
+)
+from podstatus.cli.client.staleness import warn_if_stale
+from podstatus.cli.commands.get import DataSource, SourceOptions
+from podstatus.cli.document_output import write_json, write_yaml
+from podstatus.cli.errors import usage_error
+from podstatus.cli.options import OutputFormat
+from podstatus.cli.render.describe_pod import describe_pod
+from podstatus.cli.render.tables import Table, object_table, with_health
+from podstatus.cli.styled_output import TablePrinter
+from podstatus.cli.terminal import write
+from podstatus.client.rest.resources import PODS
+from podstatus.kube.encoding.codec import DecodeError, from_document
+from podstatus.kube.objects.pod import Pod
+from podstatus.kube.unstructured import nested_str
+
+Document = dict[str, Any]
+ObjectSource = ServerObjects | AgentObjects
+
+
+class ObjectQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """The objects that `get` prints."""
+
+    kind: str
+    name: str | None
+    all_namespaces: bool
+    watch: bool
+
+
+def get_objects(query: ObjectQuery, options: SourceOptions, output: OutputFormat | None) -> None:
+    """Print the objects, and with `watch` their changes, without end. Raises RequestError."""
+    try:
+        kind = find_resource_kind(query.kind)
+    except RequestError as error:
+        usage_error(str(error))
+
+    def print_objects(objects: ObjectSource) -> None:
+        where = None if query.all_namespaces else options.namespace or objects.namespace
+        if query.name is not None:
+            listed = ObjectList([objects.get(kind, where, query.name)])
+        else:
+            listed = objects.list(kind, where)
+        printer = _ObjectPrinter(kind, output, namespaces=query.all_namespaces)
+        printer.print(listed.items, one=query.name is not None)
+        if not listed.items and output in (None, OutputFormat.WIDE):
+            write(f"{_empty_message(kind, where)}\n", err=True)
+        if query.watch and isinstance(objects, WatchableObjects):
+            for document in objects.watch(kind, where, listed.version):
+                printer.print([document], one=True)
+
+    _query(options, print_objects, watch=query.watch)
+
+
+def describe_named_pod(name: str, options: SourceOptions) -> None:
+    """Print the details of a pod and its events. Raises RequestError."""
+
+    def print_details(objects: ObjectSource) -> None:
+        where = options.namespace or objects.namespace
+        document = objects.get(find_resource_kind("pods"), where, name)
+        events = objects.pod_events(where, name).items
+        try:
+            pod = from_document(document, Pod)
+        except DecodeError as error:
+            raise RequestError(f"cannot decode the pod: {error}") from error
+        # Without the events of an earlier pod of the same name.
+        own = [e for e in events if nested_str(e, "involvedObject", "uid") in ("", pod.uid)]
+        write(describe_pod(pod, own, current_time()))
+
+    _query(options, print_details)
+
+
+def _query(
+    options: SourceOptions, print_objects: Callable[[ObjectSource], None], *, watch: bool = False
+) -> None:
+    """Query the source, with the agent as a fallback of `auto`; only a server can be watched."""
+    root_dir, kubeconfig = options.root_dir, options.kubeconfig
+    if options.source is DataSource.AGENT:
+        if kubeconfig is not None:
+            usage_error("--from agent cannot be combined with --kubeconfig")
+        _query_agent(find_agent(root_dir, os.environ), print_objects)
+        return
+    try:
+        with open_server(root_dir, kubeconfig, os.environ, watch=watch) as objects:
+            print_objects(objects)
+    except ServerUnavailableError as error:
+        if options.source is DataSource.SERVER or kubeconfig is not None or watch:
+            raise
+        agent = find_agent(root_dir, os.environ)
+        fallback = "observer" if agent.is_observer else "agent"
+        write(f"podstatus: {error}; showing the data of the {fallback}\n", err=True)
+        _query_agent(agent, print_objects)
+
+
+def _query_agent(agent: AgentClient, print_objects: Callable[[ObjectSource], None]) -> None:
+    warn_if_stale(agent)
+    print_objects(AgentObjects(agent))
+
+
+class _ObjectPrinter:
+    """Prints objects of one type in an output format; tables continue those above."""
+
+    def __init__(
+        self, kind: ResourceKind, output: OutputFormat | None, *, namespaces: bool
+    ) -> None:
+        self._kind = kind
+        self._output = output
+        self._namespaces = namespaces and kind.resource.namespaced
+        self._printer = TablePrinter()
+
+    def print(self, items: list[Document], *, one: bool = False) -> None:
+        match self._output:
+            case OutputFormat.NAME:
+                for item in items:
+                    write(f"{self._kind.printed_resource.singular}/{item['metadata']['name']}\n")
+            case OutputFormat.JSON:
+                write_json(_to_document(items, one=one))
+            case OutputFormat.YAML:
+                write_yaml(_to_document(items, one=one))
+            case _ if items:
+                self._printer.print(self._table(items))
+
+    def _table(self, items: list[Document]) -> Table:
+        now, wide = current_time(), self._output is OutputFormat.WIDE
+        printed = self._kind.printed_resource
+        table = object_table(printed, items, now, wide=wide, namespaces=self._namespaces)
+        return with_health(table, items, now) if wide and self._kind.resource is PODS else table
+
+
+def _to_document(items: list[Document], *, one: bool) -> Document:
+    if one:
+        return items[0]
+    return {"apiVersion": "v1", "items": items, "kind": "List", "metadata": {"resourceVersion": ""}}
+
+
+def _empty_message(kind: ResourceKind, namespace: str | None) -> str:
+    if namespace is None or not kind.resource.namespaced:
+        return "No resources found"
+    return f"No resources found in {namespace} namespace."

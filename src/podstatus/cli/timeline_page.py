@@ -1,0 +1,137 @@
+"""Print the history of a pod for `podstatus timeline`: a chart, a list, or JSON and YAML."""
+
+import os
+import shlex
+from pathlib import Path
+
+import msgspec
+from msgspec import structs
+from rich.text import Text
+
+from podstatus.base.control_chars import escape_control_chars
+from podstatus.cli.client.https_client import find_agent
+from podstatus.cli.client.query_api_client import QueryClient, to_history_entry
+from podstatus.cli.client.server_objects import current_time
+from podstatus.cli.client.staleness import warn_if_stale
+from podstatus.cli.document_output import write_json, write_yaml
+from podstatus.cli.render.wrap import wrap_text
+from podstatus.cli.styled_output import write_lines
+from podstatus.cli.terminal import can_encode, terminal_width, write
+from podstatus.cli.timeline_view.chart import ASCII, BLOCKS, draw_timeline
+from podstatus.cli.timeline_view.event_lines import event_digest, event_list, to_single_line
+from podstatus.cli.timeline_view.intervals import build_chart
+from podstatus.observe.history.sqlite_store import HistoryEntry
+from podstatus.observe.transitions.compare_statuses import FINISHED
+from podstatus.web.v1.wire import PodView, TransitionsResponse
+
+_SECOND = 1_000_000_000
+_MAX_LISTED = 30
+"""Maximum lines of the digest below the chart."""
+
+
+class PodHistory(msgspec.Struct, frozen=True, kw_only=True):
+    """The recorded history of all pods of one name."""
+
+    client: QueryClient
+    namespace: str
+    name: str
+    response: TransitionsResponse
+    begin: int | None
+    """Start of the requested range, in Unix ns; None for all entries."""
+    now: int
+
+
+def read_history(root_dir: Path | None, namespace: str, pod: str, seconds: float) -> PodHistory:
+    """Read the history of the last `seconds`, 0 for all of it. Raises RequestError."""
+    agent = find_agent(root_dir, os.environ)
+    client = QueryClient(agent)
+    warn_if_stale(agent)
+    response = client.timeline(namespace, pod)
+    now = current_time().unix_nanos()
+    return PodHistory(
+        client=client,
+        namespace=namespace,
+        name=pod,
+        response=response,
+        begin=now - round(seconds * _SECOND) if seconds else None,
+        now=now,
+    )
+
+
+def print_entries(history: PodHistory, *, as_json: bool) -> None:
+    """Print the entries as JSON or YAML. Raises RequestError."""
+    items, begin = history.response, history.begin
+    if begin is not None:
+        newer = tuple(it for it in items.transitions if to_history_entry(it).at >= begin)
+        items = structs.replace(items, transitions=newer)
+    (write_json if as_json else write_yaml)(items)
+
+
+def print_list(history: PodHistory) -> None:
+    """Print one entry per line. Raises RequestError."""
+    entries = _entries(history.response)
+    arrow = "→" if can_encode("→") else "->"
+    write_lines(event_list([e for e in entries if e.at >= (history.begin or 0)], arrow=arrow))
+    _warn_if_incomplete(history.response)
+
+
+def draw_page(history: PodHistory, width: int) -> None:
+    """Draw the chart and the digest below it. Raises RequestError."""
+    current = history.client.pod(history.namespace, history.name)
+    entries = _entries(history.response)
+    write_lines(_render_page(history, entries, current, terminal_width(width)))
+    _warn_if_incomplete(history.response)
+
+
+def _entries(response: TransitionsResponse) -> list[HistoryEntry]:
+    return [to_history_entry(it) for it in response.transitions]
+
+
+def _warn_if_incomplete(response: TransitionsResponse) -> None:
+    if lost := response.history.overflowed + response.history.lost_events:
+        write(
+            f"podstatus: the history queue overflowed by {lost} changes; entries are missing\n",
+            err=True,
+        )
+
+
+def _render_page(
+    history: PodHistory, entries: list[HistoryEntry], pod: PodView | None, width: int
+) -> list[Text]:
+    namespace, name, begin, now = history.namespace, history.name, history.begin, history.now
+    symbols = BLOCKS if can_encode(BLOCKS.all) else ASCII
+    start = begin if begin is not None else entries[0].at if entries else now
+    end = max(_end(entries, now, is_deleted=pod is None), start + _SECOND)
+    chart = build_chart(entries, begin=start, end=end)
+    recent = [entry for entry in entries if entry.at >= start]
+    without_row = (*chart.always_true, *chart.same_as_ready)
+    digest = event_digest(recent, width=width, symbols=symbols, omitted_conditions=without_row)
+    return [
+        *_head(namespace, name, pod, width),
+        *draw_timeline(chart, width, symbols),
+        Text(),
+        *_omitted_line(name, namespace, len(digest) - _MAX_LISTED),
+        *(line for lines in digest[-_MAX_LISTED:] for line in lines),
+    ]
+
+
+def _head(namespace: str, name: str, pod: PodView | None, width: int) -> list[Text]:
+    text = f"{namespace}/{name} is deleted."
+    if pod is not None:
+        text = f"{namespace}/{name} is {pod.health.state.value}. {pod.health.message}"
+    return [Text(line, "bold") for line in wrap_text(to_single_line(text), width)]
+
+
+def _omitted_line(name: str, namespace: str, count: int) -> list[Text]:
+    if count <= 0:
+        return []
+    where = "" if namespace == "default" else f" -n {shlex.quote(namespace)}"
+    text = f"({count} earlier lines: podstatus timeline {shlex.quote(name)}{where} --list)"
+    return [Text(escape_control_chars(text), "dim")]
+
+
+def _end(entries: list[HistoryEntry], now: int, *, is_deleted: bool) -> int:
+    """The last entry of a pod that is finished or was deleted without an agent, else `now`."""
+    if entries and (is_deleted or entries[-1].transition.kind == FINISHED):
+        return entries[-1].at
+    return max(now, entries[-1].at) if entries else now

@@ -1,0 +1,116 @@
+"""A blocking client for one-shot commands: a CA and a bearer token, on http.client.
+
+`SyncClient` can do more, but importing aiohttp takes longer than a command with one request.
+"""
+
+import http.client
+import ssl
+from collections.abc import Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+from podstatus.client.auth.tls import PemContent, UnusableTlsError, tls_context
+from podstatus.client.config_errors import KubeconfigError
+from podstatus.client.kubeconfig.model import Pem
+from podstatus.client.rest.redaction import redact_secrets
+from podstatus.client.rest.request import JSON, MAX_LIST_BYTES, MAX_OBJECT_BYTES, with_query
+from podstatus.client.rest.resources import ApiResource
+from podstatus.client.rest.status_error import read_status, status_error
+from podstatus.kube.api_errors import UnavailableError
+
+_USER_AGENT = "podstatus"
+
+
+class TokenClient:
+    """Reads objects of an API server, for use within `with`. Not thread-safe.
+
+    Objects are JSON text. Calls raise the errors of `podstatus.kube.api_errors`. There is no
+    renewal of credentials, no proxy and no watch.
+    """
+
+    namespace = "default"
+    """The namespace used when none is given."""
+
+    def __init__(
+        self, server: str, *, token: str, authority: Path, timeout_seconds: float = 10.0
+    ) -> None:
+        """`authority` is the file of the trusted CA certificates. Raises KubeconfigError."""
+        self._server = server
+        self._token = token
+        self._authority = authority
+        url = urlsplit(server)
+        self._connection = http.client.HTTPSConnection(
+            url.hostname or "", url.port, timeout=timeout_seconds, context=_tls_context(authority)
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def get(self, resource: ApiResource, name: str, *, namespace: str | None = None) -> bytes:
+        """Return one object by its name."""
+        return self._read(resource.object(name, namespace), MAX_OBJECT_BYTES)
+
+    def list(
+        self,
+        resource: ApiResource,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> bytes:
+        """Return a List, or one page of it: at most `limit` objects after `continue_token`."""
+        query: Mapping[str, str | int] = {
+            "labelSelector": label_selector,
+            "fieldSelector": field_selector,
+            "limit": limit,
+            "continue": continue_token,
+        }
+        return self._read(with_query(resource.collection(namespace), query), MAX_LIST_BYTES)
+
+    def _read(self, path: str, max_bytes: int) -> bytes:
+        action = f"GET {path.partition('?')[0]}"
+        headers = {
+            "Accept": JSON,
+            "Authorization": f"Bearer {self._token}",
+            "User-Agent": _USER_AGENT,
+        }
+        try:
+            self._connection.request("GET", path, headers=headers)
+            response = self._connection.getresponse()
+            body = response.read(max_bytes + 1)
+        except (OSError, http.client.HTTPException) as error:
+            raise UnavailableError(f"{action}: {self._describe(error)}") from error
+        if len(body) > max_bytes:
+            raise UnavailableError(f"{action}: the response is longer than {max_bytes >> 20} MiB")
+        if response.status != HTTPStatus.OK:
+            status = read_status(body, lambda text: redact_secrets(text, (self._token,)))
+            retry_after = response.headers.get("Retry-After")
+            raise status_error(action, self._server, response.status, status, retry_after)
+        return body
+
+    def _describe(self, error: OSError | http.client.HTTPException) -> str:
+        match error:
+            case ssl.SSLCertVerificationError():
+                problem = f"the certificate of {self._server} is refused: {error.verify_message}"
+                return f"{problem}; check that {self._authority} is its CA"
+            case TimeoutError():
+                return f"timeout waiting for {self._server}; check that it runs"
+        reason = str(getattr(error, "strerror", "") or error or type(error).__name__).lower()
+        return f"cannot connect to {self._server} ({reason}); check that it runs"
+
+
+def _tls_context(authority: Path) -> ssl.SSLContext:
+    try:
+        pem = Pem(field="certificate-authority", path=str(authority))
+        return tls_context(PemContent(pem, authority.read_bytes()), None, insecure=False)
+    except OSError as error:
+        raise KubeconfigError(f"cannot read the CA certificate: {error}") from error
+    except UnusableTlsError as error:
+        raise KubeconfigError(str(error)) from error

@@ -170,7 +170,6 @@ class Registry:
         metadata = document["metadata"]
         _check_delete_preconditions(resource, metadata, options)
         strategy = self._strategy(resource)
-        self._raise_if_invalid(resource, document, strategy.validate_delete(document, options))
         is_held = bool(metadata.get("finalizers")) or resource is NAMESPACES
         if metadata.get("deletionTimestamp") is None:
             grace = strategy.grace_period(document, options)

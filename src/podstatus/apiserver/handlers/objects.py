@@ -257,7 +257,6 @@ def _delete_options(request: HttpRequest) -> DeleteOptions:
         grace_period_seconds=grace,
         uid=preconditions.get("uid"),
         resource_version=preconditions.get("resourceVersion"),
-        propagation_policy=body.get("propagationPolicy", request.query.get("propagationPolicy")),
         dry_run="All" in dry_run or _is_dry_run(request),
     )
 

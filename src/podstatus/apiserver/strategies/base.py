@@ -1,4 +1,4 @@
-"""The Strategy port: defaults, validation, selectable fields and deletion of a resource.
+"""The base class of strategies: defaults, validation, selectable fields and deletion of a resource.
 
 Also the rules that all strategies share: metadata on updates, and the round trip of a document
 through its Go type, which checks types, drops unknown fields, omits empty ones and normalizes times
@@ -7,13 +7,16 @@ and quantities. Documents are plain JSON values and are never modified: a strate
 Upstream: apiserver v0.36.4, pkg/registry/rest/update.go.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from podstatus.kube.encoding.codec import DecodeError, from_document, to_document
 from podstatus.kube.encoding.wire_struct import Wire
+from podstatus.kube.objects.meta import ObjectMeta
 from podstatus.kube.validation.field_errors import FieldError
+from podstatus.kube.validation.meta import validate_meta, validate_meta_update
+from podstatus.kube.validation.names import NameRule, dns_subdomain
 
 Document = dict[str, Any]
 
@@ -26,24 +29,31 @@ class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Precondition: delete only the object with this UID."""
     resource_version: str | None = None
     """Precondition: delete only at this resource version."""
-    propagation_policy: str | None = None
     dry_run: bool = False
 
 
-class Strategy(Protocol):
-    """The rules of one resource.
+class MalformedObjectError(ValueError):
+    """The document does not match its type; the message names the field and the reason.
+
+    400 if a whole object was sent, 422 after a patch.
+    """
+
+
+class Strategy:
+    """The rules of one resource; these validate its metadata only.
 
     Names, UIDs, resource versions, creation times, managed fields, finalizers and preconditions are
     the registry's.
     """
 
-    @property
-    def allow_create_on_update(self) -> bool:
-        """Whether a PUT creates an object that does not exist."""
-
-    @property
-    def allow_unconditional_update(self) -> bool:
-        """Whether a PUT may omit the resource version; if not, it is rejected as invalid."""
+    allow_create_on_update = False
+    """Whether a PUT creates an object that does not exist."""
+    allow_unconditional_update = True
+    """Whether a PUT may omit the resource version; if not, it is rejected as invalid."""
+    kind: type[Wire]
+    name_rule: NameRule = staticmethod(dns_subdomain)
+    namespaced = True
+    qualified_finalizers = True
 
     def decode(self, document: Document) -> Document:
         """Return the object with types checked and defaults set. Idempotent.
@@ -53,15 +63,18 @@ class Strategy(Protocol):
         Raises MalformedObjectError: 400 if a whole object was sent (before any other check), 422
         after a patch.
         """
+        return roundtrip(document, self.kind)
 
     def decode_patched(self, document: Document, old: Document) -> Document:
         """Decode `document`, the result of a patch of the stored object `old`.
 
-        Like `decode`, but parts that both share (the same Python object, not an equal one) are
+        Like `decode`, but parts that both share (the same Python object, not an equal one) may be
         reused, since they were decoded when they were stored.
 
         Raises MalformedObjectError.
         """
+        del old
+        return self.decode(document)
 
     def prepare_create(self, document: Document) -> Document:
         """Return the object as first stored.
@@ -70,9 +83,16 @@ class Strategy(Protocol):
         class), and sets generation 1 if the resource has generations. The creation time is already
         set.
         """
+        return self.decode(document)
 
     def validate_create(self, document: Document) -> list[FieldError]:
         """Return the field errors of a new, prepared object."""
+        return validate_meta(
+            _meta(document),
+            self.name_rule,
+            namespaced=self.namespaced,
+            qualified=self.qualified_finalizers,
+        )
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
         """Return the object after an update to `new`, which has been decoded.
@@ -80,18 +100,28 @@ class Strategy(Protocol):
         Fields that the (sub)resource does not own keep their old values; the generation is bumped
         if the spec changed.
         """
+        del subresource
+        return prepare_meta_update(new, old)
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """Return the field errors of a prepared update."""
+        del subresource
+        qualified = self.qualified_finalizers
+        return validate_meta_update(_meta(new), _meta(old), qualified=qualified)
 
     def grace_period(self, document: Document, options: DeleteOptions) -> int:
         """Return the seconds until removal after a DELETE; 0 removes the object at once."""
-
-    def validate_delete(self, document: Document, options: DeleteOptions) -> list[FieldError]:
-        """Return the field errors of the delete options."""
+        del document, options
+        return 0
 
     def fields(self, document: Document) -> dict[str, str]:
         """Return the selectable fields other than metadata.name and metadata.namespace."""
+        del document
+        return {}
+
+
+def _meta(document: Document) -> ObjectMeta:
+    return from_document(document.get("metadata") or {}, ObjectMeta)
 
 
 _PRESERVED_FIELDS = ("name", "namespace", "uid", "deletionGracePeriodSeconds")
@@ -119,13 +149,6 @@ def with_meta(document: Document, **changes: object) -> Document:
     meta = dict(document.get("metadata") or {}) | changes
     present = {key: value for key, value in meta.items() if value is not None}
     return document | {"metadata": present}
-
-
-class MalformedObjectError(ValueError):
-    """The document does not match its type; the message names the field and the reason.
-
-    400 if a whole object was sent, 422 after a patch.
-    """
 
 
 def roundtrip(document: Document, kind: type[Wire]) -> Document:

@@ -1,4 +1,4 @@
-"""Strategies of ConfigMaps, Secrets and ServiceAccounts, and the base class of the simple ones.
+"""Strategies of ConfigMaps, Secrets and ServiceAccounts.
 
 Upstream: pkg/registry/core/{configmap,secret,serviceaccount}/strategy.go; ValidateSecret and others
 in pkg/apis/core/validation/validation.go v1.36.4.
@@ -8,17 +8,8 @@ import base64
 
 import msgspec
 
-from podstatus.apiserver.strategies.base import (
-    DeleteOptions,
-    Document,
-    MalformedObjectError,
-    prepare_meta_update,
-    roundtrip,
-)
-from podstatus.kube.encoding.codec import from_document
-from podstatus.kube.encoding.wire_struct import Wire
-from podstatus.kube.objects.cluster import ConfigMap, KubeObject, Secret, ServiceAccount
-from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.apiserver.strategies.base import Document, MalformedObjectError, Strategy
+from podstatus.kube.objects.cluster import ConfigMap, Secret, ServiceAccount
 from podstatus.kube.validation.field_errors import (
     FieldError,
     forbidden,
@@ -28,77 +19,19 @@ from podstatus.kube.validation.field_errors import (
     required,
     too_long,
 )
-from podstatus.kube.validation.meta import validate_meta, validate_meta_update
-from podstatus.kube.validation.names import NameRule, config_key, dns_subdomain
+from podstatus.kube.validation.names import config_key
 
 _DATA_LIMIT = 1024 * 1024
-_NAME_LABEL = "kubernetes.io/metadata.name"
 _IMMUTABLE = "field is immutable when `immutable` is set"
 
 
-class BaseStrategy:
-    """Strategy that validates metadata only; base class of all strategies but that of pods."""
-
-    allow_create_on_update = False
-    allow_unconditional_update = True
-    kind: type[Wire] = KubeObject
-    name_rule: NameRule = staticmethod(dns_subdomain)
-    namespaced = True
-    qualified_finalizers = True
-
-    def decode(self, document: Document) -> Document:
-        """Return the object with types checked and defaults set. Raises MalformedObjectError."""
-        return roundtrip(document, self.kind)
-
-    def decode_patched(self, document: Document, old: Document) -> Document:
-        """Decode the result of a patch. Raises MalformedObjectError."""
-        del old
-        return self.decode(document)
-
-    def prepare_create(self, document: Document) -> Document:
-        """Return the object as it is first stored."""
-        return self.decode(document)
-
-    def validate_create(self, document: Document) -> list[FieldError]:
-        return validate_meta(
-            _meta(document),
-            self.name_rule,
-            namespaced=self.namespaced,
-            qualified=self.qualified_finalizers,
-        )
-
-    def prepare_update(self, new: Document, old: Document, subresource: str) -> Document:
-        del subresource
-        return prepare_meta_update(new, old)
-
-    def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        del subresource
-        qualified = self.qualified_finalizers
-        return validate_meta_update(_meta(new), _meta(old), qualified=qualified)
-
-    def grace_period(self, document: Document, options: DeleteOptions) -> int:
-        """Return 0: the object is removed at once."""
-        del document, options
-        return 0
-
-    def validate_delete(self, document: Document, options: DeleteOptions) -> list[FieldError]:
-        """Return no errors: all delete options are accepted."""
-        del document, options
-        return []
-
-    def fields(self, document: Document) -> dict[str, str]:
-        """Return no fields: only name and namespace are selectable."""
-        del document
-        return {}
-
-
-class ServiceAccountStrategy(BaseStrategy):
+class ServiceAccountStrategy(Strategy):
     """The strategy of service accounts."""
 
     kind = ServiceAccount
 
 
-class ConfigMapStrategy(BaseStrategy):
+class ConfigMapStrategy(Strategy):
     """The strategy of config maps."""
 
     kind = ConfigMap
@@ -117,10 +50,6 @@ class ConfigMapStrategy(BaseStrategy):
         errors = super().validate_update(new, old, subresource)
         errors += validate_immutable(new, old, ("data", "binaryData"))
         return errors + _validate_config_map(new)
-
-
-def _meta(document: Document) -> ObjectMeta:
-    return from_document(document.get("metadata") or {}, ObjectMeta)
 
 
 def _validate_config_map(document: Document) -> list[FieldError]:
@@ -169,14 +98,14 @@ _DOCKER_KEYS = {
 }
 
 
-class SecretStrategy(BaseStrategy):
+class SecretStrategy(Strategy):
     """The strategy of secrets of all built-in types."""
 
     kind = Secret
 
     def decode(self, document: Document) -> Document:
         """Merge stringData into data; the default type is Opaque. Raises MalformedObjectError."""
-        secret = roundtrip(document, Secret)
+        secret = super().decode(document)
         secret.setdefault("type", "Opaque")
         check_base64("data", secret.get("data") or {})
         texts = secret.pop("stringData", None) or {}

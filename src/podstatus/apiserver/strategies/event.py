@@ -3,8 +3,7 @@
 Upstream: pkg/registry/core/event/strategy.go, pkg/apis/core/validation/events.go v1.36.4.
 """
 
-from podstatus.apiserver.strategies.base import Document, roundtrip
-from podstatus.apiserver.strategies.config_objects import BaseStrategy
+from podstatus.apiserver.strategies.base import Document, Strategy
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.event import Event
 from podstatus.kube.validation.field_errors import (
@@ -20,17 +19,13 @@ _MAX_FIELD_BYTES = 128
 _MAX_NOTE_BYTES = 1024
 
 
-class EventStrategy(BaseStrategy):
+class EventStrategy(Strategy):
     """The strategy of events. A PUT creates an event that does not exist."""
 
     kind = Event
     allow_create_on_update = True
     qualified_finalizers = False
     name_rule = staticmethod(path_segment)
-
-    def decode(self, document: Document) -> Document:
-        """Return the event with types checked. Raises MalformedObjectError."""
-        return roundtrip(document, Event)
 
     def validate_create(self, document: Document) -> list[FieldError]:
         """Return the field errors of a new event; metadata is validated only if there are none."""

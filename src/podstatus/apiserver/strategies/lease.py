@@ -4,8 +4,7 @@ Upstream: pkg/registry/coordination/lease/strategy.go, pkg/apis/coordination/val
 validation.go v1.36.4.
 """
 
-from podstatus.apiserver.strategies.base import Document, roundtrip
-from podstatus.apiserver.strategies.config_objects import BaseStrategy
+from podstatus.apiserver.strategies.base import Document, Strategy
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.cluster import Lease
 from podstatus.kube.validation.field_errors import FieldError, invalid_value
@@ -13,7 +12,7 @@ from podstatus.kube.validation.field_errors import FieldError, invalid_value
 _COORDINATED = ("strategy", "preferredHolder")
 
 
-class LeaseStrategy(BaseStrategy):
+class LeaseStrategy(Strategy):
     """The strategy of leases.
 
     A PUT creates a lease that does not exist, and requires a resource version otherwise.
@@ -26,7 +25,7 @@ class LeaseStrategy(BaseStrategy):
 
     def decode(self, document: Document) -> Document:
         """Return the lease without fields of disabled features. Raises MalformedObjectError."""
-        lease = roundtrip(document, Lease)
+        lease = super().decode(document)
         for name in _COORDINATED:  # coordinated leader election, off by default in v1.36
             lease["spec"].pop(name, None)
         return lease

@@ -4,8 +4,7 @@ Upstream: pkg/registry/core/namespace/strategy.go, ValidateNamespace, ValidateNa
 pkg/apis/core/validation/validation.go v1.36.4.
 """
 
-from podstatus.apiserver.strategies.base import Document, prepare_meta_update, roundtrip, with_meta
-from podstatus.apiserver.strategies.config_objects import BaseStrategy
+from podstatus.apiserver.strategies.base import Document, Strategy, prepare_meta_update, with_meta
 from podstatus.kube.objects.cluster import Namespace
 from podstatus.kube.validation.field_errors import FieldError, invalid_value
 from podstatus.kube.validation.meta import validate_finalizers
@@ -14,7 +13,7 @@ from podstatus.kube.validation.names import dns_label
 _NAME_LABEL = "kubernetes.io/metadata.name"
 
 
-class NamespaceStrategy(BaseStrategy):
+class NamespaceStrategy(Strategy):
     """The strategy of namespaces: phase, finalizers and the name label."""
 
     kind = Namespace
@@ -23,7 +22,7 @@ class NamespaceStrategy(BaseStrategy):
 
     def decode(self, document: Document) -> Document:
         """Return the namespace with its name label and a phase. Raises MalformedObjectError."""
-        namespace = roundtrip(document, Namespace)
+        namespace = super().decode(document)
         namespace["status"].setdefault("phase", "Active")
         return _with_name_label(namespace)
 

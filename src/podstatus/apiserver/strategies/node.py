@@ -7,8 +7,7 @@ pkg/apis/core/validation/validation.go, plugin/pkg/admission/nodetaint, v1.36.4.
 import re
 
 from podstatus.apiserver.controllers.decide.node_taints import NO_SCHEDULE, NOT_READY
-from podstatus.apiserver.strategies.base import Document, prepare_meta_update, roundtrip
-from podstatus.apiserver.strategies.config_objects import BaseStrategy
+from podstatus.apiserver.strategies.base import Document, Strategy, prepare_meta_update
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.node import Node
 from podstatus.kube.scalars.go_text import go_quoted
@@ -27,7 +26,7 @@ _FEATURE_RULE = (
 )
 
 
-class NodeStrategy(BaseStrategy):
+class NodeStrategy(Strategy):
     """The strategy of nodes. A node has no generation and may be created with a status."""
 
     kind = Node
@@ -35,7 +34,7 @@ class NodeStrategy(BaseStrategy):
 
     def decode(self, document: Document) -> Document:
         """Return the node with defaults: allocatable is the capacity unless set."""
-        node = roundtrip(document, Node)
+        node = super().decode(document)
         status, spec = node["status"], node["spec"]
         if "allocatable" not in status and status.get("capacity"):
             status["allocatable"] = dict(status["capacity"])

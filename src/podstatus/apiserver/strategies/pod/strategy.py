@@ -10,6 +10,7 @@ from msgspec import structs
 from podstatus.apiserver.strategies.base import (
     DeleteOptions,
     Document,
+    Strategy,
     prepare_meta_update,
     roundtrip,
     with_meta,
@@ -43,15 +44,14 @@ _SCHEDULING_GATED = {
 }
 
 
-class PodStrategy:
+class PodStrategy(Strategy):
     """The strategy of the pods resource and its subresources."""
 
-    allow_create_on_update = False
-    allow_unconditional_update = True
+    kind = Pod
 
     def decode(self, document: Document) -> Document:
         """Return the pod with types checked and defaults set. Raises MalformedObjectError."""
-        pod = roundtrip(document, Pod)
+        pod = super().decode(document)
         set_pod_defaults(pod["spec"])
         sync_pod_ip(pod["status"])
         return pod
@@ -112,11 +112,6 @@ class PodStrategy:
         if period is None:
             period = spec.get("terminationGracePeriodSeconds") or 0
         return 1 if period < 0 else period
-
-    def validate_delete(self, document: Document, options: DeleteOptions) -> list[FieldError]:
-        """Return no errors: pods accept all delete options."""
-        del document, options
-        return []
 
     def fields(self, document: Document) -> dict[str, str]:
         """Return the values of the fields that pods can be selected by."""

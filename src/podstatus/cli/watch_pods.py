@@ -15,7 +15,7 @@ import msgspec
 from msgspec import structs
 from rich.text import Text
 
-from podstatus.apiserver.printing.pods import PodPrinter
+from podstatus.apiserver.printing.pods import pod_cells
 from podstatus.base.control_chars import escape_control_chars
 from podstatus.cli.client.https_client import find_agent
 from podstatus.cli.client.pod_feed import PodChange, PodFeed
@@ -95,7 +95,7 @@ class _Columns(msgspec.Struct, frozen=True, kw_only=True):
         return Table(headings, tuple(self._row(pod, now) for pod in pods))
 
     def _row(self, pod: PodView, now: Time) -> tuple[str, ...]:
-        *cells, ip, node = PodPrinter().pod_cells(pod_from_summary(pod), now)[:7]
+        *cells, ip, node = pod_cells(pod_from_summary(pod), now)[:7]
         more = [ip, node, pod.health.message] if self.wide else [node] * self.nodes
         return (*[pod.namespace] * self.namespaces, *cells, pod.health.state.value, *more)
 

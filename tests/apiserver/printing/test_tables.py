@@ -6,7 +6,6 @@ from podstatus.apiserver.printing.table import (
     parse_include_object,
     partial_list,
     table_document,
-    wants_table,
 )
 from podstatus.apiserver.resources import LEASES, PODS, ResourceInfo
 from podstatus.apiserver.strategies.base import Document
@@ -81,7 +80,7 @@ def test_row_of_a_pod_that_ended_says_so() -> None:
 
 
 def test_unknown_resource_shows_name_and_creation() -> None:
-    widgets = ResourceInfo(plural="widgets", singular="widget", kind="Widget", schema=LEASES.schema)
+    widgets = ResourceInfo(plural="widgets", kind="Widget", schema=LEASES.schema)
     table = table_document(widgets, [LEASE, {"metadata": {"name": "x"}}], NOW, list_metadata={})
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Created At"]
     cells = [row["cells"] for row in table["rows"]]
@@ -137,7 +136,6 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 )
 def test_client_is_answered_in_the_form_it_prefers(accept: str, answer: MediaTypeOptions) -> None:
     assert negotiate(accept) == answer
-    assert wants_table(accept) is (answer.kind == "Table")
 
 
 @pytest.mark.parametrize(

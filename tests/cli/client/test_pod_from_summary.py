@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from podstatus.apiserver.printing.pods import PodPrinter
+from podstatus.apiserver.printing.pods import POD_PRINTER, pod_cells
 from podstatus.cli.client.pod_from_summary import pod_from_summary
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
@@ -107,4 +107,4 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 @given(documents())
 def test_a_summary_has_the_row_of_its_pod(document: dict[str, Any]) -> None:
     made = pod_from_summary(summarize_pod(from_document(document, Pod)))
-    assert PodPrinter().pod_cells(made, NOW) == PodPrinter().cells(document, NOW)
+    assert pod_cells(made, NOW) == POD_PRINTER.cells(document, NOW)

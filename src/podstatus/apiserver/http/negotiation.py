@@ -57,11 +57,6 @@ def negotiate(accept: str) -> MediaTypeOptions:
     )
 
 
-def wants_table(accept: str) -> bool:
-    """Return whether the client prefers a Table. Raises StatusError (406)."""
-    return negotiate(accept).kind == "Table"
-
-
 def _parse_clause(text: str) -> _Clause | None:
     """Parse one alternative; None if malformed."""
     media_type, *rest = text.split(";")

@@ -1,6 +1,7 @@
-"""The columns of Tables, and the port of what prints their rows."""
+"""The columns of Tables, and what prints their rows."""
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -19,18 +20,15 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
     """0: always printed; 1: only with `-o wide`."""
 
 
-class Printer(Protocol):
+class Printer(msgspec.Struct, frozen=True):
     """Converts objects of one resource to rows of a Table."""
 
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """The column definitions, in print order."""
-
-    def cells(self, document: Document, now: Time) -> list[Any]:
-        """Return one cell per column."""
-
-    def conditions(self, document: Document) -> list[Document]:
-        """Return the row conditions, for example Completed for a pod that has terminated."""
+    columns: tuple[Column, ...]
+    """The column definitions, in print order."""
+    cells: Callable[[Document, Time], list[Any]]
+    """Returns one cell per column."""
+    conditions: Callable[[Document], list[Document]] = lambda _: []
+    """Returns the row conditions, for example Completed for a pod that has terminated."""
 
 
 NAME = Column(name="Name", format="name", description="The object's name.")

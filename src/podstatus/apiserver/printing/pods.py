@@ -9,7 +9,7 @@ Upstream: printPod, pkg/printers/internalversion/printers.go v1.36.4.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from podstatus.apiserver.printing.columns import AGE, NAME, Column
+from podstatus.apiserver.printing.columns import AGE, NAME, Column, Printer
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
@@ -22,50 +22,50 @@ _NONE = "<none>"
 _COMPLETED = {"Succeeded": "The pod has completed successfully.", "Failed": "The pod failed."}
 
 
-class PodPrinter:
-    """Prints pods as rows of a Table."""
+_COLUMNS = (
+    NAME,
+    Column(name="Ready", description="Ready containers and all containers."),
+    Column(name="Status", description="The aggregate status of the containers, in a word."),
+    Column(name="Restarts", description="The number of container restarts, and the last one."),
+    AGE,
+    Column(name="IP", priority=1, description="The pod's first IP address."),
+    Column(name="Node", priority=1, description="The node that the pod is bound to."),
+    Column(name="Nominated Node", priority=1, description="The node chosen for preemption."),
+    Column(name="Readiness Gates", priority=1, description="Readiness gates that are True."),
+)
 
-    columns = (
-        NAME,
-        Column(name="Ready", description="Ready containers and all containers."),
-        Column(name="Status", description="The aggregate status of the containers, in a word."),
-        Column(name="Restarts", description="The number of container restarts, and the last one."),
-        AGE,
-        Column(name="IP", priority=1, description="The pod's first IP address."),
-        Column(name="Node", priority=1, description="The node that the pod is bound to."),
-        Column(name="Nominated Node", priority=1, description="The node chosen for preemption."),
-        Column(name="Readiness Gates", priority=1, description="Readiness gates that are True."),
-    )
 
-    def cells(self, document: Document, now: Time) -> list[Any]:
-        """Return one cell per column."""
-        return self.pod_cells(from_document(document, Pod), now)
+def pod_cells(pod: Pod, now: Time) -> list[str]:
+    """Return one cell per column."""
+    summary = _summary(pod)
+    sidecars = filter(is_restartable_init_container, pod.spec.init_containers or ())
+    total = len(pod.spec.containers or ()) + len(list(sidecars))
+    return [
+        pod.name,
+        f"{summary.ready}/{total}",
+        _deletion(pod) or summary.reason,
+        _format_restarts(summary.restarts, now),
+        format_age(pod.metadata.creation_timestamp, now),
+        _address(pod.status) or _NONE,
+        pod.spec.node_name or _NONE,
+        pod.status.nominated_node_name or _NONE,
+        _readiness_gates(pod),
+    ]
 
-    def pod_cells(self, pod: Pod, now: Time) -> list[str]:
-        """Return one cell per column, of a decoded pod."""
-        summary = _summary(pod)
-        sidecars = filter(is_restartable_init_container, pod.spec.init_containers or ())
-        total = len(pod.spec.containers or ()) + len(list(sidecars))
-        return [
-            pod.name,
-            f"{summary.ready}/{total}",
-            _deletion(pod) or summary.reason,
-            _format_restarts(summary.restarts, now),
-            format_age(pod.metadata.creation_timestamp, now),
-            _address(pod.status) or _NONE,
-            pod.spec.node_name or _NONE,
-            pod.status.nominated_node_name or _NONE,
-            _readiness_gates(pod),
-        ]
 
-    def conditions(self, document: Document) -> list[Document]:
-        """Return the row condition Completed for a terminated pod."""
-        phase = (document.get("status") or {}).get("phase")
-        if phase not in _COMPLETED:
-            return []
-        return [
-            {"type": "Completed", "status": "True", "reason": phase, "message": _COMPLETED[phase]}
-        ]
+def _cells(document: Document, now: Time) -> list[Any]:
+    return pod_cells(from_document(document, Pod), now)
+
+
+def _conditions(document: Document) -> list[Document]:
+    """Return the row condition Completed for a terminated pod."""
+    phase = (document.get("status") or {}).get("phase")
+    if phase not in _COMPLETED:
+        return []
+    return [{"type": "Completed", "status": "True", "reason": phase, "message": _COMPLETED[phase]}]
+
+
+POD_PRINTER = Printer(_COLUMNS, _cells, _conditions)
 
 
 class _Restarts(NamedTuple):

@@ -4,13 +4,10 @@ Upstream: printNode, printEvent, … in pkg/printers/internalversion/printers.go
 columns in pkg/registry/rest/table.go of apiserver v0.36.4.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from podstatus.apiserver.printing.columns import AGE, NAME, Column, Printer
-from podstatus.apiserver.printing.pods import PodPrinter
+from podstatus.apiserver.printing.pods import POD_PRINTER
 from podstatus.apiserver.resources import (
     CONFIG_MAPS,
     EVENTS,
@@ -36,21 +33,6 @@ from podstatus.kube.unstructured import (
 _NONE, _UNKNOWN = "<none>", "<unknown>"
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 _ROLE = "kubernetes.io/role"
-
-
-class FunctionPrinter(msgspec.Struct, frozen=True):
-    """A printer whose rows come from one function."""
-
-    columns: tuple[Column, ...]
-    row: Callable[[Document, Time], list[Any]]
-
-    def cells(self, document: Document, now: Time) -> list[Any]:
-        """Return one cell per column."""
-        return self.row(document, now)
-
-    def conditions(self, _document: Document) -> list[Document]:
-        """Return no row conditions, since only pods have some."""
-        return []
 
 
 def printer_for(resource: ResourceInfo) -> Printer:
@@ -167,12 +149,12 @@ def _service_account(document: Document, now: Time) -> list[Any]:
     return [_name(document), _age(document, now)]
 
 
-_DEFAULT = FunctionPrinter(
+_DEFAULT = Printer(
     (NAME, Column(name="Created At", type="date", description="When the object was created.")),
     _default,
 )
 
-_NODE = FunctionPrinter(
+_NODE = Printer(
     (
         NAME,
         Column(name="Status", description="Whether the node is ready and schedulable."),
@@ -188,7 +170,7 @@ _NODE = FunctionPrinter(
     _node,
 )
 
-_EVENT = FunctionPrinter(
+_EVENT = Printer(
     (
         Column(name="Last Seen", description="The time since the last occurrence."),
         Column(name="Type", description="Normal or Warning."),
@@ -205,19 +187,19 @@ _EVENT = FunctionPrinter(
 )
 
 _PRINTERS: dict[str, Printer] = {
-    PODS.kind: PodPrinter(),
+    PODS.kind: POD_PRINTER,
     NODES.kind: _NODE,
     EVENTS.kind: _EVENT,
-    NAMESPACES.kind: FunctionPrinter(
+    NAMESPACES.kind: Printer(
         (NAME, Column(name="Status", description="Active or Terminating."), AGE), _namespace
     ),
-    LEASES.kind: FunctionPrinter(
+    LEASES.kind: Printer(
         (NAME, Column(name="Holder", description="The identity of the holder."), AGE), _lease
     ),
-    CONFIG_MAPS.kind: FunctionPrinter(
+    CONFIG_MAPS.kind: Printer(
         (NAME, Column(name="Data", description="The number of entries."), AGE), _config_map
     ),
-    SECRETS.kind: FunctionPrinter(
+    SECRETS.kind: Printer(
         (
             NAME,
             Column(name="Type", description="The type of the secret."),
@@ -226,5 +208,5 @@ _PRINTERS: dict[str, Printer] = {
         ),
         _secret,
     ),
-    SERVICE_ACCOUNTS.kind: FunctionPrinter((NAME, AGE), _service_account),
+    SERVICE_ACCOUNTS.kind: Printer((NAME, AGE), _service_account),
 }

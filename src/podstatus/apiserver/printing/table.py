@@ -9,22 +9,13 @@ from typing import Any
 import msgspec
 
 from podstatus.apiserver.http.errors import bad_request
-from podstatus.apiserver.http.negotiation import META_V1, IncludeObject, wants_table
+from podstatus.apiserver.http.negotiation import META_V1, IncludeObject
 from podstatus.apiserver.printing.columns import Printer
 from podstatus.apiserver.printing.printers import printer_for
 from podstatus.apiserver.resources import ResourceInfo
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.unstructured import nested_dict, nested_str
-
-__all__ = [
-    "parse_include_object",
-    "partial_list",
-    "partial_metadata",
-    "printer_for",
-    "table_document",
-    "wants_table",
-]
 
 
 def parse_include_object(value: str) -> IncludeObject:

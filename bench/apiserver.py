@@ -28,11 +28,10 @@ import msgspec
 from podstatus import Pod, decode
 from podstatus.apiserver.pki.certificates import Certificates
 from podstatus.apiserver.pki.token_and_kubeconfig import ensure_token
-from podstatus.apiserver.request.selector_parameters import object_fields
 from podstatus.apiserver.server import ApiServer
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.apiserver.storage.store import Store
-from podstatus.apiserver.strategies.by_resource import STRATEGIES
+from podstatus.apiserver.strategies.by_resource import selectable_fields
 from podstatus.status.decide.merge import prepare_status_patch
 from statuses import pod_text
 
@@ -105,9 +104,7 @@ async def _serve(path: Path, report: Connection) -> None:
     certificates = Certificates(folder, time.time_ns())
     authority = certificates.ensure()
     token = ensure_token(folder)
-    store = Store.open(
-        path / "objects.db", lambda plural, pod: object_fields(pod, STRATEGIES[plural].fields(pod))
-    )
+    store = Store.open(path / "objects.db", selectable_fields)
     server = ApiServer(store, token=token, ssl_context=certificates.server_context())
     report.send(Address(await server.start(), token, authority.decode(), os.getpid()))
     await asyncio.Event().wait()

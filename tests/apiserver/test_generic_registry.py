@@ -9,11 +9,10 @@ from podstatus.apiserver.generic_registry import Registry
 from podstatus.apiserver.handlers.list import ListHandler
 from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.messages import HttpRequest
-from podstatus.apiserver.request.selector_parameters import object_fields
 from podstatus.apiserver.storage.store import Store, StoreChange
 from podstatus.apiserver.storage.watch_cache import WatchCache
 from podstatus.apiserver.strategies.base import DeleteOptions, Document
-from podstatus.apiserver.strategies.by_resource import STRATEGIES
+from podstatus.apiserver.strategies.by_resource import STRATEGIES, selectable_fields
 from podstatus.testing.clock import FakeClock
 from tests.apiserver.targets import NAMESPACES, PODS, pod, target
 
@@ -25,9 +24,7 @@ class Rig:
     """A registry with one namespace."""
 
     def __init__(self) -> None:
-        self.store = Store.open(
-            None, lambda r, document: object_fields(document, STRATEGIES[r].fields(document))
-        )
+        self.store = Store.open(None, selectable_fields)
         self.watch_cache = WatchCache(0)
         self.changes: list[StoreChange] = []
         self.store.listener = self._listen

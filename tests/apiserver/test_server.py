@@ -8,8 +8,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from podstatus.apiserver.server import ApiServer, selectable_fields
+from podstatus.apiserver.server import ApiServer
 from podstatus.apiserver.storage.store import Store
+from podstatus.apiserver.strategies.by_resource import selectable_fields
 
 TOKEN = "t" * 20
 POD = {

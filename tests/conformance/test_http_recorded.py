@@ -10,10 +10,9 @@ import pytest
 
 pytest.importorskip("aiohttp", reason="the API server needs podstatus[agent]")
 
-from podstatus.apiserver.request.selector_parameters import object_fields
 from podstatus.apiserver.server import ApiServer
 from podstatus.apiserver.storage.store import Store
-from podstatus.apiserver.strategies.by_resource import STRATEGIES
+from podstatus.apiserver.strategies.by_resource import selectable_fields
 
 HERE = Path(__file__).parent
 TOKEN = "recorded"  # noqa: S105 - of a server that lives as long as the test
@@ -22,9 +21,7 @@ PARTS = 6
 
 async def started() -> tuple[ApiServer, str]:
     """A server without TLS, and its address."""
-    store = Store.open(
-        None, lambda r, document: object_fields(document, STRATEGIES[r].fields(document))
-    )
+    store = Store.open(None, selectable_fields)
     server = ApiServer(store, token=TOKEN, ssl_context=None)
     return server, f"http://127.0.0.1:{await server.start()}"
 

@@ -7,7 +7,6 @@ pkg/registry/generic/registry/store.go and pkg/registry/rest.
 import secrets
 import uuid
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from podstatus.apiserver.http import errors
 from podstatus.apiserver.http.errors import StatusError
@@ -24,7 +23,12 @@ from podstatus.apiserver.strategies.managed_fields import update_managed_fields
 from podstatus.apiserver.strategies.pod.admission import resize_error
 from podstatus.base.clock import Clock
 from podstatus.kube.scalars.time import Time
-from podstatus.kube.validation.field_errors import FieldError
+from podstatus.kube.validation.field_errors import (
+    FieldError,
+    forbidden,
+    invalid_value,
+    required,
+)
 
 OPTIMISTIC_LOCK_ERROR = (
     "the object has been modified; please apply your changes to the latest version and try again"
@@ -96,8 +100,8 @@ class Registry:
         if uid and uid != old["metadata"]["uid"]:
             raise _uid_mismatch(target, uid, old["metadata"]["uid"])
         if not metadata.get("resourceVersion") and not strategy.allow_unconditional_update:
-            why = "Invalid value: 0: must be specified for an update"
-            cause = FieldError("FieldValueInvalid", "metadata.resourceVersion", why)
+            why = "must be specified for an update"
+            cause = invalid_value("metadata.resourceVersion", 0, why)
             self._raise_if_invalid(resource, old, [cause])
         return self._update(target, document, old, manager=manager, dry_run=dry_run), False
 
@@ -293,12 +297,7 @@ _IMMUTABLE_FIELDS = ("name", "namespace", "uid", "creationTimestamp")
 def _check_deletable(namespace: str) -> None:
     """Upstream: admission plugin NamespaceLifecycle."""
     if namespace in IMMORTAL_NAMESPACES:
-        raise StatusError(
-            403,
-            "Forbidden",
-            f'namespaces "{namespace}" is forbidden: this namespace may not be deleted',
-            {"name": namespace, "kind": "namespaces"},
-        )
+        raise errors.forbidden("namespaces", namespace, "this namespace may not be deleted")
 
 
 def _decode(strategy: Strategy, document: Document, *, old: Document | None = None) -> Document:
@@ -355,13 +354,7 @@ def _check_namespace_of(metadata: Document, target: ResourcePath) -> None:
 def _validate_name(metadata: Document) -> list[FieldError]:
     if metadata["name"]:
         return []
-    return [
-        FieldError(
-            "FieldValueRequired",
-            "metadata.name",
-            "Required value: name or generateName is required",
-        )
-    ]
+    return [required("metadata.name", "name or generateName is required")]
 
 
 def _merge_server_metadata(new: Document, old: Document) -> Document:
@@ -381,20 +374,15 @@ def _merge_server_metadata(new: Document, old: Document) -> Document:
 def _validate_metadata_update(new: Document, old: Document) -> list[FieldError]:
     for key in _IMMUTABLE_FIELDS:
         if new.get(key) != old.get(key):
-            why = f"Invalid value: {_quote(new.get(key))}: field is immutable"
-            return [FieldError("FieldValueInvalid", f"metadata.{key}", why)]
+            return [invalid_value(f"metadata.{key}", new.get(key) or "", "field is immutable")]
     added = set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())
     if added and old.get("deletionTimestamp"):
         why = (
-            "Forbidden: no new finalizers can be added if the object is being deleted, "
+            "no new finalizers can be added if the object is being deleted, "
             f"found new finalizers {sorted(added)}"
         )
-        return [FieldError("FieldValueForbidden", "metadata.finalizers", why)]
+        return [forbidden("metadata.finalizers", why)]
     return []
-
-
-def _quote(value: Any) -> str:
-    return f'"{value or ""}"'
 
 
 def _can_be_removed(metadata: Document) -> bool:

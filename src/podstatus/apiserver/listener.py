@@ -24,6 +24,7 @@ from podstatus.apiserver.http.messages import (
     StreamResponse,
     WebSocketProxy,
     error_response,
+    no_op,
 )
 from podstatus.apiserver.kubelet.websocket_relay import serve_websocket
 from podstatus.base.log_rate import RateLimitFilter
@@ -199,7 +200,7 @@ async def _read_request(request: web.BaseRequest) -> HttpRequest:
         content_type=request.headers.get("Content-Type", ""),
         user_agent=request.headers.get("User-Agent", ""),
         body=body,
-        abort=request.transport.abort if request.transport is not None else _already_closed,
+        abort=request.transport.abort if request.transport is not None else no_op,
         is_disconnected=lambda: request.transport is None or request.transport.is_closing(),
         raw_query=request.rel_url.raw_query_string,
         upgrade=request.headers.get("Upgrade", ""),
@@ -231,10 +232,6 @@ async def _read_body(content: StreamReader) -> bytes:
     except web.RequestPayloadError as error:
         raise bad_request(f"cannot read the request body: {error}") from error
     return bytes(body)
-
-
-def _already_closed() -> None:
-    """Does nothing: the connection is already closed."""
 
 
 def _admit_connection(request: web.BaseRequest, connections: AcceptLoop) -> None:

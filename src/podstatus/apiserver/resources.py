@@ -21,7 +21,6 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""
     version: str = "v1"
     plural: str
-    singular: str
     kind: str
     namespaced: bool = True
     short_names: tuple[str, ...] = ()
@@ -30,6 +29,10 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Paths below the object: `status`, `binding`, …"""
     schema: Schema
     """The fields, and how a strategic merge patch treats lists."""
+
+    @property
+    def singular(self) -> str:
+        return self.kind.lower()
 
     @property
     def api_version(self) -> str:
@@ -44,7 +47,6 @@ class ResourceInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 NAMESPACES = ResourceInfo(
     plural="namespaces",
-    singular="namespace",
     kind="Namespace",
     namespaced=False,
     short_names=("ns",),
@@ -53,7 +55,6 @@ NAMESPACES = ResourceInfo(
 )
 PODS = ResourceInfo(
     plural="pods",
-    singular="pod",
     kind="Pod",
     short_names=("po",),
     categories=("all",),
@@ -62,32 +63,19 @@ PODS = ResourceInfo(
 )
 NODES = ResourceInfo(
     plural="nodes",
-    singular="node",
     kind="Node",
     namespaced=False,
     short_names=("no",),
     subresources=("status", "proxy"),
     schema=NODE,
 )
-EVENTS = ResourceInfo(
-    plural="events", singular="event", kind="Event", short_names=("ev",), schema=EVENT
-)
-LEASES = ResourceInfo(
-    group="coordination.k8s.io", plural="leases", singular="lease", kind="Lease", schema=LEASE
-)
+EVENTS = ResourceInfo(plural="events", kind="Event", short_names=("ev",), schema=EVENT)
+LEASES = ResourceInfo(group="coordination.k8s.io", plural="leases", kind="Lease", schema=LEASE)
 CONFIG_MAPS = ResourceInfo(
-    plural="configmaps",
-    singular="configmap",
-    kind="ConfigMap",
-    short_names=("cm",),
-    schema=CONFIG_MAP,
+    plural="configmaps", kind="ConfigMap", short_names=("cm",), schema=CONFIG_MAP
 )
-SECRETS = ResourceInfo(plural="secrets", singular="secret", kind="Secret", schema=SECRET)
+SECRETS = ResourceInfo(plural="secrets", kind="Secret", schema=SECRET)
 SERVICE_ACCOUNTS = ResourceInfo(
-    plural="serviceaccounts",
-    singular="serviceaccount",
-    kind="ServiceAccount",
-    short_names=("sa",),
-    schema=SERVICE_ACCOUNT,
+    plural="serviceaccounts", kind="ServiceAccount", short_names=("sa",), schema=SERVICE_ACCOUNT
 )
 RESOURCES = (NAMESPACES, PODS, NODES, EVENTS, LEASES, CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS)

@@ -21,11 +21,9 @@ from podstatus.apiserver.http.messages import HttpRequest, Response, StreamRespo
 from podstatus.apiserver.http.router import parse_path
 from podstatus.apiserver.kubelet.kubelet_client import KubeletClient, KubeletClientConfig
 from podstatus.apiserver.listener import Listener
-from podstatus.apiserver.request.selector_parameters import NAME, NAMESPACE
 from podstatus.apiserver.resources import NAMESPACES
 from podstatus.apiserver.storage.store import StorageError, StorageKey, Store, StoreChange
 from podstatus.apiserver.storage.watch_cache import WatchCache
-from podstatus.apiserver.strategies.base import Document
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
 from podstatus.base.clock import Clock
 from podstatus.base.system_clock import SystemClock
@@ -124,7 +122,7 @@ class ApiServer:
         if page is not None:
             if request.method not in ("GET", "HEAD"):
                 raise errors.method_not_allowed()
-            return Response(code=page.code, body=page.body, content_type=page.content_type)
+            return page
         if _is_api_group_path(request.path):
             raise errors.no_such_resource()
         return Response(code=404, body=b"404 page not found\n", content_type="text/plain")
@@ -140,10 +138,3 @@ class ApiServer:
 def _is_api_group_path(path: str) -> bool:
     """True for a path in an existing API group, whether or not the resource exists."""
     return path.startswith(("/api/", *(f"/apis/{group}/" for group in groups() if group)))
-
-
-def selectable_fields(resource: str, document: Document) -> dict[str, str]:
-    """Return the values that field selectors can match: the `fields` function of a store."""
-    metadata = document["metadata"]
-    common = {NAME: metadata["name"], NAMESPACE: metadata.get("namespace", "")}
-    return common | STRATEGIES[resource].fields(document)

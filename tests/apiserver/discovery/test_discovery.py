@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from podstatus.apiserver.discovery.endpoints import EndpointResponse, find_endpoint
+from podstatus.apiserver.discovery.endpoints import find_endpoint
+from podstatus.apiserver.http.messages import Response
 from podstatus.apiserver.resources import RESOURCES
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -14,8 +15,8 @@ KUBECTL = f"{AGGREGATED},{OLDER},application/json"
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
 
-def page(path: str, accept: str = "application/json") -> EndpointResponse:
-    response = find_endpoint(path, accept, address="127.0.0.1:6443")
+def page(path: str, accept: str = "application/json") -> Response:
+    response = find_endpoint(path, accept)
     assert response is not None, path
     return response
 
@@ -73,7 +74,6 @@ def test_groups_are_listed() -> None:
     named = {"kind": "APIGroup", "apiVersion": "v1"} | group
     assert document("/apis/coordination.k8s.io") == named
     assert document("/api")["versions"] == ["v1"]
-    assert document("/api")["serverAddressByClientCIDRs"][0]["serverAddress"] == "127.0.0.1:6443"
 
 
 @pytest.mark.parametrize(

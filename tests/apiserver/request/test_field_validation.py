@@ -10,10 +10,8 @@ from podstatus.apiserver.request.field_validation import (
     check_body,
     check_directive,
     check_patched,
-    strict_decoding_error,
     strict_document_errors,
     strict_errors,
-    strict_patch_error,
     warning_headers,
 )
 from podstatus.apiserver.resources import CONFIG_MAPS, LEASES, NODES, PODS, ResourceInfo
@@ -71,24 +69,6 @@ def test_duplicate_fields_are_reported() -> None:
     ]
 
 
-def test_a_refused_patch_is_shown() -> None:
-    problem = strict_patch_error("map[spec:map[nope:1]]", ['unknown field "spec.nope"'])
-    assert (problem.code, problem.reason) == (422, "Invalid")
-    assert problem.message == (
-        ' "" is invalid: patch: Invalid value: "map[spec:map[nope:1]]": '
-        'strict decoding error: unknown field "spec.nope"'
-    )
-
-
-def test_a_refusal_tells_all_errors() -> None:
-    problem = strict_decoding_error(PODS, ['unknown field "spec.a"', 'unknown field "spec.b"'])
-    assert (problem.code, problem.reason) == (400, "BadRequest")
-    assert problem.message == (
-        'Pod in version "v1" cannot be handled as a Pod: strict decoding error: '
-        'unknown field "spec.a", unknown field "spec.b"'
-    )
-
-
 def test_warnings_are_quoted() -> None:
     assert warning_headers(['unknown field "a"', "b"]) == {
         "Warning": '299 - "unknown field \\"a\\"", 299 - "b"'
@@ -104,13 +84,21 @@ def test_only_strict_refuses(directive: str, warnings: list[str]) -> None:
     assert check_patched({"a": 1}, {}, PODS, directive) == warnings
 
 
-def test_strict_refuses_bodies_and_patches() -> None:
-    with pytest.raises(StatusError, match='unknown field "a"') as refused:
-        check_body(b'{"a": 1}', PODS, "Strict")
-    assert refused.value.code == 400
-    with pytest.raises(StatusError, match='unknown field "a"') as refused:
+def test_strict_refuses_bodies_and_patches_with_all_errors() -> None:
+    with pytest.raises(StatusError) as refused:
+        check_body(b'{"a": 1, "b": 2}', PODS, "Strict")
+    assert (refused.value.code, refused.value.reason) == (400, "BadRequest")
+    assert refused.value.message == (
+        'Pod in version "v1" cannot be handled as a Pod: strict decoding error: '
+        'unknown field "a", unknown field "b"'
+    )
+    with pytest.raises(StatusError) as refused:
         check_patched({"a": 1}, {}, PODS, "Strict")
-    assert refused.value.code == 422
+    assert (refused.value.code, refused.value.reason) == (422, "Invalid")
+    assert refused.value.message == (
+        ' "" is invalid: patch: Invalid value: "{\\"a\\":1}": '
+        'strict decoding error: unknown field "a"'
+    )
 
 
 def test_what_was_stored_before_is_not_held_against_a_patch() -> None:

@@ -22,11 +22,10 @@ from typing import Any
 
 from podstatus.apiserver import listener
 from podstatus.apiserver.handlers import watch as watching
-from podstatus.apiserver.request.selector_parameters import object_fields
 from podstatus.apiserver.server import ApiServer, ApiServerOptions
 from podstatus.apiserver.storage import watch_cache
 from podstatus.apiserver.storage.store import Store
-from podstatus.apiserver.strategies.by_resource import STRATEGIES
+from podstatus.apiserver.strategies.by_resource import selectable_fields
 
 TOKEN = "a-token-that-nobody-may-log"  # noqa: S105 - of servers that live for a test
 _MODULES = {"hub": watch_cache, "listener": listener, "watching": watching}
@@ -134,7 +133,7 @@ def _serve(
 
 
 async def _run(pipe: Connection, path: Path | None, tls: Path | None, *, faults: bool) -> None:
-    store = Store.open(path, lambda name, doc: object_fields(doc, STRATEGIES[name].fields(doc)))
+    store = Store.open(path, selectable_fields)
     context = None
     if tls is not None:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -1,8 +1,9 @@
 """Build the embedded API server with its store."""
 
 from podstatus.agent.daemon.serve_apiserver import ApiServerConfig, ServeError, StartableServer
-from podstatus.apiserver.server import ApiServer, ApiServerOptions, selectable_fields
+from podstatus.apiserver.server import ApiServer, ApiServerOptions
 from podstatus.apiserver.storage.store import StorageError, Store
+from podstatus.apiserver.strategies.by_resource import selectable_fields
 
 
 class _ServerWithStore:

@@ -4,11 +4,8 @@ Upstream: apiserver v0.36.4, pkg/endpoints/discovery; documents in kubernetes v1
 api/discovery.
 """
 
-from typing import Any
-
 from podstatus.apiserver.resources import RESOURCES, ResourceInfo
-
-Document = dict[str, Any]
+from podstatus.apiserver.strategies.base import Document
 
 GIT_VERSION = "v1.36.4+podstatus"
 """The API is that of v1.36.4; the build metadata names the implementation."""
@@ -45,12 +42,12 @@ def version_info() -> Document:
     }
 
 
-def api_versions(address: str) -> Document:
-    """Return the document of `/api`: the versions of the core group; `address` is this server's."""
+def api_versions() -> Document:
+    """Return the document of `/api`: the versions of the core group."""
     return {
         "kind": "APIVersions",
         "versions": group_versions(""),
-        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}],
     }
 
 

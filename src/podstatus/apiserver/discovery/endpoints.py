@@ -8,49 +8,38 @@ from typing import Any
 import msgspec
 
 from podstatus.apiserver.discovery import discovery, openapi
+from podstatus.apiserver.http.messages import JSON, Response
 
 UNAUTHENTICATED_PATHS = frozenset(["/healthz", "/livez", "/readyz", "/version"])
 """Paths that need no token. Upstream: system:public-info-viewer."""
 
-_JSON = "application/json"
 _HEALTH = ("/healthz", "/livez", "/readyz")
-_GENERAL_TYPES = frozenset(["*/*", "application/*", _JSON])
+_GENERAL_TYPES = frozenset(["*/*", "application/*", JSON])
 
 
-class EndpointResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """The response of an endpoint."""
-
-    code: int = 200
-    content_type: str = _JSON
-    body: bytes
-
-
-def find_endpoint(path: str, accept: str = _JSON, *, address: str = "") -> EndpointResponse | None:
-    """Return the response to a GET; None if the path is not one of these endpoints.
-
-    `accept` is the Accept header, `address` the address of this server.
-    """
+def find_endpoint(path: str, accept: str = JSON) -> Response | None:
+    """Return the response to a GET; None if the path is not one of these endpoints."""
     path = path.rstrip("/") or "/"
     segments = path.split("/")[1:]
     if path in _HEALTH:
-        return EndpointResponse(content_type="text/plain", body=b"ok")
+        return Response(content_type="text/plain", body=b"ok")
     if segments[0] == "openapi":
         return _openapi(path, accept)
     if path in ("/api", "/apis") and _wants_aggregated(accept):
         body = msgspec.json.encode(discovery.aggregated_discovery(named=path == "/apis"))
-        return EndpointResponse(content_type=discovery.AGGREGATED_TYPE, body=body)
-    document = _document(segments, address)
-    return None if document is None else EndpointResponse(body=msgspec.json.encode(document))
+        return Response(content_type=discovery.AGGREGATED_TYPE, body=body)
+    document = _document(segments)
+    return None if document is None else Response(body=msgspec.json.encode(document))
 
 
-def _document(segments: list[str], address: str) -> dict[str, Any] | None:
+def _document(segments: list[str]) -> dict[str, Any] | None:
     match segments:
         case [""]:
             return {"paths": _root_paths()}
         case ["version"]:
             return discovery.version_info()
         case ["api"]:
-            return discovery.api_versions(address)
+            return discovery.api_versions()
         case ["api", version]:
             return discovery.api_resource_list("", version)
         case ["apis"]:
@@ -70,21 +59,21 @@ def _root_paths() -> list[str]:
     return sorted(fixed + below + versions)
 
 
-def _openapi(path: str, accept: str) -> EndpointResponse | None:
+def _openapi(path: str, accept: str) -> Response | None:
     if path == "/openapi/v3":
-        return EndpointResponse(body=msgspec.json.encode(openapi.openapi_v3_index()))
+        return Response(body=msgspec.json.encode(openapi.openapi_v3_index()))
     if path == "/openapi/v2":
         return _openapi_v2(accept)
     body = openapi.openapi_v3(path.removeprefix("/openapi/v3"))
-    return None if body is None else EndpointResponse(body=body)
+    return None if body is None else Response(body=body)
 
 
-def _openapi_v2(accept: str) -> EndpointResponse:
+def _openapi_v2(accept: str) -> Response:
     # Some clients accept only protobuf; after a 406 they continue without the document.
     if not any(media in _GENERAL_TYPES for media, _ in _media_types(accept)):
         message = b"only the following media types are accepted: application/json"
-        return EndpointResponse(code=406, content_type="text/plain", body=message)
-    return EndpointResponse(body=openapi.openapi_v2())
+        return Response(code=406, content_type="text/plain", body=message)
+    return Response(body=openapi.openapi_v2())
 
 
 def _wants_aggregated(accept: str) -> bool:

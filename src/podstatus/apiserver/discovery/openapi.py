@@ -12,15 +12,14 @@ Upstream: kubernetes v1.36.4, api/openapi-spec; kubectl v0.36.4, pkg/cmd/apply/p
 from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from podstatus.apiserver.discovery.discovery import GIT_VERSION, subresource_verbs, verbs
 from podstatus.apiserver.resources import RESOURCES, ResourceInfo
+from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.patch.schema import Field, Schema, schema_of
-
-Document = dict[str, Any]
 
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _SCALARS: Final[dict[str, Document]] = {

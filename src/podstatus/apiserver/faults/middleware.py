@@ -103,7 +103,7 @@ class FaultInjection:
         Raises StatusError, the injected error.
         """
         if fault.action == "cut":
-            return StreamResponse(lines=_final_event(fault), close=_no_op)
+            return StreamResponse(lines=_final_event(fault))
         if fault.error is not None:
             raise fault.error
         match fault.action:
@@ -163,10 +163,6 @@ class FaultInjection:
         if self._rules_changed is None:
             self._rules_changed = asyncio.get_running_loop().create_future()
         return self._rules_changed
-
-
-def _no_op() -> None:
-    """Close callback of a watch that was never started: does nothing."""
 
 
 async def _final_event(fault: Fault | None) -> AsyncGenerator[bytes, None]:

@@ -112,7 +112,7 @@ class ObjectHandlers:
         try:
             session = start_watch(request, target, self._list_handler, self._watch_cache)
         except ResourceVersionTooOldError:
-            return StreamResponse(lines=too_old_event(request), close=_no_op)
+            return StreamResponse(lines=too_old_event(request))
         return StreamResponse(
             lines=watch_lines(session, request, target, self._list_handler, self._renderer),
             close=lambda: self._watch_cache.unwatch(target.resource.plural, session.watcher),
@@ -196,10 +196,6 @@ class ObjectHandlers:
             )
             self._registry.delete(each, options)
         return self._renderer.list(request, target, page)
-
-
-def _no_op() -> None:
-    """Close callback of a finished stream: does nothing."""
 
 
 def _read_object(request: HttpRequest, target: ResourcePath) -> Document:

@@ -16,8 +16,8 @@ from podstatus.kube.scalars.go_text import go_quoted
 JSON = "application/json"
 
 
-def _no_abort() -> None:
-    """Default: there is no connection to abort."""
+def no_op() -> None:
+    """Callback that does nothing: there is no connection, or nothing to close."""
 
 
 def _always_connected() -> bool:
@@ -39,7 +39,7 @@ def parse_int64(text: str) -> int:
     why = "invalid syntax"
     if _INTEGER.fullmatch(text):
         number = int(text) if len(text) < 64 else _MAX_INT64 + 1
-        if -_MAX_INT64 <= number <= _MAX_INT64:
+        if -(2**63) <= number <= _MAX_INT64:
             return number
         why = "value out of range"
     raise errors.bad_request(f"strconv.ParseInt: parsing {go_quoted(text[:40])}: {why}")
@@ -55,7 +55,7 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str = ""
     user_agent: str = ""
     body: bytes = b""
-    abort: Callable[[], None] = _no_abort
+    abort: Callable[[], None] = no_op
     """Aborts the connection, for a client that does not read its response."""
     is_disconnected: Callable[[], bool] = _always_connected
     """Whether the client has closed the connection, for streams that are idle."""
@@ -113,7 +113,7 @@ class StreamResponse(msgspec.Struct, frozen=True, kw_only=True):
     """A response with a streamed body."""
 
     lines: AsyncGenerator[bytes, None]
-    close: Callable[[], None]
+    close: Callable[[], None] = no_op
     """Must be called when the stream is no longer needed, even if it was never read."""
     content_type: str = JSON
     code: int = 200

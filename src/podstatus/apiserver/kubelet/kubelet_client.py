@@ -21,7 +21,7 @@ from yarl import URL
 
 from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.kubelet.address import KubeletAddress
-from podstatus.apiserver.kubelet.websocket_connection import WebSocketConnection
+from podstatus.apiserver.kubelet.websocket_relay import WebSocketConnection
 from podstatus.base.net.accept_loop import descriptor_limit
 
 _CONNECT_SECONDS = 10.0
@@ -194,7 +194,7 @@ class KubeletWebSocket(WebSocketConnection):
 async def _check_upgrade(response: ClientResponse) -> None:
     """Raise KubeletError with the body of a refused upgrade, which aiohttp would discard."""
     if "Upgrade" in response.request_info.headers and response.status != 101:
-        body = (await response.content.read(_MAX_ERROR_BYTES)).decode(errors="replace")
+        body = await read_error_body(response)
         response.close()
         raise KubeletError(response.status, body)
 

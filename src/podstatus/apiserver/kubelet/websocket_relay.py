@@ -8,13 +8,13 @@ import logging
 from collections.abc import Coroutine
 from contextlib import suppress
 
+import aiohttp
 import msgspec
-from aiohttp import web
+from aiohttp import WSMsgType, web
 
 from podstatus.apiserver.http.errors import StatusError
-from podstatus.apiserver.http.messages import WebSocket, WebSocketProxy
+from podstatus.apiserver.http.messages import Message, WebSocket, WebSocketProxy
 from podstatus.apiserver.kubelet.stream_options import ERROR_CHANNEL
-from podstatus.apiserver.kubelet.websocket_connection import WebSocketConnection
 from podstatus.base.net.sockets import enable_keepalive, is_connected
 
 logger = logging.getLogger(__name__)
@@ -25,6 +25,36 @@ _BACKEND_CLOSE_SECONDS = 1.0
 _POLL_SECONDS = 5.0
 _CLIENT_CLOSE_SECONDS = 3600.0
 """How long a client may take to read the rest: as long as the reader of its output."""
+
+
+class WebSocketConnection:
+    """A WebSocket of aiohttp, client or server side: one side of a relay."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse | web.WebSocketResponse) -> None:
+        self._socket = socket
+
+    @property
+    def close_code(self) -> int | None:
+        return self._socket.close_code
+
+    async def receive(self) -> Message | None:
+        message = await self._socket.receive()
+        match message.type:
+            case WSMsgType.BINARY | WSMsgType.TEXT:
+                data: Message = message.data
+                return data
+            case WSMsgType.ERROR:
+                raise ConnectionResetError(str(message.data))
+        return None
+
+    async def send(self, message: Message) -> None:
+        if isinstance(message, str):
+            await self._socket.send_str(message)
+        else:
+            await self._socket.send_bytes(message)
+
+    async def close(self, code: int, reason: bytes = b"") -> None:
+        await self._socket.close(code=code, message=reason)
 
 
 async def serve_websocket(request: web.BaseRequest, proxied: WebSocketProxy) -> web.StreamResponse:
@@ -76,18 +106,9 @@ async def proxy(
             task.cancel()
         await asyncio.wait({upstream, downstream, disconnected})
         await _close_quietly(backend, _GOING_AWAY, _BACKEND_CLOSE_SECONDS)
-        code = (
-            _GOING_AWAY
-            if client_closed
-            else _NORMAL
-            if _closed_normally(backend)
-            else _INTERNAL_ERROR
-        )
+        code = _NORMAL if backend.close_code == _NORMAL else _INTERNAL_ERROR
+        code = _GOING_AWAY if client_closed else code
         await _close_quietly(client, code, _CLIENT_CLOSE_SECONDS)
-
-
-def _closed_normally(backend: WebSocket) -> bool:
-    return backend.close_code == _NORMAL
 
 
 async def _copy_messages(source: WebSocket, target: WebSocket) -> None:

@@ -1,4 +1,4 @@
-"""Pagination: continue tokens and the `limit` parameter.
+"""Continue tokens of paginated lists.
 
 A token holds the resource version of the list and the last key, so that all pages show the same
 state. It is sent back by the client, so nothing in it is trusted.
@@ -14,14 +14,12 @@ import msgspec
 
 from podstatus.apiserver.http.errors import bad_request
 from podstatus.base.msgspec_json import decode_json
-from podstatus.kube.scalars.go_text import go_quoted
 
 NEWEST = -1
 """Replaces the resource version in a token: continue with the current state."""
 
 _FORMAT_VERSION = "meta.k8s.io/v1"
 _BASE64 = re.compile("[A-Za-z0-9_-]*")
-_INTEGER = re.compile("[+-]?[0-9]+")
 _KEY_SUFFIX = "\0"
 """Appended to a key: no other key sorts between the two."""
 
@@ -55,16 +53,6 @@ def decode_continue(text: str) -> tuple[int, tuple[str, str]]:
     if len(parts) > 2 or not {"", ".", ".."}.isdisjoint(parts):
         _raise_invalid(f": {token.start}")
     return token.rv, ("/".join(parts[:-1]), parts[-1])
-
-
-def parse_limit(text: str) -> int:
-    """Parse `limit`, the page size; 0 means no limit. Raises StatusError (400)."""
-    if not _INTEGER.fullmatch(text):
-        raise bad_request(f"strconv.ParseInt: parsing {go_quoted(text)}: invalid syntax")
-    limit = int(text) if len(text) < 64 else 2**63
-    if not -(2**63) <= limit < 2**63:
-        raise bad_request(f"strconv.ParseInt: parsing {go_quoted(text)}: value out of range")
-    return max(limit, 0)
 
 
 def _decode(text: str) -> _Token:

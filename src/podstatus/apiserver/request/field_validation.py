@@ -12,12 +12,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from podstatus.apiserver.http import errors as problems
-from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.resources import ResourceInfo
 from podstatus.kube.encoding.go_json import encode_document
 from podstatus.kube.patch.schema import Schema
 from podstatus.kube.scalars.go_text import go_quoted
-from podstatus.kube.validation.field_errors import FieldError
+from podstatus.kube.validation.field_errors import invalid_value, unsupported
 from podstatus.kube.validation.strict_fields import (
     MAX_ERRORS,
     JsonMembers,
@@ -96,8 +95,7 @@ def check_patched_types(
     if detail := unmarshal_error(changed, resource.schema):
         text = describe()
         text = text if len(text) <= _MAX_QUOTED_CHARS else f"{text[:_MAX_QUOTED_CHARS]} ..."
-        message = f"Invalid value: {go_quoted(text)}: {detail}"
-        raise problems.invalid("", "", [FieldError("FieldValueInvalid", "patch", message)])
+        raise problems.invalid("", "", [invalid_value("patch", text, detail)])
 
 
 def _changed_fields(new: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
@@ -134,9 +132,7 @@ def check_directive(directive: str, options: str) -> str:
     `options` is upstream's name of the parameters: CreateOptions, UpdateOptions, PatchOptions.
     """
     if directive not in _DIRECTIVES:
-        supported = ", ".join(f'"{allowed}"' for allowed in _DIRECTIVES)
-        message = f'Unsupported value: "{directive}": supported values: {supported}'
-        cause = FieldError("FieldValueNotSupported", "fieldValidation", message)
+        cause = unsupported("fieldValidation", directive, _DIRECTIVES)
         raise problems.invalid(options, "", [cause], group="meta.k8s.io")
     return directive or WARN
 
@@ -145,7 +141,8 @@ def check_body(body: bytes, resource: ResourceInfo, directive: str) -> list[str]
     """Return the warnings for a JSON body. Raises StatusError (400) if the directive is Strict."""
     errors = [] if directive == IGNORE else strict_errors(body, resource)
     if errors and directive == STRICT:
-        raise strict_decoding_error(resource, errors)
+        prefix = decode_error_prefix(resource.kind, resource.version)
+        raise problems.bad_request(f"{prefix}strict decoding error: {', '.join(errors)}")
     return errors
 
 
@@ -163,22 +160,10 @@ def check_patched(
     before = frozenset(strict_document_errors(old, resource))
     errors = [error for error in errors if error not in before][:MAX_ERRORS]
     if errors and directive == STRICT:
-        raise strict_patch_error(encode_document(new).decode(), errors)
+        detail = f"strict decoding error: {', '.join(errors)}"
+        cause = invalid_value("patch", encode_document(new).decode(), detail)
+        raise problems.invalid("", "", [cause])
     return errors
-
-
-def strict_decoding_error(resource: ResourceInfo, errors: list[str]) -> StatusError:
-    """Return the error of an object with unknown or duplicate fields."""
-    prefix = decode_error_prefix(resource.kind, resource.version)
-    return problems.bad_request(f"{prefix}strict decoding error: {', '.join(errors)}")
-
-
-def strict_patch_error(patched_text: str, errors: list[str]) -> StatusError:
-    """Return the error of a patch that results in unknown fields; `patched_text` is the result."""
-    message = (
-        f"Invalid value: {go_quoted(patched_text)}: strict decoding error: {', '.join(errors)}"
-    )
-    return problems.invalid("", "", [FieldError("FieldValueInvalid", "patch", message)])
 
 
 def warning_headers(warnings: list[str]) -> dict[str, str]:

@@ -10,53 +10,19 @@ labels in pkg/apis/core/v1/conversion.go v1.36.4 and pkg/runtime/conversion.go v
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import msgspec
 
 from podstatus.apiserver.http.errors import bad_request
 from podstatus.apiserver.resources import ResourceInfo
+from podstatus.apiserver.strategies.by_resource import NAME, NAMESPACE, STRATEGIES
 from podstatus.kube import label_selector
-from podstatus.kube.label_selector import LabelSelectorError, ParsedLabelSelector, Requirement
+from podstatus.kube.label_selector import LabelSelectorError, ParsedLabelSelector
 from podstatus.kube.scalars.go_text import go_quoted
-
-NAME = "metadata.name"
-NAMESPACE = "metadata.namespace"
 
 _TERM = re.compile(r"(?:\\.|[^\\,])*\\?", re.DOTALL)
 _OPERATOR = re.compile("!=|==|=")
 _FIELD_ALIASES = {"spec.host": "spec.nodeName"}
-
-SELECTABLE_FIELDS = {
-    "Pod": (
-        "spec.nodeName",
-        "spec.restartPolicy",
-        "spec.schedulerName",
-        "spec.serviceAccountName",
-        "spec.hostNetwork",
-        "status.phase",
-        "status.podIP",
-        "status.podIPs",
-        "status.nominatedNodeName",
-    ),
-    "Node": ("spec.unschedulable",),
-    "Namespace": ("status.phase",),
-    "Secret": ("type",),
-    "Event": (
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
-        "reason",
-        "reportingComponent",
-        "source",
-        "type",
-    ),
-}
-"""By kind: the selectable fields other than name and namespace."""
 
 
 class FieldRequirement(msgspec.Struct, frozen=True):
@@ -73,21 +39,11 @@ class FieldSelector(msgspec.Struct, frozen=True):
     requirements: tuple[FieldRequirement, ...] = ()
 
     def matches(self, fields: Mapping[str, str]) -> bool:
-        """Return whether an object with these fields (see `object_fields`) is selected."""
+        """Return whether an object with these fields (see `selectable_fields`) is selected."""
         return all(
             (fields.get(requirement.field, "") == requirement.value) is requirement.equal
             for requirement in self.requirements
         )
-
-
-def object_fields(document: Mapping[str, Any], specific: Mapping[str, str]) -> dict[str, str]:
-    """Return all selectable values: name, namespace, and those specific to the resource."""
-    metadata = document.get("metadata") or {}
-    return {
-        NAME: metadata.get("name") or "",
-        NAMESPACE: metadata.get("namespace") or "",
-        **specific,
-    }
 
 
 def parse_field_selector(text: str, resource: ResourceInfo) -> FieldSelector:
@@ -133,7 +89,7 @@ def _unescape(text: str) -> str:
 
 def _check_field(requirement: FieldRequirement, resource: ResourceInfo) -> FieldRequirement:
     field = _FIELD_ALIASES.get(requirement.field, requirement.field)
-    selectable = SELECTABLE_FIELDS.get(resource.kind, ())
+    selectable = STRATEGIES[resource.plural].fields({})
     if field in selectable or field == NAME or (field == NAMESPACE and resource.namespaced):
         return msgspec.structs.replace(requirement, field=field)
     if selectable:
@@ -142,17 +98,6 @@ def _check_field(requirement: FieldRequirement, resource: ResourceInfo) -> Field
         f"{go_quoted(requirement.field)} is not a known field selector: "
         f"only {go_quoted(NAME)}, {go_quoted(NAMESPACE)}"
     )
-
-
-__all__ = [
-    "FieldRequirement",
-    "FieldSelector",
-    "ParsedLabelSelector",
-    "Requirement",
-    "object_fields",
-    "parse_field_selector",
-    "parse_label_selector",
-]
 
 
 def parse_label_selector(text: str) -> ParsedLabelSelector:

@@ -240,25 +240,21 @@ def _bump_version(database: sqlite3.Connection, path: Path, version: int) -> Non
     database.execute(_LAST_DELETION, (version,))
 
 
-def _has_table(database: sqlite3.Connection, name: str) -> bool:
-    row = database.execute(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)
-    ).fetchone()
-    return row is not None
+def _value(database: sqlite3.Connection, table: str, query: str) -> Any:
+    """Return the value of a query; None if the table or its row does not exist."""
+    exists = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    if database.execute(exists, (table,)).fetchone() is None:
+        return None
+    row = database.execute(query).fetchone()
+    return row and row[0]
 
 
 def _cluster(database: sqlite3.Connection) -> str:
-    if not _has_table(database, "cluster"):
-        return ""
-    row = database.execute("SELECT id FROM cluster").fetchone()
-    return "" if row is None else str(row[0])
+    return str(_value(database, "cluster", "SELECT id FROM cluster") or "")
 
 
 def _version(database: sqlite3.Connection) -> int:
-    if not _has_table(database, "last_deletion"):
-        return 0
-    row = database.execute(_SELECT_VERSION).fetchone()
-    return 0 if row is None else int(row[0])
+    return int(_value(database, "last_deletion", _SELECT_VERSION) or 0)
 
 
 def _write_database(path: Path, cluster: str, rows: Iterable[ObjectRow], version: int) -> None:

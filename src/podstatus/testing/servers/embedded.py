@@ -20,10 +20,11 @@ from podstatus.apiserver.pki.token_and_kubeconfig import (
     ensure_token,
     write_client_files,
 )
-from podstatus.apiserver.server import ApiServer, ApiServerOptions, selectable_fields
+from podstatus.apiserver.server import ApiServer, ApiServerOptions
 from podstatus.apiserver.state_dir import StateDir
 from podstatus.apiserver.storage.sqlite_file import DATABASE
 from podstatus.apiserver.storage.store import Store
+from podstatus.apiserver.strategies.by_resource import selectable_fields
 from podstatus.base.system_time import wall_clock_ns
 
 

@@ -18,11 +18,12 @@ RECORDED = Path(__file__).parents[2] / "conformance" / "types.json"
 GO_TYPES: dict[str, list[dict[str, Any]]] = msgspec.json.decode(RECORDED.read_bytes())
 
 
+_GO_NAMES = {name.rpartition(".")[2]: name for name in GO_TYPES}
 SCALARS = {str: "str", int: "int", bool: "bool", Time: "Time", Quantity: "Quantity"}
 
 
 def go_name(kind: type[Wire]) -> str:
-    return (kind.__doc__ or "").split("`")[1]
+    return _GO_NAMES[kind.__name__]
 
 
 def described(declared: Any) -> str:

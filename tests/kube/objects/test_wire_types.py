@@ -19,7 +19,7 @@ from tests.kube.objects.go_types import (
 
 
 def wire_types() -> dict[str, type[Wire]]:
-    """Return all types that a Pod consists of, by the Go type in their docstrings."""
+    """Return all types that a Pod consists of, by the names of their Go types."""
     types_by_name: dict[str, type[Wire]] = {}
     waiting: list[type[Wire]] = [Pod]
     while waiting:

@@ -1,15 +1,14 @@
-"""Wire types of TokenReview, SubjectAccessReview and TokenRequest."""
+"""TokenReview and TokenRequest (authentication.k8s.io/v1), SubjectAccessReview
+(authorization.k8s.io/v1)."""
 
 from msgspec import field
 
 from podstatus.kube.encoding.wire_struct import Wire, nil
-from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.cluster import KubeObject
 from podstatus.kube.scalars.time import Time
 
 
 class UserInfo(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `authentication.k8s.io/v1.UserInfo`."""
-
     username: str = ""
     uid: str = ""
     groups: tuple[str, ...] | None = None
@@ -17,8 +16,6 @@ class UserInfo(Wire, frozen=True, kw_only=True):
 
 
 class TokenReviewSpec(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `authentication.k8s.io/v1.TokenReviewSpec`."""
-
     token: str = ""
     audiences: tuple[str, ...] | None = None
 
@@ -27,27 +24,18 @@ class TokenReviewSpec(Wire, frozen=True, kw_only=True):
 
 
 class TokenReviewStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `authentication.k8s.io/v1.TokenReviewStatus`."""
-
     authenticated: bool = False
     user: UserInfo = field(default_factory=UserInfo)
     audiences: tuple[str, ...] | None = None
     error: str = ""
 
 
-class TokenReview(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `authentication.k8s.io/v1.TokenReview`."""
-
-    kind: str = ""
-    api_version: str = ""
-    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+class TokenReview(KubeObject, frozen=True, kw_only=True):
     spec: TokenReviewSpec = field(default_factory=TokenReviewSpec)
     status: TokenReviewStatus = field(default_factory=TokenReviewStatus)
 
 
 class ResourceAttributes(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `authorization.k8s.io/v1.ResourceAttributes`."""
-
     namespace: str = ""
     verb: str = ""
     group: str = ""
@@ -58,8 +46,6 @@ class ResourceAttributes(Wire, frozen=True, kw_only=True):
 
 
 class SubjectAccessReviewSpec(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `authorization.k8s.io/v1.SubjectAccessReviewSpec`."""
-
     resource_attributes: ResourceAttributes | None = None
     user: str = ""
     groups: tuple[str, ...] | None = None
@@ -68,20 +54,13 @@ class SubjectAccessReviewSpec(Wire, frozen=True, kw_only=True):
 
 
 class SubjectAccessReviewStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `authorization.k8s.io/v1.SubjectAccessReviewStatus`."""
-
     allowed: bool = field(default_factory=bool)
     denied: bool = False
     reason: str = ""
     evaluation_error: str = ""
 
 
-class SubjectAccessReview(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `authorization.k8s.io/v1.SubjectAccessReview`."""
-
-    kind: str = ""
-    api_version: str = ""
-    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+class SubjectAccessReview(KubeObject, frozen=True, kw_only=True):
     spec: SubjectAccessReviewSpec = field(default_factory=SubjectAccessReviewSpec)
     status: SubjectAccessReviewStatus = field(default_factory=SubjectAccessReviewStatus)
 
@@ -96,16 +75,12 @@ class BoundObjectReference(Wire, frozen=True, kw_only=True):
 
 
 class TokenRequestSpec(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `authentication/v1.TokenRequestSpec`."""
-
     audiences: tuple[str, ...] | None = field(default_factory=nil)
     expiration_seconds: int | None = field(default_factory=nil)
     bound_object_ref: BoundObjectReference | None = field(default_factory=nil)
 
 
 class TokenRequestStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `authentication/v1.TokenRequestStatus`."""
-
     token: str = field(default_factory=str)
     expiration_timestamp: Time = field(default_factory=Time)
 
@@ -113,11 +88,6 @@ class TokenRequestStatus(Wire, frozen=True, kw_only=True):
         return f"TokenRequestStatus(token=…, expiration_timestamp={self.expiration_timestamp!r})"
 
 
-class TokenRequest(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `authentication/v1.TokenRequest`."""
-
-    kind: str = ""
-    api_version: str = ""
-    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+class TokenRequest(KubeObject, frozen=True, kw_only=True):
     spec: TokenRequestSpec = field(default_factory=TokenRequestSpec)
     status: TokenRequestStatus = field(default_factory=TokenRequestStatus)

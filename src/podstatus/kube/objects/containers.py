@@ -8,30 +8,22 @@ from podstatus.kube.scalars.quantity import Quantity
 
 
 class ResourceClaim(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ResourceClaim`."""
-
     name: str = field(default_factory=str)
     request: str = ""
 
 
 class ResourceRequirements(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ResourceRequirements`."""
-
     limits: dict[str, Quantity] | None = None
     requests: dict[str, Quantity] | None = None
     claims: tuple[ResourceClaim, ...] | None = None
 
 
 class VolumeResourceRequirements(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.VolumeResourceRequirements`."""
-
     limits: dict[str, Quantity] | None = None
     requests: dict[str, Quantity] | None = None
 
 
 class ContainerPort(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerPort`."""
-
     name: str = ""
     host_port: int = 0
     container_port: int = field(default_factory=int)
@@ -40,46 +32,34 @@ class ContainerPort(Wire, frozen=True, kw_only=True):
 
 
 class ConfigMapEnvSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ConfigMapEnvSource`."""
-
     name: str = ""
     optional: bool | None = None
 
 
 class SecretEnvSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.SecretEnvSource`."""
-
     name: str = ""
     optional: bool | None = None
 
 
 class EnvFromSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.EnvFromSource`."""
-
     prefix: str = ""
     config_map_ref: ConfigMapEnvSource | None = None
     secret_ref: SecretEnvSource | None = None
 
 
 class ConfigMapKeySelector(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ConfigMapKeySelector`."""
-
     name: str = ""
     key: str = field(default_factory=str)
     optional: bool | None = None
 
 
 class SecretKeySelector(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.SecretKeySelector`."""
-
     name: str = ""
     key: str = field(default_factory=str)
     optional: bool | None = None
 
 
 class FileKeySelector(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.FileKeySelector`."""
-
     volume_name: str = field(default_factory=str)
     path: str = field(default_factory=str)
     key: str = field(default_factory=str)
@@ -87,8 +67,6 @@ class FileKeySelector(Wire, frozen=True, kw_only=True):
 
 
 class EnvVarSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.EnvVarSource`."""
-
     field_ref: ObjectFieldSelector | None = None
     resource_field_ref: ResourceFieldSelector | None = None
     config_map_key_ref: ConfigMapKeySelector | None = None
@@ -97,37 +75,27 @@ class EnvVarSource(Wire, frozen=True, kw_only=True):
 
 
 class EnvVar(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.EnvVar`."""
-
     name: str = field(default_factory=str)
     value: str = ""
     value_from: EnvVarSource | None = None
 
 
 class ContainerResizePolicy(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerResizePolicy`."""
-
     resource_name: str = field(default_factory=str)
     restart_policy: str = field(default_factory=str)
 
 
 class ContainerRestartRuleOnExitCodes(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerRestartRuleOnExitCodes`."""
-
     operator: str = ""
     values: tuple[int, ...] | None = None
 
 
 class ContainerRestartRule(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerRestartRule`."""
-
     action: str = ""
     exit_codes: ContainerRestartRuleOnExitCodes | None = None
 
 
 class VolumeMount(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.VolumeMount`."""
-
     name: str = field(default_factory=str)
     read_only: bool = False
     recursive_read_only: str | None = None
@@ -138,28 +106,20 @@ class VolumeMount(Wire, frozen=True, kw_only=True):
 
 
 class VolumeDevice(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.VolumeDevice`."""
-
     name: str = field(default_factory=str)
     device_path: str = field(default_factory=str)
 
 
 class ExecAction(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ExecAction`."""
-
     command: tuple[str, ...] | None = None
 
 
 class HTTPHeader(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.HTTPHeader`."""
-
     name: str = field(default_factory=str)
     value: str = field(default_factory=str)
 
 
 class HTTPGetAction(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.HTTPGetAction`."""
-
     path: str = ""
     port: int | str = field(default_factory=int)
     host: str = ""
@@ -168,22 +128,16 @@ class HTTPGetAction(Wire, frozen=True, kw_only=True):
 
 
 class TCPSocketAction(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.TCPSocketAction`."""
-
     port: int | str = field(default_factory=int)
     host: str = ""
 
 
 class GRPCAction(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.GRPCAction`."""
-
     port: int = field(default_factory=int)
     service: str | None = field(default_factory=nil)
 
 
 class Probe(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Probe`."""
-
     exec: ExecAction | None = None
     http_get: HTTPGetAction | None = None
     tcp_socket: TCPSocketAction | None = None
@@ -197,14 +151,10 @@ class Probe(Wire, frozen=True, kw_only=True):
 
 
 class SleepAction(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.SleepAction`."""
-
     seconds: int = field(default_factory=int)
 
 
 class LifecycleHandler(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.LifecycleHandler`."""
-
     exec: ExecAction | None = None
     http_get: HTTPGetAction | None = None
     tcp_socket: TCPSocketAction | None = None
@@ -212,23 +162,17 @@ class LifecycleHandler(Wire, frozen=True, kw_only=True):
 
 
 class Lifecycle(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Lifecycle`."""
-
     post_start: LifecycleHandler | None = None
     pre_stop: LifecycleHandler | None = None
     stop_signal: str | None = None
 
 
 class Capabilities(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Capabilities`."""
-
     add: tuple[str, ...] | None = None
     drop: tuple[str, ...] | None = None
 
 
 class SELinuxOptions(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.SELinuxOptions`."""
-
     user: str = ""
     role: str = ""
     type: str = ""
@@ -236,8 +180,6 @@ class SELinuxOptions(Wire, frozen=True, kw_only=True):
 
 
 class WindowsSecurityContextOptions(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.WindowsSecurityContextOptions`."""
-
     gmsa_credential_spec_name: str | None = None
     gmsa_credential_spec: str | None = None
     run_as_user_name: str | None = None
@@ -245,22 +187,16 @@ class WindowsSecurityContextOptions(Wire, frozen=True, kw_only=True):
 
 
 class SeccompProfile(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.SeccompProfile`."""
-
     type: str = field(default_factory=str)
     localhost_profile: str | None = None
 
 
 class AppArmorProfile(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.AppArmorProfile`."""
-
     type: str = field(default_factory=str)
     localhost_profile: str | None = None
 
 
 class SecurityContext(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.SecurityContext`."""
-
     capabilities: Capabilities | None = None
     privileged: bool | None = None
     se_linux_options: SELinuxOptions | None = None
@@ -276,8 +212,6 @@ class SecurityContext(Wire, frozen=True, kw_only=True):
 
 
 class Container(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Container`."""
-
     name: str = field(default_factory=str)
     image: str = ""
     command: tuple[str, ...] | None = None

@@ -14,22 +14,16 @@ WARNING = "Warning"
 
 
 class EventSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.EventSource`."""
-
     component: str = ""
     host: str = ""
 
 
 class EventSeries(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.EventSeries`."""
-
     count: int = 0
     last_observed_time: MicroTime = field(default_factory=MicroTime)
 
 
 class Event(KubeObject, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Event`."""
-
     involved_object: ObjectReference = field(default_factory=ObjectReference)
     reason: str = ""
     message: str = ""

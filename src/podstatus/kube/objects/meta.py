@@ -10,8 +10,6 @@ from podstatus.kube.scalars.time import Time
 
 
 class OwnerReference(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `metav1.OwnerReference`."""
-
     api_version: str = field(default_factory=str)
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
@@ -21,8 +19,6 @@ class OwnerReference(Wire, frozen=True, kw_only=True):
 
 
 class ManagedFieldsEntry(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `metav1.ManagedFieldsEntry`."""
-
     manager: str = ""
     operation: str = ""
     api_version: str = ""
@@ -33,8 +29,6 @@ class ManagedFieldsEntry(Wire, frozen=True, kw_only=True):
 
 
 class ObjectMeta(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `metav1.ObjectMeta`."""
-
     name: str = ""
     generate_name: str = ""
     namespace: str = ""
@@ -53,29 +47,21 @@ class ObjectMeta(Wire, frozen=True, kw_only=True):
 
 
 class LabelSelectorRequirement(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `metav1.LabelSelectorRequirement`."""
-
     key: str = field(default_factory=str)
     operator: str = field(default_factory=str)
     values: tuple[str, ...] | None = None
 
 
 class LabelSelector(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `metav1.LabelSelector`."""
-
     match_labels: dict[str, str] | None = None
     match_expressions: tuple[LabelSelectorRequirement, ...] | None = None
 
 
 class LocalObjectReference(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.LocalObjectReference`."""
-
     name: str = ""
 
 
 class ObjectReference(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ObjectReference`."""
-
     kind: str = ""
     namespace: str = ""
     name: str = ""
@@ -86,31 +72,23 @@ class ObjectReference(Wire, frozen=True, kw_only=True):
 
 
 class ObjectFieldSelector(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ObjectFieldSelector`."""
-
     api_version: str = ""
     field_path: str = field(default_factory=str)
 
 
 class ResourceFieldSelector(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ResourceFieldSelector`."""
-
     container_name: str = ""
     resource: str = field(default_factory=str)
     divisor: Quantity = field(default_factory=zero_quantity)
 
 
 class TypedLocalObjectReference(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.TypedLocalObjectReference`."""
-
     api_group: str | None = field(default_factory=nil)
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)
 
 
 class TypedObjectReference(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.TypedObjectReference`."""
-
     api_group: str | None = field(default_factory=nil)
     kind: str = field(default_factory=str)
     name: str = field(default_factory=str)

@@ -3,14 +3,12 @@
 from msgspec import field
 
 from podstatus.kube.encoding.wire_struct import Wire, nil
-from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.cluster import KubeObject
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 
 
 class Taint(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Taint`."""
-
     key: str = field(default_factory=str)
     value: str = ""
     effect: str = field(default_factory=str)
@@ -18,8 +16,6 @@ class Taint(Wire, frozen=True, kw_only=True):
 
 
 class ConfigMapNodeConfigSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ConfigMapNodeConfigSource`."""
-
     namespace: str = field(default_factory=str)
     name: str = field(default_factory=str)
     uid: str = ""
@@ -28,14 +24,10 @@ class ConfigMapNodeConfigSource(Wire, frozen=True, kw_only=True):
 
 
 class NodeConfigSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeConfigSource`."""
-
     config_map: ConfigMapNodeConfigSource | None = None
 
 
 class NodeSpec(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeSpec`."""
-
     pod_cidr: str = field(default="", name="podCIDR")
     pod_cidrs: tuple[str, ...] | None = field(default=None, name="podCIDRs")
     provider_id: str = field(default="", name="providerID")
@@ -46,8 +38,6 @@ class NodeSpec(Wire, frozen=True, kw_only=True):
 
 
 class NodeCondition(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeCondition`."""
-
     type: str = field(default_factory=str)
     status: str = field(default_factory=str)
     last_heartbeat_time: Time = field(default_factory=Time)
@@ -57,33 +47,23 @@ class NodeCondition(Wire, frozen=True, kw_only=True):
 
 
 class NodeAddress(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeAddress`."""
-
     type: str = field(default_factory=str)
     address: str = field(default_factory=str)
 
 
 class DaemonEndpoint(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.DaemonEndpoint`."""
-
     port: int = field(default_factory=int, name="Port")
 
 
 class NodeDaemonEndpoints(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeDaemonEndpoints`."""
-
     kubelet_endpoint: DaemonEndpoint = field(default_factory=DaemonEndpoint)
 
 
 class NodeSwapStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeSwapStatus`."""
-
     capacity: int | None = None
 
 
 class NodeSystemInfo(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeSystemInfo`."""
-
     machine_id: str = field(default_factory=str, name="machineID")
     system_uuid: str = field(default_factory=str, name="systemUUID")
     boot_id: str = field(default_factory=str, name="bootID")
@@ -98,22 +78,16 @@ class NodeSystemInfo(Wire, frozen=True, kw_only=True):
 
 
 class ContainerImage(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerImage`."""
-
     names: tuple[str, ...] | None = field(default_factory=nil)
     size_bytes: int = 0
 
 
 class AttachedVolume(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.AttachedVolume`."""
-
     name: str = field(default_factory=str)
     device_path: str = field(default_factory=str)
 
 
 class NodeConfigStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeConfigStatus`."""
-
     assigned: NodeConfigSource | None = None
     active: NodeConfigSource | None = None
     last_known_good: NodeConfigSource | None = None
@@ -121,28 +95,20 @@ class NodeConfigStatus(Wire, frozen=True, kw_only=True):
 
 
 class NodeRuntimeHandlerFeatures(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeRuntimeHandlerFeatures`."""
-
     recursive_read_only_mounts: bool | None = None
     user_namespaces: bool | None = None
 
 
 class NodeRuntimeHandler(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeRuntimeHandler`."""
-
     name: str = field(default_factory=str)
     features: NodeRuntimeHandlerFeatures | None = None
 
 
 class NodeFeatures(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeFeatures`."""
-
     supplemental_groups_policy: bool | None = None
 
 
 class NodeStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeStatus`."""
-
     capacity: dict[str, Quantity] | None = None
     allocatable: dict[str, Quantity] | None = None
     phase: str = ""
@@ -159,11 +125,6 @@ class NodeStatus(Wire, frozen=True, kw_only=True):
     declared_features: tuple[str, ...] | None = None
 
 
-class Node(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Node`."""
-
-    kind: str = ""
-    api_version: str = ""
-    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+class Node(KubeObject, frozen=True, kw_only=True):
     spec: NodeSpec = field(default_factory=NodeSpec)
     status: NodeStatus = field(default_factory=NodeStatus)

@@ -5,8 +5,7 @@ from typing import NewType
 from msgspec import field
 
 from podstatus.kube.encoding.frozen_copy import require_type
-from podstatus.kube.encoding.wire_struct import Wire
-from podstatus.kube.objects.meta import ObjectMeta
+from podstatus.kube.objects.cluster import KubeObject
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.objects.pod_status import PodStatus
 
@@ -21,12 +20,7 @@ CONFIG_MIRROR = "kubernetes.io/config.mirror"
 API_SOURCE = "api"
 
 
-class Pod(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Pod`."""
-
-    kind: str = ""
-    api_version: str = ""
-    metadata: ObjectMeta = field(default_factory=ObjectMeta)
+class Pod(KubeObject, frozen=True, kw_only=True):
     spec: PodSpec = field(default_factory=PodSpec)
     status: PodStatus = field(default_factory=PodStatus)
 

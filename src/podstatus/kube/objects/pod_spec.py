@@ -18,15 +18,11 @@ from podstatus.kube.scalars.quantity import Quantity
 
 
 class Sysctl(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Sysctl`."""
-
     name: str = field(default_factory=str)
     value: str = field(default_factory=str)
 
 
 class PodSecurityContext(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodSecurityContext`."""
-
     se_linux_options: SELinuxOptions | None = None
     windows_options: WindowsSecurityContextOptions | None = None
     run_as_user: int | None = None
@@ -43,36 +39,26 @@ class PodSecurityContext(Wire, frozen=True, kw_only=True):
 
 
 class NodeSelectorRequirement(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeSelectorRequirement`."""
-
     key: str = field(default_factory=str)
     operator: str = field(default_factory=str)
     values: tuple[str, ...] | None = None
 
 
 class NodeSelectorTerm(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeSelectorTerm`."""
-
     match_expressions: tuple[NodeSelectorRequirement, ...] | None = None
     match_fields: tuple[NodeSelectorRequirement, ...] | None = None
 
 
 class NodeSelector(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeSelector`."""
-
     node_selector_terms: tuple[NodeSelectorTerm, ...] | None = field(default_factory=nil)
 
 
 class PreferredSchedulingTerm(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PreferredSchedulingTerm`."""
-
     weight: int = field(default_factory=int)
     preference: NodeSelectorTerm = field(default_factory=NodeSelectorTerm)
 
 
 class NodeAffinity(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeAffinity`."""
-
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: (
         tuple[PreferredSchedulingTerm, ...] | None
@@ -80,8 +66,6 @@ class NodeAffinity(Wire, frozen=True, kw_only=True):
 
 
 class PodAffinityTerm(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodAffinityTerm`."""
-
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] | None = None
     topology_key: str = field(default_factory=str)
@@ -91,15 +75,11 @@ class PodAffinityTerm(Wire, frozen=True, kw_only=True):
 
 
 class WeightedPodAffinityTerm(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.WeightedPodAffinityTerm`."""
-
     weight: int = field(default_factory=int)
     pod_affinity_term: PodAffinityTerm = field(default_factory=PodAffinityTerm)
 
 
 class PodAffinity(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodAffinity`."""
-
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] | None = None
     preferred_during_scheduling_ignored_during_execution: (
         tuple[WeightedPodAffinityTerm, ...] | None
@@ -107,8 +87,6 @@ class PodAffinity(Wire, frozen=True, kw_only=True):
 
 
 class PodAntiAffinity(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodAntiAffinity`."""
-
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] | None = None
     preferred_during_scheduling_ignored_during_execution: (
         tuple[WeightedPodAffinityTerm, ...] | None
@@ -116,16 +94,12 @@ class PodAntiAffinity(Wire, frozen=True, kw_only=True):
 
 
 class Affinity(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Affinity`."""
-
     node_affinity: NodeAffinity | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAntiAffinity | None = None
 
 
 class Toleration(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Toleration`."""
-
     key: str = ""
     operator: str = ""
     value: str = ""
@@ -134,36 +108,26 @@ class Toleration(Wire, frozen=True, kw_only=True):
 
 
 class HostAlias(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.HostAlias`."""
-
     ip: str = field(default_factory=str)
     hostnames: tuple[str, ...] | None = None
 
 
 class PodDNSConfigOption(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodDNSConfigOption`."""
-
     name: str = ""
     value: str | None = None
 
 
 class PodDNSConfig(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodDNSConfig`."""
-
     nameservers: tuple[str, ...] | None = None
     searches: tuple[str, ...] | None = None
     options: tuple[PodDNSConfigOption, ...] | None = None
 
 
 class PodReadinessGate(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodReadinessGate`."""
-
     condition_type: str = field(default_factory=str)
 
 
 class TopologySpreadConstraint(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.TopologySpreadConstraint`."""
-
     max_skew: int = field(default_factory=int)
     topology_key: str = field(default_factory=str)
     when_unsatisfiable: str = field(default_factory=str)
@@ -175,34 +139,24 @@ class TopologySpreadConstraint(Wire, frozen=True, kw_only=True):
 
 
 class PodOS(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodOS`."""
-
     name: str = field(default_factory=str)
 
 
 class PodSchedulingGate(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodSchedulingGate`."""
-
     name: str = field(default_factory=str)
 
 
 class PodResourceClaim(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodResourceClaim`."""
-
     name: str = field(default_factory=str)
     resource_claim_name: str | None = None
     resource_claim_template_name: str | None = None
 
 
 class PodSchedulingGroup(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodSchedulingGroup`."""
-
     pod_group_name: str | None = None
 
 
 class PodSpec(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodSpec`."""
-
     volumes: tuple[Volume, ...] | None = None
     init_containers: tuple[Container, ...] | None = None
     containers: tuple[Container, ...] | None = field(default_factory=nil)

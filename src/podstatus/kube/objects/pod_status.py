@@ -9,8 +9,6 @@ from podstatus.kube.scalars.time import Time
 
 
 class PodCondition(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodCondition`."""
-
     type: str = field(default_factory=str)
     observed_generation: int = 0
     status: str = field(default_factory=str)
@@ -21,33 +19,23 @@ class PodCondition(Wire, frozen=True, kw_only=True):
 
 
 class HostIP(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.HostIP`."""
-
     ip: str = field(default_factory=str)
 
 
 class PodIP(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodIP`."""
-
     ip: str = field(default_factory=str)
 
 
 class ContainerStateWaiting(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerStateWaiting`."""
-
     reason: str = ""
     message: str = ""
 
 
 class ContainerStateRunning(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerStateRunning`."""
-
     started_at: Time = field(default_factory=Time)
 
 
 class ContainerStateTerminated(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerStateTerminated`."""
-
     exit_code: int = field(default_factory=int)
     signal: int = 0
     reason: str = ""
@@ -58,28 +46,20 @@ class ContainerStateTerminated(Wire, frozen=True, kw_only=True):
 
 
 class ContainerState(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerState`."""
-
     waiting: ContainerStateWaiting | None = None
     running: ContainerStateRunning | None = None
     terminated: ContainerStateTerminated | None = None
 
 
 class ImageVolumeStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ImageVolumeStatus`."""
-
     image_ref: str = ""
 
 
 class VolumeStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.VolumeStatus`."""
-
     image: ImageVolumeStatus | None = None
 
 
 class VolumeMountStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.VolumeMountStatus`."""
-
     name: str = field(default_factory=str)
     mount_path: str = field(default_factory=str)
     read_only: bool = False
@@ -88,37 +68,27 @@ class VolumeMountStatus(Wire, frozen=True, kw_only=True):
 
 
 class LinuxContainerUser(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.LinuxContainerUser`."""
-
     uid: int = field(default_factory=int)
     gid: int = field(default_factory=int)
     supplemental_groups: tuple[int, ...] | None = None
 
 
 class ContainerUser(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerUser`."""
-
     linux: LinuxContainerUser | None = None
 
 
 class ResourceHealth(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ResourceHealth`."""
-
     resource_id: str = field(default_factory=str, name="resourceID")
     health: str = ""
     message: str | None = None
 
 
 class ResourceStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ResourceStatus`."""
-
     name: str = field(default_factory=str)
     resources: tuple[ResourceHealth, ...] | None = None
 
 
 class ContainerStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerStatus`."""
-
     name: str = field(default_factory=str)
     state: ContainerState = field(default_factory=ContainerState)
     last_state: ContainerState = field(default_factory=ContainerState)
@@ -137,23 +107,17 @@ class ContainerStatus(Wire, frozen=True, kw_only=True):
 
 
 class PodResourceClaimStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodResourceClaimStatus`."""
-
     name: str = field(default_factory=str)
     resource_claim_name: str | None = None
 
 
 class ContainerExtendedResourceRequest(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ContainerExtendedResourceRequest`."""
-
     container_name: str = field(default_factory=str)
     resource_name: str = field(default_factory=str)
     request_name: str = field(default_factory=str)
 
 
 class PodExtendedResourceClaimStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodExtendedResourceClaimStatus`."""
-
     request_mappings: tuple[ContainerExtendedResourceRequest, ...] | None = field(
         default_factory=nil
     )
@@ -161,16 +125,12 @@ class PodExtendedResourceClaimStatus(Wire, frozen=True, kw_only=True):
 
 
 class NodeAllocatableResourceClaimStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NodeAllocatableResourceClaimStatus`."""
-
     resource_claim_name: str = field(default_factory=str)
     containers: tuple[str, ...] | None = None
     resources: dict[str, Quantity] | None = field(default_factory=nil)
 
 
 class PodStatus(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodStatus`."""
-
     observed_generation: int = 0
     phase: str = ""
     conditions: tuple[PodCondition, ...] | None = None

@@ -17,22 +17,16 @@ from podstatus.kube.scalars.quantity import Quantity
 
 
 class HostPathVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.HostPathVolumeSource`."""
-
     path: str = field(default_factory=str)
     type: str | None = None
 
 
 class EmptyDirVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.EmptyDirVolumeSource`."""
-
     medium: str = ""
     size_limit: Quantity | None = None
 
 
 class GCEPersistentDiskVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.GCEPersistentDiskVolumeSource`."""
-
     pd_name: str = field(default_factory=str)
     fs_type: str = ""
     partition: int = 0
@@ -40,8 +34,6 @@ class GCEPersistentDiskVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class AWSElasticBlockStoreVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.AWSElasticBlockStoreVolumeSource`."""
-
     volume_id: str = field(default_factory=str, name="volumeID")
     fs_type: str = ""
     partition: int = 0
@@ -49,24 +41,18 @@ class AWSElasticBlockStoreVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class GitRepoVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.GitRepoVolumeSource`."""
-
     repository: str = field(default_factory=str)
     revision: str = ""
     directory: str = ""
 
 
 class KeyToPath(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.KeyToPath`."""
-
     key: str = field(default_factory=str)
     path: str = field(default_factory=str)
     mode: int | None = None
 
 
 class SecretVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.SecretVolumeSource`."""
-
     secret_name: str = ""
     items: tuple[KeyToPath, ...] | None = None
     default_mode: int | None = None
@@ -74,16 +60,12 @@ class SecretVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class NFSVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.NFSVolumeSource`."""
-
     server: str = field(default_factory=str)
     path: str = field(default_factory=str)
     read_only: bool = False
 
 
 class ISCSIVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ISCSIVolumeSource`."""
-
     target_portal: str = field(default_factory=str)
     iqn: str = field(default_factory=str)
     lun: int = field(default_factory=int)
@@ -98,23 +80,17 @@ class ISCSIVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class GlusterfsVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.GlusterfsVolumeSource`."""
-
     endpoints: str = field(default_factory=str)
     path: str = field(default_factory=str)
     read_only: bool = False
 
 
 class PersistentVolumeClaimVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PersistentVolumeClaimVolumeSource`."""
-
     claim_name: str = field(default_factory=str)
     read_only: bool = False
 
 
 class RBDVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.RBDVolumeSource`."""
-
     monitors: tuple[str, ...] | None = field(default_factory=nil)
     image: str = field(default_factory=str)
     fs_type: str = ""
@@ -126,8 +102,6 @@ class RBDVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class FlexVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.FlexVolumeSource`."""
-
     driver: str = field(default_factory=str)
     fs_type: str = ""
     secret_ref: LocalObjectReference | None = None
@@ -136,8 +110,6 @@ class FlexVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class CinderVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.CinderVolumeSource`."""
-
     volume_id: str = field(default_factory=str, name="volumeID")
     fs_type: str = ""
     read_only: bool = False
@@ -145,8 +117,6 @@ class CinderVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class CephFSVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.CephFSVolumeSource`."""
-
     monitors: tuple[str, ...] | None = field(default_factory=nil)
     path: str = ""
     user: str = ""
@@ -156,15 +126,11 @@ class CephFSVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class FlockerVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.FlockerVolumeSource`."""
-
     dataset_name: str = ""
     dataset_uuid: str = field(default="", name="datasetUUID")
 
 
 class DownwardAPIVolumeFile(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.DownwardAPIVolumeFile`."""
-
     path: str = field(default_factory=str)
     field_ref: ObjectFieldSelector | None = None
     resource_field_ref: ResourceFieldSelector | None = None
@@ -172,15 +138,11 @@ class DownwardAPIVolumeFile(Wire, frozen=True, kw_only=True):
 
 
 class DownwardAPIVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.DownwardAPIVolumeSource`."""
-
     items: tuple[DownwardAPIVolumeFile, ...] | None = None
     default_mode: int | None = None
 
 
 class FCVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.FCVolumeSource`."""
-
     target_wwns: tuple[str, ...] | None = field(default=None, name="targetWWNs")
     lun: int | None = None
     fs_type: str = ""
@@ -189,16 +151,12 @@ class FCVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class AzureFileVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.AzureFileVolumeSource`."""
-
     secret_name: str = field(default_factory=str)
     share_name: str = field(default_factory=str)
     read_only: bool = False
 
 
 class ConfigMapVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ConfigMapVolumeSource`."""
-
     name: str = ""
     items: tuple[KeyToPath, ...] | None = None
     default_mode: int | None = None
@@ -206,8 +164,6 @@ class ConfigMapVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class VsphereVirtualDiskVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.VsphereVirtualDiskVolumeSource`."""
-
     volume_path: str = field(default_factory=str)
     fs_type: str = ""
     storage_policy_name: str = ""
@@ -215,8 +171,6 @@ class VsphereVirtualDiskVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class QuobyteVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.QuobyteVolumeSource`."""
-
     registry: str = field(default_factory=str)
     volume: str = field(default_factory=str)
     read_only: bool = False
@@ -226,8 +180,6 @@ class QuobyteVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class AzureDiskVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.AzureDiskVolumeSource`."""
-
     disk_name: str = field(default_factory=str)
     disk_uri: str = field(default_factory=str, name="diskURI")
     caching_mode: str | None = None
@@ -237,45 +189,33 @@ class AzureDiskVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class PhotonPersistentDiskVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PhotonPersistentDiskVolumeSource`."""
-
     pd_id: str = field(default_factory=str, name="pdID")
     fs_type: str = ""
 
 
 class SecretProjection(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.SecretProjection`."""
-
     name: str = ""
     items: tuple[KeyToPath, ...] | None = None
     optional: bool | None = None
 
 
 class DownwardAPIProjection(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.DownwardAPIProjection`."""
-
     items: tuple[DownwardAPIVolumeFile, ...] | None = None
 
 
 class ConfigMapProjection(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ConfigMapProjection`."""
-
     name: str = ""
     items: tuple[KeyToPath, ...] | None = None
     optional: bool | None = None
 
 
 class ServiceAccountTokenProjection(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ServiceAccountTokenProjection`."""
-
     audience: str = ""
     expiration_seconds: int | None = None
     path: str = field(default_factory=str)
 
 
 class ClusterTrustBundleProjection(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ClusterTrustBundleProjection`."""
-
     name: str | None = None
     signer_name: str | None = None
     label_selector: LabelSelector | None = None
@@ -284,8 +224,6 @@ class ClusterTrustBundleProjection(Wire, frozen=True, kw_only=True):
 
 
 class PodCertificateProjection(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PodCertificateProjection`."""
-
     signer_name: str = ""
     key_type: str = ""
     max_expiration_seconds: int | None = None
@@ -296,8 +234,6 @@ class PodCertificateProjection(Wire, frozen=True, kw_only=True):
 
 
 class VolumeProjection(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.VolumeProjection`."""
-
     secret: SecretProjection | None = None
     downward_api: DownwardAPIProjection | None = field(default=None, name="downwardAPI")
     config_map: ConfigMapProjection | None = None
@@ -307,23 +243,17 @@ class VolumeProjection(Wire, frozen=True, kw_only=True):
 
 
 class ProjectedVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ProjectedVolumeSource`."""
-
     sources: tuple[VolumeProjection, ...] | None = field(default_factory=nil)
     default_mode: int | None = None
 
 
 class PortworxVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PortworxVolumeSource`."""
-
     volume_id: str = field(default_factory=str, name="volumeID")
     fs_type: str = ""
     read_only: bool = False
 
 
 class ScaleIOVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ScaleIOVolumeSource`."""
-
     gateway: str = field(default_factory=str)
     system: str = field(default_factory=str)
     secret_ref: LocalObjectReference | None = field(default_factory=nil)
@@ -337,8 +267,6 @@ class ScaleIOVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class StorageOSVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.StorageOSVolumeSource`."""
-
     volume_name: str = ""
     volume_namespace: str = ""
     fs_type: str = ""
@@ -347,8 +275,6 @@ class StorageOSVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class CSIVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.CSIVolumeSource`."""
-
     driver: str = field(default_factory=str)
     read_only: bool | None = None
     fs_type: str | None = None
@@ -357,8 +283,6 @@ class CSIVolumeSource(Wire, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimSpec(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PersistentVolumeClaimSpec`."""
-
     access_modes: tuple[str, ...] | None = None
     selector: LabelSelector | None = None
     resources: VolumeResourceRequirements = field(default_factory=VolumeResourceRequirements)
@@ -371,28 +295,20 @@ class PersistentVolumeClaimSpec(Wire, frozen=True, kw_only=True):
 
 
 class PersistentVolumeClaimTemplate(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.PersistentVolumeClaimTemplate`."""
-
     metadata: ObjectMeta = field(default_factory=ObjectMeta)
     spec: PersistentVolumeClaimSpec = field(default_factory=PersistentVolumeClaimSpec)
 
 
 class EphemeralVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.EphemeralVolumeSource`."""
-
     volume_claim_template: PersistentVolumeClaimTemplate | None = None
 
 
 class ImageVolumeSource(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.ImageVolumeSource`."""
-
     reference: str = ""
     pull_policy: str = ""
 
 
 class Volume(Wire, frozen=True, kw_only=True):
-    """The Kubernetes API type `v1.Volume`."""
-
     name: str = field(default_factory=str)
     host_path: HostPathVolumeSource | None = None
     empty_dir: EmptyDirVolumeSource | None = None

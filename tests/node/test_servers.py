@@ -15,7 +15,7 @@ from podstatus.client.auth.load_config import kubeconfig_config
 from podstatus.client.typed.nodes import HttpNodeApi, node_reflector
 from podstatus.kube.api_errors import ConflictError, GoneError
 from podstatus.kube.objects.node import Taint
-from podstatus.kube.scalars.time import parse_micro
+from podstatus.kube.scalars.time import MicroTime
 from podstatus.node.decide.conditions import ALERT_CONDITION_PREFIX, AlertCondition
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.servers.access import ServerAccess
@@ -271,7 +271,8 @@ def test_a_lease_is_created_and_renewed(server: Server) -> None:
         await scene.clock.advance(10.25)
         assert await scene.lease.renew_once()
         renewed = server.client.get(LEASE)[1]
-        assert parse_micro(renewed["spec"]["renewTime"]) > parse_micro(created["spec"]["renewTime"])
+        times = [MicroTime.parse(lease["spec"]["renewTime"]) for lease in (created, renewed)]
+        assert times[0] < times[1]
         assert renewed["spec"]["renewTime"].endswith("10.250000Z")
         assert renewed["metadata"]["ownerReferences"] == [owner]
 

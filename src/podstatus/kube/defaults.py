@@ -40,9 +40,9 @@ def set_volume_defaults(volume: dict[str, Any]) -> None:
     for kind, defaults in _SOURCES.items():
         if volume.get(kind) is not None:
             _set_defaults(volume[kind], defaults)
-    _set_file_mode_defaults(volume.get("downwardAPI"))
+    _set_items_defaults(volume.get("downwardAPI"))
     for source in (volume.get("projected") or {}).get("sources") or []:
-        _set_file_mode_defaults(source.get("downwardAPI"))
+        _set_items_defaults(source.get("downwardAPI"))
         if source.get("serviceAccountToken") is not None:
             _set_defaults(source["serviceAccountToken"], {"expirationSeconds": _TOKEN_SECONDS})
     if volume.get("image") is not None:
@@ -53,10 +53,9 @@ def set_volume_defaults(volume: dict[str, Any]) -> None:
         _set_defaults(template.setdefault("spec", {}), {"volumeMode": "Filesystem"})
 
 
-def _set_file_mode_defaults(source: dict[str, Any] | None) -> None:
+def _set_items_defaults(source: dict[str, Any] | None) -> None:
     for item in (source or {}).get("items") or []:
-        if item.get("fieldRef") is not None:
-            _set_defaults(item["fieldRef"], {"apiVersion": "v1"})
+        _set_field_ref_defaults(item)
 
 
 def _set_defaults(holder: dict[str, Any], defaults: dict[str, Any]) -> None:

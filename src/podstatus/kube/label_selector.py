@@ -12,7 +12,7 @@ from typing import Literal, NoReturn, TypeAlias
 
 import msgspec
 
-from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.scalars.go_text import go_quoted, parse_int64
 from podstatus.kube.validation.names import label_value, qualified_name
 
 Operator: TypeAlias = Literal["in", "notin", "=", "==", "!=", "gt", "lt", "exists", "!"]
@@ -30,7 +30,6 @@ _SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})
 _END = ""
 # Upstream's lexer ends a word at a NUL, and the whole text at a NUL that starts a word.
 _PART = re.compile("[ \t\r\n]*(==|!=|[=!(),<>]|[^ \t\r\n=!(),<>\0]+)\0?")
-_INTEGER = re.compile("[+-]?[0-9]+")
 
 
 class LabelSelectorError(Exception):
@@ -54,10 +53,10 @@ class Requirement(msgspec.Struct, frozen=True):
                 return self.key in labels
             case "!":
                 return self.key not in labels
-        return self._compares(_integer(labels.get(self.key, "")))
+        return self._compares(parse_int64(labels.get(self.key, "")))
 
     def _compares(self, number: int | None) -> bool:
-        bound = _integer(self.values[0])
+        bound = parse_int64(self.values[0])
         if number is None or bound is None:
             return False
         return number > bound if self.operator == "gt" else number < bound
@@ -183,21 +182,13 @@ def _checked(requirement: Requirement) -> Requirement:
 
 def _value_errors(requirement: Requirement) -> Iterator[str]:
     values = requirement.values
-    if requirement.operator in ("gt", "lt") and _integer(values[0]) is None:
+    if requirement.operator in ("gt", "lt") and parse_int64(values[0]) is None:
         rule = "for 'Gt', 'Lt' operators, the value must be an integer"
         yield f"values[0]: Invalid value: {go_quoted(values[0])}: {rule}"
     for index, value in enumerate(values):
         if errors := label_value(value):
             where = f"values[{index}][{requirement.key}]"
             yield f"{where}: Invalid value: {go_quoted(value)}: {'; '.join(errors)}"
-
-
-def _integer(text: str) -> int | None:
-    """Return the number as Go parses it, None if it is none or does not fit into 64 bits."""
-    if not _INTEGER.fullmatch(text) or len(text) > 64:
-        return None
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else None
 
 
 def _raise_parse_error(reason: str) -> NoReturn:

@@ -4,17 +4,10 @@ Upstream: GetRequiredNodeAffinity, component-helpers v0.36.4,
 scheduling/corev1/nodeaffinity/nodeaffinity.go.
 """
 
-import re
 from collections.abc import Mapping
 
-from podstatus.kube.objects.pod_spec import (
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    PodSpec,
-)
-
-_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")
-_INT64 = range(-(2**63), 2**63)
+from podstatus.kube.objects.pod_spec import NodeSelectorRequirement, NodeSelectorTerm, PodSpec
+from podstatus.kube.scalars.go_text import parse_int64
 
 
 def matches_node(spec: PodSpec, name: str, labels: Mapping[str, str]) -> bool:
@@ -56,18 +49,10 @@ def _matches_requirement(requirement: NodeSelectorRequirement, labels: Mapping[s
 
 
 def _compare_integers(operator: str, value: str, bound: str) -> bool:
-    number, limit = _integer(value), _integer(bound)
+    number, limit = parse_int64(value), parse_int64(bound)
     if number is None or limit is None:
         return False
     return number > limit if operator == "Gt" else number < limit
-
-
-def _integer(text: str) -> int | None:
-    """Return the number, None if it is none or does not fit into 64 bits."""
-    if not (match := _INTEGER.fullmatch(text)):
-        return None
-    number = int(match[1] + match[2])
-    return number if number in _INT64 else None
 
 
 def _matches_field(requirement: NodeSelectorRequirement, name: str) -> bool:

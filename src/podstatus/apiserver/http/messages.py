@@ -11,7 +11,7 @@ from podstatus.apiserver.http import errors
 from podstatus.apiserver.http.errors import StatusError
 from podstatus.apiserver.http.protobuf import MEDIA_TYPE, decode_protobuf
 from podstatus.apiserver.strategies.base import Document
-from podstatus.kube.scalars.go_text import go_quoted
+from podstatus.kube.scalars.go_text import go_quoted, parse_int64
 
 JSON = "application/json"
 
@@ -31,18 +31,15 @@ _DECODER = msgspec.json.Decoder(float_hook=float)
 Harmless in an unknown field; in any other it is rejected with the name of the field.
 """
 _INTEGER = re.compile("[+-]?[0-9]+")
-_MAX_INT64 = 2**63 - 1
 
 
-def parse_int64(text: str) -> int:
+def require_int64(text: str) -> int:
     """Parse a 64-bit integer. Raises StatusError (400)."""
-    why = "invalid syntax"
-    if _INTEGER.fullmatch(text):
-        number = int(text) if len(text) < 64 else _MAX_INT64 + 1
-        if -(2**63) <= number <= _MAX_INT64:
-            return number
-        why = "value out of range"
-    raise errors.bad_request(f"strconv.ParseInt: parsing {go_quoted(text[:40])}: {why}")
+    number = parse_int64(text)
+    if number is None:
+        why = "value out of range" if _INTEGER.fullmatch(text) else "invalid syntax"
+        raise errors.bad_request(f"strconv.ParseInt: parsing {go_quoted(text[:40])}: {why}")
+    return number
 
 
 class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +72,7 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
         value = self.query.get(name)
         if not value:
             return None
-        return parse_int64(value)
+        return require_int64(value)
 
     def values(self, name: str) -> tuple[str, ...]:
         """Return all values of a repeated parameter."""

@@ -15,7 +15,7 @@ import msgspec
 
 from podstatus.apiserver.http import errors
 from podstatus.apiserver.strategies.base import Document
-from podstatus.kube.scalars.time import Time, micro_wire
+from podstatus.kube.scalars.time import MicroTime, Time
 
 MEDIA_TYPE: Final = "application/vnd.kubernetes.protobuf"
 
@@ -153,7 +153,7 @@ _DECODERS: Final[dict[str, Callable[[int | bytes], Any]]] = {
     "bytes": lambda value: base64.b64encode(_require_bytes(value)).decode(),
     "raw": _require_bytes,
     "Time": lambda value: _decode_time(value).wire,
-    "MicroTime": lambda value: micro_wire(_decode_time(value)),
+    "MicroTime": lambda value: MicroTime(_decode_time(value)).wire,
 }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from urllib.parse import quote, urlencode
 
 from podstatus.apiserver.http import errors
-from podstatus.apiserver.http.messages import HttpRequest, parse_int64
+from podstatus.apiserver.http.messages import HttpRequest, require_int64
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.scalars.time import Time, TimeError
 from podstatus.kube.unstructured import nested_list, nested_str
@@ -102,7 +102,7 @@ def _container_names(pod: Document) -> Iterator[str]:
 def _int_params(request: HttpRequest) -> dict[str, int]:
     # Unlike in lists, an empty number is invalid.
     names = ("tailLines", "limitBytes", "sinceSeconds")
-    return {name: parse_int64(request.query[name]) for name in names if name in request.query}
+    return {name: require_int64(request.query[name]) for name in names if name in request.query}
 
 
 def _since_time(request: HttpRequest) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from podstatus.apiserver.http.errors import StatusError, bad_request, invalid
-from podstatus.apiserver.http.messages import parse_int64
+from podstatus.apiserver.http.messages import require_int64
 from podstatus.kube.validation.field_errors import FieldError, forbidden, unsupported
 
 EXACT = "Exact"
@@ -55,7 +55,7 @@ def parse_list_options(query: Mapping[str, str]) -> ListOptions:
     if _SEND_INITIAL in query:
         causes.append(forbidden(_SEND_INITIAL, f"{_SEND_INITIAL} is forbidden for list"))
     _raise_if_invalid(causes)
-    version, limit = parse_resource_version(text), max(parse_int64(query.get("limit", "0")), 0)
+    version, limit = parse_resource_version(text), max(require_int64(query.get("limit", "0")), 0)
     if version and token:
         raise bad_request("specifying resource version is not allowed when using continue")
     if version == 0 and not token:

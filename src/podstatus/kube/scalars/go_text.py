@@ -4,6 +4,7 @@ A Go string may contain invalid UTF-8; in this library such a byte is a lone sur
 (`surrogateescape`).
 """
 
+import re
 from typing import Final
 
 REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
@@ -18,6 +19,16 @@ _SHORT_ESCAPES: Final = {
     "\\": r"\\",
     '"': r"\"",
 }
+
+
+_INTEGER: Final = re.compile("([+-]?)0*([0-9]{1,19})")
+
+
+def parse_int64(text: str) -> int | None:
+    """Return the number as Go parses it, None if it is none or does not fit into 64 bits."""
+    match = _INTEGER.fullmatch(text)
+    number = int(match[1] + match[2]) if match else 2**63
+    return number if -(2**63) <= number < 2**63 else None
 
 
 def valid_text(text: str) -> str:

@@ -116,7 +116,7 @@ class MicroTime(int):
     @classmethod
     def parse(cls, value: object) -> "MicroTime":
         """Parse a `metav1.MicroTime` from a JSON value: a string, or null for unset."""
-        return cls(parse_micro(value))
+        return cls(_instant(value, _MICRO_TIME) if isinstance(value, str) else _unset(value))
 
     @classmethod
     def from_unix_nanos(cls, nanos: int) -> "MicroTime":
@@ -129,27 +129,15 @@ class MicroTime(int):
 
     @property
     def wire(self) -> str | None:
-        """The JSON value of a `metav1.MicroTime`, null if unset."""
-        return micro_wire(Time(self))
+        """The JSON value of a `metav1.MicroTime`: six digits, null if unset."""
+        seconds, nanos = divmod(int(self), _SECOND)
+        return f"{_format_timestamp(seconds)}.{nanos // 1000:06}Z" if self else None
 
     def __str__(self) -> str:
         return str(Time(self))
 
     def __repr__(self) -> str:
         return f"MicroTime.parse({self.wire!r})"
-
-
-def parse_micro(value: object) -> Time:
-    """Parse a `metav1.MicroTime` from a JSON value: exactly six digits after the second."""
-    if isinstance(value, str):
-        return _instant(value, _MICRO_TIME)
-    return _unset(value)
-
-
-def micro_wire(time: Time) -> str | None:
-    """Return the JSON value of a `metav1.MicroTime`: six digits, null if unset."""
-    seconds, nanos = divmod(int(time), _SECOND)
-    return f"{_format_timestamp(seconds)}.{nanos // 1000:06}Z" if time else None
 
 
 @cached_for_short_strings

@@ -26,21 +26,6 @@ from podstatus.kube.validation.names import qualified_name
 
 _ZERO = Quantity("0")
 _FOR_CONTAINERS = ("cpu", "memory", "ephemeral-storage")
-_STANDARD = (
-    *_FOR_CONTAINERS,
-    *(f"{side}.{name}" for side in ("requests", "limits") for name in _FOR_CONTAINERS),
-    "pods",
-    "resourcequotas",
-    "services",
-    "replicationcontrollers",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "storage",
-    "requests.storage",
-    "services.nodeports",
-    "services.loadbalancers",
-)
 _WHOLE = (
     "pods",
     "resourcequotas",
@@ -51,6 +36,13 @@ _WHOLE = (
     "persistentvolumeclaims",
     "services.nodeports",
     "services.loadbalancers",
+)
+_STANDARD = (
+    *_FOR_CONTAINERS,
+    *(f"{side}.{name}" for side in ("requests", "limits") for name in _FOR_CONTAINERS),
+    *_WHOLE,
+    "storage",
+    "requests.storage",
 )
 
 _NameRule = Callable[[str, str], list[FieldError]]

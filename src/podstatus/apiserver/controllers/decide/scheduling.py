@@ -30,7 +30,7 @@ from podstatus.kube.objects.node import Node, Taint
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_spec import PodSpec
 from podstatus.kube.pod_resources import pod_requests
-from podstatus.kube.scalars.time import Time, micro_wire
+from podstatus.kube.scalars.time import MicroTime, Time
 from podstatus.kube.taints import is_taint_tolerated
 
 ResourceNanos = Mapping[str, int]
@@ -162,7 +162,7 @@ def failed_scheduling_event(pod: Document, message: str, now: Time) -> Document:
 def increment_series(event: Document, now: Time) -> Document:
     """Return the event with its series count incremented."""
     count = (event.get("series") or {}).get("count") or 1
-    series = {"count": count + 1, "lastObservedTime": micro_wire(now)}
+    series = {"count": count + 1, "lastObservedTime": MicroTime(now).wire}
     return event | {"series": series}
 
 
@@ -184,7 +184,7 @@ def _event(pod: Document, message: str, now: Time) -> Document:
             "resourceVersion": meta["resourceVersion"],
         },
         "message": message,
-        "eventTime": micro_wire(now),
+        "eventTime": MicroTime(now).wire,
         "reportingComponent": REPORTING_COMPONENT,
         "reportingInstance": _REPORTING_INSTANCE,
     }

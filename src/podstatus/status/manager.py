@@ -36,11 +36,12 @@ from podstatus.status.decide.update import (
 )
 from podstatus.status.decide.versioned_status import VersionedStatus
 from podstatus.status.notify import SafeStartupLatency
-from podstatus.status.pod_allocations import PodAllocations
+from podstatus.status.pod_allocations import allocation_from_pod
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
+    AllocatedResources,
     AllocationState,
-    NoPodEvents,
+    NoAllocationState,
     Outbox,
     PodApi,
     PodDeletionSafetyProvider,
@@ -127,7 +128,9 @@ class StatusManager:
         self._store = StatusStore(
             pods, observer, on_changed=partial(wake_up.set, Wake.CHANGED), clock=clock, gates=gates
         )
-        self._allocations = PodAllocations(state)
+        self._state = NoAllocationState() if state is None else state
+        check_port(self._state, AllocationState, "state")
+        check_port(getattr(self._state, "allocated", None), AllocatedResources, "state.allocated")
         # The upstream policy has no outbox, and would never remove an entry.
         self._outbox = OutboxWriter(None if policy.parallel is None else outbox)
         self._is_seeded = False
@@ -140,8 +143,8 @@ class StatusManager:
                 startup_latency=(
                     None if startup_latency is None else SafeStartupLatency(startup_latency)
                 ),
-                allocations=self._allocations,
-                events=NoPodEvents() if events is None else events,
+                allocations=state,
+                events=events,
                 recompute_status=recompute_status,
                 clock=clock,
                 gates=gates,
@@ -290,7 +293,7 @@ class StatusManager:
         if invalid := [uid for uid in active if not isinstance(uid, str)]:
             raise TypeError(f"expected UIDs, got a {type(invalid[0]).__name__} among them")
         self._store.retain_only(active)
-        self._allocations.remove_orphaned_pods(active)
+        self._state.remove_orphaned_pods(active)
 
     def remove_status(self, uid: str) -> None:
         """Remove one pod with its resizes and allocation; its versions restart at 1.
@@ -299,7 +302,7 @@ class StatusManager:
         """
         check_uid(uid)
         self._store.remove(PodUID(uid))
-        self._allocations.remove_pod(PodUID(uid))
+        self._state.remove_pod(PodUID(uid))
 
     def add_notifier(self, notifier: PodUpdateNotifier) -> None:
         """Call this notifier for every status that is cached from now on.
@@ -372,7 +375,7 @@ class StatusManager:
         self, pod_uid: str, container: str
     ) -> ResourceRequirements | None:
         """Return the container's allocated resources, also after a restart; None if unknown."""
-        return self._allocations.container_resources(pod_uid, container)
+        return self._state.allocated.container_resources(PodUID(pod_uid), container)
 
     def set_pod_allocation(self, pod: Pod) -> None:
         """Record the resources in the pod's spec as allocated.
@@ -381,15 +384,21 @@ class StatusManager:
         Without a `state`, does nothing.
         """
         check_pod(pod)
-        self._allocations.set_pod(pod)
+        self._state.allocated.set_pod_resource_info(pod.uid, freeze(allocation_from_pod(pod)))
 
     def pod_resize_status(self, pod_uid: str) -> str | None:
         """Return the pod's last resize status, also after a restart; None if it has none."""
-        return self._allocations.resize_status(pod_uid)
+        return self._state.resize_status(PodUID(pod_uid))
 
     def set_pod_resize_status(self, pod_uid: str, status: str) -> None:
-        """Store the pod's resize status; "" removes it."""
-        self._allocations.set_resize_status(pod_uid, status)
+        """Store the pod's resize status; "" removes it. Raises TypeError if it is not a str.
+
+        Upstream: SetPodResizeStatus, status_manager.go v1.28.0.
+        """
+        check_uid(pod_uid)
+        if not isinstance(status, str):
+            raise TypeError(f"expected a resize status, got {type(status).__name__}; pass a str")
+        self._state.set_resize_status(PodUID(pod_uid), status)
 
     # Inspection
 
@@ -432,7 +441,7 @@ class StatusManager:
 
     def _restore(self) -> None:
         """Restore the allocation state, and once also the outbox."""
-        self._allocations.restore()
+        self._state.restore()
         if not self._is_seeded:
             self._is_seeded = True
             self._store.seed(self._outbox.load())

@@ -246,13 +246,6 @@ def _is_public_method(name: str, value: object) -> bool:
     return not name.startswith("_") and callable(value)
 
 
-class NoPodEvents:
-    """Null implementation of `PodEvents`: records no events."""
-
-    def warn(self, pod: PodReference, reason: str, message: str) -> None:
-        """Do nothing: events are not recorded."""
-
-
 class NoAllocationState:
     """Null implementation of `AllocationState`: stores nothing.
 

@@ -8,9 +8,9 @@ from podstatus.base.clock import Clock
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import PodUID
 from podstatus.status.notify import SafeStartupLatency
-from podstatus.status.pod_allocations import PodAllocations
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import (
+    AllocationState,
     PodApi,
     PodDeletionSafetyProvider,
     PodEvents,
@@ -25,8 +25,8 @@ class SyncContext(msgspec.Struct, frozen=True, kw_only=True):
     pod_manager: PodLookup
     safety: PodDeletionSafetyProvider
     startup_latency: SafeStartupLatency | None
-    allocations: PodAllocations
-    events: PodEvents
+    allocations: AllocationState | None
+    events: PodEvents | None
     recompute_status: Callable[[PodUID], bool]
     clock: Clock
     gates: FeatureGates

@@ -19,7 +19,7 @@ from podstatus.status.decide.foreign_writes import (
     owned_parts,
 )
 from podstatus.status.decide.plan import PodSync
-from podstatus.status.ports import ManagedFieldsReader, PodReference
+from podstatus.status.ports import ManagedFieldsReader, PodEvents, PodReference
 from podstatus.status.sync.context import SyncContext
 from podstatus.status.sync.state.pod_sync_state import ForeignWriteState
 
@@ -65,7 +65,7 @@ class ForeignWriteReporter:
                 now = monotonic_seconds(self._clock)
                 foreign, is_new = foreign.try_report((write.part, writer), now)
                 if is_new:
-                    self._warn(sync, message)
+                    record_event(self._events, sync, FOREIGN_STATUS_WRITE, message)
         return foreign.corrected()
 
     async def _read_managed_fields(self, sync: PodSync) -> Sequence[ManagedFieldsEntry]:
@@ -80,9 +80,14 @@ class ForeignWriteReporter:
             logger.debug("cannot read managed fields: %s error=%s", sync, error)
             return ()
 
-    def _warn(self, sync: PodSync, message: str) -> None:
-        reference = PodReference(sync.entry.namespace, sync.entry.name, sync.api_uid)
-        try:
-            self._events.warn(reference, FOREIGN_STATUS_WRITE, message)
-        except Exception:
-            logger.exception("cannot record event: %s", sync)
+
+def record_event(events: PodEvents | None, sync: PodSync, reason: str, message: str) -> None:
+    """Record an event of type Warning about the pod; errors of the port are logged."""
+    if events is None:
+        return
+    try:
+        events.warn(
+            PodReference(sync.entry.namespace, sync.entry.name, sync.api_uid), reason, message
+        )
+    except Exception:
+        logger.exception("cannot record event: %s", sync)

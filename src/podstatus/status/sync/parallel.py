@@ -22,10 +22,9 @@ from podstatus.status.decide.plan import (
     is_deletable,
     plan_full,
 )
-from podstatus.status.ports import PodReference
 from podstatus.status.store import StatusStore
 from podstatus.status.sync.context import SyncContext
-from podstatus.status.sync.foreign_write_reporter import ForeignWriteReporter
+from podstatus.status.sync.foreign_write_reporter import ForeignWriteReporter, record_event
 from podstatus.status.sync.log_plan import log_plan
 from podstatus.status.sync.outbox_writer import OutboxWriter
 from podstatus.status.sync.sequential import is_cancelled
@@ -402,18 +401,12 @@ class ParallelSyncer:
                     sync,
                     error,
                 )
-                self._warn(sync, f"Status was rejected: {error}")
+                message = f"Status was rejected: {error}"
+                record_event(self._context.events, sync, STATUS_REJECTED, message)
             case Failure.BROKEN:
                 logger.error("cannot sync pod status, will retry: %s", sync, exc_info=error)
             case _:
                 logger.warning("cannot sync pod status, will retry: %s error=%s", sync, error)
-
-    def _warn(self, sync: PodSync, message: str) -> None:
-        reference = PodReference(sync.entry.namespace, sync.entry.name, sync.api_uid)
-        try:
-            self._context.events.warn(reference, STATUS_REJECTED, message)
-        except Exception:
-            logger.exception("cannot record event: %s", sync)
 
 
 def _is_urgent(sync: PodSync, observed: Pod | None, state: PodSyncState) -> bool:

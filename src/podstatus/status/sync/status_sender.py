@@ -83,7 +83,7 @@ class StatusPatcher:
         self._statuses.remove_deleted(uid)
         if self._context.startup_latency is not None:
             self._context.startup_latency.delete_pod_startup_state(uid)
-        if not self._context.allocations.is_persistent:
+        if self._context.allocations is None:
             return
         try:
             # In a thread: disk I/O must not block the event loop.

@@ -13,7 +13,6 @@ Tests: tests/checkpoint/formats.
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 from msgspec import structs
@@ -22,84 +21,49 @@ from podstatus.checkpoint.formats import v1_28, v1_36
 from podstatus.kube.objects.allocation import Allocations
 
 
-class CheckpointFile(Protocol):
+class CheckpointFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of a checkpoint. It is written only if its content changes."""
 
-    @property
-    def name(self) -> str:
-        """The name of the file."""
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The fields of `Allocations` that the file stores."""
-
-    def encode_content(self, allocations: Allocations) -> bytes:
-        """Encode the fields as the file's content. Raises UnsupportedFieldError."""
-
-    def wrap(self, content: bytes) -> bytes:
-        """Return the text of a file with this content."""
-
-    def unwrap(self, text: bytes) -> bytes:
-        """Return the content of a file with this text. Raises MalformedError."""
-
-    def restore(self, content: bytes, onto: Allocations) -> Allocations:
-        """Return `onto` with the fields of this file decoded from `content`.
-
-        Raises MalformedError.
-        """
-
-
-class EnvelopeFile(msgspec.Struct, frozen=True):
-    """A file with one field in a v1.36 envelope; whitespace around the envelope is no content."""
-
     name: str
-    part: str
-    write: Callable[..., str]
-    read: Callable[[str], object]
+    parts: tuple[str, ...]
+    """The fields of `Allocations` that the file stores."""
+    encode_content: Callable[[Allocations], bytes]
+    """Encodes the fields as the file's content. Raises UnsupportedFieldError."""
+    wrap: Callable[[bytes], bytes] = bytes
+    """Returns the text of a file with this content."""
+    unwrap: Callable[[bytes], bytes] = bytes
+    """Returns the content of a file with this text. Raises MalformedError."""
+    restore: Callable[[bytes, Allocations], Allocations]
+    """Returns the second argument with the fields of this file decoded from the content.
 
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The field of `Allocations` that the file stores."""
-        return (self.part,)
-
-    def encode_content(self, allocations: Allocations) -> bytes:
-        """Encode the field as the data of the envelope."""
-        return self.write(getattr(allocations, self.part)).encode()
-
-    def wrap(self, content: bytes) -> bytes:
-        """Put the data into an envelope with a checksum."""
-        return v1_36.wrap(content.decode())
-
-    def unwrap(self, text: bytes) -> bytes:
-        """Return the data after checking its checksum. Raises MalformedError."""
-        return v1_36.unwrap(text).encode()
-
-    def restore(self, content: bytes, onto: Allocations) -> Allocations:
-        """Return `onto` with the field decoded from the data. Raises MalformedError."""
-        return structs.replace(onto, **{self.part: self.read(content.decode())})
+    Raises MalformedError.
+    """
 
 
-class StatusManagerFile(msgspec.Struct, frozen=True):
-    """The single file of v1.28; the whole text is content."""
+def envelope_file(
+    name: str, part: str, write: Callable[..., str], read: Callable[[str], object]
+) -> CheckpointFile:
+    """Return a file with one field in a v1.36 envelope.
 
-    name: str = "pod_status_manager_state"
-    parts: tuple[str, ...] = Allocations.__struct_fields__
+    Whitespace around the envelope is no content.
+    """
+    return CheckpointFile(
+        name=name,
+        parts=(part,),
+        encode_content=lambda allocations: write(getattr(allocations, part)).encode(),
+        wrap=lambda content: v1_36.wrap(content.decode()),
+        unwrap=lambda text: v1_36.unwrap(text).encode(),
+        restore=lambda content, onto: structs.replace(onto, **{part: read(content.decode())}),
+    )
 
-    def encode_content(self, allocations: Allocations) -> bytes:
-        """Encode the whole text. Raises UnsupportedFieldError."""
-        return v1_28.encode_checkpoint(allocations)
 
-    def wrap(self, content: bytes) -> bytes:
-        """Return the content unchanged, since it includes the checksum."""
-        return content
-
-    def unwrap(self, text: bytes) -> bytes:
-        """Return the text unchanged; `restore` checks the checksum."""
-        return text
-
-    def restore(self, content: bytes, onto: Allocations) -> Allocations:  # noqa: ARG002
-        """Decode the whole state from the text. Raises MalformedError."""
-        return v1_28.decode_checkpoint(content)
+STATUS_MANAGER_FILE = CheckpointFile(
+    name="pod_status_manager_state",
+    parts=Allocations.__struct_fields__,
+    encode_content=v1_28.encode_checkpoint,
+    restore=lambda content, _: v1_28.decode_checkpoint(content),
+)
+"""The single file of v1.28; the whole text, with its checksum, is content."""
 
 
 class CheckpointFormat(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,19 +77,19 @@ class CheckpointFormat(msgspec.Struct, frozen=True, kw_only=True):
 
 KUBELET_V1_36 = CheckpointFormat(
     files=(
-        EnvelopeFile(
+        envelope_file(
             "allocated_pods_state",
             "allocated",
             v1_36.encode_resources,
             v1_36.decode_resources,
         ),
-        EnvelopeFile(
+        envelope_file(
             "actuated_pods_state",
             "actuated",
             v1_36.encode_resources,
             v1_36.decode_resources,
         ),
-        EnvelopeFile(
+        envelope_file(
             "podstatus_resize_state",
             "resize_statuses",
             v1_36.encode_resize_statuses,
@@ -134,4 +98,4 @@ KUBELET_V1_36 = CheckpointFormat(
     ),
     write_through=False,
 )
-KUBELET_V1_28 = CheckpointFormat(files=(StatusManagerFile(),), write_through=True)
+KUBELET_V1_28 = CheckpointFormat(files=(STATUS_MANAGER_FILE,), write_through=True)

@@ -483,7 +483,7 @@ async def test_a_clock_that_rounds_does_not_delay_a_retry() -> None:
     for chance in range(100):
         fleet = Fleet(["a"])
         syncer: Any = fleet.manager._syncer
-        syncer._chance = lambda chance=chance: chance / 70_001
+        syncer._jitter = lambda chance=chance: chance / 70_001
         fleet.api.fail("patch", "default", "a", code=500)
         async with fleet.running():
             fleet.set(fleet.pods[0], "one")

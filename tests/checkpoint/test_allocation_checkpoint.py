@@ -69,12 +69,6 @@ def test_everything_survives_a_restart(tmp_path: Path) -> None:
     assert names(tmp_path) == [ACTUATED, ALLOCATED, RESIZE]
 
 
-def test_what_was_restored_is_kept_when_something_else_changes(tmp_path: Path) -> None:
-    FileState(tmp_path).allocated.set_container_resources("u", "app", cpu("1"))
-    FileState(tmp_path).allocated.set_container_resources("v", "app", cpu("2"))
-    assert sorted(FileState(tmp_path).allocated.pods()) == ["u", "v"]
-
-
 @FORMATS
 def test_any_method_restores_first(tmp_path: Path, format: CheckpointFormat) -> None:
     FileState(tmp_path, format=format).allocated.set_container_resources("u", "app", cpu("1"))
@@ -264,15 +258,19 @@ def test_a_file_that_is_put_right_is_restored(tmp_path: Path) -> None:
     assert state.resize_status("u") == "Deferred"
 
 
-def test_a_folder_where_the_file_should_be(tmp_path: Path) -> None:
-    (tmp_path / ALLOCATED).mkdir()
-    with pytest.raises(UnreadableCheckpointError, match="it is a directory, a pipe or a device"):
-        FileState(tmp_path).restore()
-
-
-def test_a_pipe_where_the_file_should_be_does_not_hang(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / ALLOCATED)
-    with pytest.raises(UnreadableCheckpointError, match="it is a directory, a pipe or a device"):
+@pytest.mark.parametrize(
+    ("put", "why"),
+    [
+        (Path.mkdir, "it is a directory, a pipe or a device"),
+        (os.mkfifo, "it is a directory, a pipe or a device"),
+        (lambda path: path.symlink_to(path), "symbolic link"),
+    ],
+)
+def test_what_is_no_file_in_its_place_is_reported_and_does_not_hang(
+    tmp_path: Path, put: Callable[[Path], None], why: str
+) -> None:
+    put(tmp_path / ALLOCATED)
+    with pytest.raises(UnreadableCheckpointError, match=why):
         FileState(tmp_path).restore()
 
 
@@ -280,12 +278,6 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("")
     with pytest.raises(UnreadableCheckpointError, match="its directory is a file; make it"):
         FileState(tmp_path / "state").restore()
-
-
-def test_a_link_that_leads_in_a_circle(tmp_path: Path) -> None:
-    (tmp_path / ALLOCATED).symlink_to(ALLOCATED)
-    with pytest.raises(UnreadableCheckpointError, match="symbolic link"):
-        FileState(tmp_path).restore()
 
 
 # Temporary files of killed writers
@@ -480,6 +472,7 @@ def test_what_a_doubtful_write_left_is_put_right_by_the_next_change(
     with pytest.raises(CheckpointWriteError, match="may be lost") as raised:
         state.set_resize_status("u", "Proposed")
     assert raised.value.replaced
+    assert state.resize_status("u") is None
     mend()
     assert FileState(tmp_path).resize_status("u") == "Proposed"
     state.set_resize_status("u", "")

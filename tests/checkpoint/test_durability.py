@@ -121,29 +121,6 @@ def test_a_removal_that_cannot_be_stored_is_made_up_for(
     assert again.allocations().resize_statuses == {"new": "Deferred"}
 
 
-def test_a_failed_directory_sync_is_reported_and_made_up_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only a failing disk does this, so fsync is replaced."""
-    state = FileState(tmp_path)
-    state.set_resize_status("u", "Deferred")
-    fsync = os.fsync
-
-    def fail_for_folders(file: int) -> None:
-        if Path(f"/dev/fd/{file}").resolve() == tmp_path.resolve():
-            raise OSError(5, "Input/output error")
-        fsync(file)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", fail_for_folders)
-        with pytest.raises(CheckpointWriteError, match="the file was replaced, but") as raised:
-            state.set_resize_status("u", "Infeasible")
-    assert raised.value.replaced
-    assert state.resize_status("u") == "Deferred"
-    state.set_resize_status("u", "Deferred")
-    assert FileState(tmp_path).resize_status("u") == "Deferred"
-
-
 @FORMATS
 def test_threads_lose_nothing(tmp_path: Path, format: CheckpointFormat) -> None:
     state = FileState(tmp_path, format=format)

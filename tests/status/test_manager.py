@@ -6,7 +6,6 @@ from msgspec import structs
 from podstatus.kube.features import FeatureGates
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import ContainerStatus, PodStatus
-from podstatus.kube.scalars.quantity import Quantity
 from podstatus.kube.scalars.time import Time
 from podstatus.status.decide.update import ContainerType, Termination
 from podstatus.testing.builders import (
@@ -174,15 +173,6 @@ def test_an_uncached_pod_without_a_mirror_is_judged_by_itself() -> None:
     assert status.start_time == started
 
 
-def test_what_the_caller_changes_later_does_not_change_the_cache() -> None:
-    pod = make_pod()
-    node = Node(pod)
-    amounts = {"cpu": Quantity("1")}
-    node.manager.set_pod_status(pod, PodStatus(allocated_resources=amounts))
-    amounts["cpu"] = Quantity("2")
-    assert node.entry(pod).status.allocated_resources == {"cpu": "1"}
-
-
 def test_gates_decide_what_counts() -> None:
     pod = make_pod()
     condition = make_status("Running", PodReadyToStartContainers="True")
@@ -319,12 +309,3 @@ def test_orphans_are_forgotten_and_the_others_stay() -> None:
     node.manager.remove_orphaned_statuses(iter([kept.uid, "uid-other"]))
     assert node.manager.entries().keys() == {kept.uid}
     assert node.startup_latency.deleted == []
-
-
-def test_one_uid_in_place_of_many_is_refused() -> None:
-    pod = make_pod()
-    node = Node(pod)
-    node.manager.set_pod_status(pod, RUNNING)
-    with pytest.raises(TypeError, match="pass a set of UIDs"):
-        node.manager.remove_orphaned_statuses(pod.uid)
-    assert node.manager.pod_status(pod.uid) is not None

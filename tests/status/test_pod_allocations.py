@@ -167,12 +167,16 @@ async def test_a_state_that_cannot_forget_does_not_keep_the_manager_from_it(
             raise OSError("no")
 
     pod = make_pod(deleted_at="2024-01-01T00:00:00Z")
-    manager = make_manager(Stubborn(), pod, client=InMemoryPodApi(pod))
+    api = InMemoryPodApi(pod)
+    manager = make_manager(Stubborn(), pod, client=api)
     manager.terminate_pod(pod)
     with caplog.at_level(logging.ERROR):
         await manager.sync_batch(full=False)
+    assert api.pods() == []
     assert manager.pod_status(pod.uid) is None
+    assert "cannot remove the allocation of a deleted pod" in caplog.text
     assert "OSError: no" in caplog.text
+    assert "will retry" not in caplog.text
 
 
 # Across a restart
@@ -190,7 +194,7 @@ def test_allocations_and_resize_statuses_survive_a_restart(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("client", [None, InMemoryPodApi()], ids=["no client", "client"])
-def test_a_damaged_checkpoint_stops_start_and_run_in_the_callers_thread(
+async def test_a_damaged_checkpoint_stops_start_run_and_sync_batch_in_the_callers_thread(
     tmp_path: Path, client: InMemoryPodApi | None
 ) -> None:
     (tmp_path / "allocated_pods_state").write_text("{}")
@@ -199,6 +203,8 @@ def test_a_damaged_checkpoint_stops_start_and_run_in_the_callers_thread(
         manager.start()
     with pytest.raises(DamagedCheckpointError):
         _ = manager.run()
+    with pytest.raises(DamagedCheckpointError):
+        await manager.sync_batch(full=False)
     manager.stop()
     assert (tmp_path / "allocated_pods_state").read_text() == "{}"
 

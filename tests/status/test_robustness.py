@@ -2,10 +2,7 @@
 
 import asyncio
 import sys
-import threading
-from contextlib import suppress
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -13,28 +10,21 @@ from msgspec import structs
 
 from podstatus import (
     ApiError,
-    CheckpointWriteError,
     ContainerFacts,
     ContainerRunState,
-    DamagedCheckpointError,
-    FileState,
-    MemoryState,
     Pod,
     PodFacts,
     PodManager,
     PodStatus,
     StatusManager,
     Time,
-    UnavailableError,
     generate_api_pod_status,
 )
 from podstatus.base.wake_up import WakeUp
 from podstatus.kube.objects.containers import Container, Probe
 from podstatus.kube.scalars.parse_cache import MAX_CACHED_LENGTH, cached_for_short_strings
-from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import PodUpdateNotifier
 from podstatus.testing.builders import (
-    ended,
     make_pod,
     make_static_pod,
     make_status,
@@ -46,52 +36,6 @@ from podstatus.testing.fakes import FakeDeletionSafety, RecordingNotifier
 from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 
 RUNNING = make_status("Running", running("app"), Ready="True")
-
-
-class GivesUpOnce(InMemoryPodApi):
-    """A client that awaits its own task, which is cancelled."""
-
-    gave_up = False
-
-    async def get_pod(self, namespace: str, name: str) -> Pod:
-        if not self.gave_up:
-            self.gave_up = True
-            raise asyncio.CancelledError
-        return await super().get_pod(namespace, name)
-
-
-class IgnoresCancellation(InMemoryPodApi):
-    """A client that treats its cancellation as an ordinary failure."""
-
-    async def get_pod(self, namespace: str, name: str) -> Pod:
-        with suppress(asyncio.CancelledError):
-            await asyncio.Event().wait()
-        return await super().get_pod(namespace, name)
-
-
-async def test_a_client_that_gives_up_by_itself_does_not_end_the_loop() -> None:
-    pod, clock, pods = make_pod(), FakeClock(), PodManager()
-    api = GivesUpOnce(pod, watcher=pods)
-    policy = SyncPolicy.upstream()
-    manager = StatusManager(api, pods, FakeDeletionSafety(), clock=clock, policy=policy)
-    loop = asyncio.create_task(manager.run())
-    manager.set_pod_status(pod, RUNNING)
-    await clock.advance(1)
-    assert api.calls == []
-    await clock.advance(10)
-    assert [call.verb for call in api.calls] == ["get", "patch"]
-    manager.stop()
-    await loop
-
-
-def test_a_client_that_ignores_cancellation_does_not_keep_the_loop_alive() -> None:
-    pod = make_pod()
-    pods = PodManager([pod])
-    manager = StatusManager(IgnoresCancellation(pod), pods, FakeDeletionSafety())
-    manager.set_pod_status(pod, RUNNING)
-    manager.start()
-    manager.stop(drain=0)
-    assert not [t for t in threading.enumerate() if t.name == "podstatus-sync" and t.is_alive()]
 
 
 @pytest.mark.parametrize("kind", [list, tuple, set, frozenset, iter])
@@ -183,18 +127,6 @@ def test_long_texts_are_worked_out_but_not_remembered() -> None:
     assert asked == [short, long, long]
 
 
-class FailsOnce(InMemoryPodApi):
-    """A server that is unavailable for a moment."""
-
-    failures = 1
-
-    async def get_pod(self, namespace: str, name: str) -> Pod:
-        if self.failures:
-            self.failures -= 1
-            raise UnavailableError("away", code=503)
-        return await super().get_pod(namespace, name)
-
-
 class Hangs(InMemoryPodApi):
     """A server that never responds."""
 
@@ -210,18 +142,6 @@ async def running_manager(
     task = asyncio.create_task(manager.run())
     await run_ready_tasks()
     return manager, task
-
-
-async def test_stop_sends_what_failed_before() -> None:
-    pod = make_pod()
-    api = FailsOnce(pod)
-    manager, loop = await running_manager(api, FakeDeletionSafety(), FakeClock(), pod)
-    manager.set_pod_status(pod, RUNNING)
-    await run_ready_tasks()
-    assert api.calls == []
-    manager.stop()
-    await loop
-    assert [call.verb for call in api.calls] == ["get", "patch"]
 
 
 async def test_stop_sends_a_phase_that_was_held_back() -> None:
@@ -318,6 +238,8 @@ def test_a_drain_that_is_no_time_is_refused(drain: float) -> None:
         ({"safety": None}, "safety is a NoneType, which lacks could_have_running_containers"),
         ({"observer": RecordingNotifier()}, "observer is a RecordingNotifier, which lacks"),
         ({"startup_latency": object()}, "startup_latency is a object, which lacks"),
+        ({"events": object()}, "events is a object, which lacks warn"),
+        ({"outbox": object()}, "outbox is a object, which lacks load, store, drop"),
     ],
 )
 def test_a_port_that_lacks_a_method_is_refused_at_once(wrong: Any, message: str) -> None:
@@ -330,21 +252,6 @@ def test_a_notifier_that_lacks_a_method_is_refused_at_once() -> None:
     manager = StatusManager(None, PodManager(), FakeDeletionSafety())
     with pytest.raises(TypeError, match="lacks on_pod_updated, on_pod_removed"):
         manager.add_notifier(cast(PodUpdateNotifier, object()))
-
-
-def test_a_failing_notifier_does_not_put_whole_pods_into_the_log(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    class Failing(RecordingNotifier):
-        def on_pod_updated(self, pod: Pod, status: PodStatus, *, is_added: bool) -> None:
-            raise OSError
-
-    manager = StatusManager(None, PodManager(), FakeDeletionSafety())
-    manager.add_notifier(Failing())
-    manager.set_pod_status(make_pod(), RUNNING)
-    (record,) = caplog.records
-    assert "Failing.on_pod_updated" in record.getMessage()
-    assert "PodStatus" not in record.getMessage()
 
 
 def test_a_failing_notifier_object_does_not_affect_the_manager(
@@ -428,35 +335,6 @@ async def test_a_patch_that_makes_no_pod_is_rejected_as_a_server_does(
 def test_a_built_pod_is_equal_to_the_one_the_api_stores() -> None:
     pod = make_pod(sidecars=["proxy"], generation=2, deleted_at="2024-01-01T00:00:00Z")
     assert InMemoryPodApi(pod, versions=False).pod("default", "pod") == pod
-
-
-class UnwritableState(MemoryState):
-    def remove_pod(self, uid: str) -> None:
-        raise CheckpointWriteError(Path("somewhere"), "No space left on device")
-
-
-async def test_an_allocation_that_cannot_be_removed_is_no_failed_sync(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    pod, pods = make_pod(deleted_at="2024-01-01T00:00:00Z"), PodManager()
-    api = InMemoryPodApi(pod, watcher=pods)
-    manager = StatusManager(api, pods, FakeDeletionSafety(), state=UnwritableState())
-    manager.set_pod_status(pod, make_status("Succeeded", ended("app")))
-    manager.terminate_pod(pod)
-    await manager.sync_batch(full=False)
-    assert api.pods() == []
-    assert manager.pod_status(pod.uid) is None
-    assert "cannot remove the allocation of a deleted pod" in caplog.text
-    assert "will retry" not in caplog.text
-
-
-async def test_those_with_a_loop_of_their_own_hear_of_a_damaged_checkpoint_too(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "allocated_pods_state").write_text("{")
-    manager = StatusManager(None, PodManager(), FakeDeletionSafety(), state=FileState(tmp_path))
-    with pytest.raises(DamagedCheckpointError):
-        await manager.sync_batch(full=False)
 
 
 def test_a_reported_probe_does_not_flap_with_statuses_made_of_facts() -> None:

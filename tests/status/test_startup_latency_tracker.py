@@ -98,18 +98,6 @@ def test_a_pod_is_measured_from_its_creation_until_it_is_seen_started() -> None:
     ]
 
 
-def test_pulls_are_measured_by_the_clock_and_overlaps_count_once() -> None:
-    rig = Rig()
-    rig.tracker.observed_pod_on_watch(POD, after(0))
-    for second in (10, 11, 14):
-        rig.at(second).record_image_started_pulling(POD.uid)
-    for second in (16, 18, 20):
-        rig.at(second).record_image_finished_pulling(POD.uid)
-    rig.start(POD, started_at=30)
-    [startup] = rig.observer.startups
-    assert (startup.image_pulling_seconds, startup.sli_seconds) == (10.0, 20.0)
-
-
 def test_init_containers_reported_in_sequence_are_subtracted_with_their_pulls() -> None:
     rig = Rig()
     rig.tracker.observed_pod_on_watch(POD, after(0))
@@ -180,31 +168,6 @@ def test_a_watch_that_is_faster_than_the_answer_to_the_patch_counts() -> None:
     rig.tracker.record_status_updated(started(POD))
     rig.tracker.observed_pod_on_watch(started(POD), after(9))
     assert rig.observer.totals == [3.0]
-
-
-async def test_a_start_is_measured_with_the_api_in_memory_whose_watch_is_at_once() -> None:
-    clock, pods, counters = FakeClock(), PodManager(), Counters()
-    tracker = StartupLatencyTracker(counters, clock=clock)
-
-    class Watch:
-        def update_pod(self, pod: Pod) -> None:
-            pods.update_pod(pod)
-            tracker.observed_pod_on_watch(pod, Time.from_unix_nanos(clock.now()))
-
-        def remove_pod(self, pod: Pod) -> None:
-            pods.remove_pod(pod)
-
-    api = InMemoryPodApi(POD, watcher=Watch())
-    safety = FakeDeletionSafety()
-    manager = StatusManager(api, pods, safety, startup_latency=tracker, clock=clock)
-    loop = asyncio.create_task(manager.run())
-    await clock.advance(3)
-    manager.set_pod_status(POD, RUNNING)
-    await clock.advance(1)
-    manager.stop()
-    await loop
-    measured = counters.snapshot().pod_start_total_duration
-    assert (measured.count, measured.sum) == (1, 3.0)
 
 
 def test_once_accepted_a_later_status_does_not_take_it_back() -> None:

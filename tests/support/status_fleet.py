@@ -143,8 +143,13 @@ class Fleet:
             outbox=self.outbox,
             clock=self.clock,
             policy=self.policy,
+            recompute_status=self.recompute_status,
         )
         return self.manager
+
+    def recompute_status(self, uid: PodUID) -> bool:
+        """Return whether the node sets a new status after a foreign write."""
+        return False
 
     def watch(self, pod: Pod) -> Pod:
         """Deliver the API server's copy through the watch."""

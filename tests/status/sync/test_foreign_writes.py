@@ -10,7 +10,6 @@ from podstatus.kube.conditions import find_condition
 from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.meta import ManagedFieldsEntry
 from podstatus.kube.objects.pod import ApiUID, PodUID
-from podstatus.status.manager import StatusManager
 from podstatus.status.policy import SyncPolicy
 from podstatus.status.ports import PodReference
 from podstatus.status.sync.state.pod_sync_state import CORRECTION_BURST
@@ -35,20 +34,7 @@ class Watched(Fleet):
         self.recomputed: list[PodUID] = []
         self.will: Callable[[PodUID], bool] = lambda _: False
 
-    def restart(self) -> StatusManager:
-        self.manager = StatusManager(
-            self.api,
-            self.directory,
-            self.safety,
-            observer=self.observer,
-            events=self.recorder,
-            clock=self.clock,
-            policy=self.policy,
-            recompute_status=self._recompute,
-        )
-        return self.manager
-
-    def _recompute(self, uid: PodUID) -> bool:
+    def recompute_status(self, uid: PodUID) -> bool:
         self.recomputed.append(uid)
         return self.will(uid)
 
@@ -267,19 +253,6 @@ async def test_what_is_not_ours_is_left_alone() -> None:
     assert fleet.messages() == []
 
 
-async def test_a_reverted_foreign_write_is_not_reported() -> None:
-    fleet = Watched()
-    back = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": ""}]}}
-    async with fleet.running():
-        await fleet.is_ready()
-        fleet.will = lambda _: True
-        await fleet.meddle()
-        await fleet.meddle(back)
-        fleet.set(fleet.pod, "", READY)
-        await fleet.clock.advance(20)
-    assert fleet.messages() == []
-
-
 async def test_a_writer_that_never_stops_is_met_at_the_usual_pace() -> None:
     fleet = Watched()
     seconds = 60
@@ -369,7 +342,7 @@ async def test_a_writer_that_cannot_be_asked_for_keeps_nothing_from_being_correc
     assert fleet.messages() == [CORRECTED]
 
 
-async def test_managed_fields_are_not_read_for_a_reverted_write() -> None:
+async def test_a_reverted_foreign_write_is_not_reported_and_managed_fields_are_not_read() -> None:
     fleet, _ = naming()
     back = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": ""}]}}
     async with fleet.running():
@@ -379,6 +352,7 @@ async def test_managed_fields_are_not_read_for_a_reverted_write() -> None:
         await fleet.meddle(back)
         fleet.set(fleet.pod, "", READY)
         await fleet.clock.advance(20)
+    assert fleet.messages() == []
     assert fleet.calls() == []
 
 

@@ -8,13 +8,13 @@ import pytest
 from msgspec import structs
 
 from podstatus.kube.api_errors import BusyError, UnavailableError
-from podstatus.kube.objects.pod import ApiUID, Pod
+from podstatus.kube.objects.pod import ApiUID, Pod, PodUID
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
 from podstatus.status.policy import ParallelSyncOptions, SyncPolicy
 from podstatus.status.sync.syncer import SyncCounts
 from podstatus.testing.builders import ended, make_pod, make_static_pod, make_status
-from podstatus.testing.fakes import FakeDeletionSafety
+from podstatus.testing.fakes import CountingObserver, FakeDeletionSafety
 from podstatus.testing.in_memory_pod_api import InMemoryPodApi
 from tests.support.status_fleet import READY, RUNNING, Fleet, RecordedEvents, saying
 
@@ -96,28 +96,29 @@ async def test_a_foreign_write_is_undone_by_the_reconcile_without_reading() -> N
     assert "x" in [c.type for c in fleet.stored(fleet.pods[0]).status.conditions or ()]
 
 
-class Forgetful(InMemoryPodApi):
-    """Applies the first patch without a response."""
+class CuttingApi(InMemoryPodApi):
+    """Applies a patch without a response, when `cuts` is set."""
 
-    silent = 1
+    cuts = False
 
     async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
         pod = await super().patch_pod_status(namespace, name, patch)
-        if self.silent:
-            self.silent -= 1
-            raise ConnectionResetError
+        if self.cuts:
+            self.cuts = False
+            raise UnavailableError("cut off")
         return pod
 
 
 async def test_a_patch_that_was_taken_but_not_answered_is_not_forgotten() -> None:
     fleet = Fleet(["a"])
-    api = Forgetful(*fleet.pods)  # without a watch
+    api = CuttingApi(*fleet.pods)  # without a watch
+    api.cuts = True
     fleet.directory.update_pod(api.pods()[0])
     fleet.manager = StatusManager(api, fleet.directory, fleet.safety, clock=fleet.clock)
     async with fleet.running():
         fleet.set(fleet.pods[0], "")
         await fleet.clock.advance(2)
-        api.silent = 1
+        api.cuts = True
         fleet.set(fleet.pods[0], "lost?")
         await fleet.clock.advance(0)
         fleet.set(fleet.pods[0], "")  # the last response
@@ -720,13 +721,6 @@ async def test_pods_that_are_gone_leave_nothing_behind(*, late: bool) -> None:
         assert fleet.manager.sync_counts() == SyncCounts()
 
 
-def test_the_policy_of_the_kubelet_is_the_one_without_sending() -> None:
-    assert SyncPolicy.upstream().parallel is None
-    assert SyncPolicy().parallel == ParallelSyncOptions()
-    manager = StatusManager(None, PodManager(), FakeDeletionSafety())
-    assert manager.sent_versions() == {}
-
-
 async def test_a_deletion_that_meets_another_pod_of_the_name_makes_us_ask() -> None:
     fleet = Fleet(["a"], deaf=True)
     pod = fleet.pods[0]
@@ -742,19 +736,6 @@ async def test_a_deletion_that_meets_another_pod_of_the_name_makes_us_ask() -> N
         await fleet.clock.advance(30)
     assert fleet.calls() == ["delete a 409", "get a"]
     assert not fleet.manager.entries()
-
-
-class CuttingApi(InMemoryPodApi):
-    """Applies a patch without a response, when `cuts` is set."""
-
-    cuts = False
-
-    async def patch_pod_status(self, namespace: str, name: str, patch: bytes) -> Pod:
-        pod = await super().patch_pod_status(namespace, name, patch)
-        if self.cuts:
-            self.cuts = False
-            raise UnavailableError("cut off")
-        return pod
 
 
 async def test_a_patch_of_a_new_mirror_that_was_not_answered_leaves_doubt() -> None:
@@ -825,3 +806,29 @@ async def test_a_client_that_never_waits_lets_others_have_their_turn() -> None:
         seen.append(len(api.calls))
     assert seen[-1] == len(pods)
     assert max(after - before for before, after in pairwise(seen)) <= 16
+
+
+class LatencyObserver(CountingObserver):
+    def __init__(self) -> None:
+        super().__init__()
+        self.pods: list[tuple[str, str, str, float]] = []
+
+    def pod_synced(self, uid: PodUID, namespace: str, name: str, duration_seconds: float) -> None:
+        self.pods.append((uid, namespace, name, duration_seconds))
+
+
+async def test_pods_in_flight_and_rejected_are_counted_and_latencies_are_observed() -> None:
+    fleet = Fleet(["good", "bad"], round_trip=3)
+    fleet.observer = observer = LatencyObserver()
+    fleet.restart()
+    fleet.api.fail("patch", "default", "bad", code=422)
+    async with fleet.running():
+        for pod in fleet.pods:
+            fleet.set(pod, "")
+        await fleet.clock.advance(1)
+        assert fleet.manager.sync_counts().in_flight == 2
+        await fleet.clock.advance(2)
+        counts = fleet.manager.sync_counts()
+    assert (counts.in_flight, counts.quarantined, counts.outbox) == (0, 1, 0)
+    assert observer.pods == [("uid-good", "default", "good", 3.0)]
+    assert observer.sync_durations == [3.0]

@@ -454,14 +454,6 @@ async def test_upstreams_policy_has_no_use_for_an_outbox() -> None:
     assert fleet.message(fleet.pods[0]) == "end"
 
 
-@pytest.mark.parametrize("role", ["events", "outbox"])
-def test_a_port_that_lacks_methods_is_refused(role: str) -> None:
-    fleet = Fleet([])
-    odd: Any = {role: object()}
-    with pytest.raises(TypeError, match=f"{role} is a object, which lacks"):
-        StatusManager(None, fleet.directory, fleet.safety, **odd)
-
-
 class StubbornOutbox(MemoryOutbox):
     """Fails its first removal."""
 
@@ -498,17 +490,6 @@ async def test_an_outbox_that_hangs_does_not_keep_others_waiting() -> None:
             assert fleet.message(fleet.pods[0]) == "news"
     finally:
         outbox.disk.set()
-
-
-async def test_a_batch_by_hand_tries_those_again_whose_wait_is_over() -> None:
-    fleet = Fleet(["a"])
-    fleet.api.fail("patch", "default", "a", code=503)
-    fleet.set(fleet.pods[0], "x")
-    await fleet.manager.sync_batch(full=False)
-    assert fleet.message(fleet.pods[0]) == ""
-    await fleet.clock.advance(2)
-    assert await fleet.manager.sync_batch(full=False) == 1
-    assert fleet.message(fleet.pods[0]) == "x"
 
 
 @pytest.mark.parametrize("code", [429, 503])

@@ -48,14 +48,6 @@ def test_a_new_status_is_read_patched_and_remembered_as_sent() -> None:
     assert node.startup_latency.updated == [pod.uid]
 
 
-def test_the_patch_names_the_uid_as_a_precondition() -> None:
-    pod = make_pod()
-    node = Node(pod)
-    node.manager.set_pod_status(pod, RUNNING)
-    node.sync()
-    assert [body["metadata"] for body in node.patches()] == [{"uid": "uid-pod"}]
-
-
 def test_a_status_that_was_sent_is_not_sent_again() -> None:
     node = running_node(make_pod())
     assert node.sync() == []
@@ -146,16 +138,6 @@ def test_surprise_4_a_batch_counts_tries_not_successes(
         ("DEBUG", "patching status: pod=default/c uid=uid-c"),
         ("INFO", "pod status sent: pod=default/c uid=uid-c status_version=1"),
     ]
-
-
-def test_one_failing_pod_does_not_hold_up_the_others() -> None:
-    pods = [make_pod(name) for name in "abc"]
-    node = Node(*pods)
-    node.api.fail("patch", "default", "b", code=500)
-    for pod in pods:
-        node.manager.set_pod_status(pod, RUNNING)
-    node.sync()
-    assert set(node.sent) == {"uid-a", "uid-c"}
 
 
 class BrokenSafety:

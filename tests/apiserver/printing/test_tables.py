@@ -1,7 +1,12 @@
+import json
+
 import pytest
 
+from podstatus.apiserver.handlers.responses import ResponseRenderer
 from podstatus.apiserver.http.errors import StatusError
+from podstatus.apiserver.http.messages import HttpRequest
 from podstatus.apiserver.http.negotiation import MediaTypeOptions, negotiate
+from podstatus.apiserver.http.router import ResourcePath
 from podstatus.apiserver.printing.table import (
     parse_include_object,
     partial_list,
@@ -10,6 +15,7 @@ from podstatus.apiserver.printing.table import (
 from podstatus.apiserver.resources import LEASES, PODS, ResourceInfo
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.scalars.time import Time
+from podstatus.testing.clock import FakeClock
 from tests.apiserver.recorded import family
 
 NOW = Time.parse("2024-05-01T12:00:00Z")
@@ -52,6 +58,16 @@ def test_table_of_one_object_has_its_version_and_metadata() -> None:
             },
         }
     ]
+
+
+def test_table_is_of_the_version_that_the_client_accepts() -> None:
+    beta = "meta.k8s.io/v1beta1"
+    accept = "application/json;as=Table;v=v1beta1;g=meta.k8s.io"
+    request = HttpRequest(method="GET", path="/", query={}, accept=accept)
+    target = ResourcePath(resource=LEASES, namespace="x", name="n1")
+    table = json.loads(ResponseRenderer(FakeClock()).document(request, target, LEASE).body)
+    assert (table["kind"], table["apiVersion"]) == ("Table", beta)
+    assert [row["object"]["apiVersion"] for row in table["rows"]] == [beta]
 
 
 def test_table_holds_as_much_of_the_object_as_is_wanted() -> None:

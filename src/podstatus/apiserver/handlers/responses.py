@@ -95,6 +95,7 @@ class ResponseRenderer:
             list_metadata=metadata,
             include_object=parse_include_object(request.query.get("includeObject", "")),
             headers=headers,
+            api_version=negotiate(request.accept).api_version,
         )
 
 

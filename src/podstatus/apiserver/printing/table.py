@@ -48,7 +48,8 @@ def table_document(
     """
     printer = printer_for(resource)
     rows = [
-        _row(printer, document, now) | {"object": _row_object(resource, document, include_object)}
+        _row(printer, document, now)
+        | {"object": _row_object(resource, document, include_object, api_version)}
         for document in documents
     ]
     return {
@@ -88,11 +89,13 @@ def _row(printer: Printer, document: Document, now: Time) -> Document:
     return row
 
 
-def _row_object(resource: ResourceInfo, document: Document, include: IncludeObject) -> Any:
+def _row_object(
+    resource: ResourceInfo, document: Document, include: IncludeObject, api_version: str
+) -> Any:
     if include == "None":
         return None
     if include == "Metadata":
-        return partial_metadata(document)
+        return partial_metadata(document, api_version=api_version)
     return {**document, "kind": resource.kind, "apiVersion": resource.api_version}
 
 

@@ -166,7 +166,7 @@ def test_a_finalizer_holds_an_object_until_it_is_taken_away(rig: Rig) -> None:
     rig.registry.create(PODS, pod(finalizers=["example.com/hold"]))
     _, gone = rig.registry.delete(POD_A, DeleteOptions(grace_period_seconds=0))
     assert not gone
-    with pytest.raises(StatusError, match="no new finalizers can be added"):
+    with pytest.raises(StatusError, match=r"^[^[]*: Forbidden: no new .*\[\]string{.*}$"):
         rig.registry.patch(
             POD_A, lambda old: old | {"metadata": old["metadata"] | {"finalizers": ["x/y", "a/b"]}}
         )

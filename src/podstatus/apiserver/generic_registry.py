@@ -25,9 +25,7 @@ from podstatus.base.clock import Clock
 from podstatus.kube.scalars.time import Time
 from podstatus.kube.validation.field_errors import (
     FieldError,
-    forbidden,
     invalid_value,
-    required,
 )
 
 OPTIMISTIC_LOCK_ERROR = (
@@ -71,9 +69,7 @@ class Registry:
         document = _decode(strategy, document)
         metadata = self._new_metadata(target, document)
         document = strategy.prepare_create(document | {"metadata": metadata})
-        self._raise_if_invalid(
-            resource, document, _validate_name(metadata) + strategy.validate_create(document)
-        )
+        self._raise_if_invalid(resource, document, strategy.validate_create(document))
         key = StorageKey(target.namespace or "", metadata["name"])
         if target.namespace is not None:
             self._check_namespace(resource, target.namespace, metadata["name"])
@@ -151,8 +147,7 @@ class Registry:
         new = strategy.prepare_update(new | {"metadata": metadata}, old, target.subresource)
         if new == old:
             return old
-        causes = _validate_metadata_update(new["metadata"], old["metadata"])
-        causes += strategy.validate_update(new, old, target.subresource)
+        causes = strategy.validate_update(new, old, target.subresource)
         self._raise_if_invalid(resource, new, causes)
         if resource is PODS and target.subresource == "resize":
             self._admit_resize(new, old)
@@ -291,7 +286,6 @@ _SERVER_OWNED_FIELDS = frozenset(
     }
 )  # fmt: skip
 _DELETION_FIELDS = ("deletionTimestamp", "deletionGracePeriodSeconds")
-_IMMUTABLE_FIELDS = ("name", "namespace", "uid", "creationTimestamp")
 
 
 def _check_deletable(namespace: str) -> None:
@@ -351,12 +345,6 @@ def _check_namespace_of(metadata: Document, target: ResourcePath) -> None:
         )
 
 
-def _validate_name(metadata: Document) -> list[FieldError]:
-    if metadata["name"]:
-        return []
-    return [required("metadata.name", "name or generateName is required")]
-
-
 def _merge_server_metadata(new: Document, old: Document) -> Document:
     """Return the metadata of an update with server-owned fields of the old object.
 
@@ -371,20 +359,6 @@ def _merge_server_metadata(new: Document, old: Document) -> Document:
     return client_owned | server_owned | deletion
 
 
-def _validate_metadata_update(new: Document, old: Document) -> list[FieldError]:
-    for key in _IMMUTABLE_FIELDS:
-        if new.get(key) != old.get(key):
-            return [invalid_value(f"metadata.{key}", new.get(key) or "", "field is immutable")]
-    added = set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())
-    if added and old.get("deletionTimestamp"):
-        why = (
-            "no new finalizers can be added if the object is being deleted, "
-            f"found new finalizers {sorted(added)}"
-        )
-        return [forbidden("metadata.finalizers", why)]
-    return []
-
-
 def _can_be_removed(metadata: Document) -> bool:
     """True if the object is marked for deletion and has no finalizers and no grace period left."""
     return (
@@ -397,22 +371,18 @@ def _can_be_removed(metadata: Document) -> bool:
 def _check_delete_preconditions(
     resource: ResourceInfo, metadata: Document, options: DeleteOptions
 ) -> None:
-    name = metadata["name"]
-    if options.uid is not None and options.uid != metadata["uid"]:
-        raise errors.conflict(
-            resource.kind,
-            name,
-            f"the UID in the precondition ({options.uid}) does not match the UID in record "
-            f"({metadata['uid']}). The object might have been deleted and then recreated",
-            group=resource.group,
-        )
-    version = options.resource_version
-    if version is not None and version != metadata["resourceVersion"]:
-        raise errors.conflict(
-            resource.kind,
-            name,
-            f"the ResourceVersion in the precondition ({version}) does not match the "
-            f"ResourceVersion in record ({metadata['resourceVersion']}). The object might have "
-            "been modified",
-            group=resource.group,
-        )
+    for what, expected, actual, cause in (
+        ("UID", options.uid, metadata["uid"], "deleted and then recreated"),
+        (
+            "ResourceVersion",
+            options.resource_version,
+            metadata["resourceVersion"],
+            "modified",
+        ),
+    ):
+        if expected is not None and expected != actual:
+            why = (
+                f"the {what} in the precondition ({expected}) does not match the {what} in record "
+                f"({actual}). The object might have been {cause}"
+            )
+            raise errors.conflict(resource.kind, metadata["name"], why, group=resource.group)

@@ -9,7 +9,7 @@ from podstatus.client.config_errors import CredentialsError, KubeconfigError, Wa
 from podstatus.client.informer.list_watch_calls import ObjectSelection
 from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
 from podstatus.client.informer.reflector import Reflector
-from podstatus.client.informer.reflector_counts import ReflectorCounts
+from podstatus.client.informer.reflector_state import ReflectorCounts
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.http_transport import Timeouts

@@ -180,7 +180,7 @@ def _request(requests: RequestMetrics) -> None:
     """Two: the first was answered with 401, the second was not answered."""
     requests.record_response(401, "PATCH", "api:6443")
     requests.record_response(None, "PATCH", "api:6443")
-    requests.record_call(0.001, "PATCH", "api:6443")
+    requests.seconds.observe(0.001, "PATCH", "api:6443")
 
 
 def _counted() -> Counters:

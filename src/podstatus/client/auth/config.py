@@ -21,6 +21,12 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     def __repr__(self) -> str:
         return "Credentials(…)"
 
+    def updated(self, authorization: str | None, tls: ssl.SSLContext | None) -> "Credentials":
+        """Return the same object as long as nothing changed."""
+        if self.authorization == authorization and self.tls is tls:
+            return self
+        return Credentials(authorization=authorization, tls=tls)
+
 
 class ClientConfig(Protocol):
     """A server and its credentials, which are renewed before they expire."""

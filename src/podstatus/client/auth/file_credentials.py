@@ -1,7 +1,6 @@
 """Credentials from tokens, passwords and certificates, reloaded when their files change."""
 
 import logging
-import ssl
 from typing import Protocol
 
 from podstatus.base.clock import Clock
@@ -61,7 +60,8 @@ class FileCredentials:
     def reload(self) -> Credentials:
         """Read all files. Raises KubeconfigError at the first call, CredentialsError later."""
         tls = None if self._tls is None else self._tls.context(self._clock.now())
-        self._current = _updated(self._current, self._header.authorization(), tls)
+        current = self._current or Credentials()
+        self._current = current.updated(self._header.authorization(), tls)
         self._reloaded_at = self._clock.monotonic()
         return self._current
 
@@ -71,15 +71,6 @@ class FileCredentials:
             self.reload()
         except (CredentialsError, KubeconfigError) as error:
             raise KubeconfigError(f"{source} cannot be used: {error}") from error
-
-
-def _updated(
-    current: Credentials | None, authorization: str | None, tls: ssl.SSLContext | None
-) -> Credentials:
-    """Return the same object as long as nothing changed."""
-    if current and current.authorization == authorization and current.tls is tls:
-        return current
-    return Credentials(authorization=authorization, tls=tls)
 
 
 def _if_different(current: Credentials, refused: Credentials) -> Credentials | None:

@@ -60,31 +60,23 @@ def missing_message(environment: Mapping[str, str]) -> str:
 
 
 def _load_required(path: Path) -> Kubeconfig:
-    try:
-        return _read(path)
-    except UnreadableError as error:
-        if isinstance(error.__cause__, FileNotFoundError):
-            raise KubeconfigError(
-                f"no kubeconfig at {path}; pass the path of an existing file"
-            ) from error
-        raise _unreadable(path, error) from error
+    config = _load_if_exists(path)
+    if config is None:
+        raise KubeconfigError(f"no kubeconfig at {path}; pass the path of an existing file")
+    return config
 
 
 def _load_if_exists(path: Path) -> Kubeconfig | None:
     try:
         return _read(path)
     except UnreadableError as error:
-        if not isinstance(error.__cause__, FileNotFoundError):
-            raise _unreadable(path, error) from error
-        return None
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise KubeconfigError(
+            f"cannot read the kubeconfig {path}: {error}; pass the path of a readable file"
+        ) from error
 
 
 def _read(path: Path) -> Kubeconfig:
     # Not resolved: relative paths are relative to the symbolic link, not to its target.
     return parse_kubeconfig(read_file(path, pipes=True), str(path.absolute()))
-
-
-def _unreadable(path: Path, error: UnreadableError) -> KubeconfigError:
-    return KubeconfigError(
-        f"cannot read the kubeconfig {path}: {error}; pass the path of a readable file"
-    )

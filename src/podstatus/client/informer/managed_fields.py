@@ -40,8 +40,9 @@ def decode_cached(data: bytes, kind: type[W]) -> W:
     The response to a patch and its watch event are the same text, which is decoded once.
     """
     text = data.rstrip(b"\n")
-    read = _decode_with_cache if len(text) <= _MAX_CACHED_BYTES else _decode
-    return cast(W, read(text, kind))
+    if len(text) > _MAX_CACHED_BYTES:
+        return decode_uncached(text, kind)
+    return cast(W, _decode_with_cache(text, kind))
 
 
 def decode_uncached(data: bytes, kind: type[W]) -> W:
@@ -49,11 +50,9 @@ def decode_uncached(data: bytes, kind: type[W]) -> W:
     return decode(strip_managed_fields(data), kind)
 
 
-def _decode(text: bytes, kind: type[Wire]) -> Wire:
+@lru_cache(maxsize=_MAX_CACHED_OBJECTS)
+def _decode_with_cache(text: bytes, kind: type[Wire]) -> Wire:
     return decode_uncached(text, kind)
-
-
-_decode_with_cache = lru_cache(maxsize=_MAX_CACHED_OBJECTS)(_decode)
 
 
 def strip_managed_fields(data: bytes) -> bytes:

@@ -5,7 +5,7 @@ after a newer one: a state is only applied if it is newer than the stored one, t
 the object, and than the last list.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeAlias
 
 import msgspec
@@ -39,6 +39,21 @@ class Removed(msgspec.Struct, Generic[T], frozen=True):
 
 ObjectChange: TypeAlias = Added[T] | Updated[T] | Removed[T]
 ObjectChanges: TypeAlias = tuple[ObjectChange[T], ...]
+
+
+def change_handler(
+    update: Callable[[T], None], remove: Callable[[T], None]
+) -> Callable[[ObjectChange[T]], None]:
+    """Return a reflector handler that calls `update` or `remove` with the object."""
+
+    def handle(change: ObjectChange[T]) -> None:
+        match change:
+            case Added(new) | Updated(_, new):
+                update(new)
+            case Removed(last):
+                remove(last)
+
+    return handle
 
 
 class ListResult(msgspec.Struct, Generic[T], frozen=True):

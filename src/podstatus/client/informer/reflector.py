@@ -21,8 +21,7 @@ from podstatus.client.informer.decode import ObjectKey, T
 from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSelection
 from podstatus.client.informer.lister import Lister
 from podstatus.client.informer.object_store import ObjectChange
-from podstatus.client.informer.reflector_counts import ReflectorCounts
-from podstatus.client.informer.reflector_state import ReflectorState
+from podstatus.client.informer.reflector_state import ReflectorCounts, ReflectorState
 from podstatus.client.informer.reflector_timing import ReflectorPolicy
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest.failure_backoff import FailureBackoff

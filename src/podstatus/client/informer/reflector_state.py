@@ -1,9 +1,11 @@
-"""The state of a reflector, which lists and events change synchronously."""
+"""The state of a reflector, which lists and events change synchronously, and its counters."""
 
 import logging
 import math
 from collections.abc import Callable
 from typing import Generic
+
+import msgspec
 
 from podstatus.client.informer.decode import (
     ObjectState,
@@ -24,7 +26,6 @@ from podstatus.client.informer.object_store import (
     Updated,
 )
 from podstatus.client.informer.position import WatchPosition
-from podstatus.client.informer.reflector_counts import ReflectorCounts
 from podstatus.client.informer.resource_version import ResourceVersion
 from podstatus.client.informer.transform import Transform
 from podstatus.client.rest import watch_events as watch
@@ -33,6 +34,31 @@ from podstatus.client.rest.watch_events import WatchEvent
 logger = logging.getLogger(__name__)
 
 _SECOND = 1_000_000_000
+
+
+class ReflectorCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """A snapshot of a reflector's counters."""
+
+    lists: int = 0
+    """Full lists that were applied."""
+    watches: int = 0
+    """Watch streams that were opened."""
+    events: int = 0
+    """Watch events without bookmarks."""
+    bookmarks: int = 0
+    duplicates: int = 0
+    """Events without news: seen before, older than the copy, or covered by a list."""
+    undecodable: int = 0
+    """Objects that could not be decoded; each occurrence counts."""
+    missed: int = 0
+    """Changes that only a full list has shown after the watch had passed their version."""
+    expired: int = 0
+    """Watches whose start version had expired (410)."""
+    silences: int = 0
+    """Watch streams that were reopened after the idle timeout."""
+    failures: int = 0
+    """Failed attempts to list or watch."""
+    handler_failures: int = 0
 
 
 class ReflectorState(Generic[T]):

@@ -6,8 +6,6 @@ from podstatus.base.backoff import Backoff
 
 
 class ReflectorPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """Intervals, timeouts and limits of a reflector."""
-
     list_seconds: float = 300.0
     """Maximum time between two full lists during the watch."""
     idle_timeout_seconds: float = 90.0

@@ -99,7 +99,9 @@ class Transport:
         except _LIBRARY_ERRORS as error:
             raise self._record_failure(request, error) from _cause(error)
         finally:
-            self._requests.record_call(time.monotonic() - started_at, request.method, self._host)
+            self._requests.seconds.observe(
+                time.monotonic() - started_at, request.method, self._host
+            )
         return self._check_response(request, response, body)
 
     async def _exchange(

@@ -90,10 +90,6 @@ class RequestMetrics:
         """Count a request by the code of its response; None if there was no response."""
         self.responses.inc(NO_RESPONSE if code is None else str(code), method, host)
 
-    def record_call(self, seconds: float, verb: str, host: str) -> None:
-        """Record the duration of a whole call."""
-        self.seconds.observe(seconds, verb, host)
-
 
 def server_host(server: str) -> str:
     """Return host and port of a URL, as in upstream's label; never with a password."""

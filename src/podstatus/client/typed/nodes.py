@@ -4,7 +4,7 @@ from typing import Protocol
 
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSelection
-from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
+from podstatus.client.informer.object_store import change_handler
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.rest.resources import LEASES, NODES
 from podstatus.client.typed.codec import decode_response, encode_body
@@ -68,13 +68,5 @@ class NodeWatcher(Protocol):
 
 def node_reflector(source: ListerWatcher, name: str, watcher: NodeWatcher) -> Reflector[Node]:
     """Return a reflector for one node that notifies `watcher`; the caller runs it."""
-
-    def handle(change: ObjectChange[Node]) -> None:
-        match change:
-            case Added(new) | Updated(_, new):
-                watcher.update(new)
-            case Removed(last):
-                watcher.remove(last)
-
     selection = ObjectSelection(NODES, field_selector=f"metadata.name={name}")
-    return Reflector(source, selection, Node, handle)
+    return Reflector(source, selection, Node, change_handler(watcher.update, watcher.remove))

@@ -1,6 +1,5 @@
 """The status manager's port `PodApi` over HTTP, and a reflector for the pods of a node."""
 
-from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -8,7 +7,7 @@ import msgspec
 from podstatus.client.api_client import ApiClient
 from podstatus.client.informer.list_watch_calls import ListerWatcher, ObjectSelection
 from podstatus.client.informer.managed_fields import decode_cached
-from podstatus.client.informer.object_store import Added, ObjectChange, Removed, Updated
+from podstatus.client.informer.object_store import change_handler
 from podstatus.client.informer.reflector import Reflector
 from podstatus.client.rest.resources import PODS
 from podstatus.client.typed.codec import decode_response
@@ -76,17 +75,4 @@ class PodWatcher(Protocol):
 def pod_reflector(source: ListerWatcher, node: str, watcher: PodWatcher) -> Reflector[Pod]:
     """Return a reflector for the pods of a node that notifies `watcher`; the caller runs it."""
     selection = ObjectSelection(PODS, field_selector=f"spec.nodeName={node}")
-    return Reflector(source, selection, Pod, pod_event_handler(watcher))
-
-
-def pod_event_handler(watcher: PodWatcher) -> Callable[[ObjectChange[Pod]], None]:
-    """Return a reflector handler that forwards changes to `watcher`."""
-
-    def handle(change: ObjectChange[Pod]) -> None:
-        match change:
-            case Added(new) | Updated(_, new):
-                watcher.update_pod(new)
-            case Removed(last):
-                watcher.remove_pod(last)
-
-    return handle
+    return Reflector(source, selection, Pod, change_handler(watcher.update_pod, watcher.remove_pod))

@@ -146,9 +146,10 @@ class ExecCredentials:
         except UnusableTlsError as error:
             raise CredentialsError(f"{self._command.name} failed: {error}") from error
         authorization = f"Bearer {credential.token}" if credential.token else None
+        before = Credentials() if self._cached is None else self._cached.credentials
         return _CachedCredential(
             credential=credential,
-            credentials=self._credentials(authorization, tls),
+            credentials=before.updated(authorization, tls),
             base=base,
             expires=expires,
             renew_at=None if expires is None else _renew_at(expires, now),
@@ -173,13 +174,6 @@ class ExecCredentials:
             if (before.certificate, before.key) == (credential.certificate, credential.key):
                 return cached.credentials.tls
         return self._tls.context_for(pair)
-
-    def _credentials(self, authorization: str | None, tls: ssl.SSLContext) -> Credentials:
-        """Return the same object as long as nothing changed."""
-        before = None if self._cached is None else self._cached.credentials
-        if before and before.authorization == authorization and before.tls is tls:
-            return before
-        return Credentials(authorization=authorization, tls=tls)
 
 
 def _renew_at(expires: int, now: int) -> int:

@@ -5,6 +5,8 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from tests.support.loopback_servers import serving
+
 Say = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -13,7 +15,6 @@ async def raw_server(
     say: Say, *, tls: ssl.SSLContext | None = None, greets: bool = False
 ) -> AsyncIterator[str]:
     """Yield the URL of a server; `say` handles connections, after a request unless it `greets`."""
-    open_ones: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -26,20 +27,8 @@ async def raw_server(
         finally:
             writer.close()
 
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(serve(reader, writer))
-        open_ones.add(task)
-        task.add_done_callback(open_ones.discard)
-
-    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
-    port = server.sockets[0].getsockname()[1]
-    try:
+    async with serving(serve, tls=tls) as port:
         yield f"https://localhost:{port}" if tls else f"http://127.0.0.1:{port}"
-    finally:
-        server.close()
-        for task in open_ones:
-            task.cancel()
-        await asyncio.gather(*open_ones, return_exceptions=True)
 
 
 async def hang(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:

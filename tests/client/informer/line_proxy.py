@@ -27,11 +27,10 @@ class _Stream:
 
 
 class LineProxy:
-    """A proxy for a local port, which may change; serves within `running`."""
+    """A proxy for a local port, which may change; `serve` handles a connection."""
 
     def __init__(self, upstream: int, chance: random.Random) -> None:
         self.upstream = upstream
-        self.port = 0
         self._chance = chance
         self._streams: set[_Stream] = set()
         self._sent: list[bytes] = []
@@ -139,24 +138,3 @@ async def _connected(
         yield reader, writer
     finally:
         writer.transport.abort()
-
-
-@asynccontextmanager
-async def running(proxy: LineProxy) -> AsyncIterator[None]:
-    """Serve connections on `port`."""
-    tasks: set[asyncio.Task[None]] = set()
-
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(proxy.serve(reader, writer))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    proxy.port = server.sockets[0].getsockname()[1]
-    try:
-        yield
-    finally:
-        server.close()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -28,8 +28,9 @@ from podstatus.client.rest.resources import CONFIG_MAPS
 from podstatus.kube.api_errors import ConflictError, GoneError, UnavailableError
 from podstatus.kube.encoding.codec import decode
 from podstatus.kube.objects.cluster import ConfigMap
-from tests.client.informer.line_proxy import LineProxy, running
+from tests.client.informer.line_proxy import LineProxy
 from tests.client.informer.story import Story
+from tests.support.loopback_servers import serving
 from tests.support.loops import in_background
 from tests.support.plain_access import PlainAccess
 from tests.support.processes.server_process import TOKEN, Client, Document, ServerProcess
@@ -233,8 +234,8 @@ async def reflecting(
     scene: Scene, listener: Listener, policy: ReflectorPolicy
 ) -> AsyncIterator[Reflector[ConfigMap]]:
     """Run a reflector behind the proxy."""
-    async with running(scene.proxy):
-        access = PlainAccess(f"http://127.0.0.1:{scene.proxy.port}", TOKEN)
+    async with serving(scene.proxy.serve) as port:
+        access = PlainAccess(f"http://127.0.0.1:{port}", TOKEN)
         async with ApiClient(access) as client:
             reflector = Reflector(
                 client, ObjectSelection(CONFIG_MAPS, "default"), ConfigMap, listener, policy=policy

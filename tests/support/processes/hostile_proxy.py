@@ -13,6 +13,7 @@ from random import Random
 import aiohttp
 
 from podstatus.testing.servers.access import ServerAccess
+from tests.support.loopback_servers import serving
 from tests.support.processes.mutations import LINES, RAW, mutated, whole
 
 _HOP = ("host", "connection", "accept-encoding", "content-length", "authorization")
@@ -34,23 +35,13 @@ class HostileProxy:
     async def serve(self, started: threading.Event, stopped: asyncio.Event) -> None:
         tls = ssl.create_default_context(cafile=str(self._server.authority))
         connector = aiohttp.TCPConnector(ssl=tls, limit=0)
-        async with aiohttp.ClientSession(connector=connector) as self._session:
-            tasks: set[asyncio.Task[None]] = set()
-
-            def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                task = asyncio.ensure_future(self._converse(reader, writer))
-                tasks.add(task)
-                task.add_done_callback(tasks.discard)
-
-            listener = await asyncio.start_server(accept, "127.0.0.1", 0)
-            self.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+        async with (
+            aiohttp.ClientSession(connector=connector) as self._session,
+            serving(self._converse) as port,
+        ):
+            self.url = f"http://127.0.0.1:{port}"
             started.set()
             await stopped.wait()
-            listener.close()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
         # aiohttp does not wait for the end of its connections with TLS.
         await asyncio.sleep(0.3)
 

@@ -23,7 +23,7 @@ from podstatus.kube.objects.pod_status import PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.pods.pod_manager import PodManager
 from podstatus.status.manager import StatusManager
-from podstatus.status.ports import Outbox, OutboxEntry
+from podstatus.status.ports import OutboxEntry
 from podstatus.testing.builders import ended, make_pod, make_status
 from podstatus.testing.fakes import FakeDeletionSafety
 from podstatus.testing.in_memory_pod_api import InMemoryPodApi
@@ -48,12 +48,6 @@ def load(folder: Path) -> list[OutboxEntry]:
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
-
-
-def test_it_satisfies_the_port_of_the_status_manager(tmp_path: Path) -> None:
-    outbox: Outbox = opened(tmp_path)
-    outbox.store(entry())
-    assert list(outbox.load()) == [entry()]
 
 
 def test_whether_a_status_was_the_last_is_kept_with_it(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec import structs
 
+from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.pod_status import PodCondition, PodStatus
 from podstatus.kube.scalars.time import Time
 from podstatus.status.policy import SyncPolicy
@@ -33,6 +34,14 @@ def debug(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture
         yield caplog
 
 
+async def synced(policy: SyncPolicy, pod: Pod, *, full: bool = False) -> Node:
+    """Return a node that has set the pod's status and synced it."""
+    node = Node(pod, policy=policy)
+    node.manager.set_pod_status(pod, RUNNING)
+    await node.manager.sync_batch(full=full)
+    return node
+
+
 def line(log: pytest.LogCaptureFixture, start: str, level: int = logging.DEBUG) -> str:
     """The one line that starts like this."""
     (message,) = [
@@ -57,10 +66,7 @@ def test_an_accepted_status_shows_the_container_states(debug: pytest.LogCaptureF
 async def test_a_patch_is_logged_before_it_is_sent(
     policy: SyncPolicy, debug: pytest.LogCaptureFixture
 ) -> None:
-    pod = make_pod()
-    node = Node(pod, policy=policy)
-    node.manager.set_pod_status(pod, RUNNING)
-    await node.manager.sync_batch(full=False)
+    await synced(policy, make_pod())
     message = line(debug, "patching status")
     assert POD in message
     assert '"phase":"Running"' in message
@@ -71,9 +77,7 @@ async def test_a_reconcile_names_the_parts_that_differ(
     policy: SyncPolicy, debug: pytest.LogCaptureFixture
 ) -> None:
     pod = make_pod()
-    node = Node(pod, policy=policy)
-    node.manager.set_pod_status(pod, RUNNING)
-    await node.manager.sync_batch(full=False)
+    node = await synced(policy, pod)
     shown = structs.replace(RUNNING, phase="Pending")
     node.directory.update_pod(structs.replace(pod, status=shown))
     await node.manager.sync_batch(full=True)
@@ -88,9 +92,7 @@ async def test_a_static_pod_without_mirror_is_named(
     policy: SyncPolicy, debug: pytest.LogCaptureFixture
 ) -> None:
     static = make_static_pod()
-    node = Node(static, policy=policy)
-    node.manager.set_pod_status(static, RUNNING)
-    await node.manager.sync_batch(full=True)
+    await synced(policy, static, full=True)
     assert f"uid={static.uid}" in line(
         debug, "status is not sent, the static pod has no mirror pod"
     )
@@ -100,10 +102,7 @@ async def test_a_static_pod_without_mirror_is_named(
 async def test_a_deletion_that_waits_says_why(
     policy: SyncPolicy, debug: pytest.LogCaptureFixture
 ) -> None:
-    pod = deleting(make_pod())
-    node = Node(pod, policy=policy)
-    node.manager.set_pod_status(pod, RUNNING)
-    await node.manager.sync_batch(full=False)
+    await synced(policy, deleting(make_pod()))
     message = line(debug, "pod is not deleted yet")
     assert POD in message
     assert "the node has not terminated it" in message

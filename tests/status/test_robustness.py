@@ -48,20 +48,16 @@ def test_uids_to_keep_may_come_in_any_form(kind: Any) -> None:
     assert sorted(manager.entries()) == ["uid-pod-0", "uid-pod-4"]
 
 
-def test_a_text_is_not_taken_for_uids_to_keep() -> None:
-    manager = StatusManager(None, PodManager([make_pod()]), FakeDeletionSafety())
-    manager.set_pod_status(make_pod(), RUNNING)
-    with pytest.raises(TypeError, match="'uid-pod'"):
-        manager.remove_orphaned_statuses("uid-pod")
-    assert list(manager.entries()) == ["uid-pod"]
-
-
-def test_pods_are_not_taken_for_uids_to_keep() -> None:
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [("uid-pod", "'uid-pod'"), (["uid-pod", 5], "expected UIDs, got a int among them")],
+)
+def test_what_are_no_uids_to_keep_is_refused(wrong: Any, why: str) -> None:
     manager = StatusManager(None, PodManager(), FakeDeletionSafety())
     manager.set_pod_status(make_pod(), RUNNING)
-    with pytest.raises(TypeError, match="expected UIDs, got a int among them"):
-        manager.remove_orphaned_statuses(cast(Any, ["uid-pod", 5]))
-    assert manager.pod_status("uid-pod") is not None
+    with pytest.raises(TypeError, match=why):
+        manager.remove_orphaned_statuses(wrong)
+    assert list(manager.entries()) == ["uid-pod"]
 
 
 async def test_a_static_pod_whose_mirror_has_no_uid_waits() -> None:

@@ -14,12 +14,8 @@ from podstatus.kube.scalars.quantity import Quantity, QuantityError
 
 
 def test_an_immutable_value_is_not_copied() -> None:
-    status = PodStatus(phase="Running", conditions=(PodCondition(type="Ready"),))
-    assert freeze(status) is status
-
-
-def test_containers_without_maps_are_taken_as_they_are() -> None:
-    status = PodStatus(container_statuses=(ContainerStatus(name="app"),))
+    conditions, containers = (PodCondition(type="Ready"),), (ContainerStatus(name="app"),)
+    status = PodStatus(phase="Running", conditions=conditions, container_statuses=containers)
     assert freeze(status) is status
 
 
@@ -85,6 +81,8 @@ def test_an_amount_that_cannot_be_read_is_refused() -> None:
         ({"conditions": ["Ready"]}, "conditions[0]: expected PodCondition, got str"),
         ({"phase": None}, "phase: expected str, got NoneType"),
         ({"observed_generation": True}, "observed_generation: expected int, got bool"),
+        ({"start_time": "2024-01-01T00:00:00Z"}, "start_time: expected Time or None, got str"),
+        ({"start_time": 1_700_000_000}, "start_time: expected Time or None, got int"),
         ({"allocated_resources": ["cpu"]}, "allocated_resources: expected dict or None, got list"),
         ({"resources": {}}, "resources: expected ResourceRequirements or None, got dict"),
         (

@@ -43,6 +43,14 @@ def said(condition: PodCondition) -> Said:
     return condition.status, condition.reason, condition.message
 
 
+def not_ready(message: str) -> Said:
+    return "False", "ContainersNotReady", message
+
+
+def not_initialized(message: str) -> Said:
+    return "False", "ContainersNotInitialized", message
+
+
 def with_init(*init: Container) -> Pod:
     pod = make_pod(containers=("a", "b"))
     return structs.replace(pod, spec=structs.replace(pod.spec, init_containers=init))
@@ -72,7 +80,7 @@ def unready(name: str) -> ContainerStatus:
         pytest.param(
             (),
             "Running",
-            ("False", "ContainersNotReady", "containers with unknown status: [sidecar a b]"),
+            not_ready("containers with unknown status: [sidecar a b]"),
             id="none",
         ),
         pytest.param(
@@ -84,16 +92,14 @@ def unready(name: str) -> ContainerStatus:
         pytest.param(
             (running("sidecar"), unready("a"), unready("b")),
             "Running",
-            ("False", "ContainersNotReady", "containers with unready status: [a b]"),
+            not_ready("containers with unready status: [a b]"),
             id="regular ones not ready",
         ),
         pytest.param(
             (unready("sidecar"), running("a")),
             "Running",
-            (
-                "False",
-                "ContainersNotReady",
-                "containers with unknown status: [b], containers with unready status: [sidecar]",
+            not_ready(
+                "containers with unknown status: [b], containers with unready status: [sidecar]"
             ),
             id="some unknown, some not ready",
         ),
@@ -106,10 +112,8 @@ def unready(name: str) -> ContainerStatus:
         pytest.param(
             (ended("sidecar"), ended("a")),
             "Succeeded",
-            (
-                "False",
-                "ContainersNotReady",
-                "containers with unknown status: [b], containers with unready status: [sidecar a]",
+            not_ready(
+                "containers with unknown status: [b], containers with unready status: [sidecar a]"
             ),
             id="succeeded, but not all known",
         ),
@@ -226,21 +230,13 @@ def test_readiness_of_a_pod_without_gates_is_not_reconciled() -> None:
         pytest.param(
             (),
             "Pending",
-            (
-                "False",
-                "ContainersNotInitialized",
-                "containers with unknown status: [init sidecar]",
-            ),
+            not_initialized("containers with unknown status: [init sidecar]"),
             id="none",
         ),
         pytest.param(
             (unready("init"), waiting("sidecar")),
             "Pending",
-            (
-                "False",
-                "ContainersNotInitialized",
-                "containers with incomplete status: [init sidecar]",
-            ),
+            not_initialized("containers with incomplete status: [init sidecar]"),
             id="under way",
         ),
         pytest.param(
@@ -264,21 +260,13 @@ def test_readiness_of_a_pod_without_gates_is_not_reconciled() -> None:
         pytest.param(
             (initialized("init"),),
             "Succeeded",
-            (
-                "False",
-                "ContainersNotInitialized",
-                "containers with unknown status: [sidecar]",
-            ),
+            not_initialized("containers with unknown status: [sidecar]"),
             id="succeeded, but not all known",
         ),
         pytest.param(
             (initialized("init"), waiting("sidecar")),
             "Failed",
-            (
-                "False",
-                "ContainersNotInitialized",
-                "containers with incomplete status: [sidecar]",
-            ),
+            not_initialized("containers with incomplete status: [sidecar]"),
             id="failed",
         ),
     ],

@@ -200,12 +200,6 @@ async def test_without_a_client_the_cache_is_kept_and_nothing_is_sent(
     manager.stop()
     await asyncio.wait_for(loop, LONG)
     assert [r.message for r in caplog.records] == ["no client, statuses are cached but not sent"]
-
-
-async def test_without_a_client_a_batch_by_hand_does_nothing() -> None:
-    pod = make_pod()
-    manager = StatusManager(None, PodManager([pod]), FakeDeletionSafety())
-    manager.set_pod_status(pod, RUNNING)
     assert await manager.sync_batch(full=True) == 0
 
 

@@ -37,7 +37,6 @@ class TimerHeap(Generic[K]):
             self._compact()
 
     def cancel(self, key: K) -> None:
-        """Remove the deadline of a key, if any."""
         self._times.pop(key, None)
 
     def next_due(self) -> int | None:

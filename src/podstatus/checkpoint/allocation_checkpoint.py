@@ -71,7 +71,6 @@ class PodResourceState:
     def set_container_resources(
         self, uid: str, container: str, resources: ResourceRequirements
     ) -> None:
-        """Set the resources of a container."""
         check_uid(uid)
         if not isinstance(container, str):
             raise TypeError(f"expected the name of a container, got {type(container).__name__}")
@@ -89,10 +88,7 @@ class PodResourceState:
 
     def set_pod_resource_info(self, uid: str, info: PodResourceInfo) -> None:
         """Set the entry of a pod, replacing all of it."""
-        check_uid(uid)
-        require_type(info, PodResourceInfo)
-        frozen = freeze(info)
-        self._update(lambda pods: {**pods, PodUID(uid): frozen})
+        self.set_pod_resource_infos({PodUID(uid): info})
 
     def set_pod_resource_infos(self, infos: Mapping[PodUID, PodResourceInfo]) -> None:
         """Set the entries of several pods in one write."""
@@ -160,7 +156,6 @@ class MemoryState:
         )
 
     def remove_pod(self, uid: str) -> None:
-        """Remove all entries of a pod."""
         with self._lock:
             old = self._restore_locked()
             self._remove(old, {PodUID(uid)})

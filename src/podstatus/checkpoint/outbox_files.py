@@ -25,6 +25,7 @@ from podstatus.checkpoint.formats.v1_36 import unwrap, wrap
 from podstatus.kube.encoding.codec import DecodeError, decode, to_document
 from podstatus.kube.encoding.go_json import encode_document
 from podstatus.kube.encoding.wire_struct import Wire
+from podstatus.kube.objects.meta import NamedPod
 from podstatus.kube.objects.pod import PodUID, check_uid
 from podstatus.kube.objects.pod_status import PodStatus
 
@@ -37,20 +38,8 @@ _LOCK_COUNT = 16
 """Number of pods that may be written concurrently: a disk handles several writes at once."""
 
 
-class PendingStatus(Protocol):
-    """The status of a pod and the identity of the pod."""
-
-    @property
-    def uid(self) -> PodUID:
-        """The UID by which the node knows the pod."""
-
-    @property
-    def namespace(self) -> str:
-        """The namespace of the pod."""
-
-    @property
-    def name(self) -> str:
-        """The name of the pod."""
+class PendingStatus(NamedPod, Protocol):
+    """The status of a pod and the identity of the pod; `uid` is the one that the node knows."""
 
     @property
     def status(self) -> PodStatus:

@@ -244,8 +244,9 @@ def _item(
 
 def _operation(resource: ResourceInfo, verb: str, schemas: SchemaBuilder) -> Document:
     response = schema_name(resource) + ("List" if verb == "list" else "")
+    content = {"application/json": {"schema": schemas.reference(response)}}
     operation: Document = {
-        "responses": {"200": _content("application/json", schemas.reference(response), "OK")},
+        "responses": {"200": {"description": "OK", "content": content}},
         "x-kubernetes-action": _ACTIONS.get(verb, verb),
         "x-kubernetes-group-version-kind": {
             "group": resource.group,
@@ -265,7 +266,3 @@ def _request_body(resource: ResourceInfo, verb: str, schemas: SchemaBuilder) -> 
     schema = {"type": "object"} if verb == "patch" else schemas.reference(schema_name(resource))
     content = {media: {"schema": schema} for media in media_types}
     return {"parameters": parameters, "requestBody": {"content": content, "required": True}}
-
-
-def _content(media: str, schema: Document, description: str) -> Document:
-    return {"description": description, "content": {media: {"schema": schema}}}

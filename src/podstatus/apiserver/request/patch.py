@@ -21,7 +21,7 @@ from podstatus.apiserver.request.json_patch import (
 from podstatus.apiserver.resources import ResourceInfo
 from podstatus.apiserver.strategies.base import Document
 from podstatus.kube.encoding.go_json import encode_document, go_format_v
-from podstatus.kube.patch import NestedListError, PatchError, PatchFormatError, apply_patch
+from podstatus.kube.patch import PatchError, PatchFormatError, apply_patch
 
 
 def apply_merge_patch(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -171,8 +171,6 @@ def _strategic_merge_patch(document: Document, patch: Any, resource: ResourceInf
         )
     except PatchFormatError as error:
         raise bad_request(str(error)) from error
-    except NestedListError as error:
-        raise _unprocessable(str(error)) from error
     except PatchError as error:
         # Upstream returns 500 here, but an invalid patch is a client error.
         raise _unprocessable(str(error)) from error

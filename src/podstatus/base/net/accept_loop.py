@@ -19,7 +19,12 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from podstatus.base.log_rate import LogRateLimiter
-from podstatus.base.net.connection_eviction import ConnectionStage, ConnectionTable, StageLimits
+from podstatus.base.net.connection_eviction import (
+    BEFORE_FIRST_REQUEST,
+    ConnectionStage,
+    ConnectionTable,
+    StageLimits,
+)
 from podstatus.base.net.first_message import MAX_PEEK_BYTES, client_hello_size, request_head_size
 from podstatus.base.net.sockets import close_silently, shutdown_sockets
 from podstatus.base.system_clock import SystemClock
@@ -115,7 +120,7 @@ class AcceptLoop:
             self._loop.remove_reader(listener.fileno())
             listener.close()
         self._listeners.clear()
-        for stage in (ConnectionStage.SILENT, ConnectionStage.HANDSHAKE, ConnectionStage.HEAD):
+        for stage in BEFORE_FIRST_REQUEST:
             for connection in self._table.connections(stage):
                 self._abort(connection)
 

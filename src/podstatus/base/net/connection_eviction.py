@@ -37,6 +37,9 @@ class ConnectionStage(IntEnum):
     AUTHENTICATED = 4
 
 
+BEFORE_FIRST_REQUEST = (ConnectionStage.SILENT, ConnectionStage.HANDSHAKE, ConnectionStage.HEAD)
+
+
 class StageLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Maximum number of connections of a port in each stage."""
 
@@ -164,19 +167,14 @@ class ConnectionTable(Generic[Key]):
         """Return connections past the deadline of the first request; `now` in seconds."""
         return [
             key
-            for stage in (ConnectionStage.SILENT, ConnectionStage.HANDSHAKE, ConnectionStage.HEAD)
+            for stage in BEFORE_FIRST_REQUEST
             for key, accepted in self._stages[stage].items()
             if now - accepted >= self._first_request_seconds
         ]
 
     def evict_idle(self) -> Key | None:
         """Evict the least valuable connection that is not authenticated; None if there is none."""
-        for stage in (
-            ConnectionStage.SILENT,
-            ConnectionStage.HANDSHAKE,
-            ConnectionStage.HEAD,
-            ConnectionStage.UNAUTHENTICATED,
-        ):
+        for stage in (*BEFORE_FIRST_REQUEST, ConnectionStage.UNAUTHENTICATED):
             if (evicted := self._choose(stage)) is not None:
                 self.remove(evicted)
                 return evicted

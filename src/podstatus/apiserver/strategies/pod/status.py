@@ -247,32 +247,30 @@ def _validate_nomination(new: Pod, old: Pod) -> list[FieldError]:
     return errors
 
 
+def _statuses_by_kind(status: PodStatus) -> dict[str, _Statuses]:
+    return {
+        "containerStatuses": status.container_statuses or (),
+        "initContainerStatuses": status.init_container_statuses or (),
+        "ephemeralContainerStatuses": status.ephemeral_container_statuses or (),
+    }
+
+
+def _containers_by_kind(spec: PodSpec) -> dict[str, tuple[Container, ...]]:
+    """Return the containers by the field of their statuses; ephemeral ones never restart."""
+    return {
+        "containerStatuses": spec.containers or (),
+        "initContainerStatuses": spec.init_containers or (),
+    }
+
+
 def _validate_transitions(new: PodStatus, old: Pod) -> list[FieldError]:
-    spec, before = old.spec, old.status
+    spec, before = old.spec, _statuses_by_kind(old.status)
+    containers, could_restart = _containers_by_kind(spec), all_containers_could_restart(spec)
     errors: list[FieldError] = []
-    if not all_containers_could_restart(spec):
-        for kind, after, then, containers in (
-            (
-                "containerStatuses",
-                new.container_statuses,
-                before.container_statuses,
-                spec.containers,
-            ),
-            (
-                "initContainerStatuses",
-                new.init_container_statuses,
-                before.init_container_statuses,
-                spec.init_containers,
-            ),
-        ):
-            errors += _validate_restarts(kind, after or (), then or (), containers or (), spec)
-    return errors + _validate_restarts(
-        "ephemeralContainerStatuses",
-        new.ephemeral_container_statuses or (),
-        before.ephemeral_container_statuses or (),
-        (),
-        spec,
-    )
+    for kind, after in _statuses_by_kind(new).items():
+        if kind not in containers or not could_restart:
+            errors += _validate_restarts(kind, after, before[kind], containers.get(kind, ()), spec)
+    return errors
 
 
 def _validate_restarts(
@@ -310,13 +308,12 @@ def _validate_addresses(new: PodStatus, old: PodStatus) -> list[FieldError]:
 
 
 def _validate_details(pod: Pod) -> list[FieldError]:
-    status, spec = pod.status, pod.spec
-    regular, init = status.container_statuses or (), status.init_container_statuses or ()
-    ephemeral = status.ephemeral_container_statuses or ()
+    statuses, spec = _statuses_by_kind(pod.status), pod.spec
     system = spec.os.name if spec.os is not None else ""
-    errors = validate_users("status.containerStatuses", regular, system)
-    errors += validate_users("status.initContainerStatuses", init, system)
-    errors += validate_users("status.ephemeralContainerStatuses", ephemeral, system)
-    errors += validate_allocated("status.containerStatuses", regular, spec.containers or ())
-    errors += validate_allocated("status.initContainerStatuses", init, spec.init_containers or ())
-    return errors + forbid_allocated("status.ephemeralContainerStatuses", ephemeral)
+    errors: list[FieldError] = []
+    for kind, listed in statuses.items():
+        errors += validate_users(f"status.{kind}", listed, system)
+    for kind, containers in _containers_by_kind(spec).items():
+        errors += validate_allocated(f"status.{kind}", statuses[kind], containers)
+    ephemeral = "ephemeralContainerStatuses"
+    return errors + forbid_allocated(f"status.{ephemeral}", statuses[ephemeral])

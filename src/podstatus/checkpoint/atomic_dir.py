@@ -21,7 +21,6 @@ class AtomicDirectory:
         self._path = path
 
     def path(self, name: str) -> Path:
-        """Return the path of a file."""
         return self._path / name
 
     def read(self, name: str) -> bytes | None:

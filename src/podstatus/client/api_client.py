@@ -53,7 +53,6 @@ class ApiClient:
 
     @property
     def server(self) -> str:
-        """Return the URL of the server."""
         return self._config.server
 
     @property
@@ -230,6 +229,5 @@ class WatchContext:
         self.close()
 
     def close(self) -> None:
-        """Close the connection of the watch."""
         if self._stream is not None:
             self._stream.close()

@@ -93,12 +93,10 @@ class SyncClient:
 
     @property
     def server(self) -> str:
-        """Return the URL of the server."""
         return self._client.server
 
     @property
     def namespace(self) -> str:
-        """Return the default namespace of the context."""
         return self._client.namespace
 
     def pod_api(self) -> "ThreadPodApi":

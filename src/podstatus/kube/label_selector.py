@@ -37,8 +37,6 @@ class LabelSelectorError(Exception):
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """A requirement on the value of one label."""
-
     key: str
     operator: Operator
     values: tuple[str, ...] = ()

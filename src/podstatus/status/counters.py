@@ -68,7 +68,6 @@ class Counters:
         self._counts = Counts()
 
     def snapshot(self) -> Counts:
-        """Return the current value of all counters."""
         return self._counts
 
     def container_terminated(self, termination: Termination) -> None:
@@ -98,18 +97,15 @@ class Counters:
             )
 
     def resizes_in_progress(self, count: int) -> None:
-        """Set the number of resizes in progress."""
         with self._lock:
             self._counts = structs.replace(self._counts, resizes_in_progress=count)
 
     def status_synced(self, duration_seconds: float) -> None:
-        """Add the duration to the sync histogram."""
         with self._lock:
             durations = self._counts.status_sync_duration.observe(duration_seconds)
             self._counts = structs.replace(self._counts, status_sync_duration=durations)
 
     def sync_failed(self, failure: str) -> None:
-        """Count a failed sync by kind."""
         with self._lock:
             failures = _incremented(self._counts.sync_failures, failure)
             self._counts = structs.replace(self._counts, sync_failures=failures)

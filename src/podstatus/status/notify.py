@@ -86,15 +86,12 @@ class DeferredObserver:
         self._callbacks = callbacks
 
     def container_terminated(self, termination: Termination) -> None:
-        """Queue the call of the observer."""
         self._callbacks.put(partial(self._observer.container_terminated, termination))
 
     def pending_resizes(self, by_reason: Mapping[str, int]) -> None:
-        """Queue the call of the observer."""
         self._callbacks.put(partial(self._observer.pending_resizes, by_reason))
 
     def resizes_in_progress(self, count: int) -> None:
-        """Queue the call of the observer."""
         self._callbacks.put(partial(self._observer.resizes_in_progress, count))
 
     def status_synced(
@@ -108,7 +105,6 @@ class DeferredObserver:
             )
 
     def sync_failed(self, failure: str) -> None:
-        """Queue the call of the observer."""
         self._callbacks.put(partial(self._observer.sync_failed, failure))
 
 
@@ -119,11 +115,9 @@ class SafeStartupLatency:
         self._startup_latency = startup_latency
 
     def record_status_updated(self, pod: Pod) -> None:
-        """Forward the call; errors are logged."""
         _call_safely(partial(self._startup_latency.record_status_updated, pod))
 
     def delete_pod_startup_state(self, uid: PodUID) -> None:
-        """Forward the call; errors are logged."""
         _call_safely(partial(self._startup_latency.delete_pod_startup_state, uid))
 
 

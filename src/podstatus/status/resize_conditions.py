@@ -34,7 +34,6 @@ class ResizeStore:
         return self._conditions.get(uid, NO_RESIZE)
 
     def all(self) -> Mapping[PodUID, ResizeConditions]:
-        """Return a snapshot of the conditions of all pods."""
         return dict(self._conditions)
 
     def set_pending(
@@ -60,7 +59,6 @@ class ResizeStore:
         return generation, changed
 
     def clear_pending(self, uid: PodUID) -> None:
-        """Remove the pod's PodResizePending condition."""
         old = self.get(uid)
         if old.pending is not None:
             self._conditions[uid] = structs.replace(old, pending=None)

@@ -44,15 +44,12 @@ class ListPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListHandler:
-    """Lists the objects of a store."""
-
     def __init__(self, store: Store, watch_cache: WatchCache) -> None:
         self._store = store
         self._watch_cache = watch_cache
 
     @property
     def version(self) -> int:
-        """The current resource version of the store."""
         return self._store.version
 
     def page(self, request: HttpRequest, target: ResourcePath) -> ListPage:

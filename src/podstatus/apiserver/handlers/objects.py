@@ -42,8 +42,6 @@ from podstatus.kube.scalars.time import Time
 
 
 class ObjectHandlers:
-    """Handles requests for API objects."""
-
     def __init__(
         self,
         store: Store,

@@ -81,7 +81,6 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_protobuf(self) -> bool:
-        """Whether the body is protobuf instead of JSON."""
         return self.content_type.partition(";")[0].strip() == MEDIA_TYPE
 
     def document(self, what: str = "object") -> Document:
@@ -98,8 +97,6 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Response(msgspec.Struct, frozen=True, kw_only=True):
-    """A response with a complete body."""
-
     code: int = 200
     body: bytes = b""
     content_type: str = JSON

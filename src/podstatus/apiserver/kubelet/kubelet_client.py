@@ -44,8 +44,6 @@ MISSING_AUTHORITY = (
 
 
 class KubeletClientConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """How to connect to kubelets."""
-
     certificate: Path | None = None
     """Client certificate of this server, PEM."""
     key: Path | None = None

@@ -33,8 +33,6 @@ _GENERIC_MESSAGES = {
 
 
 class _Status(msgspec.Struct):
-    """The fields of a `v1.Status` that explain a failure."""
-
     kind: str = ""
     message: str = ""
     reason: str = ""

@@ -18,14 +18,11 @@ RENEW_BEFORE = datetime.timedelta(days=30)
 
 
 class CertificateKeyPair(msgspec.Struct, frozen=True):
-    """A certificate with its private key."""
-
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
 
     @property
     def certificate_pem(self) -> bytes:
-        """The certificate in PEM encoding."""
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     @property

@@ -58,7 +58,6 @@ def _cells(document: Document, now: Time) -> list[Any]:
 
 
 def _conditions(document: Document) -> list[Document]:
-    """Return the row condition Completed for a terminated pod."""
     phase = (document.get("status") or {}).get("phase")
     if phase not in _COMPLETED:
         return []

@@ -34,8 +34,6 @@ Larger than the number of changes between two copies.
 
 
 class Marker(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the marker file."""
-
     cluster: str
     boot: str
     """The boot ID of the machine at the time of writing; empty if unknown."""
@@ -195,7 +193,6 @@ class MarkerFile:
 
 
 def marker_path(database: Path) -> Path:
-    """Return the path of a database's marker file."""
     return database.with_name(f"{database.name}-marker")
 
 

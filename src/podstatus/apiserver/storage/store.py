@@ -131,7 +131,6 @@ class Store:
                 yield objects[key]
 
     def count(self, resource: str) -> int:
-        """Return the number of objects of a resource."""
         return len(self._objects.get(resource, {}))
 
     def put(self, resource: str, key: StorageKey, document: Document) -> StoredObject:

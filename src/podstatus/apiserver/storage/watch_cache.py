@@ -206,7 +206,6 @@ class WatchCache:
         self._watchers.get(resource, set()).discard(watcher)
 
     def terminate_all(self) -> None:
-        """Terminate the watches of all clients."""
         for watchers in self._watchers.values():
             for watcher in watchers:
                 watcher.terminate()

@@ -26,14 +26,10 @@ _IMMUTABLE = "field is immutable when `immutable` is set"
 
 
 class ServiceAccountStrategy(Strategy):
-    """The strategy of service accounts."""
-
     kind = ServiceAccount
 
 
 class ConfigMapStrategy(Strategy):
-    """The strategy of config maps."""
-
     kind = ConfigMap
 
     def decode(self, document: Document) -> Document:
@@ -124,7 +120,6 @@ class SecretStrategy(Strategy):
         return errors + validate_immutable(new, old, ("data",)) + _validate_secret(new)
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Return the selectable fields: the type."""
         return {"type": document.get("type", "")}
 
 

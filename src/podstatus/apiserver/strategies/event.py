@@ -36,7 +36,6 @@ class EventStrategy(Strategy):
         return errors + _validate_event(from_document(new, Event))
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Return the values of the fields that events can be selected by."""
         involved = document.get("involvedObject") or {}
         reporter = document.get("reportingComponent", "")
         source = (document.get("source") or {}).get("component")

@@ -58,7 +58,6 @@ class NamespaceStrategy(Strategy):
         return errors + (_validate_phase(new) if subresource == "status" else _validate_spec(new))
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Return the selectable fields: the phase."""
         return {"status.phase": (document.get("status") or {}).get("phase", "")}
 
 

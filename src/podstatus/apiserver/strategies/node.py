@@ -75,7 +75,6 @@ class NodeStrategy(Strategy):
         return list(dict.fromkeys(errors + _validate_update(after, before)))
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Return the selectable fields: spec.unschedulable."""
         unschedulable = (document.get("spec") or {}).get("unschedulable")
         return {"spec.unschedulable": "true" if unschedulable else "false"}
 

@@ -73,8 +73,6 @@ class ExecPlugin(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class User(msgspec.Struct, frozen=True, kw_only=True):
-    """The credentials of a user."""
-
     token: str = ""
     token_file: str = ""
     username: str = ""
@@ -121,8 +119,6 @@ class Kubeconfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResolvedContext(msgspec.Struct, frozen=True, kw_only=True):
-    """A context with its cluster and user."""
-
     context: str
     origin: str
     cluster_name: str

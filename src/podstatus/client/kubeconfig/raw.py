@@ -25,8 +25,6 @@ class RawExtension(RawFields, frozen=True, kw_only=True):
 
 
 class RawCluster(RawFields, frozen=True, kw_only=True):
-    """The fields of a cluster entry."""
-
     server: str = ""
     tls_server_name: str = ""
     insecure_skip_tls_verify: bool = False
@@ -43,8 +41,6 @@ class RawAuthProvider(RawFields, frozen=True, kw_only=True):
 
 
 class RawUser(RawFields, frozen=True, kw_only=True):
-    """The fields of a user entry."""
-
     token: str = ""
     token_file: str = msgspec.field(default="", name="tokenFile")
     username: str = ""
@@ -62,30 +58,22 @@ class RawUser(RawFields, frozen=True, kw_only=True):
 
 
 class RawContext(RawFields, frozen=True, kw_only=True):
-    """The fields of a context entry."""
-
     cluster: str = ""
     user: str = ""
     namespace: str = ""
 
 
 class RawClusterEntry(RawFields, frozen=True, kw_only=True):
-    """An entry of the list `clusters`."""
-
     name: str = ""
     cluster: RawCluster = RawCluster()
 
 
 class RawUserEntry(RawFields, frozen=True, kw_only=True):
-    """An entry of the list `users`."""
-
     name: str = ""
     user: RawUser = RawUser()
 
 
 class RawContextEntry(RawFields, frozen=True, kw_only=True):
-    """An entry of the list `contexts`."""
-
     name: str = ""
     context: RawContext = RawContext()
 
@@ -94,8 +82,6 @@ RawEntry = RawClusterEntry | RawUserEntry | RawContextEntry
 
 
 class RawKubeconfig(RawFields, frozen=True, kw_only=True):
-    """The top level of a kubeconfig."""
-
     api_version: str = msgspec.field(default="", name="apiVersion")
     kind: str = ""
     current_context: str = ""

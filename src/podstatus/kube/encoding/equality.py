@@ -10,7 +10,6 @@ from podstatus.kube.scalars.quantity import Quantity
 
 
 def semantic_equal(left: Any, right: Any) -> bool:
-    """Return whether two wire values are semantically equal."""
     if left is right or left == right:
         return True
     if isinstance(left, Wire):

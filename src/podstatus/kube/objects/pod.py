@@ -31,12 +31,10 @@ class Pod(KubeObject, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The value of `metadata.name`, unchanged."""
         return self.metadata.name
 
     @property
     def namespace(self) -> str:
-        """The value of `metadata.namespace`, unchanged."""
         return self.metadata.namespace
 
     @property

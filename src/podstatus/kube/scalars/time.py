@@ -120,11 +120,9 @@ class MicroTime(int):
 
     @classmethod
     def from_unix_nanos(cls, nanos: int) -> "MicroTime":
-        """Return the time for nanoseconds since the Unix epoch."""
         return cls(Time.from_unix_nanos(nanos))
 
     def unix_nanos(self) -> int:
-        """Return nanoseconds since the Unix epoch."""
         return Time(self).unix_nanos()
 
     @property

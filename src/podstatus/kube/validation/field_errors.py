@@ -87,7 +87,6 @@ def one_of(field: str, value: str, supported: Sequence[str]) -> list[FieldError]
 
 
 def non_negative(field: str, value: int) -> list[FieldError]:
-    """Return an error if the number is negative."""
     return [invalid_value(field, value, NON_NEGATIVE)] if value < 0 else []
 
 

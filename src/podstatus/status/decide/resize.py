@@ -84,7 +84,6 @@ def pending_by_reason(all_conditions: Iterable[ResizeConditions]) -> dict[str, i
 
 
 def count_in_progress(all_conditions: Iterable[ResizeConditions]) -> int:
-    """Return the number of resizes in progress."""
     return sum(c.in_progress is not None for c in all_conditions)
 
 

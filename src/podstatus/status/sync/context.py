@@ -19,8 +19,6 @@ from podstatus.status.ports import (
 
 
 class SyncContext(msgspec.Struct, frozen=True, kw_only=True):
-    """The ports and options of the sync."""
-
     client: PodApi
     pod_manager: PodLookup
     safety: PodDeletionSafetyProvider

@@ -114,7 +114,6 @@ class PodStrategy(Strategy):
         return 1 if period < 0 else period
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Return the values of the fields that pods can be selected by."""
         spec, status = document.get("spec") or {}, document.get("status") or {}
         addresses = [address.get("ip", "") for address in status.get("podIPs") or []]
         return {

@@ -21,8 +21,6 @@ class InvalidExecCredentialError(Exception):
 
 
 class PluginCredential(msgspec.Struct, frozen=True, kw_only=True):
-    """The credential that a plugin returned."""
-
     token: str = ""
     certificate: bytes = b""
     key: bytes = b""

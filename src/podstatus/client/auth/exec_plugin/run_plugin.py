@@ -38,8 +38,6 @@ _GUARD = Path(__file__).with_name("process_guard.py")
 
 
 class CompletedProcess(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a command."""
-
     code: int | None
     """Exit code; None after a timeout, negative if a signal killed the command."""
     output: bytes

@@ -25,7 +25,6 @@ from podstatus.apiserver.resources import NAMESPACES
 from podstatus.apiserver.storage.store import StorageError, StorageKey, Store, StoreChange
 from podstatus.apiserver.storage.watch_cache import WatchCache
 from podstatus.apiserver.strategies.by_resource import STRATEGIES
-from podstatus.base.clock import Clock
 from podstatus.base.system_clock import SystemClock
 
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -55,9 +54,8 @@ class ApiServer:
         token: str,
         ssl_context: ssl.SSLContext | None,
         options: ApiServerOptions | None = None,
-        clock: Clock | None = None,
     ) -> None:
-        clock = SystemClock() if clock is None else clock
+        clock = SystemClock()
         options = options or ApiServerOptions()
         self._store = store
         self._watch_cache = WatchCache(store.version)

@@ -109,10 +109,10 @@ class LRUCache(Generic[V]):
 class EventCorrelator:
     """Correlates each event with earlier ones. Not thread-safe."""
 
-    def __init__(self, max_entries: int = MAX_LRU_CACHE_ENTRIES) -> None:
-        self._aggregates: LRUCache[AggregateRecord] = LRUCache(max_entries)
-        self._logs: LRUCache[EventLog] = LRUCache(max_entries)
-        self._token_buckets: LRUCache[TokenBucket] = LRUCache(max_entries)
+    def __init__(self) -> None:
+        self._aggregates: LRUCache[AggregateRecord] = LRUCache(MAX_LRU_CACHE_ENTRIES)
+        self._logs: LRUCache[EventLog] = LRUCache(MAX_LRU_CACHE_ENTRIES)
+        self._token_buckets: LRUCache[TokenBucket] = LRUCache(MAX_LRU_CACHE_ENTRIES)
 
     def correlate(self, event: Event, now: int) -> CorrelateResult:
         """Classify an event that was recorded at `now`, in monotonic nanoseconds."""

@@ -43,10 +43,6 @@ OnRecorded = Callable[[ObjectReference, str, str, str], None]
 """Called with the involved object, type, reason and message, in any thread; must not block."""
 
 
-def _ignore_event(_about: ObjectReference, _type: str, _reason: str, _message: str) -> None:
-    """Default callback, which does nothing."""
-
-
 class EventRecorder:
     """Records events in the name of one component on one host.
 
@@ -64,7 +60,7 @@ class EventRecorder:
         policy: EventPolicy | None = None,
         heartbeat: Callable[[], None] = lambda: None,
         random: Callable[[], float] = random.random,
-        on_recorded: OnRecorded = _ignore_event,
+        on_recorded: OnRecorded = lambda *_: None,
     ) -> None:
         """`on_recorded` is called for each event when it is recorded, even if it is dropped."""
         self._policy = policy or EventPolicy()

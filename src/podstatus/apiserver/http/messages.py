@@ -20,11 +20,6 @@ def no_op() -> None:
     """Callback that does nothing: there is no connection, or nothing to close."""
 
 
-def _always_connected() -> bool:
-    """Default: there is no connection that could be closed."""
-    return False
-
-
 _DECODER = msgspec.json.Decoder(float_hook=float)
 """Decodes a number beyond a float as infinity.
 
@@ -54,7 +49,7 @@ class HttpRequest(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes = b""
     abort: Callable[[], None] = no_op
     """Aborts the connection, for a client that does not read its response."""
-    is_disconnected: Callable[[], bool] = _always_connected
+    is_disconnected: Callable[[], bool] = lambda: False
     """Whether the client has closed the connection, for streams that are idle."""
     raw_query: str = ""
     """The raw query string."""

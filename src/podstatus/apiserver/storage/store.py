@@ -85,7 +85,7 @@ class Store:
         self._objects: dict[str, dict[StorageKey, StoredObject]] = {}
         self._sorted_keys: dict[str, list[StorageKey]] = {}
         self.version = 0
-        self.listener: ChangeListener = _ignore_change
+        self.listener: ChangeListener = lambda *_: None
         if file is not None:
             self._load(file)
 
@@ -228,7 +228,3 @@ class Store:
 def with_resource_version(document: Document, version: int) -> Document:
     """Return the document with metadata.resourceVersion set."""
     return document | {"metadata": document["metadata"] | {"resourceVersion": str(version)}}
-
-
-def _ignore_change(resource: str, change: StoreChange) -> None:
-    """Default listener, which does nothing."""

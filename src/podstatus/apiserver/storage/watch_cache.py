@@ -127,10 +127,6 @@ def _with_version(stored: StoredObject, version: int) -> StoredObject:
     return structs.replace(stored, version=version, data=msgspec.json.encode(document))
 
 
-def _ignore() -> None:
-    """Default overflow callback: does nothing."""
-
-
 class WatchCache:
     """Cached changes and watchers of all resources. Not thread-safe."""
 
@@ -190,7 +186,7 @@ class WatchCache:
         *,
         namespace: str | None,
         max_bytes: int | None = None,
-        on_overflow: Callable[[], None] = _ignore,
+        on_overflow: Callable[[], None] = lambda: None,
     ) -> CacheWatcher:
         """Start a watch; the caller ends it with `unwatch`.
 

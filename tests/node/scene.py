@@ -72,16 +72,6 @@ class FakeEvents:
         return [reason for _, reason, _ in recorded]
 
 
-class FakeHealth:
-    """Reports the given problems."""
-
-    def __init__(self, *problems: str) -> None:
-        self.reported = problems
-
-    def problems(self) -> tuple[str, ...]:
-        return self.reported
-
-
 class NodeScene:
     """The node services and their fakes."""
 
@@ -97,7 +87,7 @@ class NodeScene:
         self.server = InMemoryNodeApi()
         self.clock = FakeClock()
         self.events = FakeEvents()
-        self.health = FakeHealth()
+        self.problems: tuple[str, ...] = ()
         self.machine: MachineReading | None = MACHINE
         self.recoveries = 0
         self.stated: tuple[AlertCondition, ...] = ()
@@ -107,7 +97,7 @@ class NodeScene:
             FactSources(
                 info=info,
                 usage=self.snapshot,
-                health=self.health,
+                problems=lambda: self.problems,
                 port=int,
                 alert_conditions=lambda: self.stated,
             ),

@@ -18,10 +18,6 @@ async def hang() -> str:
     return "never"
 
 
-async def time_out() -> str:
-    raise TimeoutError("the disk's")
-
-
 async def test_a_call_that_comes_back_leaves_nothing_behind() -> None:
     clock = FakeClock()
     assert await call_with_timeout(clock, 5, answer()) == "yes"
@@ -37,8 +33,3 @@ async def test_a_call_that_takes_too_long_is_given_up() -> None:
     await clock.advance(0.1)
     with pytest.raises(UnavailableError, match="no response from the API server within 5 s"):
         await calling
-
-
-async def test_what_a_call_raises_by_itself_is_not_taken_for_a_deadline() -> None:
-    with pytest.raises(TimeoutError, match="the disk's"):
-        await call_with_timeout(FakeClock(), 5, time_out())

@@ -7,7 +7,7 @@ from podstatus.node.node_cache import NodeCache
 from podstatus.node.settings import NodeSettings
 from podstatus.testing.clock import FakeClock
 from podstatus.testing.in_memory_node_api import InMemoryNodeApi
-from tests.node.scene import INFO, FakeEvents, FakeHealth
+from tests.node.scene import INFO, FakeEvents
 from tests.support.pod_services import ignore
 
 
@@ -21,7 +21,7 @@ async def test_the_node_shows_the_port_as_soon_as_there_is_one() -> None:
             FactSources(
                 info=INFO,
                 usage=lambda: None,
-                health=FakeHealth(),
+                problems=tuple,
                 port=lambda: ports[0],
                 alert_conditions=tuple,
             ),

@@ -144,7 +144,7 @@ def test_a_change_of_conditions_arrives_and_those_of_others_stay(server: Server)
         assert (
             server.client.patch(f"{NODE}/status", {"status": {"conditions": [FOREIGN]}})[0] == 200
         )
-        scene.health.reported = ("the runtime is down", "relist is not healthy")
+        scene.problems = ("the runtime is down", "relist is not healthy")
         await scene.clock.advance(10)
         assert await scene.status.sync_once()
         assert condition(server, "Ready")["message"] == (

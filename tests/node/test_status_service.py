@@ -62,7 +62,7 @@ async def test_who_knows_better_is_heard_at_once() -> None:
     scene = NodeScene()
     async with scene.running():
         await scene.clock.advance(1)
-        scene.health.reported = ("the runtime is down", "relist is not healthy")
+        scene.problems = ("the runtime is down", "relist is not healthy")
         scene.status.request_sync()
         await scene.clock.advance(0.01)
         ready = scene.condition("Ready")
@@ -72,10 +72,10 @@ async def test_who_knows_better_is_heard_at_once() -> None:
 
 async def test_who_knows_better_is_heard_at_once_before_the_first_ready_too() -> None:
     scene = NodeScene()
-    scene.health.reported = ("not yet",)
+    scene.problems = ("not yet",)
     async with scene.running():
         await scene.clock.advance(1)
-        scene.health.reported = ("never",)
+        scene.problems = ("never",)
         await scene.clock.advance(1)
         assert scene.condition("Ready").message == "not yet"
         scene.status.request_sync()
@@ -90,7 +90,7 @@ async def test_a_service_that_stands_still_makes_the_node_not_ready_and_is_named
     checks = NodeHealth(heartbeats=heartbeats)
     async with scene.running():
         for _ in range(5):
-            scene.health.reported = checks.problems()
+            scene.problems = checks.problems()
             await scene.clock.advance(10)
         ready = scene.condition("Ready")
         assert ready.status == "False"
@@ -99,12 +99,12 @@ async def test_a_service_that_stands_still_makes_the_node_not_ready_and_is_named
 
 async def test_a_node_that_becomes_ready_for_the_first_time_says_so_at_once() -> None:
     scene = NodeScene()
-    scene.health.reported = ("not yet",)
+    scene.problems = ("not yet",)
     async with scene.running():
         await scene.clock.advance(3)
         assert scene.condition("Ready").status == "False"
         scene.verbs()
-        scene.health.reported = ()
+        scene.problems = ()
         await scene.clock.advance(0.2)
         assert scene.condition("Ready").status == "True"
         assert scene.verbs("node") == ["patch_node_status"]
@@ -113,10 +113,10 @@ async def test_a_node_that_becomes_ready_for_the_first_time_says_so_at_once() ->
 
 async def test_a_node_that_takes_long_is_not_looked_at_more_often_than_others() -> None:
     scene = NodeScene()
-    scene.health.reported = ("not yet",)
+    scene.problems = ("not yet",)
     async with scene.running():
         await scene.clock.advance(125)
-        scene.health.reported = ()
+        scene.problems = ()
         await scene.clock.advance(2)
         assert scene.condition("Ready").status == "False"
         await scene.clock.advance(10)
@@ -125,11 +125,11 @@ async def test_a_node_that_takes_long_is_not_looked_at_more_often_than_others() 
 
 async def test_a_server_that_does_not_take_the_first_ready_is_left_alone_for_a_second() -> None:
     scene = NodeScene()
-    scene.health.reported = ("not yet",)
+    scene.problems = ("not yet",)
     async with scene.running():
         await scene.clock.advance(1)
         scene.server.fail_all()
-        scene.health.reported = ()
+        scene.problems = ()
         scene.verbs()
         await scene.clock.advance(3)
         assert len(scene.verbs("node")) <= 4 * 5

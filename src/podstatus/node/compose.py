@@ -7,12 +7,11 @@ from typing import NamedTuple
 from podstatus.base.clock import Clock
 from podstatus.node.decide.node_object import NodeBuilder
 from podstatus.node.decide.pressure_conditions import parse_thresholds
-from podstatus.node.dependencies import NodeDependencies
 from podstatus.node.facts_collector import FactSources, NodeFactsCollector
 from podstatus.node.lease import LeaseService
 from podstatus.node.node_cache import NodeCache
 from podstatus.node.ports import NodeApi, NodeEvents
-from podstatus.node.registration import Registration
+from podstatus.node.registration import NodeDependencies, Registration
 from podstatus.node.settings import NodeSettings
 from podstatus.node.status_service import NodeStatusService
 

@@ -17,7 +17,6 @@ from podstatus.node.decide.pressure_conditions import (
 )
 from podstatus.node.decide.readings import MachineReading, UsageSnapshot
 from podstatus.node.machine.node_addresses import node_addresses
-from podstatus.node.ports import HealthReporter
 from podstatus.node.settings import NodeSettings
 
 
@@ -26,7 +25,8 @@ class FactSources(msgspec.Struct, frozen=True, kw_only=True):
 
     info: NodeSystemInfo
     usage: Callable[[], UsageSnapshot | None]
-    health: HealthReporter
+    problems: Callable[[], tuple[str, ...]]
+    """Reasons why the node is not Ready."""
     port: Callable[[], int]
     """The port that the agent listens on; 0 until it does."""
     alert_conditions: Callable[[], tuple[AlertCondition, ...]]
@@ -46,12 +46,10 @@ class NodeFactsCollector:
     ) -> None:
         self._settings = settings
         self._sources = sources
+        self.problems = sources.problems
         self._thresholds = thresholds
         self._clock = clock
         self._history = PressureHistory()
-
-    def problems(self) -> tuple[str, ...]:
-        return tuple(self._sources.health.problems())
 
     def facts(self) -> NodeFacts:
         """The facts at this moment."""

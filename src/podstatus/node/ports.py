@@ -1,9 +1,6 @@
-"""Ports of the node services: API, events, health.
+"""Ports of the node services: API, events, health checks."""
 
-`NodeHealth` implements the health port from checks and heartbeats of the agent's own services.
-"""
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 from podstatus.base.service_heartbeats import Heartbeats
@@ -46,13 +43,6 @@ class NodeEvents(Protocol):
         """Record an event of type Warning about the node."""
 
 
-class HealthReporter(Protocol):
-    """Reports problems of the node. Must not block."""
-
-    def problems(self) -> Sequence[str]:
-        """Reasons why the node is not Ready; empty if it is."""
-
-
 NodeHealthCheck = Callable[[], str | None]
 """Returns a problem or None. Called at every status update: must not block."""
 
@@ -65,7 +55,7 @@ class NodeHealth:
         self._heartbeats = heartbeats
 
     def problems(self) -> tuple[str, ...]:
-        """All problems, in the order of the checks; stalled services come last.
+        """Why the node is not Ready, in the order of the checks; stalled services come last.
 
         Upstream: runtimeErrors, runtime.go v1.36.4.
         """

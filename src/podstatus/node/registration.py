@@ -7,30 +7,42 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import msgspec
+
 from podstatus.base.backoff import Backoff
+from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.kube.api_errors import ApiError, ConflictError, DeniedError, GoneError
 from podstatus.kube.objects.node import Node
 from podstatus.node.deadline import call_with_timeout
 from podstatus.node.decide.conditions import NodeEvent
-from podstatus.node.decide.node_object import NodeFacts
+from podstatus.node.decide.node_object import NodeBuilder, NodeFacts
 from podstatus.node.decide.status_patch import status_patch
-from podstatus.node.dependencies import NodeDependencies
+from podstatus.node.facts_collector import NodeFactsCollector
+from podstatus.node.node_cache import NodeCache
+from podstatus.node.ports import NodeApi
 
 logger = logging.getLogger(__name__)
 
 _CALL_SECONDS = 10.0
 
 
+class NodeDependencies(msgspec.Struct, frozen=True, kw_only=True):
+    """The Node at the API server, what it is built from, and when."""
+
+    api: NodeApi
+    node_cache: NodeCache
+    builder: NodeBuilder
+    collector: NodeFactsCollector
+    clock: Clock
+    heartbeat: Callable[[], None]
+    """Called while requests are retried, too."""
+
+
 class Registration:
     """Creates the Node, or adopts an existing one."""
 
-    def __init__(
-        self,
-        dependencies: NodeDependencies,
-        *,
-        random: Callable[[], float],
-    ) -> None:
+    def __init__(self, dependencies: NodeDependencies, *, random: Callable[[], float]) -> None:
         self._api = dependencies.api
         self._node_cache = dependencies.node_cache
         self._builder = dependencies.builder

@@ -9,6 +9,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from enum import Enum
 from typing import Any
 
+from podstatus.base.clock import Clock
 from podstatus.base.failure_log import FailureLog
 from podstatus.base.wake_up import WakeUp
 from podstatus.events import reasons
@@ -16,11 +17,9 @@ from podstatus.kube.api_errors import ApiError, GoneError
 from podstatus.kube.objects.node import Node
 from podstatus.node.deadline import call_with_timeout
 from podstatus.node.decide.conditions import NodeEvent, is_ready, status_event
-from podstatus.node.decide.report_schedule import ReportSchedule
 from podstatus.node.decide.status_patch import has_changed, status_patch
-from podstatus.node.dependencies import NodeDependencies
 from podstatus.node.ports import NodeEvents
-from podstatus.node.registration import Registration
+from podstatus.node.registration import NodeDependencies, Registration
 from podstatus.node.settings import NodeSettings
 
 logger = logging.getLogger(__name__)
@@ -185,3 +184,29 @@ class NodeStatusService:
             return True
         wait = _RETRY_SECONDS if self._failed else 0.0
         return since >= wait and not self._collector.problems()
+
+
+class ReportSchedule:
+    """Decides when an unchanged status is reported again.
+
+    After a change the next report is shifted by a random half period, earlier or later, so that
+    nodes that changed together do not report together. Later reports keep that offset.
+    Upstream: tryUpdateNodeStatus and calculateDelay, kubelet_node_status.go v1.36.4.
+    """
+
+    def __init__(self, period: float, *, clock: Clock, random: Callable[[], float]) -> None:
+        self._period = period
+        self._random = random
+        self._clock = clock
+        self._due_at = clock.monotonic()
+        self._is_first = True
+
+    def is_due(self) -> bool:
+        """Whether a report is due now."""
+        return self._clock.monotonic() >= self._due_at
+
+    def mark_sent(self, *, changed: bool) -> None:
+        """Record that the server has accepted a report."""
+        delay = self._period * (self._random() - 0.5) if changed or self._is_first else 0.0
+        self._is_first = False
+        self._due_at = self._clock.monotonic() + round((self._period + delay) * 1e9)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from podstatus.node.decide.pressure_conditions import parse_thresholds
-from podstatus.node.decide.pressure_trigger import PressureMonitor
+from podstatus.node.decide.pressure_conditions import PressureMonitor, parse_thresholds
 from podstatus.node.decide.readings import MachineReading
 from podstatus.node.machine.reader import DiskReader
 from podstatus.node.machine.usage import NodeUsage

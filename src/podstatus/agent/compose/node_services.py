@@ -12,8 +12,7 @@ from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
 from podstatus.node.compose import NodeCallbacks, build_node
 from podstatus.node.decide.conditions import AlertCondition, is_ready
-from podstatus.node.decide.pressure_conditions import parse_thresholds
-from podstatus.node.decide.pressure_trigger import PressureMonitor
+from podstatus.node.decide.pressure_conditions import PressureMonitor, parse_thresholds
 from podstatus.node.facts_collector import FactSources
 from podstatus.node.machine.node_addresses import node_addresses
 from podstatus.node.machine.reader import DiskReader
@@ -76,12 +75,12 @@ class AgentNodeServices:
                     runtime_version=f"{runtime.name}://{runtime.version}",
                 ),
                 usage=lambda: self.usage.snapshot,
-                health=NodeHealth(
+                problems=NodeHealth(
                     dependencies.pleg.unhealthy_reason,
                     self.usage.problem,
                     shutting_down,
                     heartbeats=heartbeats,
-                ),
+                ).problems,
                 port=port,
                 alert_conditions=alert_conditions,
             ),

@@ -1,15 +1,16 @@
 """Sample the usage of the node and its pods periodically; readers get the newest snapshot."""
 
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from statistics import linear_regression
 
 from msgspec import structs
 
 from podstatus.base.clock import Clock
 from podstatus.kube.objects.pod import PodUID
 from podstatus.kube.objects.usage import Usage
-from podstatus.node.decide.disk_forecast import DiskForecast
-from podstatus.node.decide.readings import MachineReading, UsageSnapshot, node_usage
+from podstatus.node.decide.readings import DiskReading, MachineReading, UsageSnapshot, node_usage
 from podstatus.node.machine.reader import DiskReader, read_machine
 
 logger = logging.getLogger(__name__)
@@ -22,12 +23,13 @@ async def _no_pods() -> Mapping[PodUID, Usage]:
     return {}
 
 
+PERIOD_SECONDS = 10.0
 FAST_PERIOD_SECONDS = 2.0
 """Shorter sampling interval, when `on_reading` requests it."""
 
 
 class NodeUsage:
-    """Takes a snapshot every `period` seconds. The newest one may be read from any thread."""
+    """Takes a snapshot every 10 s. The newest one may be read from any thread."""
 
     def __init__(
         self,
@@ -37,7 +39,6 @@ class NodeUsage:
         pods: ReadPodUsage = _no_pods,
         containers: ReadContainerUsage = dict,
         read: Callable[[], MachineReading] = read_machine,
-        period: float = 10.0,
         heartbeat: Callable[[], None] = lambda: None,
         on_reading: Callable[[MachineReading], bool] = lambda _: False,
     ) -> None:
@@ -49,7 +50,6 @@ class NodeUsage:
         self._pods = pods
         self._containers = containers
         self._read = read
-        self._period = period
         self._heartbeat = heartbeat
         self._on_reading = on_reading
         self._snapshot: UsageSnapshot | None = None
@@ -81,7 +81,7 @@ class NodeUsage:
                 logger.warning(
                     "reading the resource usage of the machine failed, will retry", exc_info=True
                 )
-            await self._clock.wait(min(self._period, FAST_PERIOD_SECONDS) if soon else self._period)
+            await self._clock.wait(FAST_PERIOD_SECONDS if soon else PERIOD_SECONDS)
 
     async def sample_once(self) -> UsageSnapshot:
         """Take a snapshot now, and return it."""
@@ -109,3 +109,36 @@ class NodeUsage:
             # The health of the runtime is checked elsewhere.
             logger.warning("reading the resource usage of pods failed, will retry", exc_info=True)
             return self._snapshot.pods if self._snapshot else {}
+
+
+_SECOND = 1_000_000_000
+_WINDOW = 3600 * _SECOND
+_SAMPLE_INTERVAL = 60 * _SECOND
+"""One sample per minute, so at most 60 are kept."""
+_MIN_WINDOW = 5 * 60 * _SECOND
+"""Minimum span of samples: a burst of one minute is not a trend."""
+
+
+class DiskForecast:
+    """Forecast of when the disk is full: linear regression over the last hour."""
+
+    def __init__(self) -> None:
+        self._samples: deque[tuple[int, int]] = deque()
+        self._available = 0
+
+    def add_sample(self, disk: DiskReading, at: int) -> None:
+        """Add a reading taken at `at`, monotonic ns."""
+        self._available = disk.available_bytes
+        if not self._samples or at - self._samples[-1][0] >= _SAMPLE_INTERVAL:
+            self._samples.append((at, disk.used_bytes))
+        while self._samples[0][0] < at - _WINDOW:
+            self._samples.popleft()
+
+    @property
+    def full_in_seconds(self) -> float | None:
+        """Seconds until the disk is full; None if unknown yet or not filling."""
+        if not self._samples or self._samples[-1][0] - self._samples[0][0] < _MIN_WINDOW:
+            return None
+        times = [at / _SECOND for at, _ in self._samples]
+        slope = linear_regression(times, [used for _, used in self._samples]).slope
+        return self._available / slope if slope > 0 else None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from podstatus.node.decide.disk_forecast import DiskForecast
 from podstatus.node.decide.readings import DiskReading
+from podstatus.node.machine.usage import DiskForecast
 
 SECOND = 1_000_000_000
 GIB = 2**30

@@ -5,5 +5,6 @@ import os
 import sys
 
 if __name__ == "__main__":
-    sys.path.append(os.path.dirname(os.path.realpath(__file__)))  # noqa: PTH120 - loads as few modules as possible
-    importlib.import_module("nsenter.main").main()
+    # This folder as the package `process`, so that `nsenter` can import from `shim`.
+    sys.path.append(os.path.realpath(f"{__file__}/../.."))
+    importlib.import_module("process.nsenter.main").main()

@@ -13,6 +13,13 @@ import base64
 import os
 import sys
 
+from ..shim.syscalls import (
+    drop_bounding_set,
+    install_seccomp_filter,
+    join_new_keyring,
+    set_no_new_privileges,
+    set_not_dumpable,
+)
 from . import syscalls
 from .request import ExecError, ExecRequest
 
@@ -21,18 +28,18 @@ _READ_ONLY_FLAG = "--from-a-read-only-mount"
 
 def enter(request: ExecRequest) -> None:
     """Join the container's cgroups and namespaces, switch to its user. Raises ExecError."""
-    syscalls.set_not_dumpable()
+    set_not_dumpable()
     kinds = _other_namespaces(request.pid) if request.isolated else ()
     if request.isolated and "user" not in kinds:
         _run_from_read_only_mount()
     _join_cgroups(request.cgroups)
-    syscalls.join_new_keyring()
+    join_new_keyring()
     try:
         _join_container(request, kinds)
     except OSError as error:
         raise ExecError(f"cannot enter the container: {error.strerror}") from error
     # A change of user resets it.
-    syscalls.set_not_dumpable()
+    set_not_dumpable()
     _confine(request)
 
 
@@ -44,7 +51,7 @@ def _join_container(request: ExecRequest, kinds: tuple[str, ...]) -> None:
     if kinds:
         syscalls.join_namespaces(request.process, kinds)
     if request.capabilities is not None:
-        syscalls.drop_bounding_set(frozenset(request.capabilities))
+        drop_bounding_set(frozenset(request.capabilities))
     if "user" not in kinds:
         _change_user(request)
     if request.capabilities is not None:
@@ -54,9 +61,9 @@ def _join_container(request: ExecRequest, kinds: tuple[str, ...]) -> None:
 def _confine(request: ExecRequest) -> None:
     """Apply no_new_privs and the seccomp filter of the container to this process."""
     try:
-        syscalls.set_no_new_privileges()
+        set_no_new_privileges()
         if request.seccomp:
-            syscalls.install_seccomp_filter(base64.b64decode(request.seccomp))
+            install_seccomp_filter(base64.b64decode(request.seccomp))
     except OSError as error:
         raise ExecError(f"cannot confine the command: {error.strerror}") from error
 

@@ -3,11 +3,10 @@
 import json
 import os
 import socket
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExecRequest:
+class ExecRequest(NamedTuple):
     """How to run a command in a container."""
 
     argv: list[str]

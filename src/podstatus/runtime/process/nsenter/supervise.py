@@ -6,6 +6,7 @@ import select
 import signal
 import termios
 
+from ..shim.syscalls import set_child_subreaper, set_parent_death_signal
 from . import syscalls
 from .execute import execute, reset_signals
 from .kill_tree import kill_tree, reap
@@ -16,7 +17,7 @@ _PTMX_DEVICE = os.makedev(5, 2)
 
 def supervise(request: ExecRequest, agent: AgentConnection, null: int) -> None:
     """Run the command until the agent disconnects. Raises ExecError."""
-    syscalls.set_child_subreaper()
+    set_child_subreaper()
     wakeup_reader, wakeup_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     # Before the command is started: it may end at any time.
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -78,8 +79,7 @@ def _start(request: ExecRequest, terminal: int | None) -> int:
 def _run_child(request: ExecRequest, terminal: int | None, error_fd: int, supervisor: int) -> None:
     """Set up the child and execute the command; never returns."""
     try:
-        syscalls.set_parent_death_signal(signal.SIGKILL)
-        if os.getppid() == supervisor:
+        if set_parent_death_signal(supervisor, signal.SIGKILL):
             os.setsid()
             if terminal is not None:
                 _set_controlling_terminal(terminal)

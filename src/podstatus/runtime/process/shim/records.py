@@ -3,6 +3,8 @@
 The agent's side, which documents each field, is `podstatus.runtime.process.records.models`.
 """
 
+import ctypes
+import errno
 import json
 import os
 import stat
@@ -12,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .processes import Process, boot_id, find_process
-from .syscalls import rename_no_replace
+from .syscalls import libc
 
 POD, SHIM = "pod.json", "shim.json"
 LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"
@@ -23,6 +25,10 @@ Json = Mapping[str, object]
 _RESERVED_BYTES = 512
 """An exit record takes about 150 bytes."""
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_AT_FDCWD = -100
+_RENAME_NOREPLACE = 1
+_UNSUPPORTED_ERRNOS = (errno.EINVAL, errno.ENOSYS)
+"""Unsupported by this file system, or by this kernel."""
 
 
 class LaunchSpec(NamedTuple):
@@ -132,9 +138,25 @@ def write_record(path: Path, record: Json, *, once: bool = False) -> None:
 
 def _link_once(temporary: Path, path: Path) -> None:
     try:
-        rename_no_replace(temporary, path)
+        _rename_no_replace(temporary, path)
     except FileExistsError:
         temporary.unlink(missing_ok=True)
+
+
+def _rename_no_replace(source: Path, target: Path) -> None:
+    """Rename, even on a full disk. Raises FileExistsError if `target` exists, or OSError."""
+    names = _AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target)
+    number = errno.ENOSYS
+    if (rename := getattr(libc, "renameat2", None)) is not None:
+        if rename(*names, _RENAME_NOREPLACE) == 0:
+            return
+        number = ctypes.get_errno()
+    if number not in _UNSUPPORTED_ERRNOS:
+        raise OSError(number, f"rename: {os.strerror(number)}", str(source), None, str(target))
+    # Not atomic, but there is no better way here.
+    if target.exists():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+    source.replace(target)
 
 
 def _temporary_path(path: Path) -> Path:

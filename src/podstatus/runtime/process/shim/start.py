@@ -9,7 +9,7 @@ import termios
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from . import bubblewrap_monitor, confinement, syscalls
+from . import bubblewrap_monitor, syscalls
 from .records import LaunchSpec
 from .signal_queue import restore_defaults
 from .streams import ChildStreams
@@ -78,7 +78,7 @@ def _run_child(
         restore_defaults()
         _set_standard_streams(ends)
         _enter_cgroups(launch)
-        confinement.join_new_keyring()
+        syscalls.join_new_keyring()
         _bound_capabilities(launch)
         _change_user(launch)
         _retain_capabilities(launch)
@@ -138,16 +138,16 @@ def _bound_capabilities(launch: LaunchSpec) -> None:
     with _error_context("capabilities"):
         numbers = frozenset(launch.capabilities)
         if launch.bubblewrap is None:
-            confinement.drop_bounding_set(numbers)
+            syscalls.drop_bounding_set(numbers)
         else:
-            confinement.limit_inherited_capabilities(numbers)
+            syscalls.limit_inherited_capabilities(numbers)
 
 
 def _retain_capabilities(launch: LaunchSpec) -> None:
     """Set capabilities, unless bubblewrap sets those of the program it executes."""
     if launch.capabilities is not None and launch.bubblewrap is None:
         with _error_context("capabilities"):
-            confinement.set_capabilities(frozenset(launch.capabilities))
+            syscalls.set_capabilities(frozenset(launch.capabilities))
 
 
 def _confine(launch: LaunchSpec) -> None:
@@ -155,10 +155,10 @@ def _confine(launch: LaunchSpec) -> None:
     if launch.bubblewrap is not None:
         return
     with _error_context("no_new_privs"):
-        confinement.set_no_new_privileges()
+        syscalls.set_no_new_privileges()
     if launch.seccomp:
         with _error_context("seccomp"):
-            confinement.install_seccomp_filter(base64.b64decode(launch.seccomp))
+            syscalls.install_seccomp_filter(base64.b64decode(launch.seccomp))
 
 
 def _execute(program: Program) -> NoReturn:

@@ -1,64 +1,131 @@
-"""System calls that Python's library lacks: prctl and renameat2 without replacement."""
+"""System calls that Python's library lacks; the `nsenter` program uses them, too.
+
+Restrictions of a process (no_new_privs, capabilities, seccomp) cannot be revoked.
+"""
 
 import ctypes
 import errno
 import os
 import signal
-from pathlib import Path
+import struct
 
-_SET_PARENT_DEATH_SIGNAL = 1
-_SET_DUMPABLE = 4
-_SET_NAME = 15
-_SET_CHILD_SUBREAPER = 36
-_AT_FDCWD = -100
-_RENAME_NOREPLACE = 1
-_UNSUPPORTED_ERRNOS = (errno.EINVAL, errno.ENOSYS)
-"""Unsupported by this file system, or by this kernel."""
+_SET_PARENT_DEATH_SIGNAL, _SET_DUMPABLE, _SET_NAME, _SET_CHILD_SUBREAPER = 1, 4, 15, 36
+_SET_SECCOMP, _DROP_FROM_BOUNDING_SET, _SET_NO_NEW_PRIVILEGES = 22, 24, 38
+_FILTER_MODE = 2
+_INSTRUCTION_BYTES = 8
+_CAPABILITIES_V3 = 0x20080522
+_CAPABILITIES, _WORD = 64, 32
+_DROP_FINISHED_ERRNOS = (errno.EINVAL, errno.EPERM)
+"""EINVAL: the kernel has fewer capabilities. EPERM: no CAP_SETPCAP; no_new_privs must do."""
+_JOIN_SESSION_KEYRING = 1
+_KEYCTL = {"x86_64": 250, "aarch64": 219}
+"""The C library has no wrapper for this system call."""
 
-_libc = ctypes.CDLL(None, use_errno=True)
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Program(ctypes.Structure):
+    """The C type `struct sock_fprog` of linux/filter.h."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
 def set_child_subreaper() -> None:
     """Become the parent of every descendant whose own parent ends."""
-    _prctl(_SET_CHILD_SUBREAPER, 1)
+    prctl(_SET_CHILD_SUBREAPER, 1)
 
 
 def set_parent_death_signal(parent: int, number: signal.Signals) -> bool:
     """Request a signal for when the parent ends; False if it has already ended."""
-    _prctl(_SET_PARENT_DEATH_SIGNAL, number)
+    prctl(_SET_PARENT_DEATH_SIGNAL, number)
     return os.getppid() == parent
 
 
 def set_not_dumpable() -> None:
     """Require CAP_SYS_PTRACE for access to this process's memory and /proc links."""
-    _prctl(_SET_DUMPABLE, 0)
+    prctl(_SET_DUMPABLE, 0)
 
 
 def set_process_name(name: str) -> None:
     """Set the name shown in process lists; at most 15 characters."""
-    _prctl(_SET_NAME, ctypes.c_char_p(name.encode()))
+    prctl(_SET_NAME, ctypes.c_char_p(name.encode()))
 
 
-def rename_no_replace(source: Path, target: Path) -> None:
-    """Rename, even on a full disk. Raises FileExistsError if `target` exists, or OSError."""
-    names = _AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target)
-    number = errno.ENOSYS
-    if (rename := getattr(_libc, "renameat2", None)) is not None:
-        if rename(*names, _RENAME_NOREPLACE) == 0:
-            return
-        number = ctypes.get_errno()
-    if number not in _UNSUPPORTED_ERRNOS:
-        raise OSError(number, f"rename: {os.strerror(number)}", str(source), None, str(target))
-    # Not atomic, but there is no better way here.
-    if target.exists():
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-    source.replace(target)
+def set_no_new_privileges() -> None:
+    """Set no_new_privs: no program executed later gains privileges, such as by set-user-ID."""
+    prctl(_SET_NO_NEW_PRIVILEGES, 1)
 
 
-def _prctl(option: int, value: int | ctypes.c_char_p) -> None:
-    argument = value if isinstance(value, ctypes.c_char_p) else ctypes.c_ulong(value)
+def install_seccomp_filter(program: bytes) -> None:
+    """Install a BPF filter for all later system calls, inherited by executed programs."""
+    prepared = _Program(len(program) // _INSTRUCTION_BYTES, program)
+    prctl(_SET_SECCOMP, _FILTER_MODE, ctypes.byref(prepared))
+
+
+def join_new_keyring() -> None:
+    """Join a new session keyring, if the kernel supports it and the user's quota allows it.
+
+    The seccomp filter denies all keyring calls; this covers processes before the filter.
+    """
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:
+        libc.syscall(ctypes.c_long(number), ctypes.c_long(_JOIN_SESSION_KEYRING), None)
+
+
+def limit_inherited_capabilities(numbers: frozenset[int]) -> None:
+    """Restrict the capabilities of what bubblewrap executes; bubblewrap itself keeps all it has.
+
+    A program executed by root gets the inheritable capabilities and those of the bounding set;
+    bubblewrap sets the inheritable ones to those of the command.
+    """
+    _set_capabilities(_permitted())
+    drop_bounding_set(numbers)
+
+
+def set_capabilities(numbers: frozenset[int]) -> frozenset[int]:
+    """Set exactly these capabilities, as far as they are permitted; return those."""
+    capabilities = _permitted() & sum(1 << number for number in numbers)
+    _set_capabilities(capabilities)
+    return frozenset(number for number in numbers if capabilities >> number & 1)
+
+
+def drop_bounding_set(numbers: frozenset[int]) -> None:
+    """Drop all other capabilities from the bounding set; current capabilities stay."""
+    for number in range(_CAPABILITIES):
+        if number not in numbers:
+            try:
+                prctl(_DROP_FROM_BOUNDING_SET, number)
+            except OSError as error:
+                if error.errno not in _DROP_FINISHED_ERRNOS:
+                    raise
+                return
+
+
+def _permitted() -> int:
+    """Return the permitted capabilities as a bit mask."""
+    data = ctypes.create_string_buffer(6 * 4)
+    check(libc.capget(struct.pack("Ii", _CAPABILITIES_V3, 0), data), "capget")
+    _, low, _, _, high, _ = struct.unpack("6I", data.raw)
+    return int(low | high << _WORD)
+
+
+def _set_capabilities(mask: int) -> None:
+    """Set the effective, permitted and inheritable capabilities."""
+    low, high = (mask >> shift & (1 << _WORD) - 1 for shift in (0, _WORD))
+    header = struct.pack("Ii", _CAPABILITIES_V3, 0)
+    check(libc.capset(header, struct.pack("6I", low, low, low, high, high, high)), "capset")
+
+
+def prctl(option: int, *values: object) -> None:
+    """Call prctl(2). Raises OSError."""
     # All five arguments: some options require unused ones to be zero.
-    zero = ctypes.c_ulong(0)
-    if _libc.prctl(ctypes.c_int(option), argument, zero, zero, zero) != 0:
+    padded = (*values, 0, 0, 0, 0)[:4]
+    arguments = (ctypes.c_ulong(each) if isinstance(each, int) else each for each in padded)
+    check(libc.prctl(ctypes.c_int(option), *arguments), f"prctl {option}")
+
+
+def check(result: int, call: str) -> None:
+    """Raise OSError if the call failed."""
+    if result < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"prctl {option}: {os.strerror(number)}")
+        raise OSError(number, f"{call}: {os.strerror(number)}")

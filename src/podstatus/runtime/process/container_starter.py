@@ -121,7 +121,7 @@ class Starter:
             launch = launch_record(container, identity, command, cgroup, self._log_limits)
             records.write_launch(folder, launch)
         except BaseException:
-            limits.remove(pod.uid, identity.id)
+            limits.cgroups.remove(pod.uid, identity.id)
             records.remove(folder.path)
             raise
         return self._shim_control.pods.add(pod.uid, launch)

@@ -84,10 +84,10 @@ class Stopper:
 
     async def _kill_strays(self, uid: PodUID) -> None:
         """Kill the daemons of attempts whose monitor was killed, too."""
-        state = self._shim_control.pods.find(uid)
+        state, limits = self._shim_control.pods.find(uid), self._shim_control.limits
         for attempt in state.attempts if state is not None else ():
             if attempt.is_lost:
-                await asyncio.to_thread(self._shim_control.limits.kill, uid, attempt.launch.id)
+                await asyncio.to_thread(limits.cgroups.kill, uid, attempt.launch.id)
 
     async def _terminate_shim(self, uid: PodUID) -> None:
         control = self._shim_control

@@ -10,6 +10,7 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.cpu_and_memory_limits import CgroupLimits, pod_limits
 from podstatus.runtime.port import CannotResizeError
+from podstatus.runtime.process.cgroups.resize import resize_cgroups
 from podstatus.runtime.process.records.models import ResizeRecord
 from podstatus.runtime.process.shim_control import ShimControl
 from podstatus.runtime.process.state.pod_state import PodState, folder_name
@@ -48,7 +49,7 @@ class Resizer:
     def _resize(
         self, pod: Pod, containers: Mapping[str, Container], ended: Collection[str]
     ) -> None:
-        self._shim_control.limits.resize(pod, containers, ended)
+        resize_cgroups(self._shim_control.limits.cgroups, pod, containers, ended)
         records = self._shim_control.records
         for id, container in containers.items():
             folder = records.pod_folder(pod.uid).container(id)

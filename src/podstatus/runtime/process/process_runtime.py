@@ -166,7 +166,7 @@ class ProcessRuntime:
         self._shim_control.pods.remove(uid)
 
     def _remove_pod(self, uid: PodUID) -> None:
-        self._shim_control.limits.remove_pod(uid)
+        self._shim_control.limits.cgroups.remove_pod(uid)
         self._records.remove(self._records.pod_folder(uid).path)
 
     async def refresh_pod(self, pod: Pod) -> None:

@@ -136,7 +136,7 @@ class ShimControl:
         self.pods.remove_attempt(uid, id)
 
     def _remove(self, uid: PodUID, id: str) -> None:
-        self.limits.remove(uid, id)
+        self.limits.cgroups.remove(uid, id)
         self.records.remove(self.records.pod_folder(uid).container(id).path)
 
     async def wait_ready(self, record: PodRecord) -> bool:

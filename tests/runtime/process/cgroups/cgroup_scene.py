@@ -44,7 +44,7 @@ class Machine:
 
     def __init__(self, folder: Path, controllers: str = "cpu memory pids") -> None:
         self.kernel = FakeCgroupFolders(folder, controllers)
-        finder = CgroupFinder("ps", under=None, is_root=True, folders=self.kernel)
+        finder = CgroupFinder("ps", is_root=True, folders=self.kernel)
         self.cgroups = finder.find(self.kernel.mountinfo(), "0::/\n")
         self.cgroups._sleep = self._sleep
         self.base = folder / "ps"

@@ -152,7 +152,7 @@ def test_usage_is_that_of_the_processes_in_it(cgroups: Cgroups) -> None:
     process = start(place, "eaten = b'x' * (32 << 20); print('ready', flush=True); input()")
     try:
         assert read_line(process) == "ready"
-        for used in (cgroups.usage(UID, "c1"), cgroups.pod_usage(UID)):
+        for used in (cgroups.usage(UID, "c1"), cgroups.usage(UID)):
             assert used is not None
             assert used.pids == 1
             assert 32 << 20 <= (used.memory_bytes or 0) < 128 << 20

@@ -64,10 +64,8 @@ def test_a_cgroup_is_found_in_its_mount(root: str, path: str, expected: str | No
     assert cgroup_directory(CgroupMount(mount_point="/cg", root=root), path) == expected
 
 
-def _finder(
-    fake: FakeCgroupFolders, *, is_root: bool = False, under: str | None = None
-) -> CgroupFinder:
-    return CgroupFinder("ps", under=under, is_root=is_root, folders=fake)
+def _finder(fake: FakeCgroupFolders, *, is_root: bool = False) -> CgroupFinder:
+    return CgroupFinder("ps", is_root=is_root, folders=fake)
 
 
 def test_root_makes_them_at_the_top(tmp_path: Path) -> None:
@@ -115,14 +113,7 @@ def test_processes_of_others_are_not_moved(tmp_path: Path) -> None:
 def test_only_a_name_is_a_name(tmp_path: Path, name: str) -> None:
     fake = FakeCgroupFolders(tmp_path)
     with pytest.raises(CgroupsUnavailableError, match="invalid cgroup name"):
-        CgroupFinder(name, under=None, is_root=True, folders=fake).find(fake.mountinfo(), "0::/\n")
-
-
-def test_another_place_can_be_named(tmp_path: Path) -> None:
-    fake = FakeCgroupFolders(tmp_path, own="batch.slice")
-    cgroups = _finder(fake, is_root=True, under="/batch.slice").find(fake.mountinfo(), "0::/\n")
-    place = cgroups.create(UID, "c1", ResourceRequirements())
-    assert place.procs == (f"{tmp_path}/batch.slice/ps/poduid-1/c1/inside/cgroup.procs",)
+        CgroupFinder(name, is_root=True, folders=fake).find(fake.mountinfo(), "0::/\n")
 
 
 def test_what_may_not_be_written_is_no_place(tmp_path: Path) -> None:
@@ -180,7 +171,7 @@ def test_there_is_one_in_every_hierarchy(tmp_path: Path) -> None:
             (folder / "cgroup.procs").touch()
 
     own = "2:name=systemd:/\n1:freezer:/\n0::/\n"
-    finder = CgroupFinder("ps", under=None, is_root=True, folders=Hybrid(tmp_path / "unified"))
+    finder = CgroupFinder("ps", is_root=True, folders=Hybrid(tmp_path / "unified"))
     place = finder.find(mountinfo, own).create(UID, "c1", ResourceRequirements())
     assert set(place.procs) == {
         f"{tmp_path}/{name}/ps/poduid-1/c1/inside/cgroup.procs" for name in ("unified", *named)

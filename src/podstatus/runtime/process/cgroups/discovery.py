@@ -41,31 +41,22 @@ class CgroupsUnavailableError(Exception):
     """No cgroup can be created for containers."""
 
 
-def find_cgroups(name: str, *, under: str | None = None) -> Cgroups:
+def find_cgroups(name: str) -> Cgroups:
     """Return the cgroups of an agent; `name` is unique per machine.
 
-    `under` is the parent cgroup, such as `/system.slice/podstatus.service`. Raises
-    CgroupsUnavailableError.
+    Raises CgroupsUnavailableError.
     """
-    finder = CgroupFinder(name, under=under, is_root=os.geteuid() == 0)
+    finder = CgroupFinder(name, is_root=os.geteuid() == 0, folders=CgroupFolders())
     return finder.find((_PROC / "self/mountinfo").read_text(), (_PROC / "self/cgroup").read_text())
 
 
 class CgroupFinder:
     """Finds a place where cgroups can be created."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        under: str | None,
-        is_root: bool,
-        folders: CgroupFolders | None = None,
-    ) -> None:
+    def __init__(self, name: str, *, is_root: bool, folders: CgroupFolders) -> None:
         self._name = name
-        self._under = under
         self._is_root = is_root
-        self._folders = folders or CgroupFolders()
+        self._folders = folders
         self._missing: dict[str, str] = {}
 
     def find(self, mountinfo: str, own: str) -> Cgroups:
@@ -164,12 +155,11 @@ class CgroupFinder:
                     self._folders.write(base / name, "1")
 
     def _root(self, mount: CgroupMount, own: str) -> Path:
-        if self._under is None and self._is_root:
+        if self._is_root:
             return Path(mount.mount_point)
-        path = own if self._under is None else self._under
-        folder = cgroup_directory(mount, path)
+        folder = cgroup_directory(mount, own)
         if folder is None:
-            raise CgroupsUnavailableError(f"cgroup {path} is not visible in {mount.mount_point}")
+            raise CgroupsUnavailableError(f"cgroup {own} is not visible in {mount.mount_point}")
         # The leaf that a previous agent moved to, or that systemd chose (DelegateSubgroup=).
         return Path(folder.removesuffix(f"/{self._leaf}"))
 

@@ -1,7 +1,7 @@
 """Enforces resource limits through cgroups; reports limits that cannot be enforced."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 
 from msgspec import structs
@@ -15,14 +15,12 @@ from podstatus.runtime.cpu_and_memory_limits import (
     container_limits,
     limits_to_facts,
 )
-from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.cgroups.pod_cgroups import (
     CgroupInUseError,
     CgroupPaths,
     Cgroups,
     LimitError,
 )
-from podstatus.runtime.process.cgroups.resize import resize_cgroups
 
 logger = logging.getLogger(__name__)
 
@@ -34,36 +32,29 @@ class LimitEnforcer:
     """Applies limits to the cgroups of pods and containers."""
 
     def __init__(self, cgroups: Cgroups, on_unlimited: OnUnlimited) -> None:
-        self._cgroups = cgroups
+        self.cgroups = cgroups
         self._on_unlimited = on_unlimited
 
     def create_pod(self, pod: Pod) -> None:
         """Create the pod's cgroup with its limits; failures go to `on_unlimited`."""
         try:
-            self._cgroups.create_pod(pod)
+            self.cgroups.create_pod(pod)
         except LimitError as error:
             self._on_unlimited(pod, None, error.reason)
 
     def create(self, pod: Pod, container: Container, id: str) -> CgroupPaths:
         """Create an attempt's cgroup with its limits; return where its processes belong."""
         try:
-            return self._cgroups.create(pod.uid, id, container.resources)
+            return self.cgroups.create(pod.uid, id, container.resources)
         except LimitError as error:
             self._on_unlimited(pod, container.name, error.reason)
             return error.paths
-
-    def resize(self, pod: Pod, containers: Mapping[str, Container], ended: Collection[str]) -> None:
-        """Apply the resources of the pod's spec to the pod and these attempts, given by ID.
-
-        May block for a while: call it in a thread. Raises CannotResizeError.
-        """
-        resize_cgroups(self._cgroups, pod, containers, ended)
 
     def report_unlimited(self, pod: Pod, containers: Iterable[Container]) -> None:
         """Report limits that were requested by a resize and cannot be enforced."""
         for container in containers:
             limited = container_limits(container.resources).limited_resources
-            missing = {name: self._cgroups.missing.get(name) for name in limited}
+            missing = {name: self.cgroups.missing.get(name) for name in limited}
             reasons = [f"{name} is not limited: {why}" for name, why in missing.items() if why]
             if reasons:
                 self._on_unlimited(pod, container.name, "; ".join(reasons))
@@ -76,55 +67,34 @@ class LimitEnforcer:
         Values that no cgroup reports are those that were requested.
         """
         facts = container_facts(requested)
-        actuated = self._fill_missing(self._cgroups.actuated_resources(uid, id, requested), facts)
+        actuated = self._fill_missing(self.cgroups.actuated_resources(uid, id, requested), facts)
         return structs.replace(actuated, memory_request=facts.memory_request)
 
     def actuated_pod_resources(
         self, uid: PodUID, requested: CgroupLimits | None
     ) -> ResourceFacts | None:
-        read = self._cgroups.actuated_pod_resources(uid, requested)
+        read = self.cgroups.actuated_pod_resources(uid, requested)
         return read if requested is None else self._fill_missing(read, limits_to_facts(requested))
 
     def _fill_missing(self, read: ResourceFacts | None, requested: ResourceFacts) -> ResourceFacts:
         if read is None:
             return requested
-        if "cpu" in self._cgroups.missing:
+        if "cpu" in self.cgroups.missing:
             read = structs.replace(
                 read, cpu_request=requested.cpu_request, cpu_limit=requested.cpu_limit
             )
-        if "memory" in self._cgroups.missing:
+        if "memory" in self.cgroups.missing:
             read = structs.replace(read, memory_limit=requested.memory_limit)
         return read
-
-    def kill(self, uid: PodUID, id: str) -> None:
-        """Kill the remaining processes of an attempt. Raises RuntimeDownError."""
-        try:
-            self._cgroups.kill(uid, id)
-        except CgroupInUseError as error:
-            raise RuntimeDownError(str(error)) from error
-
-    def remove(self, uid: PodUID, id: str) -> None:
-        """Remove the cgroup of an attempt. Raises RuntimeDownError."""
-        try:
-            self._cgroups.remove(uid, id)
-        except CgroupInUseError as error:
-            raise RuntimeDownError(str(error)) from error
-
-    def remove_pod(self, uid: PodUID) -> None:
-        """Remove the cgroup of a pod. Raises RuntimeDownError."""
-        try:
-            self._cgroups.remove_pod(uid)
-        except CgroupInUseError as error:
-            raise RuntimeDownError(str(error)) from error
 
     def retain_only(self, keep: Collection[PodUID]) -> None:
         """Remove the cgroups of all other pods, which previous agents left behind."""
         try:
-            self._cgroups.retain_only(keep)
+            self.cgroups.retain_only(keep)
         except CgroupInUseError as error:
             logger.warning("cannot remove cgroups of earlier pods: error=%s", error)
 
     def close(self) -> None:
         """Remove the parent cgroup of all pods, if it is empty."""
         with suppress(OSError):  # a cgroup is being created in it; it is removed at the next close
-            self._cgroups.close()
+            self.cgroups.close()

@@ -24,6 +24,7 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.objects.runtime_facts import ResourceFacts
 from podstatus.runtime.cpu_and_memory_limits import CgroupLimits, container_limits, pod_limits
+from podstatus.runtime.port import RuntimeDownError
 from podstatus.runtime.process.cgroups.folders import PROCS, CgroupFolders
 from podstatus.runtime.process.cgroups.model.interface_files import (
     CgroupSetting,
@@ -62,7 +63,7 @@ class LimitError(Exception):
         self.paths = paths
 
 
-class CgroupInUseError(Exception):
+class CgroupInUseError(RuntimeDownError):
     """A cgroup could not be removed, since a process in it did not end."""
 
 
@@ -81,7 +82,6 @@ class Cgroups:
         others: Collection[Path] = (),
         missing: Mapping[str, str],
         folders: CgroupFolders,
-        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.version = version
         self._bases = dict(bases)
@@ -91,7 +91,7 @@ class Cgroups:
         self.missing = dict(missing)
         """By controller, why it cannot be used."""
         self._folders = folders
-        self._sleep = sleep
+        self._sleep: Callable[[float], None] = time.sleep
 
     def create_pod(self, pod: Pod) -> None:
         """Create the cgroup of a pod with its limits. Raises LimitError.
@@ -135,14 +135,12 @@ class Cgroups:
         read = self.reader(pod_uid)
         return None if read is None else read_resource_facts(self.version, read, requested)
 
-    def usage(self, pod_uid: PodUID, container_id: str) -> CgroupUsage | None:
-        """Return the usage of a container; None if it has no cgroup."""
-        read = self.reader(pod_uid, container_id)
-        return None if read is None else read_usage(self.version, read)
+    def usage(self, pod_uid: PodUID, *container_id: str) -> CgroupUsage | None:
+        """Return the usage of a container, or of a pod, ended containers included.
 
-    def pod_usage(self, pod_uid: PodUID) -> CgroupUsage | None:
-        """Return the usage of a pod, ended containers included; None if it has no cgroup."""
-        read = self.reader(pod_uid)
+        None if it has no cgroup.
+        """
+        read = self.reader(pod_uid, *container_id)
         return None if read is None else read_usage(self.version, read)
 
     def reader(self, pod_uid: PodUID, *container_id: str) -> ReadFile | None:

@@ -93,8 +93,8 @@ def _parse_line(line: str) -> MountEntry:
     return MountEntry(
         id=int(number),
         device=device,
-        root=_unescape(root),
-        mount_point=_unescape(point),
+        root=unescape(root),
+        mount_point=unescape(point),
         fs_type=right.partition(" ")[0],
     )
 
@@ -103,5 +103,6 @@ def _join(folder: str, rest: str) -> str:
     return folder.rstrip("/") + ("/" + rest.strip("/") if rest.strip("/") else "") or "/"
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
+    """Replace the octal escapes of a path in mountinfo."""
     return _OCTAL_ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)

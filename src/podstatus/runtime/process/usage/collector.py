@@ -90,7 +90,7 @@ class UsageCollector:
         table = None if all(map(is_complete, cgroup_usage.values())) else self._processes()
         return {
             uid: _PodReading(
-                pod=self._cgroups.pod_usage(uid),
+                pod=self._cgroups.usage(uid),
                 containers={
                     name: fill_missing(cgroup_usage[uid, name], _process_usage(table, running))
                     for name, running in containers.items()

@@ -1,9 +1,10 @@
 """Parsing of cgroup mounts and memberships: mountinfo(5) and cgroups(7)."""
 
-import re
 from collections.abc import Mapping
 
 import msgspec
+
+from podstatus.runtime.process.paths.mount_table import unescape
 
 CONTROLLERS = ("cpu", "cpuacct", "memory", "pids")
 """Controllers that are used for limits and accounting."""
@@ -12,7 +13,6 @@ _MOUNT_OPTIONS = frozenset(
     ("rw", "ro", "xattr", "noprefix", "clone_children", "cpuset_v2_mode", "favordynmods")
 )
 """Version 1 mount options that are not controllers."""
-_OCTAL_ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
 class CgroupMount(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ def parse_mounts(mountinfo: str) -> CgroupMounts:
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
         fields, (kind, *rest) = left.split(" "), right.split(" ")
-        mount = CgroupMount(mount_point=_unescape(fields[4]), root=_unescape(fields[3]))
+        mount = CgroupMount(mount_point=unescape(fields[4]), root=unescape(fields[3]))
         if kind == "cgroup2":
             v2 = v2 or mount
         elif kind == "cgroup":
@@ -64,7 +64,3 @@ def cgroup_directory(mount: CgroupMount, path: str) -> str | None:
     if ".." in path.split("/") or not f"{path}/".startswith(f"{root}/"):
         return None
     return (mount.mount_point + path.removeprefix(root)).rstrip("/")
-
-
-def _unescape(text: str) -> str:
-    return _OCTAL_ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)

@@ -8,8 +8,9 @@ import pytest
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.launch_preparer import ContainerPreparer, PreparedCommand
+from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.records.layout import PodFolder
+from podstatus.runtime.process.records.models import PreparedCommand
 from podstatus.runtime.process.sandbox.isolation import Bubblewrap
 from podstatus.testing.clock import FakeClock
 from tests.support.processes.process_pods import ObjectsInMemory, pod_of

@@ -7,6 +7,7 @@ output, message, or the rejection.
 """
 
 import asyncio
+import base64
 import os
 import select
 import signal
@@ -21,8 +22,9 @@ from podstatus.kube.encoding.codec import from_document
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.launch_preparer import ContainerPreparer, PreparedCommand
+from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.records.layout import PodFolder
+from podstatus.runtime.process.records.models import PreparedCommand
 from podstatus.runtime.process.sandbox.isolation import Bubblewrap, find_bubblewrap
 from podstatus.runtime.process.shim.host_paths import open_host_paths
 from podstatus.testing.clock import FakeClock
@@ -91,7 +93,7 @@ def run_with(command: PreparedCommand, inherited: list[int]) -> subprocess.Compl
     """Run it with files that were opened before; closes them."""
     handles = {"--args": inherited[0]}
     if command.seccomp:
-        handles["--seccomp"] = _in_memory(command.seccomp)
+        handles["--seccomp"] = _in_memory(base64.b64decode(command.seccomp))
     options = [word for name, handle in handles.items() for word in (name, str(handle))]
     inherited = [*handles.values(), *inherited[1:]]
     try:

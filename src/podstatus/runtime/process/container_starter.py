@@ -12,7 +12,7 @@ from podstatus.kube.objects.pod import Pod
 from podstatus.runtime.cpu_and_memory_limits import pod_limits
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.launch_preparer import ContainerPreparer
-from podstatus.runtime.process.records.launch import AttemptIdentity, LogLimits, launch_record
+from podstatus.runtime.process.records.launch import LogLimits, launch_record
 from podstatus.runtime.process.records.models import PodRecord
 from podstatus.runtime.process.shim_control import ShimControl, last_error
 from podstatus.runtime.process.state.pod_state import START_ERROR, ContainerAttempt, PodState
@@ -107,21 +107,24 @@ class Starter:
         self, pod: Pod, container: Container, state: PodState, restart_count: int
     ) -> ContainerAttempt:
         """Create an attempt; once its launch record is written, later calls find it."""
-        identity = AttemptIdentity(
-            id=uuid.uuid4().hex,
-            restart_count=restart_count,
-            sandbox_id=state.record.sandbox_id,
-            created_at=state.next_created_at(self._clock.now()),
-        )
+        id, created_at = uuid.uuid4().hex, state.next_created_at(self._clock.now())
         records, limits = self._shim_control.records, self._shim_control.limits
-        folder = records.create_container_dir(pod.uid, identity.id)
+        folder = records.create_container_dir(pod.uid, id)
         try:
             command = await self._preparer.prepare_container(pod, container, folder)
-            cgroup = limits.create(pod, container, identity.id)
-            launch = launch_record(container, identity, command, cgroup, self._log_limits)
+            launch = launch_record(
+                container,
+                command,
+                limits.create(pod, container, id),
+                self._log_limits,
+                id=id,
+                restart_count=restart_count,
+                sandbox_id=state.record.sandbox_id,
+                created_at=created_at,
+            )
             records.write_launch(folder, launch)
         except BaseException:
-            limits.cgroups.remove(pod.uid, identity.id)
+            limits.cgroups.remove(pod.uid, id)
             records.remove(folder.path)
             raise
         return self._shim_control.pods.add(pod.uid, launch)

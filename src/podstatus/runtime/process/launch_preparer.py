@@ -1,13 +1,12 @@
 """Translation of a pod's spec into a command that the shim can start."""
 
 import asyncio
+import base64
 import os
 import pwd
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-
-import msgspec
 
 from podstatus.base.clock import Clock
 from podstatus.kube.expansion import MAX_TOTAL_BYTES, ArgumentListTooLongError, ExecBudget
@@ -17,7 +16,7 @@ from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.paths.safe_paths import create_private
 from podstatus.runtime.process.records.layout import ContainerFolder
-from podstatus.runtime.process.records.models import ExecContext, HostPathArgument
+from podstatus.runtime.process.records.models import ExecContext, HostPathArgument, PreparedCommand
 from podstatus.runtime.process.reference_resolver import PodObjects, ReferenceResolver
 from podstatus.runtime.process.sandbox.bubblewrap.argument_limits import (
     check_arguments,
@@ -68,26 +67,6 @@ _OLD_BUBBLEWRAP = (
     "one with --bind-fd (0.10, or a distribution update since August 2024)"
 )
 _SANDBOX_HOME = "/tmp"  # noqa: S108 - private to the container, and always writable
-
-
-class PreparedCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """How to start a container; fields as in `records.Launch`."""
-
-    argv: tuple[str, ...]
-    env: dict[str, str]
-    cwd: str
-    bubblewrap: tuple[str, ...] | None = None
-    host_paths: tuple[HostPathArgument, ...] = ()
-    user: int | None = None
-    group: int | None = None
-    groups: tuple[int, ...] | None = None
-    capabilities: tuple[int, ...] | None = None
-    exec_context: ExecContext
-    seccomp: bytes = b""
-    message_path: str = ""
-
-    def __repr__(self) -> str:
-        return f"Command(argv={self.argv[:1]}, …)"
 
 
 class ContainerPreparer:
@@ -152,7 +131,7 @@ class ContainerPreparer:
         if host.isolated:
             check_spec(container)
         run_as = credentials(pod, container, host)
-        program = seccomp_program(pod, container, run_as, host)
+        program = base64.b64encode(seccomp_program(pod, container, run_as, host)).decode()
         objects = await self._resolver.fetch(pod, *referenced_names(container))
         budget = ExecBudget(max_exec_bytes())
         declared = declared_environment(pod, container, objects, self._downward_context(), budget)
@@ -171,7 +150,7 @@ class ContainerPreparer:
         argv: tuple[str, ...],
         declared: Mapping[str, str],
         run_as: ProcessCredentials,
-        program: bytes,
+        program: str,
     ) -> PreparedCommand:
         create_folders(pod, container, declared, self._unsandboxed_files)
         env = full_environment(declared, hostname=socket.gethostname(), home=_home(run_as.user))
@@ -205,7 +184,7 @@ class ContainerPreparer:
         argv: tuple[str, ...],
         declared: Mapping[str, str],
         run_as: ProcessCredentials,
-        program: bytes,
+        program: str,
     ) -> PreparedCommand:
         check_variables(declared)
         planned_mounts = plan_mounts(pod, container, declared)

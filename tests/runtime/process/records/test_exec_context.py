@@ -9,7 +9,6 @@ from msgspec import structs
 
 from podstatus.runtime.process.cgroups.pod_cgroups import CgroupPaths
 from podstatus.runtime.process.records.launch import (
-    AttemptIdentity,
     LogLimits,
     exec_context,
     launch_record,
@@ -21,7 +20,6 @@ from tests.runtime.process.preparer_scene import BWRAP, Setting
 from tests.support.processes.process_pods import pod_of
 
 KILL, SETGID, SETUID, SYS_ADMIN = 5, 6, 7, 21
-ATTEMPT = AttemptIdentity(id="1", restart_count=0, sandbox_id="s", created_at=1)
 ONLY_KILL = {"drop": ["ALL"], "add": ["KILL"]}
 need_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch users")
 
@@ -30,7 +28,8 @@ def launch_of(root: Path, *, isolated: bool, **container: Any) -> LaunchRecord:
     pod = pod_of({"command": ["setpriv", "--nnp", "--", "sleep"], **container})
     command = Setting(root, BWRAP if isolated else None).start(pod)
     first = (pod.spec.containers or ())[0]
-    return launch_record(first, ATTEMPT, command, CgroupPaths(), LogLimits())
+    identity: dict[str, Any] = {"id": "1", "restart_count": 0, "sandbox_id": "s", "created_at": 1}
+    return launch_record(first, command, CgroupPaths(), LogLimits(), **identity)
 
 
 def without_context(launch: LaunchRecord) -> LaunchRecord:

@@ -17,9 +17,10 @@ import pytest
 from podstatus.kube.objects.pod import Pod
 from podstatus.kube.objects.volumes import HostPathVolumeSource
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.launch_preparer import ContainerPreparer, PreparedCommand
+from podstatus.runtime.process.launch_preparer import ContainerPreparer
 from podstatus.runtime.process.paths.open_path import LinkError, open_path
 from podstatus.runtime.process.records.layout import PodFolder
+from podstatus.runtime.process.records.models import PreparedCommand
 from podstatus.runtime.process.shim.host_paths import open_host_paths
 from podstatus.runtime.process.shim.start import StartFailedError as NotStartedError
 from podstatus.runtime.process.volumes.host_paths import prepare_host_path

@@ -1,16 +1,15 @@
 """Creation of the launch record of an attempt, and the exec context of older records. Pure."""
 
-import base64
 import re
 import signal
 
 import msgspec
+from msgspec import structs
 
 from podstatus.kube.encoding.codec import to_document
 from podstatus.kube.objects.containers import Container
 from podstatus.runtime.process.cgroups.pod_cgroups import CgroupPaths
-from podstatus.runtime.process.launch_preparer import PreparedCommand
-from podstatus.runtime.process.records.models import ExecContext, LaunchRecord
+from podstatus.runtime.process.records.models import ExecContext, LaunchRecord, PreparedCommand
 
 _SETPRIV = re.compile(
     r"[^\0]*setpriv\0--reuid=(\d+)\0--regid=(\d+)\0(?:--clear-groups|--groups=([\d,]+))\0"
@@ -28,44 +27,28 @@ class LogLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_files: int = 5
 
 
-class AttemptIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """Fields that identify an attempt."""
-
-    id: str
-    restart_count: int
-    sandbox_id: str
-    created_at: int
-
-
 def launch_record(
     container: Container,
-    attempt: AttemptIdentity,
     command: PreparedCommand,
     cgroup: CgroupPaths,
     log_limits: LogLimits,
+    *,
+    id: str,
+    restart_count: int,
+    sandbox_id: str,
+    created_at: int,
 ) -> LaunchRecord:
     """Return the record that the shim starts the attempt from, and that the agent reads later."""
     return LaunchRecord(
-        id=attempt.id,
+        **structs.asdict(command),
+        id=id,
         container=container.name,
-        restart_count=attempt.restart_count,
-        sandbox_id=attempt.sandbox_id,
-        created_at=attempt.created_at,
+        restart_count=restart_count,
+        sandbox_id=sandbox_id,
+        created_at=created_at,
         image=container.image,
         stop_signal=stop_signal(container),
-        message_path=command.message_path,
         message_fallback=container.termination_message_policy == FALLBACK_TO_LOGS,
-        argv=command.argv,
-        env=command.env,
-        cwd=command.cwd,
-        bubblewrap=command.bubblewrap,
-        host_paths=command.host_paths,
-        user=command.user,
-        group=command.group,
-        groups=command.groups,
-        capabilities=command.capabilities,
-        exec_context=command.exec_context,
-        seccomp=base64.b64encode(command.seccomp).decode(),
         cgroups=cgroup.procs,
         oom_events=cgroup.oom_events,
         stdin=container.stdin,

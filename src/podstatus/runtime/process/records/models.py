@@ -70,21 +70,8 @@ class ExecContext(msgspec.Struct, frozen=True, kw_only=True):
     """Capability numbers; None: those of the agent, an ordinary user."""
 
 
-class LaunchRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """How to start an attempt, and what the agent needs to know about it later."""
-
-    id: str
-    container: str
-    """Container name in the pod's spec."""
-    restart_count: int
-    sandbox_id: str
-    created_at: int
-    image: str
-    stop_signal: int
-    message_path: str
-    """Host path of the termination message file; empty for none."""
-    message_fallback: bool
-    """Whether to use the end of the log if there is no message (FallbackToLogsOnError)."""
+class PreparedCommand(msgspec.Struct, frozen=True, kw_only=True):
+    """How to start a container."""
 
     argv: tuple[str, ...]
     """The command; no shell is involved."""
@@ -108,6 +95,26 @@ class LaunchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """None in records of older agents."""
     seccomp: str = ""
     """Seccomp filter, a BPF program in base64; empty for none."""
+    message_path: str = ""
+    """Host path of the termination message file; empty for none."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(argv={self.argv[:1]}, …)"
+
+
+class LaunchRecord(PreparedCommand, frozen=True, kw_only=True):
+    """How to start an attempt, and what the agent needs to know about it later."""
+
+    id: str
+    container: str
+    """Container name in the pod's spec."""
+    restart_count: int
+    sandbox_id: str
+    created_at: int
+    image: str
+    stop_signal: int
+    message_fallback: bool
+    """Whether to use the end of the log if there is no message (FallbackToLogsOnError)."""
     cgroups: tuple[str, ...] = ()
     """Files (`…/cgroup.procs`) to write the pid to before the command is executed."""
     oom_events: str = ""

@@ -14,7 +14,7 @@ from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.quantity import Quantity
 from podstatus.runtime.port import CannotStartError
-from podstatus.runtime.process.paths.safe_paths import create_private
+from podstatus.runtime.process.paths.safe_paths import create_private, open_descriptor
 from podstatus.runtime.process.records.layout import ContainerFolder
 from podstatus.runtime.process.records.models import ExecContext, HostPathArgument, PreparedCommand
 from podstatus.runtime.process.reference_resolver import PodObjects, ReferenceResolver
@@ -313,11 +313,8 @@ def _create_container_files(directory: ContainerFolder) -> None:
     directory.tmp.mkdir(exist_ok=True)
     directory.tmp.chmod(0o1777)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    descriptor = os.open(directory.message, flags, 0o600)
-    try:
-        os.fchmod(descriptor, 0o666)
-    finally:
-        os.close(descriptor)
+    with open_descriptor(directory.message, flags) as file:
+        os.fchmod(file, 0o666)
 
 
 def _hostname(pod: Pod) -> str:

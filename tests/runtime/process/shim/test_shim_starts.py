@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from podstatus.runtime.process.records import layout
 from podstatus.runtime.process.records.models import LaunchRecord
 from podstatus.runtime.process.shim import records as shim_records
 from podstatus.runtime.process.shim.processes import descendants
@@ -20,12 +19,6 @@ from tests.runtime.process.shim_on_trial import ShimOnTrial, wait_for
 
 TELL = "import json, os, sys; print(json.dumps([sys.argv[1:], dict(os.environ), os.getcwd()]))"
 ODD = ("", " ", "'\"`", "a\nb", "$(reboot)", "${HOME}", "日本 ß 💾", "--", "\\", "*", "\x1b[31m")
-
-
-def test_files_have_the_names_the_agent_knows() -> None:
-    assert (shim_records.SHIM, shim_records.LAUNCH) == (layout.SHIM, layout.LAUNCH)
-    assert (shim_records.STARTED, shim_records.EXIT) == (layout.STARTED, layout.EXIT)
-    assert (shim_records.LOG, shim_records.STDIN) == (layout.LOG, layout.STDIN)
 
 
 def test_a_launch_has_the_fields_the_agent_writes() -> None:

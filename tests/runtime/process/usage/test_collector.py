@@ -15,7 +15,8 @@ from podstatus.kube.objects.containers import ResourceRequirements
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.process.cgroups.pod_cgroups import Cgroups, unavailable_cgroups
 from podstatus.runtime.process.records.models import ProcessIdentity
-from podstatus.runtime.process.state.process_identity import boot_id, read_identity
+from podstatus.runtime.process.shim.processes import boot_id
+from podstatus.runtime.process.state.process_identity import read_identity
 from podstatus.runtime.process.state.process_table import ProcessRow, ProcessTable, read_processes
 from podstatus.runtime.process.usage.collector import (
     PodUsage,

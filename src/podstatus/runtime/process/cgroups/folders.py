@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from podstatus.runtime.process.paths.safe_paths import open_descriptor
+
 PROCS = "cgroup.procs"
 
 
@@ -19,11 +21,8 @@ class CgroupFolders:
 
     def write(self, file: Path, text: str) -> None:
         """Write to an existing interface file."""
-        descriptor = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
-        try:
+        with open_descriptor(file, os.O_WRONLY | os.O_CLOEXEC) as descriptor:
             os.write(descriptor, text.encode())
-        finally:
-            os.close(descriptor)
 
     def read(self, file: Path) -> str | None:
         """Return the contents of a file; None if it is unreadable, as when its cgroup is gone."""

@@ -17,14 +17,13 @@ from podstatus.runtime.process.logs.cri_format import LogEntry
 from podstatus.runtime.process.logs.reader import POLL_SECONDS, LogReader
 from podstatus.runtime.process.records.layout import ContainerFolder
 from podstatus.runtime.process.records.models import ExitRecord, LaunchRecord, StartRecord
+from podstatus.runtime.process.shim.records import WINSIZE
 from podstatus.runtime.process.state.process_identity import send_signal
 from podstatus.runtime.streams import OutputStream, StreamOptions, TerminalSize
 
 _UNKNOWN_EXIT_CODE = 137
 """Exit code of a container without an exit record."""
 _FIFO_FLAGS = os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-WINDOW_SIZE_FILE = "winsize"
-"""Holds rows and columns; the monitor reads it on SIGWINCH."""
 
 
 class ProcessAttachSession:
@@ -82,9 +81,9 @@ class ProcessAttachSession:
 
     def resize(self, size: TerminalSize) -> None:
         if self._launch.tty:
-            temporary = self._directory.path / f"{WINDOW_SIZE_FILE}.tmp"
+            temporary = self._directory.path / f"{WINSIZE}.tmp"
             temporary.write_text(f"{size.rows} {size.columns}\n")
-            temporary.rename(self._directory.path / WINDOW_SIZE_FILE)
+            temporary.rename(self._directory.path / WINSIZE)
             send_signal(self._started.monitor, signal.SIGWINCH)
 
     async def wait(self) -> int:

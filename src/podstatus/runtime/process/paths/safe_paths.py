@@ -12,13 +12,25 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PATH_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _PRIVATE_MODE = 0o700
 
 
 class UnsafePathError(Exception):
     """A component of the path is not a folder (a link, say); the message names it."""
+
+
+@contextlib.contextmanager
+def open_descriptor(
+    path: Path | str, flags: int, mode: int = 0o600, *, dir_fd: int | None = None
+) -> Iterator[int]:
+    """Provide an open file descriptor; see os.open. Raises OSError."""
+    descriptor = os.open(path, flags, mode, dir_fd=dir_fd)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -30,7 +42,7 @@ def open_folder(
     Missing folders are created with mode `make`, unless that is None. Raises UnsafePathError,
     OSError.
     """
-    folder = os.open(base, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
+    folder = os.open(base, FOLDER_FLAGS & ~os.O_NOFOLLOW)
     try:
         walked = base
         for name in steps:
@@ -63,11 +75,6 @@ def create_private(folder: Path) -> None:
     if not folder.is_dir():
         create_private(folder.parent)
         folder.mkdir(mode=_PRIVATE_MODE, exist_ok=True)
-
-
-def split_steps(path: str) -> tuple[str, ...]:
-    """Return the components of a path, without empty ones and dots."""
-    return tuple(name for name in path.split("/") if name not in ("", "."))
 
 
 def remove_tree(path: Path) -> None:
@@ -136,16 +143,13 @@ def _move_to_top(folder: int, name: str, top: int) -> str:
 @contextlib.contextmanager
 def _open_writable(folder: int, name: str) -> Iterator[int]:
     """Open a folder, made accessible if necessary; never follows a link."""
-    path_fd = os.open(name, _PATH_FLAGS | os.O_DIRECTORY, dir_fd=folder)
-    try:
+    with open_descriptor(name, _PATH_FLAGS | os.O_DIRECTORY, dir_fd=folder) as path_fd:
         # Through the descriptor: by name it could be another folder by now.
         path = Path(f"/proc/self/fd/{path_fd}")
         if os.fstat(path_fd).st_mode & _PRIVATE_MODE != _PRIVATE_MODE:
             with contextlib.suppress(PermissionError):
                 path.chmod(_PRIVATE_MODE)
-        opened = os.open(path, _FOLDER_FLAGS & ~os.O_NOFOLLOW)
-    finally:
-        os.close(path_fd)
+        opened = os.open(path, FOLDER_FLAGS & ~os.O_NOFOLLOW)
     try:
         yield opened
     finally:
@@ -172,11 +176,11 @@ def _open_component(folder: int, name: str, walked: Path, make: int | None) -> i
         except FileExistsError:
             pass
         else:
-            created = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+            created = os.open(name, FOLDER_FLAGS, dir_fd=folder)
             os.fchmod(created, make)  # regardless of the umask
             return created
     try:
-        return os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+        return os.open(name, FOLDER_FLAGS, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise UnsafePathError(f"{walked} is not a folder, or is a symbolic link") from error

@@ -23,11 +23,9 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from podstatus.kube.objects.pod import PodUID
+from podstatus.runtime.process.shim.records import EXIT, LAUNCH, LOG, POD, SHIM, STARTED, STDIN
 
-POD, SHIM, SHIM_LOG = "pod.json", "shim.json", "shim.log"
-LAUNCH, STARTED, EXIT = "launch.json", "started.json", "exit.json"
-RESIZE_RECORD = "resized.json"
-LOG, MESSAGE, STDIN, TMP = "0.log", "message", "stdin", "tmp"
+SHIM_LOG, RESIZE_RECORD, MESSAGE, TMP = "shim.log", "resized.json", "message", "tmp"
 
 
 class PodFolder:

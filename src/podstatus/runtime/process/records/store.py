@@ -6,7 +6,8 @@ Containers may have created files in a pod's folder: no symbolic link is ever fo
 import logging
 import os
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,9 +16,8 @@ import msgspec
 from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.objects.pod import PodUID
 from podstatus.runtime.port import RuntimeDownError
-from podstatus.runtime.process.paths.safe_paths import remove_tree
+from podstatus.runtime.process.paths.safe_paths import open_descriptor, remove_tree
 from podstatus.runtime.process.records.layout import (
-    POD,
     ContainerFolder,
     PodFolder,
     pod_uid,
@@ -32,6 +32,7 @@ from podstatus.runtime.process.records.models import (
     ShimRecord,
     StartRecord,
 )
+from podstatus.runtime.process.shim.records import POD
 
 logger = logging.getLogger(__name__)
 
@@ -46,11 +47,9 @@ class RecordStore:
     def __init__(self, root: Path) -> None:
         """Raises RuntimeDownError if the folder cannot be used."""
         self._root = root
-        try:
+        with _translate_errors(root):
             for folder in (root, pods_folder(root), removed_folder(root)):
                 folder.mkdir(mode=_PRIVATE_MODE, parents=True, exist_ok=True)
-        except OSError as error:
-            raise _unusable_error(root, error) from error
 
     def pod_folder(self, uid: PodUID) -> PodFolder:
         """Return the paths of a pod's folder, whether it exists or not."""
@@ -58,10 +57,8 @@ class RecordStore:
 
     def read_pods(self) -> list[PodRecord]:
         """Return the records of all pods. Raises RuntimeDownError."""
-        try:
+        with _translate_errors(self._root):
             folders = sorted(pods_folder(self._root).iterdir())
-        except OSError as error:
-            raise _unusable_error(self._root, error) from error
         records = ((path, self._read_pod(path)) for path in folders)
         return [
             record
@@ -95,12 +92,9 @@ class RecordStore:
 
     def read_launches(self, uid: PodUID) -> list[LaunchRecord]:
         """Return the launch records of all attempts of a pod. Raises RuntimeDownError."""
-        try:
-            folders = sorted(self.pod_folder(uid).containers.iterdir())
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise _unusable_error(self.pod_folder(uid).path, error) from error
+        folder, folders = self.pod_folder(uid), list[Path]()
+        with _translate_errors(folder.path), suppress(FileNotFoundError):
+            folders = sorted(folder.containers.iterdir())
         launches = ((path, _read(ContainerFolder(path).launch, LaunchRecord)) for path in folders)
         return [
             launch for path, launch in launches if launch is not None and launch.id == path.name
@@ -135,45 +129,33 @@ class RecordStore:
     def create_pod_dir(self, uid: PodUID) -> None:
         """Create the folders of a pod if necessary. Raises RuntimeDownError."""
         folder = self.pod_folder(uid)
-        try:
+        with _translate_errors(folder.path):
             for path in (folder.path, folder.volumes, folder.containers):
                 path.mkdir(mode=_PRIVATE_MODE, exist_ok=True)
-        except OSError as error:
-            raise _unusable_error(folder.path, error) from error
 
     def write_pod(self, record: PodRecord) -> None:
         """Write the record of a pod. Raises RuntimeDownError."""
         folder = self.pod_folder(record.uid)
         self.create_pod_dir(record.uid)
-        try:
+        with _translate_errors(folder.path):
             _write(folder.record, record)
-        except OSError as error:
-            raise _unusable_error(folder.path, error) from error
 
     def create_container_dir(self, uid: PodUID, id: str) -> ContainerFolder:
         """Create and return the folder of an attempt. Raises RuntimeDownError."""
         folder = self.pod_folder(uid).container(id)
-        try:
+        with _translate_errors(folder.path):
             folder.path.mkdir(mode=_PRIVATE_MODE)
-        except OSError as error:
-            raise _unusable_error(folder.path, error) from error
         return folder
 
     def write_launch(self, directory: ContainerFolder, launch: LaunchRecord) -> None:
         """Write the launch record, which the shim then starts. Raises RuntimeDownError."""
-        try:
+        with _translate_errors(directory.path):
             _write(directory.launch, launch)
-        except OSError as error:
-            raise _unusable_error(directory.path, error) from error
 
     def write_resize(self, directory: ContainerFolder, resized: ResizeRecord) -> None:
         """Write a resize record; does nothing if the attempt is gone. Raises RuntimeDownError."""
-        try:
+        with _translate_errors(directory.path), suppress(FileNotFoundError):
             _write(directory.resized, resized)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise _unusable_error(directory.path, error) from error
 
     def write_exit(self, directory: ContainerFolder, record: ExitRecord) -> ExitRecord:
         """Write an exit record unless one exists; return the one on disk."""
@@ -215,13 +197,10 @@ class RecordStore:
 
     def _quarantine(self, path: Path) -> Path | None:
         moved = removed_folder(self._root) / uuid.uuid4().hex
-        try:
+        with _translate_errors(path), suppress(FileNotFoundError):
             path.rename(moved)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise _unusable_error(path, error) from error
-        return moved
+            return moved
+        return None
 
 
 def _read(path: Path, kind: type[T]) -> T | None:
@@ -256,11 +235,8 @@ def _write(path: Path, value: msgspec.Struct) -> None:
 
 
 def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    try:
+    with open_descriptor(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remove_tree(path: Path) -> None:
@@ -274,9 +250,13 @@ def _remove_tree(path: Path) -> None:
         )
 
 
-def _unusable_error(path: Path, error: OSError) -> RuntimeDownError:
-    reason = error.strerror or str(error)
-    return RuntimeDownError(
-        f"the process runtime cannot use {path}: {reason.lower()}; "
-        "free some space, or make it writable"
-    )
+@contextmanager
+def _translate_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise RuntimeDownError(
+            f"the process runtime cannot use {path}: {reason.lower()}; "
+            "free some space, or make it writable"
+        ) from error

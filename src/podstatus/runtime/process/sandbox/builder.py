@@ -25,7 +25,12 @@ from podstatus.runtime.process.sandbox.bubblewrap.arguments import (
     SandboxSpec,
 )
 from podstatus.runtime.process.spec.config_errors import config_error, unsupported_field
-from podstatus.runtime.process.spec.mount_plan import PlannedMount, concurrent_writers, is_empty_dir
+from podstatus.runtime.process.spec.mount_plan import (
+    PlannedMount,
+    concurrent_writers,
+    is_empty_dir,
+    split_steps,
+)
 
 PRIVATE_MOUNTS = ("/dev", "/proc", "/tmp")  # noqa: S108
 """Folders that every container has for itself."""
@@ -72,7 +77,7 @@ def resolve_target(target: str, covered: Collection[str]) -> tuple[str, str | No
 
     Paths within a covered folder are not the host's. Raises CannotStartError.
     """
-    folder, steps, links = "/", _components(target), 0
+    folder, steps, links = "/", list(split_steps(target)), 0
     while steps:
         name = steps.pop(0)
         path = posixpath.normpath(posixpath.join(folder, name))
@@ -92,7 +97,7 @@ def resolve_target(target: str, covered: Collection[str]) -> tuple[str, str | No
             raise config_error(f"cannot mount at {target}: too many symbolic links")
         link = str(Path(path).readlink())
         folder = "/" if link.startswith("/") else folder
-        steps = [*_components(link), *steps]
+        steps = [*split_steps(link), *steps]
     return folder, None
 
 
@@ -126,10 +131,6 @@ def _is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _components(path: str) -> list[str]:
-    return [name for name in path.split("/") if name not in ("", ".")]
 
 
 class ResolvedMount(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 _PARENT, _START_TICKS = 1, 19
 """Fields of /proc/<pid>/stat after the name; the name may contain any character."""
 
-_NO_PROCESS = (errno.ESRCH, errno.ENOENT, errno.EINVAL)
+NO_PROCESS_ERRNOS = (errno.ESRCH, errno.ENOENT, errno.EINVAL)
 """No process has the pid, or it is the ID of a thread (the errno depends on the kernel)."""
 
 _MAX_YOUNGEST = 24
@@ -64,7 +64,7 @@ def signal_process(process: Process, number: signal.Signals) -> None:
     try:
         pidfd = os.pidfd_open(process.pid)
     except OSError as error:
-        if error.errno not in _NO_PROCESS:
+        if error.errno not in NO_PROCESS_ERRNOS:
             raise
         return
     try:

@@ -128,10 +128,11 @@ def _sub_path(mount: VolumeMount, env: Mapping[str, str]) -> tuple[str, ...]:
         raise config_error(f"unable to provision SubPath `{path}`: must not contain '..'")
     if "\0" in path:
         raise config_error("unable to provision SubPath: must not contain NUL")
-    return _steps(path)
+    return split_steps(path)
 
 
-def _steps(path: str) -> tuple[str, ...]:
+def split_steps(path: str) -> tuple[str, ...]:
+    """Return the components of a path, without empty ones and dots."""
     return tuple(name for name in path.split("/") if name not in ("", "."))
 
 
@@ -140,7 +141,7 @@ def _contender(pod: Pod, container: Container, volume: str, steps: tuple[str, ..
     if not steps:
         return ""
     for other, mount in concurrent_writers(pod, container, volume):
-        other_steps = () if mount.sub_path_expr else _steps(mount.sub_path)
+        other_steps = () if mount.sub_path_expr else split_steps(mount.sub_path)
         if len(other_steps) < len(steps) and steps[: len(other_steps)] == other_steps:
             return other.name
     return ""

@@ -19,6 +19,7 @@ from podstatus.runtime.process.logs.termination_message import termination_messa
 from podstatus.runtime.process.records.layout import ContainerFolder
 from podstatus.runtime.process.records.models import LaunchRecord, PodRecord, ShimRecord
 from podstatus.runtime.process.records.store import RecordStore
+from podstatus.runtime.process.shim.processes import boot_id
 from podstatus.runtime.process.state.change_feed import ChangeFeed
 from podstatus.runtime.process.state.exit_watcher import ExitWatcher
 from podstatus.runtime.process.state.pod_state import (
@@ -27,7 +28,7 @@ from podstatus.runtime.process.state.pod_state import (
     lost_exit_record,
     runtime_pod,
 )
-from podstatus.runtime.process.state.process_identity import boot_id, is_alive
+from podstatus.runtime.process.state.process_identity import is_alive
 
 
 class PodTable:

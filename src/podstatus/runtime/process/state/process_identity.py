@@ -1,17 +1,14 @@
 """Identification of processes: a pid alone may have been reused."""
 
-import errno
 import os
 import signal
-from functools import cache
 from pathlib import Path
 
 from podstatus.runtime.process.records.models import ProcessIdentity
+from podstatus.runtime.process.shim.processes import NO_PROCESS_ERRNOS, boot_id
 
 _STATE, _START_TICKS = 0, 19
 """Fields of /proc/<pid>/stat after the name; the name may contain any character."""
-_NO_PROCESS = (errno.ESRCH, errno.ENOENT, errno.EINVAL)
-"""No process has the pid, or it is the ID of a thread (the errno depends on the kernel)."""
 
 
 def read_identity(pid: int) -> ProcessIdentity | None:
@@ -32,7 +29,7 @@ def open_process(process: ProcessIdentity) -> int | None:
     try:
         pidfd = os.pidfd_open(process.pid)
     except OSError as error:
-        if error.errno not in _NO_PROCESS:
+        if error.errno not in NO_PROCESS_ERRNOS:
             raise
         return None
     matches = False
@@ -57,11 +54,6 @@ def send_signal(process: ProcessIdentity, number: int) -> bool:
     finally:
         os.close(pidfd)
     return True
-
-
-@cache
-def boot_id() -> str:
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def _read_stat(pid: int) -> list[str] | None:

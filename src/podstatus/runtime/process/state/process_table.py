@@ -3,12 +3,11 @@
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import msgspec
 
 from podstatus.runtime.process.records.models import ProcessIdentity
-from podstatus.runtime.process.state.process_identity import boot_id
+from podstatus.runtime.process.shim.processes import boot_id
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -60,10 +59,10 @@ class ProcessTable:
         return result
 
 
-def read_processes(proc: Path = Path("/proc")) -> ProcessTable:
+def read_processes() -> ProcessTable:
     """Read all processes once; those that end meanwhile are omitted."""
-    names = os.listdir(proc)  # noqa: PTH208 - a thousand Path objects are not free
-    rows = (_read(f"{proc}/{name}/stat", int(name)) for name in names if name.isdecimal())
+    names = os.listdir("/proc")  # noqa: PTH208 - a thousand Path objects are not free
+    rows = (_read(f"/proc/{name}/stat", int(name)) for name in names if name.isdecimal())
     return ProcessTable(row for row in rows if row is not None)
 
 

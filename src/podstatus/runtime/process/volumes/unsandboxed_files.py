@@ -17,17 +17,19 @@ from pathlib import Path
 
 import msgspec
 
+from podstatus.base.atomic_file import replace_file
 from podstatus.base.msgspec_json import decode_json
 from podstatus.kube.objects.containers import Container
 from podstatus.kube.objects.pod import Pod, PodUID
 from podstatus.kube.scalars.go_text import go_quoted
 from podstatus.runtime.port import CannotStartError
 from podstatus.runtime.process.paths.safe_paths import (
+    FOLDER_FLAGS,
     UnsafePathError,
     create_private,
+    open_descriptor,
     open_folder,
     remove_below,
-    split_steps,
 )
 from podstatus.runtime.process.records.layout import PodFolder
 from podstatus.runtime.process.spec.config_errors import config_error
@@ -36,6 +38,7 @@ from podstatus.runtime.process.spec.mount_plan import (
     PlannedMount,
     is_empty_dir,
     plan_mounts,
+    split_steps,
     volume_type,
 )
 from podstatus.runtime.process.spec.security import ProcessCredentials
@@ -44,6 +47,7 @@ TMP = Path("/tmp")  # noqa: S108 - the folder that a spec may name without isola
 OWNER_MARK = ".podstatus-pod"
 _CLAIMS_FILE = "outside.json"
 _WORLD_WRITABLE = 0o777
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -58,17 +62,16 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True):
 class UnsandboxedFiles:
     """Creates and removes the files of pods below /tmp."""
 
-    def __init__(self, root: Path, tmp: Path = TMP) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._tmp = tmp
 
     def covers(self, path: str) -> bool:
         """Return whether a path lies below /tmp."""
         steps = split_steps(path)
         return (
             ".." not in steps
-            and Path("/", *steps).is_relative_to(self._tmp)
-            and (Path("/", *steps) != self._tmp)
+            and Path("/", *steps).is_relative_to(TMP)
+            and (Path("/", *steps) != TMP)
         )
 
     def create_folder(self, uid: PodUID, path: str) -> Path:
@@ -88,7 +91,7 @@ class UnsandboxedFiles:
                 parent, steps[-1]
             ):
                 raise _not_owned_error(path)
-            with _open_folder(parent, steps[-1]) as folder:
+            with open_descriptor(steps[-1], FOLDER_FLAGS, dir_fd=parent) as folder:
                 _write_mark(folder, uid)
                 os.fchmod(folder, _WORLD_WRITABLE)
         return Path(path)
@@ -103,12 +106,9 @@ class UnsandboxedFiles:
                     raise _not_owned_error(path)
                 os.unlink(steps[-1], dir_fd=parent)
             self._claim(uid, files={path: user})
-            descriptor = os.open(steps[-1], _CREATE_FLAGS, 0o600, dir_fd=parent)
-            try:
+            with open_descriptor(steps[-1], _CREATE_FLAGS, dir_fd=parent) as file:
                 if os.geteuid() == 0:
-                    os.fchown(descriptor, user, group)
-            finally:
-                os.close(descriptor)
+                    os.fchown(file, user, group)
         return Path(path)
 
     def remove(self, uid: PodUID) -> None:
@@ -117,24 +117,24 @@ class UnsandboxedFiles:
         for path, user in claims.files.items():
             with contextlib.suppress(UnsafePathError, OSError):
                 steps = self._steps(path)
-                with open_folder(self._tmp, steps[:-1]) as parent:
+                with open_folder(TMP, steps[:-1]) as parent:
                     if _is_regular_file(parent, steps[-1], user):
                         os.unlink(steps[-1], dir_fd=parent)
         for path in claims.folders:
             with contextlib.suppress(UnsafePathError, FileNotFoundError):
                 steps = self._steps(path)
-                with open_folder(self._tmp, steps[:-1]) as parent:
+                with open_folder(TMP, steps[:-1]) as parent:
                     if _is_marked(parent, steps[-1], uid):
                         remove_below(parent, steps[-1])
         (PodFolder(self._root, uid).path / _CLAIMS_FILE).unlink(missing_ok=True)
 
     def _steps(self, path: str) -> tuple[str, ...]:
-        return Path("/", *split_steps(path)).relative_to(self._tmp).parts
+        return Path("/", *split_steps(path)).relative_to(TMP).parts
 
     @contextlib.contextmanager
     def _parent(self, path: str, steps: tuple[str, ...]) -> Iterator[int]:
         try:
-            with open_folder(self._tmp, steps[:-1]) as parent:
+            with open_folder(TMP, steps[:-1]) as parent:
                 yield parent
         except (UnsafePathError, OSError) as error:
             reason = str(error) if isinstance(error, UnsafePathError) else error.strerror
@@ -160,25 +160,7 @@ class UnsandboxedFiles:
             return
         folder_path = PodFolder(self._root, uid).path
         create_private(folder_path)
-        temporary = folder_path / f"{_CLAIMS_FILE}.new"
-        with os.fdopen(
-            os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
-        ) as out:
-            out.write(msgspec.json.encode(new))
-            out.flush()
-            os.fsync(out.fileno())
-        temporary.rename(folder_path / _CLAIMS_FILE)
-
-
-@contextlib.contextmanager
-def _open_folder(parent: int, name: str) -> Iterator[int]:
-    descriptor = os.open(
-        name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
-    )
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+        replace_file(folder_path / _CLAIMS_FILE, msgspec.json.encode(new))
 
 
 def _mode(parent: int, name: str) -> int | None:
@@ -191,7 +173,10 @@ def _mode(parent: int, name: str) -> int | None:
 def _is_unfinished(parent: int, name: str) -> bool:
     """Return whether it was created by an agent that died before it wrote the mark."""
     try:
-        with _open_folder(parent, name) as folder, os.scandir(folder) as entries:
+        with (
+            open_descriptor(name, FOLDER_FLAGS, dir_fd=parent) as folder,
+            os.scandir(folder) as entries,
+        ):
             return os.fstat(folder).st_uid == os.geteuid() and not any(entries)
     except OSError:
         return False
@@ -208,28 +193,20 @@ def _is_regular_file(parent: int, name: str, user: int) -> bool:
 
 def _is_marked(parent: int, name: str, uid: PodUID) -> bool:
     try:
-        with _open_folder(parent, name) as folder:
-            mark = os.open(
-                OWNER_MARK,
-                os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
-                dir_fd=folder,
-            )
-            try:
-                if not stat.S_ISREG(os.fstat(mark).st_mode):
-                    return False
-                return os.read(mark, len(uid) + 1) == uid.encode()
-            finally:
-                os.close(mark)
+        with (
+            open_descriptor(name, FOLDER_FLAGS, dir_fd=parent) as folder,
+            open_descriptor(OWNER_MARK, _READ_FLAGS, dir_fd=folder) as mark,
+        ):
+            if not stat.S_ISREG(os.fstat(mark).st_mode):
+                return False
+            return os.read(mark, len(uid) + 1) == uid.encode()
     except OSError:
         return False
 
 
 def _write_mark(folder: int, uid: PodUID) -> None:
-    mark = os.open(OWNER_MARK, _CREATE_FLAGS, 0o600, dir_fd=folder)
-    try:
+    with open_descriptor(OWNER_MARK, _CREATE_FLAGS, dir_fd=folder) as mark:
         os.write(mark, uid.encode())
-    finally:
-        os.close(mark)
 
 
 def _not_owned_error(path: str) -> Exception:
